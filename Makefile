@@ -1,0 +1,42 @@
+# Everything below builds its own virtual environment from the project's files; python3 and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test test-all lint format bench doctor clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## 4 096 double pendulums, compiled from NumPy and rolled for 10 s
+	$(BIN)/python examples/double_pendulum.py
+
+test: $(STAMP)  ## every test that fits into a few minutes
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-all: $(STAMP)  ## every test
+	$(BIN)/python -m pytest -n auto
+
+lint: $(STAMP)  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)  ## rewrite the sources in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## speed, as ratios within one run
+	$(BIN)/python -m benchmarks
+
+doctor: $(STAMP)  ## versions, CPU, cache, and a small kernel checked
+	$(BIN)/delassus doctor
+
+clean:  ## remove the virtual environment and all output
+	rm -rf $(VENV) output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,161 @@
+"""Arrays bound to a kernel once: a call without arguments, for control loops.
+
+A bound kernel is a C function object of Python whose code is generated here: it finds the addresses, calls the
+machine code and returns None. It costs what Python needs to call a function without arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from delassus.compiler import native
+from delassus.compiler.build import Compiled
+from delassus.compiler.program import Operand
+from delassus.compiler.target import Target
+
+_METH_NOARGS = 4
+_RELEASE_ABOVE = 50_000  # flops of a call, some 10 µs: from there on other Python threads may run meanwhile
+
+_SYMBOLS = ("PyTuple_GetItem", "PyLong_AsVoidPtr", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread")
+
+_TRAMPOLINES = """
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare void @Py_IncRef(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+""" + "".join(
+    f"""
+define ptr @{name}(ptr %self, ptr %unused) nounwind {{
+  %item = call ptr @PyTuple_GetItem(ptr %self, i64 0)
+  %call = call ptr @PyLong_AsVoidPtr(ptr %item)
+  %code = load ptr, ptr %call, align 8
+  %args.at = getelementptr ptr, ptr %call, i64 1
+  %args = load ptr, ptr %args.at, align 8
+  %dimensions.at = getelementptr ptr, ptr %call, i64 2
+  %dimensions = load ptr, ptr %dimensions.at, align 8
+  %strides.at = getelementptr ptr, ptr %call, i64 3
+  %strides = load ptr, ptr %strides.at, align 8
+  %none.at = getelementptr ptr, ptr %call, i64 4
+  %none = load ptr, ptr %none.at, align 8
+{before}  call void %code(ptr %args, ptr %dimensions, ptr %strides, ptr null)
+{after}  call void @Py_IncRef(ptr %none)
+  ret ptr %none
+}}
+"""
+    for name, before, after in (
+        ("bound", "", ""),
+        (
+            "bound_released",
+            "  %thread = call ptr @PyEval_SaveThread()\n",
+            "  call void @PyEval_RestoreThread(ptr %thread)\n",
+        ),
+    )
+)
+
+
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@cache
+def _methods() -> dict[bool, _MethodDef]:
+    """The method definitions, by whether they let other threads run; CPython keeps their addresses."""
+    for name in _SYMBOLS:
+        llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
+    target = Target.host().with_lanes(1)
+    code = native.load(native.emit_object(_TRAMPOLINES, target), target)
+    doc = b"Recompute the outputs from the inputs, in the arrays this was bound to."
+    return {
+        released: _MethodDef(b"bound_kernel", code.address(name), _METH_NOARGS, doc)
+        for released, name in ((False, "bound"), (True, "bound_released"))
+    }
+
+
+def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
+    """A callable that reads the given inputs and writes the given outputs each time it is called.
+
+    Inputs come first, then outputs: float64 arrays with the same batch axes, or none. An output may be an input
+    (the same array, for updates in place), but must not overlap one otherwise.
+    """
+    operands, inputs = (*kernel.inputs, *kernel.outputs), len(kernel.inputs)
+    if len(arrays) != len(operands):
+        raise TypeError(
+            f"{kernel.name}.bind takes {inputs} inputs and {len(kernel.outputs)} outputs, {len(operands)} arrays in "
+            f"all; got {len(arrays)}."
+        )
+    batches = {_batch(kernel, array, operand) for array, operand in zip(arrays, operands, strict=True)}
+    if len(batches) > 1:
+        shapes = ", ".join(map(str, sorted(batches)))
+        raise ValueError(f"{kernel.name}.bind: the arrays have different batch axes: {shapes}.")
+    for k, output in enumerate(arrays[inputs:]):
+        if not output.flags.writeable:
+            raise ValueError(f"{kernel.name}.bind: output {k} is read-only.")
+        for j, other in enumerate(arrays[: inputs + k]):
+            if np.may_share_memory(output, other) and not (j < inputs and _same(output, other)):
+                raise ValueError(
+                    f"{kernel.name}.bind: output {k} overlaps array {j} in memory; give it the same array as an "
+                    "input, or memory of its own."
+                )
+    return _bound(kernel, arrays, operands, int(np.prod(batches.pop())))
+
+
+def _batch(kernel: Compiled, array: object, operand: Operand) -> tuple[int, ...]:
+    """The batch axes of an array that can be bound to an operand."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.dtype.isnative:
+        kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise TypeError(f"{kernel.name}.bind: {operand.name} must be a float64 array, not {kind}: it is used in place.")
+    if not array.flags.aligned:
+        raise ValueError(f"{kernel.name}.bind: {operand.name} is not aligned in memory; pass a copy.")
+    lead = array.ndim - len(operand.shape)
+    if lead < 0 or array.shape[lead:] != operand.shape:
+        raise ValueError(
+            f"{kernel.name}.bind: {operand.name} has shape {array.shape}, its core must be {operand.shape}."
+        )
+    batch: tuple[int, ...] = array.shape[:lead]
+    return batch
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(
+        a.__array_interface__["data"] == b.__array_interface__["data"] and a.shape == b.shape and a.strides == b.strides
+    )
+
+
+def _bound(kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, ...], states: int) -> Callable[[], None]:
+    """The function object; its `__self__` keeps the arrays and the addresses alive."""
+    flat = []
+    for array, operand in zip(arrays, operands, strict=True):
+        rows = array.reshape(states, *operand.shape)
+        if not np.may_share_memory(rows, array):
+            raise ValueError(f"{kernel.name}.bind: the batch axes of {operand.name} cannot be walked with one stride.")
+        flat.append(rows)
+    strides = [x.strides[0] for x in flat] + [s for x in flat for s in x.strides[1:]]
+    addresses = (ctypes.c_void_p * len(flat))(*[x.ctypes.data for x in flat])
+    dimensions, steps = (ctypes.c_ssize_t * 1)(states), (ctypes.c_ssize_t * len(strides))(*strides)
+    call = (ctypes.c_void_p * 5)(
+        kernel.address,
+        ctypes.addressof(addresses),
+        ctypes.addressof(dimensions),
+        ctypes.addressof(steps),
+        id(None),
+    )
+    method = _methods()[states * kernel.flops > _RELEASE_ABOVE]
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    held = (ctypes.addressof(call), call, addresses, dimensions, steps, flat)
+    bound: Callable[[], None] = make(ctypes.addressof(method), held, kernel.name)
+    return bound

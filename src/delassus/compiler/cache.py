@@ -1,0 +1,279 @@
+"""A per-user disk cache of byte strings that never returns a damaged or planted entry.
+
+The entries are native object code, and loading wrong object code crashes the process or runs somebody
+else's program. So an entry is read once into memory, from a file and below folders that only this user (or
+root) can change, and its digest is verified over the very bytes that are returned.
+
+Anything that goes wrong costs a compilation, never an exception: it is said once, as a `DelassusWarning`.
+"""
+
+import hashlib
+import os
+import re
+import secrets
+import stat
+import sys
+import time
+import warnings
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
+
+from delassus.errors import DelassusWarning
+
+VARIABLE = "DELASSUS_CACHE"
+LIMIT = 1 << 30  # bytes that the entries may take together
+
+_OFF = frozenset({"", "0", "off", "no", "false"})
+_MAGIC = "delassus cache entry, format 1"
+_ENTRY = re.compile(r"[0-9a-f]{1,128}\.[a-z]{1,16}\.delassus")
+_PARTIAL = re.compile(r"[0-9a-f]{32}\.delassus-part")
+_DAY = 86400.0
+
+# NOFOLLOW refuses a symbolic link, NONBLOCK keeps a named pipe from blocking us, BINARY is for Windows.
+_BINARY = getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
+
+_File = tuple[float, int, Path]  # modification time (first, to sort by it), size, path
+
+_warned: set[tuple[Path, str]] = set()  # place and problem of each warning that this process has given
+_written_since_scan: dict[Path, int] = {}  # bytes stored per folder since its size was last measured
+
+
+class _Trouble(Exception):
+    """Why a file or folder cannot be used, what follows from it, and what the user can do."""
+
+    def __init__(self, place: Path, problem: str, remedy: str) -> None:
+        super().__init__(f"{place} {problem}. {remedy}")
+        self.cause = (place, problem)
+
+
+def directory() -> Path | None:
+    """Return the folder that `DELASSUS_CACHE` or the platform's custom names, or None if caching is off."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen is not None and chosen.strip().lower() in _OFF:
+        return None
+    place = _platform_folder() if chosen is None else Path(chosen)
+    try:
+        return place.expanduser().absolute()
+    except (RuntimeError, OSError):  # no such user or no home; a relative name in a deleted working folder
+        remedy = f"Compiled kernels are not kept. Set {VARIABLE} to an absolute folder, or to 'off'."
+        _warn(_Trouble(place, "does not lead to any folder for the kernel cache", remedy))
+        return None
+
+
+def load(kind: str, key: str) -> bytes | None:
+    """Return the payload stored under `kind` and `key`, or None if there is none that can be trusted."""
+    name = _file_name(kind, key)
+    folder = directory()
+    if folder is None:
+        return None
+    try:
+        path = _trusted(folder) / name
+        blob, modified = _read(path)
+        payload = _unseal(kind, key, blob)
+        if payload is None:
+            _remove([path])
+            remedy = "It is deleted and its kernel is compiled again. If this recurs, check the disk."
+            raise _Trouble(path, "is damaged, or is not the cache entry that its name says", remedy)
+        if time.time() - modified > _DAY:  # eviction goes by this time; to renew it daily keeps loads cheap
+            with suppress(OSError):  # a cache that can only be read is still useful
+                os.utime(path)
+        return payload
+    except FileNotFoundError:
+        return None
+    except _Trouble as trouble:
+        _warn(trouble)
+    except OSError as error:
+        remedy = "Its kernel is compiled again. Delete the file, or make it readable."
+        _warn(_Trouble(folder / name, f"cannot be read ({error.strerror})", remedy))
+    return None
+
+
+def store(kind: str, key: str, payload: bytes) -> None:
+    """Keep `payload` under `kind` and `key`; readers see the old entry or the new one, never a mixture."""
+    name = _file_name(kind, key)
+    folder = directory()
+    if folder is None:
+        return
+    try:
+        home = _made(folder)
+        blob = _header(kind, key, payload) + payload
+        _write(home / name, blob)
+        _trim_now_and_then(home, len(blob))
+    except _Trouble as trouble:
+        _warn(trouble)
+    except OSError as error:
+        remedy = f"The kernel is not kept. Free space, make it writable, or set {VARIABLE} to another folder."
+        _warn(_Trouble(folder, f"cannot be written ({error.strerror})", remedy))
+
+
+def usage() -> tuple[int, int]:
+    """Return the number of entries and the bytes that they take together."""
+    sizes = [size for _, size, _ in _files(directory(), _ENTRY)]
+    return len(sizes), sum(sizes)
+
+
+def clear() -> int:
+    """Remove every entry, and no other file; return how many were removed."""
+    return _remove(path for _, _, path in _files(directory(), _ENTRY))
+
+
+def _platform_folder() -> Path:
+    """Return the per-user cache folder of this platform, with the home still written as `~`."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local") / "delassus" / "cache"
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches/delassus")
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the XDG rules say to ignore a relative one
+    return (base if base.is_absolute() else Path("~/.cache")) / "delassus"
+
+
+def _file_name(kind: str, key: str) -> str:
+    """Return the name of an entry's file, which can never lead to another folder."""
+    name = f"{key}.{kind}.delassus"
+    if not _ENTRY.fullmatch(name):
+        bounds = "a kind is a word of 1 to 16 letters a-z, a key a digest of 1 to 128 digits 0-9a-f"
+        raise ValueError(f"No cache entry can have kind {kind!r} and key {key!r}: {bounds}.")
+    return name
+
+
+def _header(kind: str, key: str, payload: bytes) -> bytes:
+    """Return what precedes the payload; its length depends on kind and key only."""
+    return f"{_MAGIC}\n{kind} {key} {hashlib.sha256(payload).hexdigest()}\n".encode()
+
+
+def _unseal(kind: str, key: str, blob: bytes) -> bytes | None:
+    """Return the payload in `blob`, or None unless every byte is what `kind` and `key` call for."""
+    size = len(_header(kind, key, b""))
+    payload = blob[size:]
+    return payload if blob[:size] == _header(kind, key, payload) else None
+
+
+def _fault(status: os.stat_result) -> str | None:
+    """Return what lets another user change this file or folder; None if nothing does, or on Windows.
+
+    A file has to be ours; a folder may be root's too. A sticky folder such as /tmp may be writable by all:
+    only the owner can rename what lies in it, and that is judged here in its turn.
+    """
+    if not hasattr(os, "geteuid"):
+        return None
+    folder = stat.S_ISDIR(status.st_mode)
+    if status.st_uid != os.geteuid() and not (folder and status.st_uid == 0):
+        return f"belongs to another user (number {status.st_uid})"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (folder and status.st_mode & stat.S_ISVTX):
+        return f"is writable by other users (mode {stat.S_IMODE(status.st_mode):o})"
+    return None
+
+
+def _trusted(folder: Path) -> Path:
+    """Return `folder` without symbolic links; trouble if another user could change what is found there."""
+    real = Path(os.path.realpath(folder))
+    for place in (*reversed(real.parents), real):
+        try:
+            status = place.lstat()
+            fault = _fault(status) if stat.S_ISDIR(status.st_mode) else "is not a folder"
+        except PermissionError:
+            fault = "cannot be examined by the current user"
+        if fault:
+            remedy = "No kernel is read from the cache in it or kept there, each is compiled again. Correct"
+            remedy += f" that (`chmod go-w`?), or set {VARIABLE} to a folder that only you can write."
+            raise _Trouble(place, fault, remedy)
+    return real
+
+
+def _made(folder: Path) -> Path:
+    """Return the trusted `folder`, made if it is missing, but only below trusted ones.
+
+    Missing parents get mode 0o700 too: with the usual mode and a umask of 002 we would distrust our own.
+    """
+    try:
+        return _trusted(folder)
+    except FileNotFoundError:
+        if folder == folder.parent:  # a drive that is not there
+            raise
+    place = _made(folder.parent) / folder.name
+    place.mkdir(mode=0o700, exist_ok=True)
+    return _trusted(place)  # in /tmp somebody else may have been faster
+
+
+def _read(path: Path) -> tuple[bytes, float]:
+    """Return the content and modification time of a file that only this user can have written."""
+    descriptor = os.open(path, _READ)
+    try:
+        status = os.fstat(descriptor)  # of the open file: the name may lead elsewhere a moment later
+        fault = _fault(status) if stat.S_ISREG(status.st_mode) else "is not a regular file"
+        if fault:
+            raise _Trouble(path, fault, "It is not used and its kernel is compiled again. Delete it.")
+        with os.fdopen(descriptor, "rb", buffering=0, closefd=False) as file:
+            return file.read(), status.st_mtime
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: Path, blob: bytes) -> None:
+    """Write a file in one step as far as others can see.
+
+    The temporary name is chosen before the file exists (`tempfile.mkstemp` returns it afterwards), so that
+    an interrupt at any moment finds it. No fsync: after a power cut the digest tells a torn entry.
+    """
+    temporary = path.with_name(f"{secrets.token_hex(16)}.delassus-part")
+    try:
+        with os.fdopen(os.open(temporary, _CREATE, 0o600), "wb") as file:
+            file.write(blob)
+        temporary.replace(path)
+    finally:
+        _remove([temporary])
+
+
+def _trim_now_and_then(folder: Path, size: int) -> None:
+    """Evict entries at the first store, and after each tenth of the limit that this process has stored.
+
+    What stays takes at most nine tenths, so that one process stays below the limit between scans too.
+    """
+    written = _written_since_scan.get(folder, LIMIT) + size
+    if written > LIMIT // 10:
+        _remove(_surplus(_files(folder, _ENTRY), LIMIT - LIMIT // 10))
+        abandoned = time.time() - _DAY  # by a killed process; a younger one may belong to a store under way
+        _remove(path for modified, _, path in _files(folder, _PARTIAL) if modified < abandoned)
+        written = 0
+    _written_since_scan[folder] = written
+
+
+def _surplus(files: list[_File], keep: int) -> list[Path]:
+    """Return the least recently used files, as many as must go for the rest to take at most `keep` bytes."""
+    newest_first = sorted(files, reverse=True)
+    taken = accumulate(size for _, size, _ in newest_first)
+    return [path for (_, _, path), total in zip(newest_first, taken, strict=True) if total > keep]
+
+
+def _files(folder: Path | None, name: re.Pattern[str]) -> list[_File]:
+    """Return the regular files in `folder` whose whole name matches; none if it is missing or unreadable."""
+    found: list[_File] = []
+    with suppress(OSError):
+        for path in folder.iterdir() if folder else ():
+            if name.fullmatch(path.name):
+                with suppress(FileNotFoundError):  # another process may evict it meanwhile
+                    status = path.lstat()
+                    if stat.S_ISREG(status.st_mode):
+                        found.append((status.st_mtime, status.st_size, path))
+    return found
+
+
+def _remove(paths: Iterable[Path]) -> int:
+    """Remove the files as far as possible; return how many went."""
+    removed = 0
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
+            removed += 1
+    return removed
+
+
+def _warn(trouble: _Trouble) -> None:
+    """Warn once per process about each problem of each place."""
+    if trouble.cause not in _warned:
+        _warned.add(trouble.cause)
+        warnings.warn(str(trouble), DelassusWarning, stacklevel=3)

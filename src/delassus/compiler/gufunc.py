@@ -1,0 +1,68 @@
+"""Machine code as a genuine `numpy.ufunc`.
+
+NumPy makes a generalized ufunc from an address, types and a signature through its C interface, which is reached
+here with ctypes. NumPy keeps the addresses it is given, so what they point to is kept for the life of the process.
+"""
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from delassus.compiler.program import Operand
+from delassus.errors import DelassusError
+
+_FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature's place in NumPy's table of functions
+_NONE = -1  # PyUFunc_None: the ufunc has no identity
+_kept: list[Any] = []
+
+
+@cache
+def _constructor() -> Any:
+    capsule = np._core._multiarray_umath._UFUNC_API  # type: ignore[attr-defined]
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(get(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.PYFUNCTYPE(
+        ctypes.py_object,
+        ctypes.c_void_p,  # functions
+        ctypes.c_void_p,  # data
+        ctypes.c_char_p,  # types
+        *[ctypes.c_int] * 4,  # number of loops, inputs, outputs, identity
+        ctypes.c_char_p,  # name
+        ctypes.c_char_p,  # documentation
+        ctypes.c_int,  # unused
+        ctypes.c_char_p,  # signature
+    )(table[_FROM_SIGNATURE])
+
+
+def frozen_signature(inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]) -> str:
+    """Sizes instead of names, such as "(19),(18)->(18)", so that NumPy checks them before any native code runs."""
+
+    def side(operands: tuple[Operand, ...]) -> str:
+        return ",".join(f"({','.join(map(str, o.shape))})" for o in operands)
+
+    return f"{side(inputs)}->{side(outputs)}"
+
+
+def make_ufunc(
+    address: int, name: str, doc: str, inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
+) -> np.ufunc:
+    """A float64 gufunc whose inner loop is the machine code at `address`."""
+    for operand in (*inputs, *outputs):
+        if operand.size == 0:
+            raise DelassusError(
+                f"{name}: {operand.name} has shape {operand.shape}, and a ufunc cannot have an axis of length 0. "
+                "Handle the empty case before calling the kernel."
+            )
+    functions = (ctypes.c_void_p * 1)(address)
+    data = (ctypes.c_void_p * 1)(None)
+    types = bytes([np.dtype(np.float64).num]) * (len(inputs) + len(outputs))
+    texts = [text.encode() for text in (name, doc, frozen_signature(inputs, outputs))]
+    _kept.append((functions, data, types, texts))
+    ufunc: np.ufunc = _constructor()(
+        ctypes.addressof(functions), ctypes.addressof(data), types, 1, len(inputs), len(outputs), _NONE,
+        texts[0], texts[1], 0, texts[2],
+    )  # fmt: skip
+    return ufunc

@@ -1,0 +1,115 @@
+"""Evaluates a program on NumPy arrays: the reference that compiled code has to meet bit by bit.
+
+One NumPy operation per node, over any batch. Arithmetic is IEEE double precision with subnormals taken as zero,
+as in compiled code. The fused operations round once, by the C library's `fma` (`math.fma` from Python 3.13 on).
+"""
+
+import ctypes
+import ctypes.util
+import math
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.compiler.lower import lower
+from delassus.compiler.program import Program
+
+Floats = NDArray[np.float64]
+
+
+def evaluate(program: Program, *inputs: ArrayLike, fma: bool = True) -> tuple[Floats, ...]:
+    """The outputs of a program, lowered first; inputs may carry leading batch axes, which broadcast.
+
+    `fma` tells which of the two lowered forms to run: the one for machines with fused multiply-add, or without.
+    """
+    lowered = lower(program, fma)
+    arrays = [np.asarray(x, float) for x in inputs]
+    batches = []
+    for array, operand in zip(arrays, lowered.inputs, strict=True):
+        lead = array.ndim - len(operand.shape)
+        if lead < 0 or array.shape[lead:] != operand.shape:
+            raise ValueError(f"{operand.name} has shape {array.shape}, {operand.shape} is needed after the batch axes.")
+        batches.append(array.shape[:lead])
+    batch = np.broadcast_shapes(*batches)
+    flat = [
+        _flush(np.broadcast_to(a, batch + o.shape).reshape(*batch, o.size).astype(float))
+        for a, o in zip(arrays, lowered.inputs, strict=True)
+    ]
+    values: dict[int, Any] = {-k: np.asarray(c) for k, c in enumerate(lowered.constants)}
+    with np.errstate(all="ignore"):
+        for value, node in enumerate(lowered.nodes):
+            if node[0] == "input":
+                values[value] = flat[node[1]][..., node[2]]
+            elif value:
+                values[value] = _flush(_OPERATIONS[node[0]](*[values[a] for a in node[1:]]))
+    outputs = []
+    for operand, result in zip(lowered.outputs, lowered.results, strict=True):
+        columns = [np.broadcast_to(np.asarray(values[v], float), batch) for v in result]
+        stacked = np.stack(columns, -1) if columns else np.zeros((*batch, 0))
+        outputs.append(stacked.reshape(batch + operand.shape))
+    return tuple(outputs)
+
+
+def _flush(x: Any) -> Any:
+    """Subnormals as zero; truth values as they are."""
+    if x.dtype == bool:
+        return x
+    return np.where(np.abs(x) < sys.float_info.min, 0.0 * np.sign(x), x)
+
+
+@cache
+def _scalar_fma() -> Callable[[float, float, float], float]:
+    fma: Callable[[float, float, float], float] | None = getattr(math, "fma", None)
+    if fma is None:
+        library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else ctypes.util.find_library("m"))
+        library.fma.argtypes, library.fma.restype = [ctypes.c_double] * 3, ctypes.c_double
+        fma = library.fma
+    return fma
+
+
+def _fma(a: Any, b: Any, c: Any) -> Floats:
+    """a·b + c rounded once, element by element."""
+    broadcast = np.broadcast_arrays(a, b, c)
+    scalar = _scalar_fma()
+
+    def safe(x: float, y: float, z: float) -> float:
+        # math.fma raises where IEEE gives NaN or inf; there a product without fusion is right as well.
+        try:
+            return scalar(x, y, z)
+        except (ValueError, OverflowError):
+            return float(np.float64(x) * np.float64(y) + np.float64(z))
+
+    flat = [safe(*xyz) for xyz in zip(*[x.ravel().tolist() for x in broadcast], strict=True)]
+    return np.array(flat, float).reshape(broadcast[0].shape)
+
+
+def _bit(position: int) -> Callable[[Any], Any]:
+    return lambda a: (np.asarray(a, float).view(np.uint64) >> np.uint64(position) & np.uint64(1)).astype(bool)
+
+
+_OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "neg": np.negative,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "fma": _fma,
+    "fms": lambda a, b, c: _fma(a, b, -c),
+    "fnma": lambda a, b, c: _fma(-a, b, c),
+    "lt": np.less,
+    "le": np.less_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and": np.logical_and,
+    "xor": np.logical_xor,
+    "not": np.logical_not,
+    "bit0": _bit(0),
+    "bit1": _bit(1),
+    "select": np.where,
+}

@@ -1,0 +1,218 @@
+"""`@kernel`: the bridge between a NumPy function of a model and compiled code.
+
+    @kernel("(nq),(nv),(nv)->(nv)")
+    def aba(model, q, v, tau): ...
+
+    aba(model, q, v, tau)             compiles on first use, remembers, uses threads for large batches
+    aba.specialize(model)             the bare NumPy ufunc, for hot loops
+    aba.bind(model, q, v, tau, a)     the arrays fixed once: a callable without arguments
+    aba.python(model, q, v, tau)      the plain function, for one state: slow, and open to the debugger
+    aba.inspect(model)                what it compiles to
+
+The model may be any object that is hashable by content, such as a frozen dataclass, a tuple, a string or None.
+Keyword-only parameters of the function are options: they are part of what is compiled and must be hashable too.
+Inside another kernel a call is inlined.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from typing import Any
+
+import numpy as np
+
+from delassus.compiler import bind, threads
+from delassus.compiler.build import Compiled, Recipe, build
+from delassus.compiler.program import Operand, Program
+from delassus.compiler.record import checked_results, inline, record
+from delassus.compiler.report import Report, make_report
+from delassus.compiler.signature import Signature, SignatureError
+from delassus.compiler.target import Target
+from delassus.compiler.trace import current
+
+_compiling = threading.RLock()
+"""Held while anything is built. LLVM compiles one kernel at a time anyway, and a fork waits until it is done."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_compiling.acquire, after_in_parent=_compiling.release, after_in_child=_compiling.release
+    )
+
+_RECENT = 256  # models found again by identity, which spares hashing their content at every call
+
+
+def kernel(signature: str) -> Callable[[Callable[..., Any]], Kernel]:
+    """Make a kernel of a function of a model and arrays; see the module's docstring."""
+    parsed = Signature.parse(signature)
+    return lambda function: Kernel(function, parsed)
+
+
+class Kernel:
+    """A function of a model and arrays that compiles for each model it meets."""
+
+    def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
+        update_wrapper(self, function)
+        self.name = function.__name__
+        self.function = function
+        self.signature = signature
+        self.arguments, self.options = _parameters(function, signature)
+        self._built: dict[Any, Compiled] = {}
+        self._recent: dict[Any, tuple[Any, Compiled]] = {}
+
+    def __call__(self, model: Any, *arrays: Any, out: Any = None, **options: Any) -> Any:
+        """The outputs for one state or a batch: leading axes of the arrays broadcast, as in any NumPy function."""
+        if current() is not None:
+            if out is not None:
+                raise TypeError(f"{self.name} is being inlined into another kernel, where out= has no meaning.")
+            return self._inline(model, arrays, options)
+        return threads.run(self.compiled(model, **options), arrays, out)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}({', '.join(('model', *self.arguments))})>"
+
+    def specialize(self, model: Any, **options: Any) -> np.ufunc:
+        """The NumPy ufunc for this model: the least overhead of a call with arguments; one thread."""
+        return self.compiled(model, **options).ufunc
+
+    def bind(self, model: Any, *arrays: np.ndarray[Any, Any], **options: Any) -> Callable[[], None]:
+        """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
+        return bind.bind(self.compiled(model, **options), arrays)
+
+    def python(self, model: Any, *arrays: Any, **options: Any) -> Any:
+        """The plain function on the numbers of one state."""
+        inputs, outputs = self.operands(model)
+        self._check_count(arrays)
+        states = [np.asarray(x, float) for x in arrays]
+        for state, operand in zip(states, inputs, strict=True):
+            if state.shape != operand.shape:
+                raise ValueError(
+                    f"{self.name}.python takes one state: {operand.name} has shape {state.shape}, not {operand.shape}."
+                )
+        results = checked_results(self.name, self.function(model, *states, **self._complete(options)), outputs, None)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def program(self, model: Any, **options: Any) -> Program:
+        """The expression graph for this model."""
+        inputs, outputs = self.operands(model)
+        complete = self._complete(options)
+        call = (self, model, tuple(sorted(complete.items())))
+        function = partial(inline, self.name, call, partial(self.function, model, **complete))
+        return record(self.name, lambda *arrays: function(arrays, inputs, outputs), inputs, outputs)
+
+    def inspect(self, model: Any, target: Target | None = None, **options: Any) -> Report:
+        """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
+        with _compiling:
+            return make_report(self.name, partial(self.program, model, **options), target or Target.host())
+
+    def operands(self, model: Any) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+        """Inputs and outputs with the sizes of this model."""
+        return self.signature.resolve(model, self.arguments)
+
+    def compiled(self, model: Any, target: Target | None = None, **options: Any) -> Compiled:
+        """The compiled kernel, built on first use and remembered; for the host unless a target is given."""
+        if target is None and not options:
+            recent = self._recent.get(id(model))
+            if recent is not None and recent[0] is model:
+                return recent[1]
+        found = self._find(model, target or Target.host(), self._complete(options))
+        if target is None and not options:
+            if len(self._recent) >= _RECENT:
+                self._recent.clear()
+            self._recent[id(model)] = (model, found)
+        return found
+
+    def _find(self, model: Any, target: Target, options: dict[str, Any]) -> Compiled:
+        _check_content_hash(self.name, "the model", model)
+        for name, value in options.items():
+            _check_content_hash(self.name, f"the option {name}", value)
+        # 1, 1.0 and True are equal and would compile to different code, so types are part of the key.
+        key = (type(model), model, tuple((n, type(v), v) for n, v in sorted(options.items())), target)
+        found = self._built.get(key)
+        if found is None:
+            with _compiling:
+                found = self._built.get(key)
+                if found is None:
+                    found = self._built[key] = build(self._recipe(model, target, options))
+        return found
+
+    def _recipe(self, model: Any, target: Target, options: dict[str, Any]) -> Recipe:
+        inputs, outputs = self.operands(model)
+        own = (self.function.__module__ or "").partition(".")[0] == __name__.partition(".")[0]
+        return Recipe(
+            name=self.name,
+            doc=inspect.getdoc(self.function) or "",
+            inputs=inputs,
+            outputs=outputs,
+            trace=partial(self.program, model, **options),
+            identity=(self.function.__module__, model, tuple(sorted(options.items()))) if own else None,
+            target=target,
+        )
+
+    def _inline(self, model: Any, arrays: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        self._check_count(arrays)
+        complete = self._complete(options)
+        inputs, outputs = self.operands(model)
+        call = (self, model, tuple(sorted(complete.items())))
+        return inline(self.name, call, partial(self.function, model, **complete), arrays, inputs, outputs)
+
+    def _complete(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with their defaults."""
+        unknown = sorted(set(options) - set(self.options))
+        if unknown:
+            known = ", ".join(self.options) or "none"
+            raise TypeError(f"{self.name} has no option {unknown[0]!r}; its options are: {known}.")
+        complete = {**self.options, **options}
+        missing = [name for name, value in complete.items() if value is inspect.Parameter.empty]
+        if missing:
+            raise TypeError(f"{self.name} needs a value for the option {missing[0]!r}.")
+        return complete
+
+    def _check_count(self, arrays: tuple[Any, ...]) -> None:
+        if len(arrays) != len(self.arguments):
+            raise TypeError(
+                f"{self.name} takes {len(self.arguments)} arrays ({', '.join(self.arguments)}), got {len(arrays)}."
+            )
+
+
+def _parameters(function: Callable[..., Any], signature: Signature) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Names of the array parameters, and the options with their defaults."""
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if len(positional) + len(options) != len(parameters):
+        raise SignatureError(
+            f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
+        )
+    reserved = {"out", "target"} & set(options)
+    if reserved:
+        raise SignatureError(
+            f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."
+        )
+    names = tuple(p.name for p in positional[1:])
+    if not positional or len(names) != len(signature.inputs):
+        raise SignatureError(
+            f"{function.__name__} takes {len(positional)} positional parameter(s); its signature asks for a model and "
+            f"{len(signature.inputs)} array(s)."
+        )
+    return names, options
+
+
+def _check_content_hash(kernel: str, what: str, value: Any) -> None:
+    """Refuse what cannot be a key: unhashable objects, and those that compare by identity."""
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"{kernel}: {what} ({type(value).__name__}) cannot be hashed, so its kernel could not be found again: "
+            "use frozen data, such as @dataclass(frozen=True) with tuples."
+        ) from None
+    by_identity: Any = object.__hash__
+    if type(value).__hash__ is by_identity and not isinstance(value, type) and value is not None:
+        raise TypeError(
+            f"{kernel}: {what} ({type(value).__name__}) is compared by identity, so a changed object would keep its "
+            "old kernel: make it hashable by content, such as a @dataclass(frozen=True)."
+        )

@@ -1,0 +1,38 @@
+"""Arguments of a function as traced arrays of one trace."""
+
+from typing import Any
+
+from delassus.compiler.array import Array
+from delassus.compiler.graph import ZERO
+from delassus.compiler.trace import Trace, current, trace_of
+
+
+def trace_here(*arguments: Any) -> Trace:
+    """The trace that the arguments belong to, or else the current one."""
+    trace = trace_of(*arguments) or current()
+    if trace is None:
+        raise TypeError("this function works on traced values, and no kernel is being traced here.")
+    return trace
+
+
+def lift(*arguments: Any) -> list[Array]:
+    """Arguments as traced arrays of one trace."""
+    trace = trace_here(*arguments)
+    return [trace.lift(x) for x in arguments]
+
+
+def floats(*arguments: Any) -> list[Array]:
+    """Arguments as traced arrays of floats: truth values become 1.0 and 0.0."""
+    trace = trace_here(*arguments)
+    return [x if not x.truths else trace.map(trace.builder.number, x) for x in map(trace.lift, arguments)]
+
+
+def truths(*arguments: Any) -> list[Array]:
+    """Arguments as traced arrays of truth values: a number is true unless it is zero."""
+    trace = trace_here(*arguments)
+    builder = trace.builder
+
+    def truth(value: int) -> int:
+        return value if builder.is_logical(value) else builder.ne(value, ZERO)
+
+    return [trace.map(truth, trace.lift(x), truths=True) for x in arguments]

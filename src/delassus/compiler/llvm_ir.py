@@ -1,0 +1,190 @@
+"""Emits the chunks of a schedule as LLVM IR text.
+
+The text is written once, with marks where the number of lanes matters, and filled in for each width: one state per
+lane, so the scalar and the vector versions differ in nothing but their types and compute the same bits. Values are
+numbered, not named, which LLVM reads fastest. LLVM's verifier reads it all before anything runs.
+"""
+
+import struct
+from typing import Final
+
+from delassus.compiler.program import LOGICAL, Node
+from delassus.compiler.schedule import Schedule
+
+# Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $N suffix of intrinsics,
+# $A alignment of a slot, $X lanes; $( and $) enclose a constant that goes into every lane, its type in front.
+_OPERATIONS: Final = {
+    "add": "fadd $T {0}, {1}",
+    "sub": "fsub $T {0}, {1}",
+    "mul": "fmul $T {0}, {1}",
+    "div": "fdiv $T {0}, {1}",
+    "neg": "fneg $T {0}",
+    "sqrt": "call $T @llvm.sqrt.$N($T {0})",
+    "abs": "call $T @llvm.fabs.$N($T {0})",
+    "fma": "call $T @llvm.fma.$N($T {0}, $T {1}, $T {2})",
+    "lt": "fcmp olt $T {0}, {1}",
+    "le": "fcmp ole $T {0}, {1}",
+    "eq": "fcmp oeq $T {0}, {1}",
+    "ne": "fcmp une $T {0}, {1}",
+    "and": "and $B {0}, {1}",
+    "xor": "xor $B {0}, {1}",
+    "not": "xor $B {0}, $(i1 true$)",
+    "select": "select $B {0}, $T {1}, $T {2}",
+}
+"""Operations that are one instruction."""
+
+_ZERO: Final = "$(double 0.0$)"
+_ONE: Final = "$(double 1.0$)"
+
+_DECLARATIONS: Final = """
+declare $T @llvm.fma.$N($T, $T, $T)
+declare $T @llvm.sqrt.$N($T)
+declare $T @llvm.fabs.$N($T)
+"""
+
+
+def float_type(lanes: int) -> str:
+    """The type of a value."""
+    return "double" if lanes == 1 else f"<{lanes} x double>"
+
+
+def fill_in(text: str, lanes: int) -> str:
+    """Text with marks, for one number of lanes."""
+    scalar = lanes == 1
+    if scalar:
+        for kind in ("double", "i1", "i64"):
+            text = text.replace(f"$({kind} ", "")
+    for mark, filling in (
+        ("$T", float_type(lanes)),
+        ("$B", "i1" if scalar else f"<{lanes} x i1>"),
+        ("$I", "i64" if scalar else f"<{lanes} x i64>"),
+        ("$N", "f64" if scalar else f"v{lanes}f64"),
+        ("$A", str(8 * lanes)),
+        ("$X", str(lanes)),
+        ("$(", "splat ("),
+        ("$)", "" if scalar else ")"),
+    ):
+        text = text.replace(mark, filling)
+    return text
+
+
+def emit_bodies(schedule: Schedule, attributes: str) -> str:
+    """A function per chunk; `body1(ptr frame)` calls them all, `body2(ptr a, ptr b)` does so for two frames.
+
+    Two frames take turns in each chunk, so that its code is fetched once for both: large kernels are limited by
+    the fetching of their code, not by arithmetic.
+
+    A chunk gets its frame twice, as a place to read and as a place to write. No slot is read and written in the
+    same chunk, so the two never alias, and LLVM may order loads and stores freely.
+    """
+    constants = {-k: _constant(c) for k, c in enumerate(schedule.program.constants)}
+    chunks = range(len(schedule.chunks))
+    text = [_DECLARATIONS]
+    for c in chunks:
+        header = f"define internal void @chunk{c}_x$X(ptr noalias readonly %frame, ptr noalias writeonly %out)"
+        text.append(f"{header} {attributes} {{\nentry:\n{_Chunk(schedule, c, constants).text()}  ret void\n}}\n")
+    text.append(_body("body1", ("%a",), len(chunks), attributes))
+    text.append(_body("body2", ("%a", "%b"), len(chunks), attributes))
+    return "".join(text)
+
+
+def emit_streamed_body(chunks: int, lanes: int, attributes: str) -> str:
+    """`streamed_body2(a, b, args, strides, ahead)`: body2 which meanwhile fetches the states from `ahead` on.
+
+    The states of the next two groups are asked for one after the other between the chunks, at a pace that the
+    memory can follow.
+    """
+    rows = 2 * lanes
+    fetches = [
+        "".join(
+            f"  %state{r} = add i64 %ahead, {r}\n  call void @fetch(ptr %args, ptr %strides, i64 %state{r})\n"
+            for r in range(rows)
+            if r * chunks // rows == c
+        )
+        for c in range(chunks)
+    ]
+    return fill_in(_body("streamed_body2", ("%a", "%b"), chunks, attributes, fetches), lanes)
+
+
+def _body(name: str, frames: tuple[str, ...], chunks: int, attributes: str, after: list[str] | None = None) -> str:
+    """A function that calls every chunk for each frame, and does something after each chunk."""
+    parameters = ", ".join(f"ptr {f}" for f in frames) + (", ptr %args, ptr %strides, i64 %ahead" if after else "")
+    text = f"define internal void @{name}_x$X({parameters}) {attributes} {{\n"
+    for c in range(chunks):
+        text += "".join(f"  call void @chunk{c}_x$X(ptr {f}, ptr {f})\n" for f in frames)
+        text += after[c] if after else ""
+    return text + "  ret void\n}\n"
+
+
+def _constant(number: float) -> str:
+    if isinstance(number, bool):
+        return f"$(i1 {str(number).lower()}$)"
+    return f"$(double 0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}$)"
+
+
+class _Chunk:
+    """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
+
+    def __init__(self, schedule: Schedule, index: int, constants: dict[int, str]) -> None:
+        self.schedule = schedule
+        self.values = schedule.chunks[index]
+        self.stores = schedule.stores[index]
+        self.names = dict(constants)
+        self.lines: list[str] = []
+        self.count = 0
+
+    def text(self) -> str:
+        nodes, names = self.schedule.program.nodes, self.names
+        for value in self.stores:
+            if value <= 0 or nodes[value][0] == "input":  # an output that is an input or a constant
+                if value > 0:
+                    self.load(value)
+                self.store(value)
+        for value in self.values:
+            node = nodes[value]
+            for argument in node[1:]:
+                if argument not in names:
+                    self.load(argument)
+            template = _OPERATIONS.get(node[0])
+            if template is None:
+                names[value] = self.composite(node)
+            else:
+                names[value] = self.emit(template.format(*[names[a] for a in node[1:]]))
+            if value in self.stores:
+                self.store(value)
+        return "".join(self.lines)
+
+    def emit(self, instruction: str) -> str:
+        """Append an instruction; returns the name of its value."""
+        name = f"%{self.count}"
+        self.lines.append(f"  {name} = {instruction}\n")
+        self.count += 1
+        return name
+
+    def composite(self, node: Node) -> str:
+        """An operation of several instructions."""
+        args = [self.names[a] for a in node[1:]]
+        if node[0] in ("fms", "fnma"):
+            flipped = 2 if node[0] == "fms" else 0
+            args[flipped] = self.emit(f"fneg $T {args[flipped]}")
+            return self.emit(_OPERATIONS["fma"].format(*args))
+        bits = self.emit(f"bitcast $T {args[0]} to $I")
+        masked = self.emit(f"and $I {bits}, $(i64 {1 << int(node[0].removeprefix('bit'))}$)")
+        return self.emit(f"icmp ne $I {masked}, $(i64 0$)")
+
+    def load(self, value: int) -> None:
+        """Take a value from its slot; truth values are kept there as 1.0 and 0.0."""
+        place = self.emit(f"getelementptr $T, ptr %frame, i64 {self.schedule.slots[value]}")
+        name = self.emit(f"load $T, ptr {place}, align $A")
+        if self.schedule.program.nodes[value][0] in LOGICAL:
+            name = self.emit(f"fcmp une $T {name}, {_ZERO}")
+        self.names[value] = name
+
+    def store(self, value: int) -> None:
+        """Put a value into its slots."""
+        name = self.names[value]
+        if self.schedule.program.is_logical(value):
+            name = self.emit(f"select $B {name}, $T {_ONE}, $T {_ZERO}")
+        for slot in self.stores[value]:
+            place = self.emit(f"getelementptr $T, ptr %out, i64 {slot}")
+            self.lines.append(f"  store $T {name}, ptr {place}, align $A\n")

@@ -1,0 +1,73 @@
+"""From what the algorithm said to what the machine does: elementary functions expanded, multiply-adds fused.
+
+A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, the fused fma (a·b + c), fms (a·b - c)
+and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1 and select. Back ends and interpreter know these and
+nothing else.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from delassus.compiler import elementary
+from delassus.compiler.graph import Builder
+from delassus.compiler.program import Node, Program
+
+_EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
+    "sin": elementary.sin,
+    "cos": elementary.cos,
+    "sign": elementary.sign,
+    "min": elementary.minimum,
+    "max": elementary.maximum,
+}
+
+FLOPS: Final = {"add": 1, "sub": 1, "mul": 1, "div": 1, "sqrt": 1, "fma": 2, "fms": 2, "fnma": 2}
+"""Floating-point operations by kind; kinds that are not here count as none."""
+
+
+def lower(program: Program, fma: bool) -> Program:
+    """Expand elementary functions, then fuse products into sums if the machine can (`fma`)."""
+    g = Builder()
+    new = [0] * len(program.nodes)
+    constants = [g.constant(c) for c in program.constants]
+    for value, node in enumerate(program.nodes):
+        kind = node[0]
+        if kind == "input":
+            new[value] = g.emit(node)
+        elif value:
+            args = [new[a] if a > 0 else constants[-a] for a in node[1:]]
+            expansion = _EXPANSIONS.get(kind)
+            new[value] = g.emit((kind, *args)) if expansion is None else expansion(g, *args)
+    results = tuple(tuple(new[v] if v > 0 else constants[-v] for v in values) for values in program.results)
+    if fma:
+        _fuse(g.nodes, {v for values in results for v in values})
+    return g.finish(program.inputs, program.outputs, results)
+
+
+def flops(program: Program) -> int:
+    """Floating-point operations of a lowered program."""
+    return sum(FLOPS.get(kind, 0) * count for kind, count in program.count().items())
+
+
+def _fuse(nodes: list[Node], kept: set[int]) -> None:
+    """Rewrite sums, in place, so that they absorb the products they add.
+
+    A product is absorbed if every use of it is a sum that can take it: then k sums become k fused operations and
+    the product is dead. A sum can take one product only. `kept` are the values that are results themselves.
+    """
+    uses: list[list[int]] = [[] for _ in nodes]
+    for value, node in enumerate(nodes):
+        if node[0] != "input":
+            for argument in node[1:]:
+                if argument > 0:
+                    uses[argument].append(value)
+    for value, node in enumerate(nodes):
+        if node[0] != "mul" or value in kept:
+            continue
+        takers = uses[value]
+        if not all(nodes[user][0] in ("add", "sub") for user in takers) or len(set(takers)) < len(takers):
+            continue
+        _, a, b = node
+        for user in takers:
+            kind, left, right = nodes[user]
+            other = right if left == value else left
+            nodes[user] = ("fma" if kind == "add" else "fms" if left == value else "fnma", a, b, other)

@@ -1,0 +1,58 @@
+"""From IR text to machine code in memory, through LLVM."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from delassus.compiler.target import Target
+
+_lock = threading.Lock()
+"""llvmlite runs one compilation at a time anyway; the lock also keeps engines from being made concurrently."""
+
+
+_engines: list[llvm.ExecutionEngine] = []
+"""Every engine, kept for the life of the process: ufuncs hold raw addresses into its code."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Loaded machine code."""
+
+    engine: llvm.ExecutionEngine
+    size: int
+
+    def address(self, name: str) -> int:
+        """Where a function starts."""
+        return int(self.engine.get_function_address(name))
+
+
+def parse(text: str) -> llvm.ModuleRef:
+    """A verified module: malformed IR would end the process later on."""
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.verify()
+    return module
+
+
+def emit_object(text: str, target: Target) -> bytes:
+    """Object code of a module."""
+    with _lock:
+        return bytes(target.machine().emit_object(parse(text)))
+
+
+def emit_assembly(text: str, target: Target) -> str:
+    """Assembly text of a module, for reading."""
+    with _lock:
+        return str(target.machine().emit_assembly(parse(text)))
+
+
+def load(object_code: bytes, target: Target) -> Code:
+    """Object code made callable."""
+    with _lock:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", llvm.create_context()), target.machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        engine.finalize_object()
+        _engines.append(engine)
+    return Code(engine, len(object_code))

@@ -1,0 +1,108 @@
+"""Looking inside a kernel: what it computes, what it compiles to and how long that takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from delassus.compiler import driver, native
+from delassus.compiler.lower import flops, lower
+from delassus.compiler.program import Program
+from delassus.compiler.schedule import schedule
+from delassus.compiler.target import Target
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a kernel compiles to.
+
+    Attributes:
+        name: The kernel.
+        target: The machine it is compiled for.
+        traced: Operations by kind as the function wrote them, constants folded.
+        operations: Operations by kind after lowering: elementary functions expanded, multiply-adds fused.
+        flops: Floating-point operations of one state (a fused multiply-add counts 2).
+        chunks: Pieces of straight-line code.
+        slots: Values kept in memory per state, inputs and outputs included.
+        code_bytes: Size of the machine code, scalar and vector versions together.
+        seconds: Compile time by stage.
+        ir: The LLVM IR, as text.
+        digest: The program's digest.
+    """
+
+    name: str
+    target: Target
+    traced: dict[str, int]
+    operations: dict[str, int]
+    flops: int
+    chunks: int
+    slots: int
+    code_bytes: int
+    seconds: dict[str, float]
+    ir: str
+    digest: str
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        return native.emit_assembly(self.ir, self.target)
+
+    def __str__(self) -> str:
+        def kinds(counts: dict[str, int]) -> str:
+            most = sorted(counts.items(), key=lambda item: -item[1])
+            return f"{sum(counts.values())} ({', '.join(f'{n} {kind}' for kind, n in most)})"
+
+        stages = ", ".join(f"{stage} {1e3 * t:.1f}" for stage, t in self.seconds.items())
+        return (
+            f"{self.name} for {self.target.cpu}, {self.target.lanes} lanes\n"
+            f"  traced operations   {kinds(self.traced)}\n"
+            f"  machine operations  {kinds(self.operations)}\n"
+            f"  flops               {self.flops}\n"
+            f"  chunks              {self.chunks}\n"
+            f"  slots               {self.slots}\n"
+            f"  machine code        {self.code_bytes} bytes\n"
+            f"  compile time [ms]   {stages}"
+        )
+
+    __repr__ = __str__
+
+
+def make_report(name: str, trace: Callable[[], Program], target: Target) -> Report:
+    """Compile a program without the cache, watching each stage."""
+    seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(label: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        seconds[label] = time.perf_counter() - start
+
+    with stage("trace"):
+        program = trace()
+    with stage("lower"):
+        lowered = lower(program, target.fma)
+    with stage("schedule"):
+        planned = schedule(lowered)
+    with stage("emit"):
+        ir = driver.emit_module(planned, target)
+    with stage("llvm"):
+        object_code = native.emit_object(ir, target)
+    with stage("load"):
+        native.load(object_code, target)
+    return Report(
+        name=name,
+        target=target,
+        traced=program.count(),
+        operations=lowered.count(),
+        flops=flops(lowered),
+        chunks=len(planned.chunks),
+        slots=planned.frame,
+        code_bytes=sum(s.size() for s in llvm.ObjectFileRef.from_data(object_code).sections() if s.is_text()),
+        seconds=seconds,
+        ir=ir,
+        digest=program.digest,
+    )

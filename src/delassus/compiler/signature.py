@@ -1,0 +1,76 @@
+"""Signatures such as "(nq),(nv),(nv)->(nv)": which arrays a kernel takes and gives, in NumPy's gufunc notation.
+
+Sizes are integers or names; a name is looked up on the model.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from delassus.compiler.program import Operand
+from delassus.errors import DelassusError
+
+Core: TypeAlias = tuple[str | int, ...]
+
+_CORE = r"\(\s*(?:\w+\s*(?:,\s*\w+\s*)*)?\)"
+_SIDE = rf"\s*{_CORE}\s*(?:,\s*{_CORE}\s*)*"
+_SIGNATURE = re.compile(rf"({_SIDE})->({_SIDE})", re.ASCII)
+
+
+class SignatureError(DelassusError, ValueError):
+    """A kernel's signature cannot be read, or does not fit its function or its model."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Core shapes of inputs and outputs, with names where the model decides."""
+
+    inputs: tuple[Core, ...]
+    outputs: tuple[Core, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Signature:
+        """Read a signature."""
+        match = _SIGNATURE.fullmatch(text)
+        if match is None:
+            raise SignatureError(
+                f"the signature {text!r} cannot be read: write the core shape of each array in parentheses, inputs "
+                "-> outputs, as in '(nq),(nv)->(nv)'; sizes are names on the model or integers, '()' is a scalar."
+            )
+        inputs, outputs = (tuple(map(_core, re.findall(_CORE, side))) for side in match.groups())
+        return cls(inputs, outputs)
+
+    def resolve(self, model: Any, names: Sequence[str]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+        """Inputs and outputs with the model's sizes; `names` are those of the inputs, for messages."""
+        inputs = tuple(Operand(n, _shape(c, model)) for n, c in zip(names, self.inputs, strict=True))
+        outputs = tuple(Operand(f"output {k}", _shape(c, model)) for k, c in enumerate(self.outputs))
+        return inputs, outputs
+
+
+def _core(text: str) -> Core:
+    words = re.findall(r"\w+", text)
+    return tuple(int(word) if word.isdecimal() else word for word in words)
+
+
+def _shape(core: Core, model: Any) -> tuple[int, ...]:
+    return tuple(size if isinstance(size, int) else _size(model, size) for size in core)
+
+
+def _size(model: Any, name: str) -> int:
+    try:
+        size = operator.index(getattr(model, name))
+    except AttributeError:
+        raise SignatureError(
+            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute."
+        ) from None
+    except TypeError:
+        raise SignatureError(
+            f"the size {name!r} is {getattr(model, name)!r} on this model, and must be an integer."
+        ) from None
+    if size < 0:
+        raise SignatureError(f"the size {name!r} is {size} on this model, and must not be negative.")
+    return size

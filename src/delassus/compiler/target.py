@@ -1,0 +1,95 @@
+"""The machine that code is generated for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+import llvmlite.binding as llvm
+
+from delassus.errors import DelassusError
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU as the code generator sees it; part of every kernel's key.
+
+    Attributes:
+        triple: LLVM's name of the platform.
+        cpu: LLVM's name of the processor.
+        features: Its instruction sets, in LLVM's notation.
+        lanes: How many states a vector instruction works on.
+        opt: LLVM's code generation level; 0 compiles faster and runs slower.
+    """
+
+    triple: str
+    cpu: str
+    features: str
+    lanes: int
+    opt: int = 2
+
+    @classmethod
+    def host(cls) -> Target:
+        """This machine, with the widest vectors that it has."""
+        return _host()
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Every number of lanes that this CPU has instructions for, widest first."""
+        return tuple(w for w in (8, 4, 2) if w <= _widest(self.triple, self.features))
+
+    def with_lanes(self, lanes: int) -> Target:
+        """The same machine with narrower vectors; 1 for scalar code only."""
+        if lanes not in (*self.widths, 1):
+            raise DelassusError(f"{self.cpu} has vectors of {self.widths} doubles, not of {lanes}.")
+        return replace(self, lanes=lanes)
+
+    def with_opt(self, opt: int) -> Target:
+        """The same machine at another code generation level, 0 to 3."""
+        if opt not in (0, 1, 2, 3):
+            raise DelassusError(f"code generation levels are 0, 1, 2 and 3, not {opt}.")
+        return replace(self, opt=opt)
+
+    @property
+    def fma(self) -> bool:
+        """Whether the CPU multiplies and adds in one instruction."""
+        return self.is_arm or "+fma" in self.features.split(",")
+
+    @property
+    def is_x86(self) -> bool:
+        """Whether the processor is an x86-64."""
+        return self.triple.startswith(("x86_64", "amd64"))
+
+    @property
+    def is_arm(self) -> bool:
+        """Whether the processor is a 64-bit ARM."""
+        return self.triple.startswith(("aarch64", "arm64"))
+
+    def machine(self) -> llvm.TargetMachine:
+        """LLVM's code generator for this target."""
+        return llvm.Target.from_triple(self.triple).create_target_machine(
+            cpu=self.cpu,
+            features=self.features,
+            opt=self.opt,
+            reloc="default",
+            codemodel="jitdefault",
+            jit=True,
+        )
+
+
+def _widest(triple: str, features: str) -> int:
+    enabled = features.split(",")
+    return 8 if "+avx512f" in enabled and "+avx512dq" in enabled else 4 if "+avx2" in enabled else 2
+
+
+@cache
+def _host() -> Target:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple, features = llvm.get_process_triple(), llvm.get_host_cpu_features().flatten()
+    wanted = os.environ.get("DELASSUS_LANES", "")
+    target = Target(triple, llvm.get_host_cpu_name(), features, _widest(triple, features))
+    if not (target.is_x86 or target.is_arm):
+        raise DelassusError(f"Delassus generates code for 64-bit x86 and ARM processors; this is {triple}.")
+    return target.with_lanes(int(wanted)) if wanted.isdecimal() else target

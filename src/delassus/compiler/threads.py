@@ -1,0 +1,134 @@
+"""Large batches over several threads.
+
+A batch is cut along one of its axes into pieces that run the same ufunc, which holds no lock while it computes.
+States do not depend on their neighbours, so the result is bit for bit that of one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from delassus.compiler.build import Compiled
+
+_MINIMUM_FLOPS = 2_000_000  # per piece, some 50 µs: less is not worth the hand-over
+_ALIGNMENT = 16  # states: pieces of whole groups of lanes
+
+
+class _Workers:
+    """How many threads there are to be, and the pool of them once it was needed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.pool: ThreadPoolExecutor | None = None
+
+    def resize(self, count: int) -> None:
+        with self.lock:
+            if count != self.count:
+                self.count, self.pool = count, None
+
+    def submit(self, task: Callable[[slice], None], part: slice) -> Future[None]:
+        with self.lock:
+            if self.pool is None:
+                self.pool = ThreadPoolExecutor(self.count, thread_name_prefix="delassus")
+            return self.pool.submit(task, part)
+
+    def forget(self) -> None:
+        """In a forked child: it has none of its parent's threads, and one of them may have held the lock."""
+        self.lock, self.pool = threading.Lock(), None
+
+
+_workers = _Workers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.forget)
+
+
+def threads(n: int | None = None) -> int:
+    """How many threads a kernel may use for a large batch; with `n`, set it first (1 turns threading off).
+
+    At the start it is the number of cores that this process may use.
+    """
+    if n is not None:
+        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+            raise ValueError(f"the number of threads is a positive integer, not {n!r}.")
+        _workers.resize(n)
+    return _workers.count
+
+
+def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
+    """Call a kernel's ufunc, in pieces over the threads if the batch is large enough."""
+    plan = _plan(kernel, arrays, out)
+    if plan is None:
+        return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
+    batch, axis, pieces = plan
+    outs = _as_tuple(out) or tuple(np.empty(batch + o.shape) for o in kernel.outputs)
+
+    def piece(part: slice) -> None:
+        ins = [_cut(x, len(o.shape), axis - len(batch), part) for x, o in zip(arrays, kernel.inputs, strict=True)]
+        kernel.ufunc(
+            *ins,
+            out=tuple(
+                _cut(x, len(o.shape), axis - len(batch), part) for x, o in zip(outs, kernel.outputs, strict=True)
+            ),
+        )
+
+    # One piece per thread, the first of them here: each change of threads waits for Python's lock.
+    others = [_workers.submit(piece, part) for part in pieces[1:]]
+    piece(pieces[0])
+    for other in others:
+        other.result()
+    return outs[0] if len(outs) == 1 else outs
+
+
+def _as_tuple(out: Any) -> tuple[Any, ...]:
+    return () if out is None else out if isinstance(out, tuple) else (out,)
+
+
+def _plan(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> tuple[tuple[int, ...], int, list[slice]] | None:
+    """Batch shape, the axis to cut and the pieces; None to leave it all to one call, errors included."""
+    if len(arrays) != len(kernel.inputs) or not all(type(x) is np.ndarray for x in arrays):
+        return None
+    # An upper bound of the work, cheap enough for calls with one state.
+    if max(x.size for x in arrays) * kernel.flops < 2 * _MINIMUM_FLOPS:
+        return None
+    count = threads()
+    leads = [np.shape(x)[: np.ndim(x) - len(o.shape)] for x, o in zip(arrays, kernel.inputs, strict=True)]
+    try:
+        batch = np.broadcast_shapes(*leads)
+    except ValueError:
+        return None
+    work = int(np.prod(batch, dtype=object)) * kernel.flops
+    number = min(count, work // _MINIMUM_FLOPS)
+    if count == 1 or number < 2 or not _fits(kernel, arrays, out, batch):
+        return None
+    axis = int(np.argmax(batch))
+    size = -(-batch[axis] // number)
+    size = -(-size // _ALIGNMENT) * _ALIGNMENT
+    pieces = [slice(i, i + size) for i in range(0, batch[axis], size)]
+    return (batch, axis, pieces) if len(pieces) > 1 else None
+
+
+def _fits(kernel: Compiled, arrays: tuple[Any, ...], out: Any, batch: tuple[int, ...]) -> bool:
+    """Whether given outputs can be written in pieces: right shape, and no memory shared with an input."""
+    outs = _as_tuple(out)
+    if not outs:
+        return True
+    return (
+        len(outs) == len(kernel.outputs)
+        and all(type(x) is np.ndarray and x.shape == batch + o.shape for x, o in zip(outs, kernel.outputs, strict=True))
+        and not any(np.may_share_memory(x, y) for x in arrays for y in outs)
+    )
+
+
+def _cut(x: Any, core: int, axis: int, part: slice) -> Any:
+    """A piece of an array along a batch axis (counted from the end of the batch), whole where it broadcasts."""
+    position = x.ndim - core + axis
+    if position < 0 or x.shape[position] == 1:
+        return x
+    return x[(slice(None),) * position + (part,)]

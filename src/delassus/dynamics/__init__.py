@@ -1,0 +1,1 @@
+"""Dynamics of trees, one file an algorithm."""

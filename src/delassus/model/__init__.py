@@ -1,0 +1,1 @@
+"""Models of mechanisms: frozen data, hashable by content."""

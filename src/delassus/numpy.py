@@ -1,0 +1,150 @@
+"""NumPy for algorithms: `import delassus.numpy as np`.
+
+On plain numbers this is NumPy itself. While a kernel is being traced, `zeros`, `ones`, `full`, `empty`, `eye`,
+`identity` and `array` make traced arrays, which can receive traced values, and these functions work on them:
+
+arithmetic      + - * / @ ** (fixed integer and half-integer powers), add, subtract, multiply, divide, negative,
+                positive, conjugate, power, float_power, square, reciprocal, sqrt, absolute, fabs, sign, sin, cos,
+                minimum, maximum, clip, deg2rad, radians, rad2deg, degrees
+truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
+                logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
+                isinf, where, any, all
+sums, products  sum, prod, mean, min, max, trace, dot, vdot, inner, outer, kron, cross, matmul, matvec, vecmat,
+                vecdot, tensordot, einsum
+shapes          reshape, ravel, transpose, matrix_transpose, swapaxes, moveaxis, expand_dims, squeeze, broadcast_to,
+                broadcast_arrays, diag, diagonal, tril, triu, flip, fliplr, flipud, roll, rot90, tile, repeat, take,
+                copy, stack, concatenate, vstack, hstack, dstack, column_stack, block, split, array_split, append,
+                delete, atleast_1d, atleast_2d, shape, ndim, size, zeros_like, ones_like, empty_like, full_like
+linalg          norm, cholesky, solve, inv, det (`solve` and `inv` take `assume_a="pos"` for positive definite
+                matrices), and NumPy's linalg spellings of cross, diagonal, matmul, matrix_transpose, outer,
+                tensordot, trace, vecdot
+
+Any other function of NumPy works on plain numbers and raises a `TypeError` on traced values. Indices, shapes and
+loop counts are plain integers: they are known when the kernel is compiled.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+import numpy as _np
+
+from delassus.compiler import elementwise as _elementwise  # noqa: F401  (registers its functions, as the next ones do)
+from delassus.compiler import linalg as _linalg
+from delassus.compiler import movement as _movement
+from delassus.compiler import products as _products  # noqa: F401
+from delassus.compiler import reductions as _reductions  # noqa: F401
+from delassus.compiler.handlers import dispatch as _dispatch
+from delassus.compiler.trace import current as _current
+from delassus.compiler.trace import trace_of as _trace_of
+
+
+def zeros(shape: Any, dtype: Any = float) -> Any:
+    """Zeros; traced inside a kernel if they are floats."""
+    return _creation(_np.zeros(shape, dtype))
+
+
+def empty(shape: Any, dtype: Any = float) -> Any:
+    """Zeros, so that nothing uninitialised can be read; traced inside a kernel."""
+    return zeros(shape, dtype)
+
+
+def ones(shape: Any, dtype: Any = float) -> Any:
+    """Ones; traced inside a kernel if they are floats."""
+    return _creation(_np.ones(shape, dtype))
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """One value everywhere; traced inside a kernel if it is a float."""
+    if _trace_of(fill_value) is not None:
+        return _movement.full_like(zeros(shape), fill_value)
+    return _creation(_np.full(shape, fill_value, dtype))
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
+    """Ones on a diagonal; traced inside a kernel if they are floats."""
+    return _creation(_np.eye(N, M, k, dtype))
+
+
+def identity(n: int, dtype: Any = float) -> Any:
+    """The identity matrix; traced inside a kernel if it is one of floats."""
+    return eye(n, dtype=dtype)
+
+
+def array(x: Any, dtype: Any = None) -> Any:
+    """A new array; traced inside a kernel if it holds floats or traced values."""
+    trace = _trace_of(x)
+    if trace is None:
+        return _creation(_np.array(x, dtype))
+    copied = trace.lift(x).copy()
+    return copied if dtype is None else copied.astype(dtype)
+
+
+def asarray(x: Any, dtype: Any = None) -> Any:
+    """The same as an array: plain numbers stay plain, a nest of lists with traced values is stacked."""
+    trace = _trace_of(x)
+    if trace is None:
+        return _np.asarray(x, dtype)
+    lifted = trace.lift(x)
+    return lifted if dtype is None else lifted.astype(dtype)
+
+
+def _creation(plain: Any) -> Any:
+    trace = _current()
+    return plain if trace is None or plain.dtype != _np.float64 else trace.lift(plain)
+
+
+def _forward(function: Any) -> Callable[..., Any]:
+    """NumPy's function on plain numbers, its traced form on traced ones."""
+
+    @wraps(function)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        if _trace_of(*args, *kwargs.values()) is None:
+            return function(*args, **kwargs)
+        return _dispatch(function, args, kwargs)
+
+    return forward
+
+
+class _Namespace(ModuleType):
+    """A module of NumPy whose functions are forwarded; names it defines itself come first."""
+
+    def __init__(self, module: ModuleType, own: dict[str, Any]) -> None:
+        super().__init__(f"delassus.{module.__name__}", module.__doc__)
+        self._module = module
+        self.__dict__.update(own)
+
+    def __getattr__(self, name: str) -> Any:
+        found = _lookup(self._module, name)
+        self.__dict__[name] = found
+        return found
+
+
+def _lookup(module: ModuleType, name: str) -> Any:
+    found = getattr(module, name)
+    if isinstance(found, ModuleType):
+        return _Namespace(found, {})
+    return _forward(found) if callable(found) and not isinstance(found, type) else found
+
+
+def _solve(a: Any, b: Any, *, assume_a: str = "gen") -> Any:
+    """x with A x = b; `assume_a="pos"` for a positive definite A costs half inside a kernel."""
+    if _trace_of(a, b) is None:
+        return _np.linalg.solve(a, b)
+    return _linalg.solve(a, b, assume_a=assume_a)
+
+
+def _inv(a: Any, *, assume_a: str = "gen") -> Any:
+    """A⁻¹; `assume_a="pos"` for a positive definite A costs half inside a kernel."""
+    return _np.linalg.inv(a) if _trace_of(a) is None else _linalg.inv(a, assume_a=assume_a)
+
+
+linalg: Any = _Namespace(_np.linalg, {"solve": _solve, "inv": _inv})
+
+
+def __getattr__(name: str) -> Any:
+    found = _lookup(_np, name)
+    if not name.startswith("__"):
+        globals()[name] = found
+    return found

@@ -1,0 +1,1 @@
+"""Spatial algebra: small pure functions on arrays, linear part first."""
