@@ -5,7 +5,7 @@ On plain numbers this is NumPy itself. While a kernel is being traced, `zeros`, 
 
 arithmetic      + - * / @ ** (fixed integer and half-integer powers), add, subtract, multiply, divide, negative,
                 positive, conjugate, power, float_power, square, reciprocal, sqrt, absolute, fabs, sign, sin, cos,
-                minimum, maximum, clip, deg2rad, radians, rad2deg, degrees
+                arctan, arctan2, minimum, maximum, clip, deg2rad, radians, rad2deg, degrees
 truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
                 logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
                 isinf, where, any, all
@@ -58,7 +58,7 @@ def ones(shape: Any, dtype: Any = float) -> Any:
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     """One value everywhere; traced inside a kernel if it is a float."""
     if _trace_of(fill_value) is not None:
-        return _movement.full_like(zeros(shape), fill_value)
+        return _movement.full_like(fill_value, fill_value, dtype, shape=shape)
     return _creation(_np.full(shape, fill_value, dtype))
 
 

@@ -2,8 +2,9 @@
 
 An `Array` is a NumPy array of graph values (integers) together with its trace. Indexing, slicing, reshaping
 and item assignment are NumPy's own, done on those integers, so views are views and broadcasting broadcasts.
-Arithmetic makes new values. Zero-dimensional arrays stand for scalars and, like NumPy's scalars, are never
-changed in place.
+Arithmetic makes new values. An array holds floats or truth values, never both: what joins or receives the other
+kind converts it, as NumPy does. Zero-dimensional arrays stand for scalars and, like NumPy's scalars, are not
+changed in place, unless they are views.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.graph import Builder
-from delassus.compiler.handlers import HANDLERS, dispatch
+from delassus.compiler.handlers import HANDLERS, dispatch, store
 
 if TYPE_CHECKING:
     from delassus.compiler.trace import Trace
@@ -32,14 +33,16 @@ def _binary(function: Any, reflected: bool = False, maker: Callable[[Builder, in
     """An operator; with `maker`, a short way for two scalars, which is what most operations of a recursion are."""
 
     def operator(self: Array, other: Any) -> Any:
-        if (
-            maker is not None
-            and type(other) is Array
-            and not (self.ids.shape or other.ids.shape or self.truths or other.truths)
-            and self.origin is other.origin
-            and self.origin.open
-        ):
-            return Array(self.origin, np.array(maker(self.origin.builder, self.ids.item(), other.ids.item())))
+        trace = self.origin
+        if maker is not None and trace.open and not (self.ids.shape or self.truths):
+            value = None
+            if type(other) is float:
+                value = trace.builder.constant(other)
+            elif type(other) is Array and other.origin is trace and not (other.ids.shape or other.truths):
+                value = other.ids.item()
+            if value is not None:
+                pair = (value, self.ids.item()) if reflected else (self.ids.item(), value)
+                return Array(trace, np.array(maker(trace.builder, *pair)))
         return HANDLERS[function](other, self) if reflected else HANDLERS[function](self, other)
 
     return operator
@@ -48,9 +51,13 @@ def _binary(function: Any, reflected: bool = False, maker: Callable[[Builder, in
 def _in_place(function: Any) -> Callable[[Array, Any], Array]:
     def operator(self: Array, other: Any) -> Array:
         result: Array = HANDLERS[function](self, other)
-        if self.ids.ndim == 0:
+        if self.ids.ndim == 0 and self.ids.base is None:
             return result
-        self[...] = result
+        if result.shape != self.shape:
+            raise ValueError(
+                f"np.{function.__name__} in place: the result has shape {result.shape}, the array {self.shape}."
+            )
+        store(function, self, result)
         return self
 
     return operator
@@ -78,9 +85,15 @@ class Array:
     __slots__ = ("ids", "origin", "truths")
 
     def __init__(self, origin: Trace, ids: Ids, truths: bool = False) -> None:
+        """Values of a trace; `truths` if there are truth values among them, which are numbers beside floats."""
         self.origin = origin
+        if truths:
+            values = ids.ravel().tolist()
+            truths = all(map(origin.builder.is_logical, values))
+            if not truths:
+                ids = np.array([origin.builder.number(v) for v in values], np.int64).reshape(ids.shape)
         self.ids = ids
-        self.truths = truths  # whether some elements are, or may be, truth values
+        self.truths = truths
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -99,11 +112,8 @@ class Array:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """`bool` if every element is a truth value, else `float64`."""
-        if not self.truths:
-            return np.dtype(np.float64)
-        is_logical = self.origin.builder.is_logical
-        return np.dtype(bool if self.size and all(map(is_logical, self.ids.ravel().tolist())) else np.float64)
+        """`bool` for truth values, else `float64`."""
+        return np.dtype(bool if self.truths else np.float64)
 
     @property
     def T(self) -> Array:
@@ -133,12 +143,13 @@ class Array:
         lifted = origin.lift(value)
         if not origin.open:
             origin.lift(self)  # raises
+        if lifted.truths != self.truths:
+            lifted = lifted.astype(self.dtype)
         try:
             self.ids[key] = lifted.ids
         except (TypeError, IndexError):
             _check_index(key)
             raise
-        self.truths = self.truths or lifted.truths
 
     def __repr__(self) -> str:
         return f"<traced array of shape {self.shape}>"
@@ -157,7 +168,10 @@ class Array:
             "arrays that receive it with delassus.numpy.zeros."
         )
 
-    __int__ = __index__ = __complex__ = __float__
+    __int__ = __complex__ = __float__
+
+    def __index__(self) -> NoReturn:
+        raise TypeError(_NOT_AN_INDEX)
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
@@ -178,16 +192,20 @@ class Array:
         return dispatch(func, args, kwargs)
 
     __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
-    __invert__ = _unary(np.logical_not)
-    __add__, __radd__, __iadd__ = _binary(np.add, maker=Builder.add), _binary(np.add, True), _in_place(np.add)
+    __invert__ = _unary(np.invert)
+    __add__, __radd__, __iadd__ = (
+        _binary(np.add, maker=Builder.add),
+        _binary(np.add, True, Builder.add),
+        _in_place(np.add),
+    )
     __sub__, __rsub__, __isub__ = (
         _binary(np.subtract, maker=Builder.sub),
-        _binary(np.subtract, True),
+        _binary(np.subtract, True, Builder.sub),
         _in_place(np.subtract),
     )
     __mul__, __rmul__, __imul__ = (
         _binary(np.multiply, maker=Builder.mul),
-        _binary(np.multiply, True),
+        _binary(np.multiply, True, Builder.mul),
         _in_place(np.multiply),
     )
     __truediv__, __rtruediv__, __itruediv__ = (
@@ -196,10 +214,10 @@ class Array:
         _in_place(np.divide),
     )
     __pow__, __rpow__, __ipow__ = _binary(np.power), _binary(np.power, True), _in_place(np.power)
-    __matmul__, __rmatmul__ = _binary(np.matmul), _binary(np.matmul, True)
-    __and__, __rand__, __iand__ = _binary(np.logical_and), _binary(np.logical_and), _in_place(np.logical_and)
-    __or__, __ror__, __ior__ = _binary(np.logical_or), _binary(np.logical_or), _in_place(np.logical_or)
-    __xor__, __rxor__, __ixor__ = _binary(np.logical_xor), _binary(np.logical_xor), _in_place(np.logical_xor)
+    __matmul__, __rmatmul__, __imatmul__ = _binary(np.matmul), _binary(np.matmul, True), _in_place(np.matmul)
+    __and__, __rand__, __iand__ = _binary(np.bitwise_and), _binary(np.bitwise_and, True), _in_place(np.bitwise_and)
+    __or__, __ror__, __ior__ = _binary(np.bitwise_or), _binary(np.bitwise_or, True), _in_place(np.bitwise_or)
+    __xor__, __rxor__, __ixor__ = _binary(np.bitwise_xor), _binary(np.bitwise_xor, True), _in_place(np.bitwise_xor)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
     __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
@@ -214,6 +232,11 @@ class Array:
     def copy(self) -> Array:
         """The same values in an array of their own."""
         return Array(self.origin, self.ids.copy(), self.truths)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return self.copy()
 
     def flatten(self) -> Array:
         """A copy with one axis."""
@@ -230,9 +253,9 @@ class Array:
     def astype(self, dtype: Any, **_: Any) -> Array:
         """A copy; truth values become 1.0 and 0.0. Traced values are float64 or truth values, nothing else."""
         if np.dtype(dtype) == np.float64:
-            return self.origin.map(self.origin.builder.number, self)
+            return self.origin.map(self.origin.builder.number, self.origin.lift(self))
         if np.dtype(dtype) == np.bool_:
-            result: Array = HANDLERS[np.not_equal](self, 0.0)
+            result: Array = self.copy() if self.truths else HANDLERS[np.not_equal](self, 0.0)
             return result
         raise TypeError(f"traced values are float64 or bool, they cannot become {np.dtype(dtype)}.")
 
@@ -247,9 +270,13 @@ _REDUCTIONS = {
 }
 
 
+_NOT_AN_INDEX = (
+    "an array cannot be indexed by a traced value, nor can one be a length or a loop count: it would be known at run "
+    "time only. Use np.where(condition, a, b)."
+)
+
+
 def _check_index(key: Any) -> None:
-    if contains_traced(key):
-        raise TypeError(
-            "an array cannot be indexed by a traced value: which element it takes would be known at run time "
-            "only. Use np.where(condition, a, b)."
-        )
+    for part in key if isinstance(key, tuple) else (key,):
+        if contains_traced([part.start, part.stop, part.step] if isinstance(part, slice) else part):
+            raise TypeError(_NOT_AN_INDEX)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -42,9 +41,11 @@ define ptr @{name}(ptr %self, ptr %unused) nounwind {{
   %dimensions = load ptr, ptr %dimensions.at, align 8
   %strides.at = getelementptr ptr, ptr %call, i64 3
   %strides = load ptr, ptr %strides.at, align 8
-  %none.at = getelementptr ptr, ptr %call, i64 4
+  %data.at = getelementptr ptr, ptr %call, i64 4
+  %data = load ptr, ptr %data.at, align 8
+  %none.at = getelementptr ptr, ptr %call, i64 5
   %none = load ptr, ptr %none.at, align 8
-{before}  call void %code(ptr %args, ptr %dimensions, ptr %strides, ptr null)
+{before}  call void %code(ptr %args, ptr %dimensions, ptr %strides, ptr %data)
 {after}  call void @Py_IncRef(ptr %none)
   ret ptr %none
 }}
@@ -71,9 +72,19 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-@cache
+_made: dict[bool, _MethodDef] = {}
+
+
 def _methods() -> dict[bool, _MethodDef]:
-    """The method definitions, by whether they let other threads run; CPython keeps their addresses."""
+    """The method definitions, by whether they let other threads run; made once, since CPython keeps their addresses."""
+    if not _made:
+        with native.compiling:
+            if not _made:
+                _made.update(_make_methods())
+    return _made
+
+
+def _make_methods() -> dict[bool, _MethodDef]:
     for name in _SYMBOLS:
         llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
     target = Target.host().with_lanes(1)
@@ -104,8 +115,10 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
     for k, output in enumerate(arrays[inputs:]):
         if not output.flags.writeable:
             raise ValueError(f"{kernel.name}.bind: output {k} is read-only.")
+        if output.size and _repeats(output):
+            raise ValueError(f"{kernel.name}.bind: several indices of output {k} lead to one element in memory.")
         for j, other in enumerate(arrays[: inputs + k]):
-            if np.may_share_memory(output, other) and not (j < inputs and _same(output, other)):
+            if _overlap(output, other) and not (j < inputs and _same(output, other)):
                 raise ValueError(
                     f"{kernel.name}.bind: output {k} overlaps array {j} in memory; give it the same array as an "
                     "input, or memory of its own."
@@ -129,28 +142,46 @@ def _batch(kernel: Compiled, array: object, operand: Operand) -> tuple[int, ...]
     return batch
 
 
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays have an element in common; yes if that is hard to tell."""
+    shares_memory: Any = np.shares_memory  # its type leaves most values of max_work out
+    try:
+        return bool(shares_memory(a, b, max_work=10_000))
+    except np.exceptions.TooHardError:
+        return True
+
+
 def _same(a: Any, b: Any) -> bool:
-    return bool(
-        a.__array_interface__["data"] == b.__array_interface__["data"] and a.shape == b.shape and a.strides == b.strides
-    )
+    return bool(a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides)
+
+
+def _repeats(array: Any) -> bool:
+    """Whether several indices may lead to one element, as they do with a stride of zero."""
+    extent = array.itemsize
+    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if stride < extent:
+            return True
+        extent += stride * (length - 1)
+    return False
 
 
 def _bound(kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, ...], states: int) -> Callable[[], None]:
     """The function object; its `__self__` keeps the arrays and the addresses alive."""
     flat = []
     for array, operand in zip(arrays, operands, strict=True):
-        rows = array.reshape(states, *operand.shape)
-        if not np.may_share_memory(rows, array):
+        rows = np.asarray(array).reshape(states, *operand.shape)
+        if states and not np.may_share_memory(rows, array):
             raise ValueError(f"{kernel.name}.bind: the batch axes of {operand.name} cannot be walked with one stride.")
         flat.append(rows)
     strides = [x.strides[0] for x in flat] + [s for x in flat for s in x.strides[1:]]
     addresses = (ctypes.c_void_p * len(flat))(*[x.ctypes.data for x in flat])
     dimensions, steps = (ctypes.c_ssize_t * 1)(states), (ctypes.c_ssize_t * len(strides))(*strides)
-    call = (ctypes.c_void_p * 5)(
-        kernel.address,
+    call = (ctypes.c_void_p * 6)(
+        kernel.loop,
         ctypes.addressof(addresses),
         ctypes.addressof(dimensions),
         ctypes.addressof(steps),
+        kernel.data,
         id(None),
     )
     method = _methods()[states * kernel.flops > _RELEASE_ABOVE]

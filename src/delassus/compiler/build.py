@@ -7,34 +7,38 @@ kernel that anybody wrote is traced again in each process and compiled once.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import llvmlite
 import numpy as np
 
-from delassus.compiler import cache, driver, native
+from delassus.compiler import cache, native
 from delassus.compiler.digest import content_digest, source_digest
 from delassus.compiler.gufunc import make_ufunc
+from delassus.compiler.llvm_ir import LARGEST_FRAME, emit_module
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.program import Operand, Program
+from delassus.compiler.runtime import describe, loop_address
 from delassus.compiler.schedule import schedule
 from delassus.compiler.target import Target
+from delassus.errors import DelassusError
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel for one model, ready to run."""
+    """A kernel for one model, ready to run: a ufunc, and the addresses that it calls its loop with."""
 
     name: str
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
-    ufunc: np.ufunc
-    address: int
     flops: int
+    ufunc: np.ufunc
+    loop: int
+    data: int
 
 
 @dataclass(frozen=True)
@@ -54,41 +58,78 @@ class Recipe:
     target: Target
 
 
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of a program without having it: its digest, its floating-point operations, its slots."""
+
+    program: str
+    flops: int
+    slots: int
+
+    def fit(self, recipe: Recipe) -> bool:
+        """Whether they can be those of a kernel: a frame of another size would be written beyond its end."""
+        least = sum(operand.size for operand in (*recipe.inputs, *recipe.outputs))
+        numbers = type(self.flops) is int and type(self.slots) is int and type(self.program) is str
+        return numbers and self.flops >= 0 and least <= self.slots <= LARGEST_FRAME
+
+
 def build(recipe: Recipe) -> Compiled:
     """Machine code for a recipe, compiled or loaded."""
-    known = _find(recipe)
-    if known is None:
-        program = recipe.trace()
-        lowered = lower(program, recipe.target.fma)
-        digest, work = program.digest, flops(lowered)
-        code_key = _key("object", digest, recipe.target)
-        object_code = cache.load("object", code_key)
-        if object_code is None:
-            object_code = native.emit_object(driver.emit_module(schedule(lowered), recipe.target), recipe.target)
-            cache.store("object", code_key, object_code)
-        _remember(recipe, digest, work)
-    else:
-        object_code, work = known
-    address = native.load(object_code, recipe.target).address(driver.LOOP)
-    ufunc = make_ufunc(address, recipe.name, recipe.doc, recipe.inputs, recipe.outputs)
-    return Compiled(recipe.name, recipe.inputs, recipe.outputs, ufunc, address, work)
+    if not recipe.target.is_here:
+        raise DelassusError(
+            f"{recipe.name}: the target is another machine ({recipe.target.cpu}) than this one, or has instructions "
+            "that this one lacks."
+        )
+    for operand in (*recipe.inputs, *recipe.outputs):
+        if operand.size == 0:
+            raise DelassusError(
+                f"{recipe.name}: {operand.name} has shape {operand.shape}, and a ufunc cannot have an axis of length "
+                "0. Handle the empty case before calling the kernel."
+            )
+    facts, object_code = _find(recipe) or _make(recipe)
+    code = native.load(object_code, recipe.target)
+    descriptor = describe(recipe.inputs, recipe.outputs, facts.slots, code, recipe.target.lanes)
+    _kept.append(descriptor)
+    loop, data = loop_address(recipe.target), ctypes.addressof(descriptor[0])
+    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs)
+    return Compiled(recipe.name, recipe.inputs, recipe.outputs, facts.flops, ufunc, loop, data)
 
 
-def _find(recipe: Recipe) -> tuple[bytes, int] | None:
-    """Machine code and work of a kernel of this package, if both levels of the cache have it."""
-    key = _index_key(recipe)
-    entry = cache.load("index", key) if key else None
+_kept: list[Any] = []
+"""Descriptors, for the life of the process: ufuncs hold their addresses."""
+
+
+def _make(recipe: Recipe) -> tuple[_Facts, bytes]:
+    """Trace, then compile unless the cache has the program's code; leaves both in the cache."""
+    program = recipe.trace()
+    lowered = lower(program, recipe.target.fma)
+    planned = schedule(lowered)
+    facts = _Facts(program.digest, flops(lowered), planned.frame)
+    key = _key("object", facts.program, recipe.target)
+    object_code = cache.load("object", key)
+    if object_code is None:
+        object_code = native.emit_object(emit_module(planned, recipe.target), recipe.target)
+        cache.store("object", key, object_code)
+    index = _index_key(recipe)
+    if index:
+        cache.store("index", index, json.dumps(asdict(facts)).encode())
+    return facts, object_code
+
+
+def _find(recipe: Recipe) -> tuple[_Facts, bytes] | None:
+    """A kernel of this package, if both levels of the cache have it."""
+    index = _index_key(recipe)
+    entry = cache.load("index", index) if index else None
     if entry is None:
         return None
-    index = json.loads(entry)
-    object_code = cache.load("object", _key("object", index["program"], recipe.target))
-    return None if object_code is None else (object_code, int(index["flops"]))
-
-
-def _remember(recipe: Recipe, digest: str, work: int) -> None:
-    key = _index_key(recipe)
-    if key:
-        cache.store("index", key, json.dumps({"program": digest, "flops": work}).encode())
+    try:
+        facts = _Facts(**json.loads(entry))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    if not facts.fit(recipe):
+        return None
+    object_code = cache.load("object", _key("object", facts.program, recipe.target))
+    return None if object_code is None else (facts, object_code)
 
 
 def _index_key(recipe: Recipe) -> str | None:
@@ -99,5 +140,5 @@ def _index_key(recipe: Recipe) -> str | None:
 
 
 def _key(*parts: Any) -> str:
-    versions = (source_digest(), llvmlite.__version__)
+    versions = (source_digest(), native.VERSION)
     return hashlib.sha256(repr((versions, *parts)).encode()).hexdigest()

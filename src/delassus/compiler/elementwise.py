@@ -1,4 +1,7 @@
-"""Functions of elements on traced arrays: each element makes a value."""
+"""Functions of elements on traced arrays: each element makes a value.
+
+Truth values are 1.0 and 0.0 in arithmetic, except among themselves, where NumPy's + and * are "or" and "and".
+"""
 
 import math
 from collections.abc import Callable
@@ -9,7 +12,7 @@ import numpy as np
 from delassus.compiler.array import Array
 from delassus.compiler.graph import ONE, Builder
 from delassus.compiler.handlers import HANDLERS, handles
-from delassus.compiler.lifting import floats, trace_here, truths
+from delassus.compiler.lifting import floats, lift, trace_here, truths
 from delassus.compiler.trace import trace_of
 
 Maker = Callable[..., int]
@@ -21,15 +24,43 @@ def _elementwise(
     prepare: Callable[..., list[Array]] = floats,
     gives_truths: bool = False,
 ) -> None:
-    @handles(function)
     def handler(*arguments: Any) -> Array:
+        if len(arguments) != function.nin:
+            raise TypeError(f"np.{function.__name__} takes {function.nin} argument(s), got {len(arguments)}.")
         arrays = prepare(*arguments)
         trace = arrays[0].origin
         return trace.map(maker(trace.builder), *arrays, truths=gives_truths)
 
+    handler.__qualname__ = f"np.{function.__name__}"  # the name in Python's own messages about arguments
+    handles(function)(handler)
+
 
 def _compares(function: Any, maker: Callable[[Builder], Maker], prepare: Callable[..., list[Array]] = floats) -> None:
     _elementwise(function, maker, prepare, True)
+
+
+def _of_truths(function: Any, maker: Callable[[Builder], Maker] | None) -> None:
+    """What a function of numbers does if all of its arguments are truth values; None if it is not defined."""
+    of_numbers = HANDLERS[function]
+
+    def handler(*arguments: Any) -> Array:
+        arrays = lift(*arguments)
+        if not all(a.truths for a in arrays):
+            result: Array = of_numbers(*arrays)
+            return result
+        if maker is None:
+            raise TypeError(f"np.{function.__name__} of truth values is not defined: use ~ or ^, or x.astype(float).")
+        return arrays[0].origin.map(maker(arrays[0].origin.builder), *arrays, truths=True)
+
+    handler.__qualname__ = of_numbers.__qualname__
+    handles(function)(handler)
+
+
+def _only_truths(*arguments: Any) -> list[Array]:
+    arrays = lift(*arguments)
+    if not all(a.truths for a in arrays):
+        raise TypeError("& | ^ ~ work on truth values, not on numbers: compare first, such as x != 0.")
+    return arrays
 
 
 def _swapped(make: Maker) -> Maker:
@@ -50,6 +81,8 @@ _elementwise(np.reciprocal, lambda g: lambda a: g.div(ONE, a))
 _elementwise(np.sqrt, lambda g: g.sqrt)
 _elementwise(np.sin, lambda g: lambda a: g.unary("sin", a))
 _elementwise(np.cos, lambda g: lambda a: g.unary("cos", a))
+_elementwise(np.arctan, lambda g: lambda a: g.unary("arctan", a))
+_elementwise(np.arctan2, lambda g: lambda y, x: g.emit(("arctan2", y, x)))
 _elementwise(np.sign, lambda g: lambda a: g.unary("sign", a))
 _elementwise(np.deg2rad, lambda g: lambda a: g.mul(a, g.constant(math.pi / 180)))
 _elementwise(np.radians, lambda g: lambda a: g.mul(a, g.constant(math.pi / 180)))
@@ -66,14 +99,21 @@ _compares(np.not_equal, lambda g: g.ne)
 _compares(np.isnan, lambda g: lambda a: g.ne(a, a))
 _compares(np.isfinite, lambda g: lambda a: g.lt(g.abs(a), g.constant(math.inf)))
 _compares(np.isinf, lambda g: lambda a: g.eq(g.abs(a), g.constant(math.inf)))
-for _and, _or, _xor, _not in (
-    (np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
-    (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert),
+for _and, _or, _xor, _not, _prepare in (
+    (np.logical_and, np.logical_or, np.logical_xor, np.logical_not, truths),
+    (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, _only_truths),
 ):
-    _compares(_and, lambda g: g.logical_and, truths)
-    _compares(_or, lambda g: g.logical_or, truths)
-    _compares(_xor, lambda g: g.logical_xor, truths)
-    _compares(_not, lambda g: g.logical_not, truths)
+    _compares(_and, lambda g: g.logical_and, _prepare)
+    _compares(_or, lambda g: g.logical_or, _prepare)
+    _compares(_xor, lambda g: g.logical_xor, _prepare)
+    _compares(_not, lambda g: g.logical_not, _prepare)
+_of_truths(np.add, lambda g: g.logical_or)
+_of_truths(np.maximum, lambda g: g.logical_or)
+_of_truths(np.multiply, lambda g: g.logical_and)
+_of_truths(np.minimum, lambda g: g.logical_and)
+_of_truths(np.absolute, lambda g: lambda a: a)
+for _undefined in (np.subtract, np.negative, np.positive, np.sign, np.reciprocal):
+    _of_truths(_undefined, None)
 
 
 @handles(np.power, np.float_power, np.pow)
@@ -83,8 +123,10 @@ def power(base: Any, exponent: Any) -> Array:
         raise TypeError("np.power met a traced exponent: only fixed integer and half-integer exponents compile.")
     (x,) = floats(base)
     builder = x.origin.builder
-    exponents = np.asarray(exponent, float)
-    if not np.all(np.isfinite(exponents) & (2 * exponents == np.rint(2 * exponents)) & (abs(exponents) <= 64)):
+    exponents = np.asarray(exponent)
+    known = exponents.dtype.kind in "biuf"
+    exponents = exponents.astype(float) if known else np.full(exponents.shape, np.nan)
+    if not np.all((abs(exponents) <= 64) & (2 * exponents == np.rint(2 * exponents))):
         raise TypeError(
             f"np.power met traced values and the exponent {exponent}: only integer and half-integer exponents "
             "between -64 and 64 compile, as products and square roots."
@@ -116,7 +158,7 @@ def where(condition: Any, *choices: Any) -> Array:
         raise TypeError("np.where met traced values with one argument: which indices it finds is known at run time.")
     trace = trace_here(condition, *choices)
     a, b = (trace.lift(x) for x in choices)
-    if a.dtype != b.dtype:
+    if a.truths != b.truths:
         a, b = floats(a, b)
     (c,) = truths(trace.lift(condition))
     return trace.map(trace.builder.select, c, a, b, truths=a.truths)
@@ -126,7 +168,7 @@ def where(condition: Any, *choices: Any) -> Array:
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Array:
     """A value limited to an interval; None leaves that side open."""
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
-    (result,) = floats(a)
+    result: Array = trace_here(a, low, high).lift(a).astype(float)
     if low is not None:
         result = HANDLERS[np.maximum](result, low)
     if high is not None:

@@ -5,8 +5,8 @@ of an operation always precede it. Zero and negative values are constants; value
 lets NumPy's own `diag`, `tril` and friends move values around and fill the gaps correctly.
 
 `Builder` makes operations. It is hash-consing (the same operation on the same values is one value) and folds
-what is exactly known: constants, and the identities of 0, 1 and -1. It treats 0·x as 0 and does not keep the
-sign of zero, so a test for finiteness has to be made on inputs and outputs. Signs are pulled outwards, so that
+what is exactly known: constants, and the identities of 0, 1 and -1. It treats 0·x and 0/x as 0 and does not
+keep the sign of zero, so a test for finiteness has to be made on inputs and outputs. Signs are pulled outwards, so that
 x·(-y) and x·y share one product and the sign ends in a subtraction. Subnormal constants are zero, as they are
 in compiled code.
 

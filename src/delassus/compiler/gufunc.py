@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from delassus.compiler.program import Operand
-from delassus.errors import DelassusError
 
 _FROM_SIGNATURE = 31  # PyUFunc_FromFuncAndDataAndSignature's place in NumPy's table of functions
 _NONE = -1  # PyUFunc_None: the ufunc has no identity
@@ -47,22 +46,16 @@ def frozen_signature(inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]) 
 
 
 def make_ufunc(
-    address: int, name: str, doc: str, inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
+    loop: int, data: int, name: str, doc: str, inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
 ) -> np.ufunc:
-    """A float64 gufunc whose inner loop is the machine code at `address`."""
-    for operand in (*inputs, *outputs):
-        if operand.size == 0:
-            raise DelassusError(
-                f"{name}: {operand.name} has shape {operand.shape}, and a ufunc cannot have an axis of length 0. "
-                "Handle the empty case before calling the kernel."
-            )
-    functions = (ctypes.c_void_p * 1)(address)
-    data = (ctypes.c_void_p * 1)(None)
+    """A float64 gufunc whose inner loop is the machine code at address `loop`, called with the address `data`."""
+    functions = (ctypes.c_void_p * 1)(loop)
+    pointers = (ctypes.c_void_p * 1)(data)
     types = bytes([np.dtype(np.float64).num]) * (len(inputs) + len(outputs))
     texts = [text.encode() for text in (name, doc, frozen_signature(inputs, outputs))]
-    _kept.append((functions, data, types, texts))
+    _kept.append((functions, pointers, types, texts))
     ufunc: np.ufunc = _constructor()(
-        ctypes.addressof(functions), ctypes.addressof(data), types, 1, len(inputs), len(outputs), _NONE,
+        ctypes.addressof(functions), ctypes.addressof(pointers), types, 1, len(inputs), len(outputs), _NONE,
         texts[0], texts[1], 0, texts[2],
     )  # fmt: skip
     return ufunc

@@ -39,13 +39,23 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         raise unsupported(function)
     out = kwargs.pop("out", None)
     out = out[0] if isinstance(out, tuple) else out
+    inputs = getattr(function, "nin", len(args))
+    if len(args) == inputs + 1 and out is None:  # a ufunc takes it as its last argument, too
+        args, out = args[:inputs], args[inputs]
     result = handler(*args, **kwargs)
     if out is None:
         return result
+    store(function, out, result)
+    return out
+
+
+def store(function: Any, out: Any, result: Any) -> None:
+    """Write the result of a NumPy function into an array that was given for it."""
     if not hasattr(out, "ids"):
         raise TypeError(
             f"np.{function.__name__} cannot write traced values into a plain array: make the array with "
             "delassus.numpy.zeros, which is traced inside a kernel."
         )
+    if out.truths and not result.truths:
+        raise TypeError(f"np.{function.__name__} cannot write numbers into an array of truth values.")
     out[...] = result
-    return out

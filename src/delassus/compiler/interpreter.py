@@ -58,7 +58,7 @@ def _flush(x: Any) -> Any:
     """Subnormals as zero; truth values as they are."""
     if x.dtype == bool:
         return x
-    return np.where(np.abs(x) < sys.float_info.min, 0.0 * np.sign(x), x)
+    return np.where(np.abs(x) < sys.float_info.min, np.copysign(0.0, x), x)
 
 
 @cache

@@ -17,8 +17,6 @@ Inside another kernel a call is inlined.
 from __future__ import annotations
 
 import inspect
-import os
-import threading
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any
@@ -27,20 +25,14 @@ import numpy as np
 
 from delassus.compiler import bind, threads
 from delassus.compiler.build import Compiled, Recipe, build
+from delassus.compiler.digest import exact, is_frozen
+from delassus.compiler.native import compiling
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
 from delassus.compiler.signature import Signature, SignatureError
 from delassus.compiler.target import Target
 from delassus.compiler.trace import current
-
-_compiling = threading.RLock()
-"""Held while anything is built. LLVM compiles one kernel at a time anyway, and a fork waits until it is done."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_compiling.acquire, after_in_parent=_compiling.release, after_in_child=_compiling.release
-    )
 
 _RECENT = 256  # models found again by identity, which spares hashing their content at every call
 
@@ -69,7 +61,11 @@ class Kernel:
             if out is not None:
                 raise TypeError(f"{self.name} is being inlined into another kernel, where out= has no meaning.")
             return self._inline(model, arrays, options)
-        return threads.run(self.compiled(model, **options), arrays, out)
+        compiled = self.compiled(model, **options) if options else self._recently(model) or self.compiled(model)
+        return threads.run(compiled, arrays, out)
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # another process gets the name
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(('model', *self.arguments))})>"
@@ -105,7 +101,7 @@ class Kernel:
 
     def inspect(self, model: Any, target: Target | None = None, **options: Any) -> Report:
         """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
-        with _compiling:
+        with compiling:
             return make_report(self.name, partial(self.program, model, **options), target or Target.host())
 
     def operands(self, model: Any) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
@@ -114,26 +110,30 @@ class Kernel:
 
     def compiled(self, model: Any, target: Target | None = None, **options: Any) -> Compiled:
         """The compiled kernel, built on first use and remembered; for the host unless a target is given."""
-        if target is None and not options:
-            recent = self._recent.get(id(model))
-            if recent is not None and recent[0] is model:
-                return recent[1]
-        found = self._find(model, target or Target.host(), self._complete(options))
-        if target is None and not options:
+        complete = self._complete(options)
+        for name, value in complete.items():
+            _check_content_hash(self.name, f"the option {name}", value)
+        chosen = (exact(tuple(sorted(complete.items()))), target) if options or target else None
+        recent = self._recently(model, chosen)
+        if recent is not None:
+            return recent
+        found = self._find(model, target or Target.host(), complete)
+        if is_frozen(model):
             if len(self._recent) >= _RECENT:
                 self._recent.clear()
-            self._recent[id(model)] = (model, found)
+            self._recent[(id(model), chosen) if chosen else id(model)] = (model, found)
         return found
+
+    def _recently(self, model: Any, chosen: Any = None) -> Compiled | None:
+        recent = self._recent.get((id(model), chosen) if chosen else id(model))
+        return recent[1] if recent is not None and recent[0] is model else None
 
     def _find(self, model: Any, target: Target, options: dict[str, Any]) -> Compiled:
         _check_content_hash(self.name, "the model", model)
-        for name, value in options.items():
-            _check_content_hash(self.name, f"the option {name}", value)
-        # 1, 1.0 and True are equal and would compile to different code, so types are part of the key.
-        key = (type(model), model, tuple((n, type(v), v) for n, v in sorted(options.items())), target)
+        key = (exact(model), exact(tuple(sorted(options.items()))), target)
         found = self._built.get(key)
         if found is None:
-            with _compiling:
+            with compiling:
                 found = self._built.get(key)
                 if found is None:
                     found = self._built[key] = build(self._recipe(model, target, options))
@@ -141,14 +141,16 @@ class Kernel:
 
     def _recipe(self, model: Any, target: Target, options: dict[str, Any]) -> Recipe:
         inputs, outputs = self.operands(model)
-        own = (self.function.__module__ or "").partition(".")[0] == __name__.partition(".")[0]
+        # A function inside another one may depend on what surrounds it: only the package's own plain functions count.
+        module, package = self.function.__module__ or "", __name__.partition(".")[0]
+        own = module.partition(".")[0] == package and self.function.__qualname__ == self.name
         return Recipe(
             name=self.name,
             doc=inspect.getdoc(self.function) or "",
             inputs=inputs,
             outputs=outputs,
             trace=partial(self.program, model, **options),
-            identity=(self.function.__module__, model, tuple(sorted(options.items()))) if own else None,
+            identity=(module, model, tuple(sorted(options.items()))) if own else None,
             target=target,
         )
 
@@ -187,7 +189,7 @@ def _parameters(function: Callable[..., Any], signature: Signature) -> tuple[tup
         raise SignatureError(
             f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
         )
-    reserved = {"out", "target"} & set(options)
+    reserved = {"self", "model", "out", "target"} & set(options)
     if reserved:
         raise SignatureError(
             f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."

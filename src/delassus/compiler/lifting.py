@@ -3,7 +3,6 @@
 from typing import Any
 
 from delassus.compiler.array import Array
-from delassus.compiler.graph import ZERO
 from delassus.compiler.trace import Trace, current, trace_of
 
 
@@ -23,16 +22,9 @@ def lift(*arguments: Any) -> list[Array]:
 
 def floats(*arguments: Any) -> list[Array]:
     """Arguments as traced arrays of floats: truth values become 1.0 and 0.0."""
-    trace = trace_here(*arguments)
-    return [x if not x.truths else trace.map(trace.builder.number, x) for x in map(trace.lift, arguments)]
+    return [x if not x.truths else x.astype(float) for x in lift(*arguments)]
 
 
 def truths(*arguments: Any) -> list[Array]:
     """Arguments as traced arrays of truth values: a number is true unless it is zero."""
-    trace = trace_here(*arguments)
-    builder = trace.builder
-
-    def truth(value: int) -> int:
-        return value if builder.is_logical(value) else builder.ne(value, ZERO)
-
-    return [trace.map(truth, trace.lift(x), truths=True) for x in arguments]
+    return [x if x.truths else x.astype(bool) for x in lift(*arguments)]

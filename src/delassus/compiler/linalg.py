@@ -27,11 +27,13 @@ def _stacked(*arrays: Array) -> bool:
 
 @handles(np.linalg.cholesky)
 def cholesky(a: Any, *, upper: bool = False) -> Array:
-    """The lower triangular L with L Lᵀ = A; reads the lower triangle. n³/3 operations."""
+    """The lower triangular L with L Lᵀ = A, or with `upper` U = Lᵀ; reads that triangle. n³/3 operations."""
     (A,) = floats(a)
     n = _square("cholesky", A)
+    if upper:
+        return cholesky(A.mT).mT.copy()
     if _stacked(A):
-        return _each(lambda m: cholesky(m, upper=upper), A)
+        return _each(cholesky, A)
     L: Array = HANDLERS[np.zeros_like](A)
     for j in range(n):
         pivot = A[j, j]
@@ -44,7 +46,7 @@ def cholesky(a: Any, *, upper: bool = False) -> Array:
             for k in range(j):
                 total = total - L[i, k] * L[j, k]
             L[i, j] = total * inverse
-    return L.T.copy() if upper else L
+    return L
 
 
 @handles(np.linalg.solve)
@@ -66,7 +68,7 @@ def solve(a: Any, b: Any, *, assume_a: str = "gen") -> Array:
         return _each(lambda m, r: solve(m, r, assume_a=assume_a), A, B)
     if assume_a not in _ELIMINATIONS:
         raise ValueError(f"linalg.solve: assume_a is 'gen' or 'pos', not {assume_a!r}.")
-    X = _ELIMINATIONS[assume_a](A.copy(), B.reshape(n, -1).copy())
+    X = _ELIMINATIONS[assume_a](A.copy(), B.copy() if B.ndim == 2 else B[:, None].copy())
     return X.reshape(B.shape)
 
 
@@ -88,7 +90,7 @@ def det(a: Any) -> Array:
     if _stacked(A):
         return _each(det, A)
     U, nothing = A.copy(), A.origin.lift(np.zeros((n, 0)))
-    swaps = _eliminate(U, nothing)
+    swaps = _eliminate(U, nothing, singular=True)
     result = A.origin.lift(1.0)
     for i in range(n):
         result = result * U[i, i]
@@ -109,8 +111,11 @@ def _solve_general(A: Array, B: Array) -> Array:
     return B
 
 
-def _eliminate(A: Array, B: Array) -> list[Array]:
-    """Reduce A to upper triangular form in place, B along with it; returns the row exchanges made."""
+def _eliminate(A: Array, B: Array, singular: bool = False) -> list[Array]:
+    """Reduce A to upper triangular form in place, B along with it; returns the row exchanges made.
+
+    With `singular`, a column without a pivot (all zero, so that nothing is to be eliminated) is left as it is.
+    """
     n = len(A)
     absolute, where = HANDLERS[np.absolute], HANDLERS[np.where]
     swaps = []
@@ -122,6 +127,8 @@ def _eliminate(A: Array, B: Array) -> list[Array]:
                 upper, lower = M[j, start:].copy(), M[i, start:].copy()
                 M[j, start:], M[i, start:] = where(swap, lower, upper), where(swap, upper, lower)
         inverse = 1.0 / A[j, j]
+        if singular:
+            inverse = where(A[j, j] == 0.0, 0.0, inverse)
         for i in range(j + 1, n):
             factor = A[i, j] * inverse
             A[i, j + 1 :] = A[i, j + 1 :] - factor * A[j, j + 1 :]
@@ -175,6 +182,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 def _each(function: Any, *arrays: Array) -> Array:
     """Apply a function to each matrix of stacks, with broadcasting of the leading axes."""
     lead = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
+    if 0 in lead:
+        raise ValueError(f"linalg: a stack of no matrices, of shape {lead}, has no result.")
     ids = [np.broadcast_to(a.ids, lead + a.shape[-2:]) for a in arrays]
     parts = [function(*[Array(arrays[0].origin, np.array(i[at])) for i in ids]).ids for at in np.ndindex(lead)]
     return Array(arrays[0].origin, np.reshape(np.array(parts, np.int64), lead + parts[0].shape))

@@ -10,6 +10,10 @@ from typing import Final
 
 from delassus.compiler.program import LOGICAL, Node
 from delassus.compiler.schedule import Schedule
+from delassus.compiler.target import Target
+from delassus.errors import DelassusError
+
+LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 
 # Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $N suffix of intrinsics,
 # $A alignment of a slot, $X lanes; $( and $) enclose a constant that goes into every lane, its type in front.
@@ -68,51 +72,56 @@ def fill_in(text: str, lanes: int) -> str:
     return text
 
 
-def emit_bodies(schedule: Schedule, attributes: str) -> str:
-    """A function per chunk; `body1(ptr frame)` calls them all, `body2(ptr a, ptr b)` does so for two frames.
+def emit_module(schedule: Schedule, target: Target) -> str:
+    """The module of a kernel: `body1_x1` for one state, `body1` and `body2` for one and two groups of lanes."""
+    if schedule.frame > LARGEST_FRAME:
+        raise DelassusError(
+            f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
+            "split it, or make its arrays smaller."
+        )
+    chunks = _emit_chunks(schedule)
+    parts = [chunks, _emit_body1(len(schedule.chunks))]
+    text = fill_in("".join(parts), 1)
+    if target.lanes > 1:
+        parts.append(_emit_body2(len(schedule.chunks), 2 * target.lanes))
+        text += fill_in("".join(parts), target.lanes)
+    return text + target.attributes
 
-    Two frames take turns in each chunk, so that its code is fetched once for both: large kernels are limited by
-    the fetching of their code, not by arithmetic.
+
+def _emit_chunks(schedule: Schedule) -> str:
+    """A function per chunk: `void chunk(ptr frame, ptr frame)`.
 
     A chunk gets its frame twice, as a place to read and as a place to write. No slot is read and written in the
     same chunk, so the two never alias, and LLVM may order loads and stores freely.
     """
     constants = {-k: _constant(c) for k, c in enumerate(schedule.program.constants)}
-    chunks = range(len(schedule.chunks))
     text = [_DECLARATIONS]
-    for c in chunks:
+    for c in range(len(schedule.chunks)):
         header = f"define internal void @chunk{c}_x$X(ptr noalias readonly %frame, ptr noalias writeonly %out)"
-        text.append(f"{header} {attributes} {{\nentry:\n{_Chunk(schedule, c, constants).text()}  ret void\n}}\n")
-    text.append(_body("body1", ("%a",), len(chunks), attributes))
-    text.append(_body("body2", ("%a", "%b"), len(chunks), attributes))
+        text.append(f"{header} #0 {{\nentry:\n{_Chunk(schedule, c, constants).text()}  ret void\n}}\n")
     return "".join(text)
 
 
-def emit_streamed_body(chunks: int, lanes: int, attributes: str) -> str:
-    """`streamed_body2(a, b, args, strides, ahead)`: body2 which meanwhile fetches the states from `ahead` on.
+def _emit_body1(chunks: int) -> str:
+    """`body1(frame)`: all chunks for one frame."""
+    calls = "".join(f"  call void @chunk{c}_x$X(ptr %a, ptr %a)\n" for c in range(chunks))
+    return f"define void @body1_x$X(ptr %a) #0 {{\n{calls}  ret void\n}}\n"
 
-    The states of the next two groups are asked for one after the other between the chunks, at a pace that the
-    memory can follow.
+
+def _emit_body2(chunks: int, states: int) -> str:
+    """`body2(a, b, fetch, context, ahead)`: all chunks for two frames that take turns.
+
+    So the code of a chunk is fetched once for both: large kernels are limited by the fetching of their code, not by
+    arithmetic. Between the chunks, `fetch(context, state, count)` asks for the memory of the next `states` states,
+    from `ahead` on, a few at a time, at a pace that the memory can follow.
     """
-    rows = 2 * lanes
-    fetches = [
-        "".join(
-            f"  %state{r} = add i64 %ahead, {r}\n  call void @fetch(ptr %args, ptr %strides, i64 %state{r})\n"
-            for r in range(rows)
-            if r * chunks // rows == c
-        )
-        for c in range(chunks)
-    ]
-    return fill_in(_body("streamed_body2", ("%a", "%b"), chunks, attributes, fetches), lanes)
-
-
-def _body(name: str, frames: tuple[str, ...], chunks: int, attributes: str, after: list[str] | None = None) -> str:
-    """A function that calls every chunk for each frame, and does something after each chunk."""
-    parameters = ", ".join(f"ptr {f}" for f in frames) + (", ptr %args, ptr %strides, i64 %ahead" if after else "")
-    text = f"define internal void @{name}_x$X({parameters}) {attributes} {{\n"
+    text = "define void @body2_x$X(ptr %a, ptr %b, ptr %fetch, ptr %context, i64 %ahead) #0 {\n"
     for c in range(chunks):
-        text += "".join(f"  call void @chunk{c}_x$X(ptr {f}, ptr {f})\n" for f in frames)
-        text += after[c] if after else ""
+        text += f"  call void @chunk{c}_x$X(ptr %a, ptr %a)\n  call void @chunk{c}_x$X(ptr %b, ptr %b)\n"
+        first, end = states * c // chunks, states * (c + 1) // chunks
+        if end > first:
+            text += f"  %next{c} = add i64 %ahead, {first}\n"
+            text += f"  call void %fetch(ptr %context, i64 %next{c}, i64 {end - first})\n"
     return text + "  ret void\n}\n"
 
 

@@ -15,6 +15,8 @@ from delassus.compiler.program import Node, Program
 _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
     "sin": elementary.sin,
     "cos": elementary.cos,
+    "arctan": elementary.arctan,
+    "arctan2": elementary.arctan2,
     "sign": elementary.sign,
     "min": elementary.minimum,
     "max": elementary.maximum,

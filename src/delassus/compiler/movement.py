@@ -1,47 +1,60 @@
 """Functions that only move elements: NumPy's own, applied to the integers that stand for the values."""
 
-import builtins
 import inspect
 from typing import Any
 
 import numpy as np
 
 from delassus.compiler.array import Array
-from delassus.compiler.handlers import handles
+from delassus.compiler.graph import FALSE, ZERO
+from delassus.compiler.handlers import HANDLERS, handles
 from delassus.compiler.lifting import lift, trace_here
-from delassus.compiler.trace import Trace
+from delassus.compiler.trace import Trace, trace_of
 
 
 def _moves(function: Any) -> None:
-    first = next(iter(inspect.signature(function).parameters))
-
     @handles(function)
-    def handler(*args: Any, **kwargs: Any) -> Any:
-        moved = args[0] if args else kwargs.pop(first)
-        arrays, has_truths = _ids(trace_here(moved), moved)
-        return _wrap(trace_here(moved), function(arrays, *args[1:], **kwargs), has_truths)
+    def handler(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        moved = args[0] if args else kwargs.pop(next(iter(inspect.signature(function).parameters)))
+        if any(isinstance(option, str) and option in ("A", "K") for option in (*args[1:], *kwargs.values())):
+            raise TypeError(f"np.{function.__name__}: traced values have no order in memory, only 'C' and 'F' apply.")
+        trace = trace_here(moved)
+        kinds: set[bool] = set()
+        lifted = _lifted(trace, moved, kinds)
+        result = _wrap(trace, function(_ids(lifted, kinds == {True, False}), *args[1:], **kwargs), kinds == {True})
+        return result if dtype is None else result.astype(dtype)
 
 
-def _ids(trace: Trace, x: Any) -> tuple[Any, bool]:
-    """The integers behind an array, or behind each array of a sequence, and whether there are truth values."""
+def _lifted(trace: Trace, x: Any, kinds: set[bool]) -> Any:
+    """An array, or each array of a sequence, as a traced one; notes which kinds there are, truth values or not."""
     if isinstance(x, (list, tuple)):
-        parts = [_ids(trace, e) for e in x]
-        return [ids for ids, _ in parts], builtins.any(has_truths for _, has_truths in parts)
+        return [_lifted(trace, e, kinds) for e in x]
     lifted = trace.lift(x)
-    return lifted.ids, lifted.truths
+    kinds.add(lifted.truths)
+    return lifted
 
 
-def _wrap(trace: Trace, moved: Any, has_truths: bool) -> Any:
+def _ids(x: Any, as_floats: bool) -> Any:
+    """The integers behind a nest of arrays; `as_floats` if they meet floats."""
+    if isinstance(x, list):
+        return [_ids(e, as_floats) for e in x]
+    return (x.astype(float) if as_floats else x).ids
+
+
+def _wrap(trace: Trace, moved: Any, truths: bool) -> Any:
     if isinstance(moved, (list, tuple)):
-        return [_wrap(trace, m, has_truths) for m in moved]
-    return Array(trace, np.asarray(moved), has_truths)
+        return [_wrap(trace, m, truths) for m in moved]
+    ids = np.asarray(moved)
+    if truths and ZERO in ids:  # the gaps that tril and its like leave
+        ids = np.where(ids == ZERO, FALSE, ids)
+    return Array(trace, ids, truths)
 
 
 for _function in (
     np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.broadcast_to,
     np.diag, np.diagonal, np.tril, np.triu, np.flip, np.fliplr, np.flipud, np.roll, np.rot90, np.tile, np.repeat,
     np.take, np.copy, np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack, np.block, np.split,
-    np.array_split, np.append, np.delete, np.linalg.diagonal, np.linalg.matrix_transpose, np.matrix_transpose,
+    np.array_split, np.delete, np.linalg.diagonal, np.linalg.matrix_transpose, np.matrix_transpose,
 ):  # fmt: skip
     _moves(_function)
 
@@ -49,8 +62,9 @@ for _function in (
 @handles(np.append)
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """Values after the end."""
-    a, v = lift(arr, values)
-    return Array(a.origin, np.append(a.ids, v.ids, axis), a.truths or v.truths)
+    parts = lift(arr, values)
+    result: Array = HANDLERS[np.concatenate]([x.ravel() for x in parts] if axis is None else parts, axis or 0)
+    return result
 
 
 @handles(np.atleast_1d)
@@ -96,25 +110,30 @@ def size(a: Any, axis: int | None = None) -> int:
 
 
 @handles(np.zeros_like)
-def zeros_like(a: Any, dtype: Any = None, **_: Any) -> Array:
+def zeros_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Any:
     """Zeros in the shape of another array."""
-    return full_like(a, 0.0)
+    return full_like(a, 0.0, dtype, shape=shape)
 
 
 @handles(np.ones_like)
-def ones_like(a: Any, dtype: Any = None, **_: Any) -> Array:
+def ones_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Any:
     """Ones in the shape of another array."""
-    return full_like(a, 1.0)
+    return full_like(a, 1.0, dtype, shape=shape)
 
 
 @handles(np.empty_like)
-def empty_like(a: Any, dtype: Any = None, **_: Any) -> Array:
+def empty_like(a: Any, dtype: Any = None, *, shape: Any = None) -> Any:
     """Zeros in the shape of another array: a graph has no uninitialised values."""
-    return full_like(a, 0.0)
+    return full_like(a, 0.0, dtype, shape=shape)
 
 
 @handles(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Array:
-    """One value in the shape of another array."""
+def full_like(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Any:
+    """One value in the shape of another array; plain if it is of another kind than floats and truth values."""
     array, value = lift(a, fill_value)
-    return Array(array.origin, np.array(np.broadcast_to(value.ids, array.shape)), value.truths)
+    shape = array.shape if shape is None else shape
+    dtype = getattr(a, "dtype", array.dtype) if dtype is None else np.dtype(dtype)
+    if trace_of(fill_value) is None and dtype not in (np.float64, np.bool_):
+        return np.full(shape, fill_value, dtype)
+    value = value if value.dtype == dtype else value.astype(dtype)
+    return Array(array.origin, np.array(np.broadcast_to(value.ids, shape)), value.truths)

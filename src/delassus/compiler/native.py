@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from delassus.compiler.target import Target
+from delassus.errors import DelassusError
 
-_lock = threading.Lock()
-"""llvmlite runs one compilation at a time anyway; the lock also keeps engines from being made concurrently."""
+VERSION = f"llvmlite {llvmlite.__version__}"
 
+compiling = threading.RLock()
+"""Held while anything is built. LLVM compiles one kernel at a time anyway, and a fork waits until it is done."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
 
 _engines: list[llvm.ExecutionEngine] = []
 """Every engine, kept for the life of the process: ufuncs hold raw addresses into its code."""
@@ -26,7 +33,10 @@ class Code:
 
     def address(self, name: str) -> int:
         """Where a function starts."""
-        return int(self.engine.get_function_address(name))
+        address = int(self.engine.get_function_address(name))
+        if not address:
+            raise DelassusError(f"the machine code has no function {name!r}.")
+        return address
 
 
 def parse(text: str) -> llvm.ModuleRef:
@@ -38,19 +48,19 @@ def parse(text: str) -> llvm.ModuleRef:
 
 def emit_object(text: str, target: Target) -> bytes:
     """Object code of a module."""
-    with _lock:
+    with compiling:
         return bytes(target.machine().emit_object(parse(text)))
 
 
 def emit_assembly(text: str, target: Target) -> str:
     """Assembly text of a module, for reading."""
-    with _lock:
+    with compiling:
         return str(target.machine().emit_assembly(parse(text)))
 
 
 def load(object_code: bytes, target: Target) -> Code:
     """Object code made callable."""
-    with _lock:
+    with compiling:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", llvm.create_context()), target.machine())
         engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         engine.finalize_object()

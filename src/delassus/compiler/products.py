@@ -1,20 +1,30 @@
-"""Products of traced arrays: everything that is a sum of products, written out term by term."""
+"""Products of traced arrays: everything that is a sum of products, written out term by term.
+
+Among truth values alone, sums are "or" and products are "and", as in NumPy.
+"""
 
 import string
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from delassus.compiler.array import Array
 from delassus.compiler.handlers import HANDLERS, handles
-from delassus.compiler.lifting import floats
+from delassus.compiler.lifting import floats, lift
 
 
 @handles(np.einsum)
 def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
     """Sums of products in Einstein's notation; operands are multiplied from left to right."""
-    arrays = floats(*operands)
+    if not isinstance(subscripts, str):
+        raise TypeError("np.einsum on traced values takes its subscripts as a string, such as 'ij,jk->ik'.")
+    arrays = lift(*operands)
+    logical = all(array.truths for array in arrays)
+    arrays = arrays if logical else floats(*arrays)
     terms, result = _parse(subscripts, arrays)
+    if len(arrays) == 1 and set(terms[0]) == set(result):  # a view, as in NumPy
+        return Array(arrays[0].origin, np.einsum(f"{terms[0]}->{result}", arrays[0].ids), logical)
     labels = result + "".join(sorted(set("".join(terms)) - set(result)))
     product: Array | None = None
     for term, array in zip(terms, arrays, strict=True):
@@ -22,9 +32,9 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
         kept = "".join(label for label in labels if label in term)
         moved = np.einsum(f"{term}->{kept}", array.ids)
         index = tuple(slice(None) if label in term else np.newaxis for label in labels)
-        factor = Array(array.origin, moved[index])
+        factor = Array(array.origin, moved[index], logical)
         product = factor if product is None else HANDLERS[np.multiply](product, factor)
-    total: Array = HANDLERS[np.sum](product, tuple(range(len(result), len(labels))))
+    total: Array = HANDLERS[np.any if logical else np.sum](product, tuple(range(len(result), len(labels))))
     return total
 
 
@@ -48,26 +58,37 @@ def _parse(subscripts: str, arrays: list[Array]) -> tuple[list[str], str]:
     if not arrow:
         letters = "".join(terms).replace("...", "")
         result = "..." + "".join(sorted(label for label in set(letters) if letters.count(label) == 1))
-    return expanded, result.replace("...", dots)
+    if dots and "..." not in result:
+        raise ValueError(f"einsum: the result of {subscripts!r} needs an ellipsis, as its operands have one.")
+    result = result.replace("...", dots)
+    wrong = [label for label, count in Counter(result).items() if count > 1 or label not in "".join(expanded)]
+    if wrong:
+        raise ValueError(f"einsum: {wrong[0]!r} in the result of {subscripts!r} is twice there, or in no operand.")
+    return expanded, result
 
 
 @handles(np.matmul)
 def matmul(a: Any, b: Any) -> Array:
     """The matrix product, with NumPy's rules for vectors and leading axes."""
-    x, y = floats(a, b)
+    x, y = lift(a, b)
     if x.ndim == 0 or y.ndim == 0:
         raise ValueError("matmul: an operand is a scalar; use * instead.")
-    if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
-        raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit: the inner lengths differ.")
+    _check_fit("matmul", x, -1, y, -2 if y.ndim > 1 else 0)
     left = "k" if x.ndim == 1 else "...ik"
     right = "k" if y.ndim == 1 else "...kj"
     return einsum(f"{left},{right}->...{left[-2:-1].strip('.')}{right[-1:].strip('k')}", x, y)
 
 
+def _check_fit(name: str, x: Array, i: int, y: Array, j: int) -> None:
+    """Lengths that are summed over must be equal: einsum alone would stretch a length of 1."""
+    if x.shape[i] != y.shape[j]:
+        raise ValueError(f"{name}: shapes {x.shape} and {y.shape} do not fit: the inner lengths differ.")
+
+
 @handles(np.dot)
 def dot(a: Any, b: Any) -> Array:
     """NumPy's dot: over the last axis of `a` and the last but one of `b`."""
-    x, y = floats(a, b)
+    x, y = lift(a, b)
     if x.ndim == 0 or y.ndim == 0:
         result: Array = x * y
         return result
@@ -79,13 +100,15 @@ def dot(a: Any, b: Any) -> Array:
 @handles(np.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
     """Sum over some axes of each operand."""
-    x, y = floats(a, b)
+    x, y = lift(a, b)
     if isinstance(axes, int):
-        axes = (list(range(x.ndim - axes, x.ndim)), list(range(axes)))
-    over_x, over_y = ([axis] if isinstance(axis, int) else list(axis) for axis in axes)
+        axes = (list(range(-axes, 0)), list(range(axes)))
+    normalize = np.lib.array_utils.normalize_axis_tuple
+    over_x, over_y = normalize(axes[0], x.ndim, "a"), normalize(axes[1], y.ndim, "b")
     labels_x = list(string.ascii_letters[: x.ndim])
     labels_y = list(string.ascii_letters[x.ndim : x.ndim + y.ndim])
     for i, j in zip(over_x, over_y, strict=True):
+        _check_fit("tensordot", x, i, y, j)
         labels_y[j] = labels_x[i]
     result = [label for label in labels_x + labels_y if not (label in labels_x and label in labels_y)]
     return einsum(f"{''.join(labels_x)},{''.join(labels_y)}->{''.join(result)}", x, y)
@@ -94,7 +117,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Array:
 @handles(np.inner)
 def inner(a: Any, b: Any) -> Array:
     """Sum over the last axis of both."""
-    x, y = floats(a, b)
+    x, y = lift(a, b)
     if x.ndim == 0 or y.ndim == 0:
         result: Array = x * y
         return result
@@ -104,30 +127,32 @@ def inner(a: Any, b: Any) -> Array:
 @handles(np.vdot)
 def vdot(a: Any, b: Any) -> Array:
     """The inner product of the flattened operands."""
-    x, y = floats(a, b)
-    return einsum("i,i->", x.ravel(), y.ravel())
+    x, y = lift(a, b)
+    return matmul(x.ravel(), y.ravel())
 
 
 @handles(np.outer)
 def outer(a: Any, b: Any) -> Array:
     """All products of two flattened operands."""
-    x, y = floats(a, b)
+    x, y = lift(a, b)
     return einsum("i,j->ij", x.ravel(), y.ravel())
 
 
 @handles(np.kron)
 def kron(a: Any, b: Any) -> Array:
-    """The Kronecker product of two matrices."""
-    x, y = floats(a, b)
-    if x.ndim != 2 or y.ndim != 2:
-        raise TypeError("np.kron on traced values takes two matrices.")
-    return einsum("ij,kl->ikjl", x, y).reshape(x.shape[0] * y.shape[0], x.shape[1] * y.shape[1])
+    """The Kronecker product: every element of `a` times the whole of `b`."""
+    x, y = lift(a, b)
+    rank = max(x.ndim, y.ndim)
+    outer_shape, inner_shape = ((1,) * (rank - z.ndim) + z.shape for z in (x, y))
+    spread = x.reshape([length for n in outer_shape for length in (n, 1)])
+    product: Array = spread * y.reshape([length for n in inner_shape for length in (1, n)])
+    return product.reshape([m * n for m, n in zip(outer_shape, inner_shape, strict=True)])
 
 
 @handles(np.cross, np.linalg.cross)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """The cross product of vectors of length 3."""
-    x, y = floats(a, b)
+    x, y = lift(a, b)
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = HANDLERS[np.moveaxis](x, axisa, -1), HANDLERS[np.moveaxis](y, axisb, -1)
@@ -140,12 +165,40 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return result
 
 
-if hasattr(np, "vecdot"):
-    handles(np.vecdot, np.linalg.vecdot)(lambda a, b, **_: einsum("...i,...i->...", a, b))
+@handles(np.vecdot, np.linalg.vecdot)
+def vecdot(a: Any, b: Any, *, axis: int = -1) -> Array:
+    """Inner products of vectors along an axis."""
+    x, y = (HANDLERS[np.moveaxis](z, axis, -1) for z in lift(a, b))
+    _check_fit("vecdot", x, -1, y, -1)
+    return einsum("...i,...i->...", x, y)
+
+
+def matvec(a: Any, b: Any) -> Array:
+    """Matrices times vectors."""
+    x, y = lift(a, b)
+    _check_fit("matvec", x, -1, y, -1)
+    return einsum("...ij,...j->...i", x, y)
+
+
+def vecmat(a: Any, b: Any) -> Array:
+    """Vectors times matrices."""
+    x, y = lift(a, b)
+    _check_fit("vecmat", x, -1, y, -2)
+    return einsum("...i,...ij->...j", x, y)
+
+
+@handles(np.linalg.outer)
+def linalg_outer(a: Any, b: Any) -> Array:
+    """All products of two vectors."""
+    x, y = lift(a, b)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"linalg.outer: two vectors are needed, got shapes {x.shape} and {y.shape}.")
+    return outer(x, y)
+
+
 if hasattr(np, "matvec"):
-    handles(np.matvec)(lambda a, b, **_: einsum("...ij,...j->...i", a, b))
-    handles(np.vecmat)(lambda a, b, **_: einsum("...i,...ij->...j", a, b))
+    handles(np.matvec)(matvec)
+    handles(np.vecmat)(vecmat)
 handles(np.linalg.matmul)(matmul)
-handles(np.linalg.outer)(outer)
 handles(np.linalg.tensordot)(tensordot)
 handles(np.linalg.trace)(lambda a, **kwargs: HANDLERS[np.trace](a, axis1=-2, axis2=-1, **kwargs))

@@ -31,13 +31,14 @@ def _reduction(
         (x,) = prepare(a)
         axes = tuple(range(x.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
         kept = [i for i in range(x.ndim) if i not in axes]
-        rows = x.ids.transpose(*kept, *axes).reshape(math.prod(x.shape[i] for i in kept), -1)
+        lengths = (math.prod(x.shape[i] for i in group) for group in (kept, axes))
+        rows = x.ids.transpose(*kept, *axes).reshape(*lengths)
         if rows.shape[1] == 0 and start is None:
             raise ValueError(f"np.{function.__name__} of no elements has no value.")
         make = maker(x.origin.builder)
         made = [reduce(make, row) if row else start for row in rows.tolist()]
         final = [1 if i in axes else n for i, n in enumerate(x.shape) if keepdims or i not in axes]
-        return Array(x.origin, np.array(made, np.int64).reshape(final), prepare is truths)
+        return Array(x.origin, np.array(made, np.int64).reshape(final).copy(), prepare is truths)  # not a view
 
 
 _reduction(np.sum, lambda g: g.add, ZERO, floats)
@@ -46,6 +47,21 @@ _reduction(np.min, lambda g: g.minimum, None, floats)
 _reduction(np.max, lambda g: g.maximum, None, floats)
 _reduction(np.all, lambda g: g.logical_and, TRUE, truths)
 _reduction(np.any, lambda g: g.logical_or, FALSE, truths)
+
+
+def _of_truths(function: Any, same: Any) -> None:
+    """A reduction that is another one if it is of truth values."""
+    of_numbers = HANDLERS[function]
+
+    @handles(function)
+    def handler(a: Any, *args: Any, **kwargs: Any) -> Array:
+        (x,) = lift(a)
+        result: Array = (HANDLERS[same] if x.truths else of_numbers)(x, *args, **kwargs)
+        return result
+
+
+_of_truths(np.min, np.all)
+_of_truths(np.max, np.any)
 
 
 @handles(np.mean)
@@ -60,5 +76,5 @@ def mean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Array:
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The sum of a diagonal."""
     (x,) = lift(a)
-    result: Array = HANDLERS[np.sum](Array(x.origin, np.array(x.ids.diagonal(offset, axis1, axis2))), -1)
+    result: Array = HANDLERS[np.sum](Array(x.origin, x.ids.diagonal(offset, axis1, axis2), x.truths), -1)
     return result

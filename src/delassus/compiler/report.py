@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
-from delassus.compiler import driver, native
+from delassus.compiler import native
+from delassus.compiler.llvm_ir import emit_module
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.program import Program
 from delassus.compiler.schedule import schedule
@@ -88,7 +89,7 @@ def make_report(name: str, trace: Callable[[], Program], target: Target) -> Repo
     with stage("schedule"):
         planned = schedule(lowered)
     with stage("emit"):
-        ir = driver.emit_module(planned, target)
+        ir = emit_module(planned, target)
     with stage("llvm"):
         object_code = native.emit_object(ir, target)
     with stage("load"):

@@ -6,10 +6,11 @@ frame in memory; slots are reused as soon as their value is dead, so that the fr
 cache. Inputs arrive in slots and outputs leave from slots.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import accumulate
 
-from delassus.compiler.program import Program, arguments
+from delassus.compiler.program import Operand, Program, arguments
 
 CHUNK = 400
 
@@ -18,24 +19,21 @@ CHUNK = 400
 class Schedule:
     """A program ready for a back end.
 
-    The frame holds the inputs one after the other (`input_slots[k]` is the first slot of input k), then the
-    outputs (`output_slots[k]`), then everything else. `chunks` holds the values to compute, `slots` the slot of
-    every value that lives in the frame when it is not in a register.
+    The frame holds inputs and outputs (see `first_slots`), then everything else. `chunks` holds the values to
+    compute, `slots` the slot of every value that is read from the frame, and `stores`, for each chunk, the slots
+    that its values go to.
     """
 
     program: Program
     chunks: tuple[tuple[int, ...], ...]
     slots: dict[int, int]
     stores: tuple[dict[int, tuple[int, ...]], ...]
-    input_slots: tuple[int, ...]
-    output_slots: tuple[int, ...]
     frame: int
 
-    @cached_property
-    def live(self) -> int:
-        """Slots of the frame beyond inputs and outputs."""
-        ends = [s + o.size for s, o in zip(self.output_slots, self.program.outputs, strict=True)]
-        return self.frame - max(ends, default=0)
+
+def first_slots(operands: Sequence[Operand]) -> list[int]:
+    """Where each operand starts in the frame: inputs one after the other, then outputs."""
+    return [0, *accumulate(operand.size for operand in operands)][: len(operands)]
 
 
 def schedule(program: Program, chunk: int = CHUNK) -> Schedule:
@@ -53,14 +51,10 @@ def _order(program: Program) -> list[int]:
 
 def _assign(program: Program, chunks: tuple[tuple[int, ...], ...]) -> Schedule:
     nodes = program.nodes
-    input_slots, output_slots = [], []
-    frame = 0
-    for operand in program.inputs:
-        input_slots.append(frame)
-        frame += operand.size
-    for operand in program.outputs:
-        output_slots.append(frame)
-        frame += operand.size
+    operands = (*program.inputs, *program.outputs)
+    first = first_slots(operands)
+    input_slots, output_slots = first[: len(program.inputs)], first[len(program.inputs) :]
+    frame = sum(operand.size for operand in operands)
 
     last: dict[int, int] = {}  # the last chunk that uses a value
     born: dict[int, int] = {}  # the chunk that computes it
@@ -79,11 +73,11 @@ def _assign(program: Program, chunks: tuple[tuple[int, ...], ...]) -> Schedule:
             dying[last.get(value, 0)].append(slots[value])
 
     stores: list[dict[int, list[int]]] = [{} for _ in chunks]
-    for first, result in zip(output_slots, program.results, strict=True):
+    for start, result in zip(output_slots, program.results, strict=True):
         for k, value in enumerate(result):
-            stores[born.get(value, 0)].setdefault(value, []).append(first + k)
+            stores[born.get(value, 0)].setdefault(value, []).append(start + k)
             if value in born:
-                slots.setdefault(value, first + k)
+                slots.setdefault(value, start + k)
 
     free: list[int] = []
     for c, chunk in enumerate(chunks):
@@ -101,7 +95,5 @@ def _assign(program: Program, chunks: tuple[tuple[int, ...], ...]) -> Schedule:
         chunks,
         slots,
         tuple({v: tuple(s) for v, s in d.items()} for d in stores),
-        tuple(input_slots),
-        tuple(output_slots),
         frame,
     )

@@ -35,7 +35,7 @@ class Signature:
     @classmethod
     def parse(cls, text: str) -> Signature:
         """Read a signature."""
-        match = _SIGNATURE.fullmatch(text)
+        match = _SIGNATURE.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise SignatureError(
                 f"the signature {text!r} cannot be read: write the core shape of each array in parentheses, inputs "

@@ -52,9 +52,16 @@ class Target:
         return replace(self, opt=opt)
 
     @property
+    def is_here(self) -> bool:
+        """Whether the machine that runs this process has all that this one has."""
+        host = _host()
+        missing = _enabled(self.features) - _enabled(host.features)
+        return (self.triple, self.cpu) == (host.triple, host.cpu) and not missing and self.lanes in (*host.widths, 1)
+
+    @property
     def fma(self) -> bool:
         """Whether the CPU multiplies and adds in one instruction."""
-        return self.is_arm or "+fma" in self.features.split(",")
+        return self.is_arm or "+fma" in _enabled(self.features)
 
     @property
     def is_x86(self) -> bool:
@@ -65,6 +72,12 @@ class Target:
     def is_arm(self) -> bool:
         """Whether the processor is a 64-bit ARM."""
         return self.triple.startswith(("aarch64", "arm64"))
+
+    @property
+    def attributes(self) -> str:
+        """The group `#0` of attributes of every function; LLVM would else prefer narrower vectors than there are."""
+        widths = f'"min-legal-vector-width"="{64 * self.lanes}" "prefer-vector-width"="512"'
+        return f"attributes #0 = {{ noinline nounwind {widths} }}\n"
 
     def machine(self) -> llvm.TargetMachine:
         """LLVM's code generator for this target."""
@@ -78,8 +91,12 @@ class Target:
         )
 
 
+def _enabled(features: str) -> set[str]:
+    return {feature for feature in features.split(",") if feature.startswith("+")}
+
+
 def _widest(triple: str, features: str) -> int:
-    enabled = features.split(",")
+    enabled = _enabled(features)
     return 8 if "+avx512f" in enabled and "+avx512dq" in enabled else 4 if "+avx2" in enabled else 2
 
 
@@ -92,4 +109,8 @@ def _host() -> Target:
     target = Target(triple, llvm.get_host_cpu_name(), features, _widest(triple, features))
     if not (target.is_x86 or target.is_arm):
         raise DelassusError(f"Delassus generates code for 64-bit x86 and ARM processors; this is {triple}.")
-    return target.with_lanes(int(wanted)) if wanted.isdecimal() else target
+    if not wanted:
+        return target
+    if not wanted.isdecimal():
+        raise DelassusError(f"DELASSUS_LANES is {wanted!r}: it is a number of lanes, such as {target.lanes}, or unset.")
+    return target.with_lanes(int(wanted))

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -33,11 +35,17 @@ class _Workers:
             if count != self.count:
                 self.count, self.pool = count, None
 
-    def submit(self, task: Callable[[slice], None], part: slice) -> Future[None]:
+    def submit(self, task: Callable[[slice], None], part: slice) -> Future[None] | None:
+        """Start a task in the caller's context (NumPy's `errstate`, for one); None if no thread can take it."""
         with self.lock:
             if self.pool is None:
                 self.pool = ThreadPoolExecutor(self.count, thread_name_prefix="delassus")
-            return self.pool.submit(task, part)
+            try:
+                return self.pool.submit(copy_context().run, task, part)
+            except RuntimeError:  # the interpreter is about to end, or the system has no more threads
+                self.pool.shutdown(wait=False, cancel_futures=True)  # the task may be waiting there already
+                self.pool = None
+                return None
 
     def forget(self) -> None:
         """In a forked child: it has none of its parent's threads, and one of them may have held the lock."""
@@ -63,11 +71,15 @@ def threads(n: int | None = None) -> int:
 
 def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
     """Call a kernel's ufunc, in pieces over the threads if the batch is large enough."""
-    plan = _plan(kernel, arrays, out)
+    plan = None
+    for x in arrays:
+        if type(x) is np.ndarray and x.size * kernel.flops > 2 * _MINIMUM_FLOPS:  # else not even worth a plan
+            plan = _plan(kernel, arrays, out)
+            break
     if plan is None:
         return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
     batch, axis, pieces = plan
-    outs = _as_tuple(out) or tuple(np.empty(batch + o.shape) for o in kernel.outputs)
+    outs = tuple(np.empty(batch + o.shape) for o in kernel.outputs) if out is None else _as_tuple(out)
 
     def piece(part: slice) -> None:
         ins = [_cut(x, len(o.shape), axis - len(batch), part) for x, o in zip(arrays, kernel.inputs, strict=True)]
@@ -79,23 +91,31 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
         )
 
     # One piece per thread, the first of them here: each change of threads waits for Python's lock.
-    others = [_workers.submit(piece, part) for part in pieces[1:]]
-    piece(pieces[0])
-    for other in others:
-        other.result()
+    others: list[tuple[slice, Future[None] | None]] = []
+    try:
+        for part in pieces[1:]:
+            others.append((part, _workers.submit(piece, part)))
+        piece(pieces[0])
+    finally:
+        for _, other in others:  # also after an error: nobody may write to the arrays any more
+            if other is not None:
+                with suppress(CancelledError):
+                    other.exception()
+    for part, other in others:
+        if other is None or other.cancelled():
+            piece(part)
+        else:
+            other.result()
     return outs[0] if len(outs) == 1 else outs
 
 
 def _as_tuple(out: Any) -> tuple[Any, ...]:
-    return () if out is None else out if isinstance(out, tuple) else (out,)
+    return out if isinstance(out, tuple) else (out,)
 
 
 def _plan(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> tuple[tuple[int, ...], int, list[slice]] | None:
     """Batch shape, the axis to cut and the pieces; None to leave it all to one call, errors included."""
     if len(arrays) != len(kernel.inputs) or not all(type(x) is np.ndarray for x in arrays):
-        return None
-    # An upper bound of the work, cheap enough for calls with one state.
-    if max(x.size for x in arrays) * kernel.flops < 2 * _MINIMUM_FLOPS:
         return None
     count = threads()
     leads = [np.shape(x)[: np.ndim(x) - len(o.shape)] for x, o in zip(arrays, kernel.inputs, strict=True)]
@@ -105,7 +125,7 @@ def _plan(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> tuple[tuple[in
         return None
     work = int(np.prod(batch, dtype=object)) * kernel.flops
     number = min(count, work // _MINIMUM_FLOPS)
-    if count == 1 or number < 2 or not _fits(kernel, arrays, out, batch):
+    if not batch or count == 1 or number < 2 or not _fits(kernel, arrays, out, batch):
         return None
     axis = int(np.argmax(batch))
     size = -(-batch[axis] // number)
@@ -115,14 +135,14 @@ def _plan(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> tuple[tuple[in
 
 
 def _fits(kernel: Compiled, arrays: tuple[Any, ...], out: Any, batch: tuple[int, ...]) -> bool:
-    """Whether given outputs can be written in pieces: right shape, and no memory shared with an input."""
-    outs = _as_tuple(out)
-    if not outs:
+    """Whether given outputs can be written in pieces: right shape, no memory shared with another array."""
+    if out is None:
         return True
+    outs = _as_tuple(out)
     return (
         len(outs) == len(kernel.outputs)
         and all(type(x) is np.ndarray and x.shape == batch + o.shape for x, o in zip(outs, kernel.outputs, strict=True))
-        and not any(np.may_share_memory(x, y) for x in arrays for y in outs)
+        and not any(np.may_share_memory(x, y) for k, y in enumerate(outs) for x in (*arrays, *outs[:k]))
     )
 
 

@@ -1,63 +1,195 @@
 """IR that carries states between arrays and frames.
 
 An array holds one state after the other, a frame holds one value of all lanes after the other: packing is a
-transposition. Where the core of a state is contiguous it is done in square blocks of `lanes` values, the last
-block overlapping the one before; other strides take the slow path, element by element. A group with fewer states
-than lanes is padded with copies of its last state.
-"""
+transposition. There are three ways: in square blocks of `lanes` values where the core of a state is contiguous and
+large enough, the last block overlapping the one before; element by element where it is contiguous and small; and
+slowly for any other strides. A group with fewer states than lanes is padded with copies of its last state.
 
-from delassus.compiler.program import Operand
+What goes in is multiplied by one, which makes subnormals zero: operations that only move bits, such as a change of
+sign or a choice, would let them pass. LLVM must not see that factor, so it is a variable.
+"""
 
 WORD = 8  # bytes of a double
 
+ELEMENTS = """
+@one = internal global <8 x double> splat (double 1.0), align 64
 
-def emit_transposes(lanes: int, attributes: str) -> str:
-    """`pack` and `unpack` for contiguous cores of at least `lanes` values.
+define internal void @take(ptr %frame, ptr %array, i64 %size) #0 {
+entry:
+  %one = load double, ptr @one, align 8
+  %ones = load <4 x double>, ptr @one, align 32
+  %end = sub i64 %size, 4
+  %large = icmp sge i64 %end, 0
+  br i1 %large, label %block, label %element
+block:
+  %at = phi i64 [ 0, %entry ], [ %next, %block ]
+  %from = getelementptr double, ptr %array, i64 %at
+  %to = getelementptr double, ptr %frame, i64 %at
+  %values = load <4 x double>, ptr %from, align 8
+  %flushed = fmul <4 x double> %values, %ones
+  store <4 x double> %flushed, ptr %to, align 8
+  %step = add i64 %at, 4
+  %over = icmp sgt i64 %step, %end
+  %next = select i1 %over, i64 %end, i64 %step
+  %more = icmp slt i64 %at, %end
+  br i1 %more, label %block, label %exit
+element:
+  %k = phi i64 [ 0, %entry ], [ %k1, %element ]
+  %from1 = getelementptr double, ptr %array, i64 %k
+  %to1 = getelementptr double, ptr %frame, i64 %k
+  %value = load double, ptr %from1, align 8
+  %flushed1 = fmul double %value, %one
+  store double %flushed1, ptr %to1, align 8
+  %k1 = add i64 %k, 1
+  %more1 = icmp slt i64 %k1, %size
+  br i1 %more1, label %element, label %exit
+exit:
+  ret void
+}
 
-    Both take (ptr frame slot, ptr first state, i64 bytes between states, i64 values, i64 states in the group).
+define internal void @elements(ptr %frame, i64 %lanes, ptr %array, i64 %stride, ptr %core, ptr %shape, i64 %axes,
+                               i64 %size, i64 %states, i1 %inwards) noinline nounwind {
+entry:
+  %one = load double, ptr @one, align 8
+  %last = sub i64 %states, 1
+  br label %element
+element:
+  %at = phi i64 [ 0, %entry ], [ %at1, %element.done ]
+  br label %axis
+axis:
+  %left = phi i64 [ %axes, %element ], [ %k, %axis ]
+  %rest = phi i64 [ %at, %element ], [ %quotient, %axis ]
+  %offset = phi i64 [ 0, %element ], [ %offset1, %axis ]
+  %k = sub i64 %left, 1
+  %n.at = getelementptr i64, ptr %shape, i64 %k
+  %n = load i64, ptr %n.at, align 8
+  %step.at = getelementptr i64, ptr %core, i64 %k
+  %step = load i64, ptr %step.at, align 8
+  %index = urem i64 %rest, %n
+  %quotient = udiv i64 %rest, %n
+  %part = mul i64 %index, %step
+  %offset1 = add i64 %offset, %part
+  %more.axes = icmp sgt i64 %k, 0
+  br i1 %more.axes, label %axis, label %lanes.start
+lanes.start:
+  %block = mul i64 %at, %lanes
+  br label %lane
+lane:
+  %i = phi i64 [ 0, %lanes.start ], [ %i1, %lane.done ]
+  %inside = icmp slt i64 %i, %last
+  %state = select i1 %inside, i64 %i, i64 %last
+  %row = mul i64 %state, %stride
+  %byte = add i64 %row, %offset1
+  %outer = getelementptr i8, ptr %array, i64 %byte
+  %slot = add i64 %block, %i
+  %inner = getelementptr double, ptr %frame, i64 %slot
+  %source = select i1 %inwards, ptr %outer, ptr %inner
+  %target = select i1 %inwards, ptr %inner, ptr %outer
+  %value = load double, ptr %source, align 8
+  %flushed = fmul double %value, %one
+  store double %flushed, ptr %target, align 8
+  br label %lane.done
+lane.done:
+  %i1 = add i64 %i, 1
+  %more.lanes = icmp slt i64 %i1, %lanes
+  br i1 %more.lanes, label %lane, label %element.done
+element.done:
+  %at1 = add i64 %at, 1
+  %more = icmp slt i64 %at1, %size
+  br i1 %more, label %element, label %exit
+exit:
+  ret void
+}
+"""
+"""`take`, one state that is contiguous, inwards; and the slow way, for any number of lanes and any strides in both
+directions: `core` are the strides and `shape` the lengths of the axes."""
+
+
+def emit_copies(lanes: int) -> str:
+    """The copies of contiguous cores: `pack` and `unpack` by blocks, `spread` and `collect` by elements.
+
+    All take (ptr frame slot, ptr first state, i64 bytes between states, i64 values, i64 states in the group).
     """
+    return "".join(
+        (
+            _pack(lanes),
+            _unpack(lanes),
+            _loop("spread", lanes, 1, _scalars(lanes, True)),
+            _loop("collect", lanes, 1, _scalars(lanes, False)),
+        )
+    )
+
+
+def _pack(lanes: int) -> str:
     loads = "".join(
         f"  %src{k} = getelementptr i8, ptr %row{k}, i64 %offset\n"
-        f"  %x{k} = load <{lanes} x double>, ptr %src{k}, align {WORD}\n"
+        f"  %raw{k} = load <{lanes} x double>, ptr %src{k}, align {WORD}\n"
+        f"  %x{k} = fmul <{lanes} x double> %raw{k}, %ones\n"
         for k in range(lanes)
     )
-    to_frame, columns = _transpose(lanes, [f"%x{k}" for k in range(lanes)])
+    shuffles, columns = _transpose(lanes, [f"%x{k}" for k in range(lanes)])
     stores = "".join(
         f"  %slot{k} = add i64 %at, {k}\n"
         f"  %dst{k} = getelementptr <{lanes} x double>, ptr %frame, i64 %slot{k}\n"
         f"  store <{lanes} x double> {column}, ptr %dst{k}, align {WORD * lanes}\n"
         for k, column in enumerate(columns)
     )
-    from_frame = "".join(
+    return _loop("pack", lanes, lanes, loads + shuffles + stores)
+
+
+def _unpack(lanes: int) -> str:
+    loads = "".join(
         f"  %slot{k} = add i64 %at, {k}\n"
         f"  %src{k} = getelementptr <{lanes} x double>, ptr %frame, i64 %slot{k}\n"
         f"  %x{k} = load <{lanes} x double>, ptr %src{k}, align {WORD * lanes}\n"
         for k in range(lanes)
     )
-    to_rows, rows = _transpose(lanes, [f"%x{k}" for k in range(lanes)])
-    # Padding lanes share the row of the last state; lanes are stored downwards so that the real one comes last.
-    writes = "".join(
+    shuffles, rows = _transpose(lanes, [f"%x{k}" for k in range(lanes)])
+    # Padding lanes hold copies of the last state and write the same numbers to its row.
+    stores = "".join(
         f"  %dst{k} = getelementptr i8, ptr %row{k}, i64 %offset\n"
         f"  store <{lanes} x double> {rows[k]}, ptr %dst{k}, align {WORD}\n"
-        for k in reversed(range(lanes))
+        for k in range(lanes)
     )
-    return _blocks("pack", lanes, attributes, loads + to_frame + stores) + _blocks(
-        "unpack", lanes, attributes, from_frame + to_rows + writes
-    )
+    return _loop("unpack", lanes, lanes, loads + shuffles + stores)
 
 
-def _blocks(name: str, lanes: int, attributes: str, block: str) -> str:
-    """A loop over blocks; `%at` is the first value of a block and `%offset` its bytes from the row's start."""
+def _scalars(lanes: int, inwards: bool) -> str:
+    text = f"  %block = mul i64 %at, {lanes}\n"
+    for k in range(lanes):
+        source, target = (f"%outer{k}", f"%inner{k}") if inwards else (f"%inner{k}", f"%outer{k}")
+        text += (
+            f"  %outer{k} = getelementptr i8, ptr %row{k}, i64 %offset\n"
+            f"  %slot{k} = add i64 %block, {k}\n"
+            f"  %inner{k} = getelementptr double, ptr %frame, i64 %slot{k}\n"
+            f"  %raw{k} = load double, ptr {source}, align {WORD}\n"
+            f"  %value{k} = fmul double %raw{k}, %one\n"
+            f"  store double %value{k}, ptr {target}, align {WORD}\n"
+        )
+    return text
+
+
+def _loop(name: str, lanes: int, block: int, body: str) -> str:
+    """A loop over blocks of values; `%at` is a block's first value, `%offset` its bytes from the start of `%row0` …."""
+    rows = "".join(
+        f"  %inside{k} = icmp slt i64 {k}, %last\n"
+        f"  %state{k} = select i1 %inside{k}, i64 {k}, i64 %last\n"
+        f"  %start{k} = mul i64 %state{k}, %stride\n"
+        f"  %row{k} = getelementptr i8, ptr %array, i64 %start{k}\n"
+        for k in range(lanes)
+    )
     return f"""
-define internal void @{name}_x{lanes}(ptr %frame, ptr %array, i64 %stride, i64 %size, i64 %states) {attributes} {{
+define internal void @{name}_x{lanes}(ptr %frame, ptr %array, i64 %stride, i64 %size, i64 %states) #0 {{
 entry:
+  %one = load double, ptr @one, align {WORD}
+  %ones = load <{lanes} x double>, ptr @one, align {WORD * lanes}
   %last = sub i64 %states, 1
-{row_pointers(lanes)}  %end = sub i64 %size, {lanes}
+{rows}  %end = sub i64 %size, {block}
   br label %loop
 loop:
   %at = phi i64 [ 0, %entry ], [ %next, %loop ]
   %offset = mul i64 %at, {WORD}
-{block}  %step = add i64 %at, {lanes}
+{body}  %step = add i64 %at, {block}
   %over = icmp sgt i64 %step, %end
   %next = select i1 %over, i64 %end, i64 %step
   %more = icmp slt i64 %at, %end
@@ -68,20 +200,10 @@ exit:
 """
 
 
-def row_pointers(lanes: int) -> str:
-    """`%row0` … of the states of a group, the last state repeated; from `%array`, `%stride` and `%last`."""
-    return "".join(
-        f"  %inside{k} = icmp slt i64 {k}, %last\n"
-        f"  %state{k} = select i1 %inside{k}, i64 {k}, i64 %last\n"
-        f"  %start{k} = mul i64 %state{k}, %stride\n"
-        f"  %row{k} = getelementptr i8, ptr %array, i64 %start{k}\n"
-        for k in range(lanes)
-    )
-
-
 def _transpose(lanes: int, rows: list[str]) -> tuple[str, list[str]]:
     """Shuffles that transpose a square block: at each stage, half-blocks of two rows change places."""
     text, width, stage = "", 1, 0
+    vector = f"<{lanes} x double>"
     while width < lanes:
         swapped = list(rows)
         for i in range(lanes):
@@ -90,62 +212,8 @@ def _transpose(lanes: int, rows: list[str]) -> tuple[str, list[str]]:
             a, b = rows[i], rows[i + width]
             for target, shift in ((i, 0), (i + width, width)):
                 picks = [(j + shift if not j & width else lanes + j - width + shift) for j in range(lanes)]
-                name = f"%t{stage}.{target}"
                 mask = ", ".join(f"i32 {p}" for p in picks)
-                vector = f"<{lanes} x double>"
-                text += f"  {name} = shufflevector {vector} {a}, {vector} {b}, <{lanes} x i32> <{mask}>\n"
-                swapped[target] = name
+                swapped[target] = f"%t{stage}.{target}"
+                text += f"  {swapped[target]} = shufflevector {vector} {a}, {vector} {b}, <{lanes} x i32> <{mask}>\n"
         rows, width, stage = swapped, width * 2, stage + 1
     return text, rows
-
-
-def emit_element_copies(name: str, operand: Operand, first_stride: int, lanes: int, attributes: str) -> str:
-    """`{name}_in` and `{name}_out`, the slow path of one operand: any strides, element by element.
-
-    They take (ptr frame slot, ptr first state, i64 bytes between states, ptr strides, i64 states in the group);
-    the operand's core strides start at index `first_stride` of the strides.
-    """
-    step = 1
-    offsets, total = "", "0"
-    for axis in reversed(range(len(operand.shape))):
-        n = operand.shape[axis]
-        offsets += (
-            f"  %quotient{axis} = udiv i64 %at, {step}\n"
-            f"  %index{axis} = urem i64 %quotient{axis}, {n}\n"
-            f"  %where{axis} = getelementptr i64, ptr %strides, i64 {first_stride + axis}\n"
-            f"  %core{axis} = load i64, ptr %where{axis}, align {WORD}\n"
-            f"  %part{axis} = mul i64 %index{axis}, %core{axis}\n"
-            f"  %offset{axis} = add i64 {total}, %part{axis}\n"
-        )
-        total, step = f"%offset{axis}", step * n
-    text, parameters = "", "ptr %frame, ptr %array, i64 %stride, ptr %strides, i64 %states"
-    for direction in ("in", "out"):
-        copies = "".join(
-            f"  %array{k} = getelementptr i8, ptr %row{k}, i64 {total}\n"
-            f"  %element{k} = add i64 %block, {k}\n"
-            f"  %lane{k} = getelementptr double, ptr %frame, i64 %element{k}\n"
-            + _copy(k, *((f"%array{k}", f"%lane{k}") if direction == "in" else (f"%lane{k}", f"%array{k}")))
-            for k in reversed(range(lanes))
-        )
-        text += f"""
-define internal void @{name}_{direction}_x{lanes}({parameters}) {attributes} {{
-entry:
-  %last = sub i64 %states, 1
-{row_pointers(lanes)}  br label %loop
-loop:
-  %at = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %block = mul i64 %at, {lanes}
-{offsets}{copies}  %next = add i64 %at, 1
-  %more = icmp slt i64 %next, {operand.size}
-  br i1 %more, label %loop, label %exit
-exit:
-  ret void
-}}
-"""
-    return text
-
-
-def _copy(k: int, source: str, target: str) -> str:
-    return (
-        f"  %value{k} = load double, ptr {source}, align {WORD}\n  store double %value{k}, ptr {target}, align {WORD}\n"
-    )

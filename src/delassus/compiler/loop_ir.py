@@ -1,0 +1,348 @@
+"""IR of the loop that NumPy calls, around the compiled body of any kernel.
+
+NumPy hands a loop the addresses of the arrays, the number of states, the strides, and a pointer of our own, which
+here leads to the kernel's descriptor (see `runtime`). A single state runs the scalar body. More states run the
+vector body, two groups of lanes at a time. The floating-point environment is saved, set to round to nearest with
+subnormals as zero and no traps, and restored at the end, so that the caller's modes do not change results and
+padding lanes raise no warnings.
+"""
+
+from delassus.compiler import transpose
+from delassus.compiler.llvm_ir import fill_in
+from delassus.compiler.target import Target
+
+LOOP = "delassus_loop"
+STACK_BYTES = 64 * 1024  # frames beyond this come from the heap
+
+
+def emit_loop(target: Target) -> str:
+    """The module of the loop, as text; its entry is `LOOP`."""
+    save, restore, environment = _float_environment(target)
+    many = "states_x1" if target.lanes == 1 else f"states_x{target.lanes}"
+    parts = [_DECLARATIONS, environment, transpose.ELEMENTS, fill_in(_MOVE.replace("$COPY", _COPY_ONE), 1), _STATES_ONE]
+    if target.lanes > 1:
+        parts += [
+            transpose.emit_copies(target.lanes),
+            _FETCH,
+            fill_in(_MOVE.replace("$COPY", _COPY_MANY), target.lanes),
+            fill_in(_STATES_MANY.replace("$F", str(2 * target.lanes * transpose.WORD)), target.lanes),
+        ]
+    parts.append(_LOOP.replace("$MANY", many).replace("$SAVE", save).replace("$RESTORE", restore))
+    return "".join((*parts, target.attributes))
+
+
+_DECLARATIONS = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+# All inputs (or outputs) of a group of states, from the arrays to a frame (or back). Contiguous if every core
+# stride is what C order makes it.
+_MOVE = """
+define internal void @move_x$X(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %states, i1 %inwards)
+    #0 {
+entry:
+  %n = load i64, ptr %kernel, align 8
+  %inputs.at = getelementptr i64, ptr %kernel, i64 1
+  %inputs = load i64, ptr %inputs.at, align 8
+  %table.at = getelementptr i64, ptr %kernel, i64 4
+  %table = load ptr, ptr %table.at, align 8
+  br label %operand
+operand:
+  %k = phi i64 [ 0, %entry ], [ %k1, %next ]
+  %core = phi i64 [ %n, %entry ], [ %core1, %next ]
+  %row = getelementptr { i64, i64, i64, ptr }, ptr %table, i64 %k
+  %size = load i64, ptr %row, align 8
+  %slot.at = getelementptr i64, ptr %row, i64 1
+  %slot = load i64, ptr %slot.at, align 8
+  %axes.at = getelementptr i64, ptr %row, i64 2
+  %axes = load i64, ptr %axes.at, align 8
+  %shape.at = getelementptr i64, ptr %row, i64 3
+  %shape = load ptr, ptr %shape.at, align 8
+  %core1 = add i64 %core, %axes
+  %is.input = icmp slt i64 %k, %inputs
+  %mine = icmp eq i1 %is.input, %inwards
+  br i1 %mine, label %move, label %next
+move:
+  %base.at = getelementptr ptr, ptr %args, i64 %k
+  %base = load ptr, ptr %base.at, align 8
+  %stride.at = getelementptr i64, ptr %strides, i64 %k
+  %stride = load i64, ptr %stride.at, align 8
+  %start = mul i64 %i, %stride
+  %array = getelementptr i8, ptr %base, i64 %start
+  %place = getelementptr $T, ptr %frame, i64 %slot
+  %cores = getelementptr i64, ptr %strides, i64 %core
+  br label %check
+check:
+  %left = phi i64 [ %axes, %move ], [ %a, %check.axis ]
+  %expected = phi i64 [ 8, %move ], [ %expected1, %check.axis ]
+  %checked = icmp eq i64 %left, 0
+  br i1 %checked, label %contiguous, label %check.axis
+check.axis:
+  %a = sub i64 %left, 1
+  %step.at = getelementptr i64, ptr %cores, i64 %a
+  %step = load i64, ptr %step.at, align 8
+  %length.at = getelementptr i64, ptr %shape, i64 %a
+  %length = load i64, ptr %length.at, align 8
+  %expected1 = mul i64 %expected, %length
+  %as.expected = icmp eq i64 %step, %expected
+  %trivial = icmp eq i64 %length, 1
+  %same = or i1 %as.expected, %trivial
+  br i1 %same, label %check, label %scattered
+contiguous:
+$COPY
+scattered:
+  call void @elements(ptr %place, i64 $X, ptr %array, i64 %stride, ptr %cores, ptr %shape, i64 %axes, i64 %size,
+                      i64 %states, i1 %inwards)
+  br label %next
+next:
+  %k1 = add i64 %k, 1
+  %more = icmp slt i64 %k1, %n
+  br i1 %more, label %operand, label %exit
+exit:
+  ret void
+}
+"""
+
+_COPY_ONE = """  br i1 %inwards, label %take, label %give
+take:
+  call void @take(ptr %place, ptr %array, i64 %size)
+  br label %next
+give:
+  %bytes = mul i64 %size, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %array, ptr %place, i64 %bytes, i1 false)
+  br label %next"""
+
+_COPY_MANY = """  %large = icmp sge i64 %size, $X
+  br i1 %large, label %blocks, label %elements
+blocks:
+  br i1 %inwards, label %pack, label %unpack
+pack:
+  call void @pack_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
+  br label %next
+unpack:
+  call void @unpack_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
+  br label %next
+elements:
+  br i1 %inwards, label %spread, label %collect
+spread:
+  call void @spread_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
+  br label %next
+collect:
+  call void @collect_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
+  br label %next"""
+
+# One state after the other. Without heap the frame of a single state still fits on the stack.
+_STATES_ONE = f"""
+define internal void @states_x1(ptr %kernel, ptr %args, ptr %strides, i64 %n) #0 {{
+entry:
+  %slots.at = getelementptr i64, ptr %kernel, i64 2
+  %slots = load i64, ptr %slots.at, align 8
+  %body.at = getelementptr i64, ptr %kernel, i64 5
+  %body = load ptr, ptr %body.at, align 8
+  %bytes = mul i64 %slots, 8
+  %small = icmp ule i64 %bytes, {STACK_BYTES}
+  br i1 %small, label %stack, label %heap
+heap:
+  %allocated = call ptr @malloc(i64 %bytes)
+  %missing = icmp eq ptr %allocated, null
+  br i1 %missing, label %stack, label %ready
+stack:
+  %reserved = alloca i8, i64 %bytes, align 64
+  br label %ready
+ready:
+  %frame = phi ptr [ %reserved, %stack ], [ %allocated, %heap ]
+  %release = phi ptr [ null, %stack ], [ %allocated, %heap ]
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %ready ], [ %next, %loop ]
+  call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 true)
+  call void %body(ptr %frame)
+  call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 false)
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %exit
+exit:
+  call void @free(ptr %release)
+  ret void
+}}
+"""
+
+_STATES_MANY = f"""
+define internal void @states_x$X(ptr %kernel, ptr %args, ptr %strides, i64 %n) #0 {{
+entry:
+  %slots.at = getelementptr i64, ptr %kernel, i64 2
+  %slots = load i64, ptr %slots.at, align 8
+  %near.at = getelementptr i64, ptr %kernel, i64 3
+  %near = load i64, ptr %near.at, align 8
+  %body1.at = getelementptr i64, ptr %kernel, i64 6
+  %body1 = load ptr, ptr %body1.at, align 8
+  %body2.at = getelementptr i64, ptr %kernel, i64 7
+  %body2 = load ptr, ptr %body2.at, align 8
+  %context = alloca [ 3 x ptr ], align 8
+  store ptr %kernel, ptr %context, align 8
+  %context.args = getelementptr ptr, ptr %context, i64 1
+  store ptr %args, ptr %context.args, align 8
+  %context.strides = getelementptr ptr, ptr %context, i64 2
+  store ptr %strides, ptr %context.strides, align 8
+  %is.near = icmp sle i64 %n, %near
+  %fetch = select i1 %is.near, ptr @fetch_nothing, ptr @fetch
+  %bytes = mul i64 %slots, $F
+  %small = icmp ule i64 %bytes, {STACK_BYTES}
+  br i1 %small, label %stack, label %heap
+heap:
+  %more.bytes = add i64 %bytes, 64
+  %allocated = call ptr @malloc(i64 %more.bytes)
+  %missing = icmp eq ptr %allocated, null
+  br i1 %missing, label %short, label %align
+short:
+  call void @states_x1(ptr %kernel, ptr %args, ptr %strides, i64 %n)
+  ret void
+align:
+  %address = ptrtoint ptr %allocated to i64
+  %up = add i64 %address, 63
+  %aligned = and i64 %up, -64
+  %on.heap = inttoptr i64 %aligned to ptr
+  br label %ready
+stack:
+  %reserved = alloca i8, i64 %bytes, align 64
+  br label %ready
+ready:
+  %a = phi ptr [ %reserved, %stack ], [ %on.heap, %align ]
+  %release = phi ptr [ null, %stack ], [ %allocated, %align ]
+  %b = getelementptr $T, ptr %a, i64 %slots
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %ready ], [ %ahead, %done ]
+  %left = sub i64 %n, %i
+  %few = icmp slt i64 %left, $X
+  %first = select i1 %few, i64 %left, i64 $X
+  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 true)
+  %j = add i64 %i, $X
+  %ahead = add i64 %j, $X
+  %rest = sub i64 %left, $X
+  %two = icmp sgt i64 %rest, 0
+  br i1 %two, label %pair, label %single
+pair:
+  %fewer = icmp slt i64 %rest, $X
+  %second = select i1 %fewer, i64 %rest, i64 $X
+  call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 true)
+  call void %body2(ptr %a, ptr %b, ptr %fetch, ptr %context, i64 %ahead)
+  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false)
+  call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 false)
+  br label %done
+single:
+  call void %body1(ptr %a)
+  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false)
+  br label %done
+done:
+  %more = icmp slt i64 %ahead, %n
+  br i1 %more, label %loop, label %exit
+exit:
+  call void @free(ptr %release)
+  ret void
+}}
+"""
+
+# The memory of `count` states from `first` on, asked for while others are computed: rows of several arrays are too
+# many streams for the processor to foresee. An address beyond the end of an array does no harm. At most 4 KB of an
+# operand, since what is fetched must not push out the frames.
+_FETCH = """
+define internal void @fetch_nothing(ptr %context, i64 %first, i64 %count) #0 {
+  ret void
+}
+define internal void @fetch(ptr %context, i64 %first, i64 %count) #0 {
+entry:
+  %kernel = load ptr, ptr %context, align 8
+  %args.at = getelementptr ptr, ptr %context, i64 1
+  %args = load ptr, ptr %args.at, align 8
+  %strides.at = getelementptr ptr, ptr %context, i64 2
+  %strides = load ptr, ptr %strides.at, align 8
+  %n = load i64, ptr %kernel, align 8
+  %table.at = getelementptr i64, ptr %kernel, i64 4
+  %table = load ptr, ptr %table.at, align 8
+  %end = add i64 %first, %count
+  br label %operand
+operand:
+  %k = phi i64 [ 0, %entry ], [ %k1, %operand.done ]
+  %row = getelementptr { i64, i64, i64, ptr }, ptr %table, i64 %k
+  %size = load i64, ptr %row, align 8
+  %is.large = icmp sgt i64 %size, 512
+  %fetched = select i1 %is.large, i64 512, i64 %size
+  %bytes = mul i64 %fetched, 8
+  %base.at = getelementptr ptr, ptr %args, i64 %k
+  %base = load ptr, ptr %base.at, align 8
+  %stride.at = getelementptr i64, ptr %strides, i64 %k
+  %stride = load i64, ptr %stride.at, align 8
+  br label %state
+state:
+  %i = phi i64 [ %first, %operand ], [ %i1, %state.done ]
+  %start = mul i64 %i, %stride
+  br label %line
+line:
+  %offset = phi i64 [ 0, %state ], [ %offset1, %line ]
+  %byte = add i64 %start, %offset
+  %p = getelementptr i8, ptr %base, i64 %byte
+  call void @llvm.prefetch.p0(ptr %p, i32 0, i32 2, i32 1)
+  %offset1 = add i64 %offset, 64
+  %more.lines = icmp slt i64 %offset1, %bytes
+  br i1 %more.lines, label %line, label %state.done
+state.done:
+  %i1 = add i64 %i, 1
+  %more.states = icmp slt i64 %i1, %end
+  br i1 %more.states, label %state, label %operand.done
+operand.done:
+  %k1 = add i64 %k, 1
+  %more = icmp slt i64 %k1, %n
+  br i1 %more, label %operand, label %exit
+exit:
+  ret void
+}
+"""
+
+_LOOP = f"""
+define void @{LOOP}(ptr %args, ptr %dimensions, ptr %strides, ptr %kernel) #0 {{
+entry:
+  %n = load i64, ptr %dimensions, align 8
+  %any = icmp sgt i64 %n, 0
+  br i1 %any, label %start, label %exit
+start:
+$SAVE  %alone = icmp eq i64 %n, 1
+  br i1 %alone, label %one, label %many
+one:
+  call void @states_x1(ptr %kernel, ptr %args, ptr %strides, i64 %n)
+  br label %restore
+many:
+  call void @$MANY(ptr %kernel, ptr %args, ptr %strides, i64 %n)
+  br label %restore
+restore:
+$RESTORE  br label %exit
+exit:
+  ret void
+}}
+"""
+
+
+def _float_environment(target: Target) -> tuple[str, str, str]:
+    """IR to save and set the environment, to restore it, and the declarations for both."""
+    if target.is_x86:
+        masked_nearest_flushing = 0x1F80 | 0x8000 | 0x0040
+        return (
+            "  %saved = alloca i32, align 4\n  %set = alloca i32, align 4\n"
+            "  call void @llvm.x86.sse.stmxcsr(ptr %saved)\n"
+            f"  store i32 {masked_nearest_flushing}, ptr %set, align 4\n"
+            "  call void @llvm.x86.sse.ldmxcsr(ptr %set)\n",
+            "  call void @llvm.x86.sse.ldmxcsr(ptr %saved)\n",
+            "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
+        )
+    flushing_nearest = 1 << 24
+    return (
+        "  %control = call i64 @llvm.aarch64.get.fpcr()\n  %status = call i64 @llvm.aarch64.get.fpsr()\n"
+        f"  call void @llvm.aarch64.set.fpcr(i64 {flushing_nearest})\n",
+        "  call void @llvm.aarch64.set.fpsr(i64 %status)\n  call void @llvm.aarch64.set.fpcr(i64 %control)\n",
+        "".join(
+            f"declare i64 @llvm.aarch64.get.{r}()\ndeclare void @llvm.aarch64.set.{r}(i64)\n" for r in ("fpcr", "fpsr")
+        ),
+    )

@@ -1,0 +1,83 @@
+"""The loop that NumPy calls, in memory, and what it needs to know of a kernel.
+
+The loop is the same for all kernels and is compiled once for a machine; NumPy passes it the kernel's descriptor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from functools import cache
+from typing import Any
+
+from delassus.compiler import cache as disk
+from delassus.compiler import native, transpose
+from delassus.compiler.loop_ir import LOOP, emit_loop
+from delassus.compiler.program import Operand
+from delassus.compiler.schedule import first_slots
+from delassus.compiler.target import Target
+
+CACHE_BYTES = 1024 * 1024  # batches beyond this are fetched ahead
+
+
+class _Operand(ctypes.Structure):
+    """An operand as the loop reads it: number of values, first slot, number of axes, their lengths."""
+
+    _fields_ = (
+        ("size", ctypes.c_int64),
+        ("slot", ctypes.c_int64),
+        ("axes", ctypes.c_int64),
+        ("shape", ctypes.c_void_p),
+    )
+
+
+class _Descriptor(ctypes.Structure):
+    """What the loop needs to know of a kernel; the IR reads it by the position of these 64-bit words."""
+
+    _fields_ = (
+        ("operands", ctypes.c_int64),
+        ("inputs", ctypes.c_int64),
+        ("slots", ctypes.c_int64),
+        ("near", ctypes.c_int64),  # states of the largest batch that stays in the cache
+        ("table", ctypes.c_void_p),
+        ("single", ctypes.c_void_p),  # body1 for one lane
+        ("group", ctypes.c_void_p),  # body1 for all lanes
+        ("pair", ctypes.c_void_p),  # body2 for all lanes
+    )
+
+
+def describe(
+    inputs: tuple[Operand, ...], outputs: tuple[Operand, ...], slots: int, code: native.Code, lanes: int
+) -> Any:
+    """The descriptor of a kernel, and what it points to, all to be kept alive as long as the kernel."""
+    operands = (*inputs, *outputs)
+    shapes = [(ctypes.c_int64 * max(1, len(o.shape)))(*o.shape) for o in operands]
+    table = (_Operand * len(operands))(
+        *[
+            _Operand(o.size, slot, len(o.shape), ctypes.addressof(shape))
+            for o, slot, shape in zip(operands, first_slots(operands), shapes, strict=True)
+        ]
+    )
+    descriptor = _Descriptor(
+        len(operands),
+        len(inputs),
+        slots,
+        CACHE_BYTES // max(1, transpose.WORD * sum(o.size for o in operands)),
+        ctypes.addressof(table),
+        code.address("body1_x1"),
+        code.address(f"body1_x{lanes}"),
+        code.address(f"body2_x{lanes}") if lanes > 1 else None,
+    )
+    return descriptor, table, shapes
+
+
+@cache
+def loop_address(target: Target) -> int:
+    """Where the loop for a machine starts; compiled, or loaded from the disk cache."""
+    text = emit_loop(target)
+    key = hashlib.sha256(repr((text, target, native.VERSION)).encode()).hexdigest()
+    object_code = disk.load("object", key)
+    if object_code is None:
+        object_code = native.emit_object(text, target)
+        disk.store("object", key, object_code)
+    return native.load(object_code, target).address(LOOP)
