@@ -2,9 +2,10 @@
 
 Any rotation matrix is R = Rz(α) Rx(β) Rz(γ). Turning a vector about one axis takes 6 operations and turning a
 matrix 16 to 23, where a product with a full 3×3 matrix takes 15 and 75 to 90. Besides, a revolute joint about z
-merges with the last turn, Rz(γ) Rz(q) = Rz(γ + q), and turns by zero vanish from a compiled kernel.
+merges with the last turn, Rz(γ) Rz(q) = Rz(γ + q), and turns by multiples of a quarter vanish from a compiled kernel.
 """
 
+import math
 from typing import Any, TypeAlias
 
 import numpy
@@ -16,13 +17,27 @@ Turn: TypeAlias = tuple[int, Any, Any]
 """Axis (0, 1, 2) and the cosine and sine of the angle."""
 
 
-def zxz(R: NDArray[numpy.float64]) -> tuple[float, float, float]:
-    """Angles α, β, γ [rad] with R = Rz(α) Rx(β) Rz(γ); γ = 0 where β is 0 or π. Constant rotations only."""
-    sin_beta = numpy.hypot(R[0, 2], R[1, 2])
-    beta = numpy.arctan2(sin_beta, R[2, 2])
+def zxz(R: NDArray[numpy.float64]) -> tuple[Turn, Turn, Turn]:
+    """The turns (Rz(α), Rx(β), Rz(γ)) whose product is a constant rotation R; γ = 0 where β is 0 or π.
+
+    Cosines and sines are read off the matrix, so those of a rotation by quarters are exactly 0 and ±1.
+    """
+    sin_beta = math.hypot(R[0, 2], R[1, 2])
     if sin_beta < 1e-15:
-        return float(numpy.arctan2(R[1, 0], R[0, 0])), float(beta), 0.0
-    return float(numpy.arctan2(R[0, 2], -R[1, 2])), float(beta), float(numpy.arctan2(R[2, 0], R[2, 1]))
+        return (2, float(R[0, 0]), float(R[1, 0])), (0, math.copysign(1.0, R[2, 2]), 0.0), (2, 1.0, 0.0)
+    alpha = (2, float(-R[1, 2] / sin_beta), float(R[0, 2] / sin_beta))
+    gamma = (2, float(R[2, 1] / sin_beta), float(R[2, 0] / sin_beta))
+    return alpha, (0, float(R[2, 2]), sin_beta), gamma
+
+
+def turn_about_z(angle: Any, first: Turn) -> Turn:
+    """Rz(angle) after a constant turn `first` about z, as one turn."""
+    _, c, s = first
+    if 0.0 in (c, s):  # a quarter turn: cosine and sine change places and signs, at no cost
+        cos, sin = np.cos(angle), np.sin(angle)
+        return 2, c * cos - s * sin, s * cos + c * sin
+    total = angle + math.atan2(s, c)
+    return 2, np.cos(total), np.sin(total)
 
 
 def turn(t: Turn, x: Any) -> Any:
