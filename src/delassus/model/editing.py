@@ -1,0 +1,133 @@
+"""Making models from models: attaching one to another, locking joints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.errors import DelassusError
+from delassus.model.joints import Motion, aligned
+from delassus.model.model import WORLD, Frame, Joint, Mimic, Model
+from delassus.model.placement import HERE, Placement
+from delassus.spatial.quaternions import quaternion_normalize, quaternion_to_rotation
+
+
+def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefix: str) -> Model:
+    """`other`, its world fixed to a frame of `model`."""
+    mount, shift = frame.placement * placement, len(model.joints)
+
+    def moved(joint: int, placement: Placement) -> tuple[int, Placement]:
+        return (joint + shift, placement) if joint != WORLD else (frame.joint, mount * placement)
+
+    joints = list(model.joints)
+    base = model.base_inertia
+    fixed = other.base_inertia.moved(mount)
+    if frame.joint == WORLD:
+        base = base + fixed
+    else:
+        joints[frame.joint] = replace(joints[frame.joint], inertia=joints[frame.joint].inertia + fixed)
+    for joint in other.joints:
+        parent, place = moved(joint.parent, joint.placement)
+        mimic = joint.mimic and replace(joint.mimic, source=joint.mimic.source + shift)
+        joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=place, mimic=mimic))
+    frames = list(model.frame_list)
+    for f in other.frame_list:
+        on, place = moved(f.joint, f.placement)
+        frames.append(Frame(prefix + f.name, on, place, f.role))
+    shapes = list(model.geometries)
+    for g in other.geometries:
+        on, place = moved(g.joint, g.placement)
+        shapes.append(replace(g, name=prefix + g.name, joint=on, placement=place))
+    return replace(
+        model,
+        joints=tuple(joints),
+        frame_list=tuple(frames),
+        geometries=tuple(shapes),
+        base_inertia=base,
+        warnings=(*model.warnings, *other.warnings),
+    )
+
+
+def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
+    """The model without some joints, which stay where they are in the configuration q."""
+    if q.shape != (model.nq,):
+        raise ValueError(f"the configuration has shape {q.shape}, the model needs ({model.nq},).")
+    for i, joint in enumerate(model.joints):
+        if joint.mimic is not None and i in locked and joint.mimic.source not in locked:
+            raise DelassusError(
+                f"joint {joint.name!r} follows {model.joints[joint.mimic.source].name!r}: lock that one, or load "
+                'the model with mimic="ignore".'
+            )
+    locked = locked | {i for i, joint in enumerate(model.joints) if joint.mimic and joint.mimic.source in locked}
+    where: list[
+        tuple[int, Placement]
+    ] = []  # for each old joint: the new joint that carries its body, and the body there
+    joints: list[Joint] = []
+    base = model.base_inertia
+    kept = [i for i in range(len(model.joints)) if i not in locked]
+    number = {i: k for k, i in enumerate(kept)}
+    for i, joint in enumerate(model.joints):
+        parent, body = (WORLD, HERE) if joint.parent == WORLD else where[joint.parent]
+        placement = body * joint.placement
+        if i not in locked:
+            where.append((len(joints), HERE))
+            mimic = joint.mimic and Mimic(number[joint.mimic.source], joint.mimic.ratio, joint.mimic.offset)
+            joints.append(replace(joint, parent=parent, placement=placement, mimic=mimic))
+            continue
+        placement = placement * joint_placement(joint, _coordinates(model, i, q))
+        where.append((parent, placement))
+        if parent == WORLD:
+            base = base + joint.inertia.moved(placement)
+        else:
+            joints[parent] = replace(joints[parent], inertia=joints[parent].inertia + joint.inertia.moved(placement))
+
+    def moved(item: Any) -> Any:
+        if item.joint == WORLD:
+            return item
+        joint, body = where[item.joint]
+        return replace(item, joint=joint, placement=body * item.placement)
+
+    return replace(
+        model,
+        joints=tuple(joints),
+        frame_list=tuple(map(moved, model.frame_list)),
+        geometries=tuple(map(moved, model.geometries)),
+        base_inertia=base,
+    )
+
+
+def _coordinates(model: Model, i: int, q: NDArray[np.float64]) -> list[float]:
+    joint, start = model.joints[i], model.q_starts[i]
+    own = q[start : start + joint.kind.nq].tolist()
+    return [joint.mimic.ratio * x + joint.mimic.offset for x in own] if joint.mimic else own
+
+
+def joint_placement(joint: Joint, coordinates: list[float]) -> Placement:
+    """The body's frame in the joint's, for some coordinates."""
+    result, at = HERE, 0
+    for motion, axis, pitch in joint.kind.elements:
+        turn = Placement.of(aligned(axis))
+        result = result * turn * _elementary(motion, pitch, coordinates[at : at + motion.nq]) * turn.inverse()
+        at += motion.nq
+    return result
+
+
+def _elementary(motion: Motion, pitch: float, x: list[float]) -> Placement:
+    if motion is Motion.PRISMATIC:
+        return Placement.of(p=(0.0, 0.0, x[0]))
+    if motion is Motion.TRANSLATION:
+        return Placement.of(p=x)
+    if motion in (Motion.SPHERICAL, Motion.FREE):
+        quaternion = np.array(x[-4:])
+        if not np.linalg.norm(quaternion) > 0.0:
+            raise DelassusError("a joint cannot be locked at a quaternion of length zero.")
+        R = quaternion_to_rotation(quaternion_normalize(quaternion))
+        return Placement.of(R, x[:3] if motion is Motion.FREE else (0.0, 0.0, 0.0))
+    angle = x[2] if motion is Motion.PLANAR else x[0]
+    p = (x[0], x[1], 0.0) if motion is Motion.PLANAR else (0.0, 0.0, pitch * x[0])
+    c, s = math.cos(angle), math.sin(angle)
+    return Placement.of([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]], p)

@@ -1,0 +1,226 @@
+"""The kinds of joints: how many coordinates each has, and the elementary motions it is made of.
+
+Coordinates `q` and velocities `v` follow Pinocchio, except that an unbounded angle is one number: revolute, continuous,
+prismatic and helical joints have one coordinate, universal and cylindrical ones two; a planar joint has (x, y, angle)
+and its velocity (vx, vy, ω) in the moving body's axes; a spherical joint has a unit quaternion (x, y, z, w) and its
+angular velocity in the body's axes; a free joint (translation, quaternion) and (linear, angular) velocity, both in the
+body's axes.
+
+Universal and cylindrical joints are two elementary ones in a row. Every elementary joint moves along or about the z
+axis of its own frame, so algorithms need to know only the motions of `Motion`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.model.placement import Vector
+
+
+class Motion(Enum):
+    """An elementary motion.
+
+    `directions` are those of its velocity in the moving frame, as indices of a spatial velocity, linear first: 0, 1, 2
+    along x, y, z and 3, 4, 5 about them. A helical motion is one about z that also moves along it.
+    """
+
+    REVOLUTE = "revolute"
+    PRISMATIC = "prismatic"
+    HELICAL = "helical"
+    TRANSLATION = "translation"
+    PLANAR = "planar"
+    SPHERICAL = "spherical"
+    FREE = "free"
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return {Motion.SPHERICAL: 4, Motion.FREE: 7}.get(self, self.nv)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return len(self.directions)
+
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """Indices of a spatial velocity."""
+        return _DIRECTIONS[self]
+
+
+_DIRECTIONS = {
+    Motion.REVOLUTE: (5,),
+    Motion.PRISMATIC: (2,),
+    Motion.HELICAL: (5,),
+    Motion.TRANSLATION: (0, 1, 2),
+    Motion.PLANAR: (0, 1, 5),
+    Motion.SPHERICAL: (3, 4, 5),
+    Motion.FREE: (0, 1, 2, 3, 4, 5),
+}
+
+
+Element: TypeAlias = tuple[Motion, Vector, float]
+"""An elementary joint: its motion, its axis in the joint's frame, its pitch [m/rad]."""
+
+X: Vector = (1.0, 0.0, 0.0)
+Y: Vector = (0.0, 1.0, 0.0)
+Z: Vector = (0.0, 0.0, 1.0)
+
+
+class _Kind:
+    """What all kinds share: the numbers of coordinates follow from the elements."""
+
+    label: ClassVar[str]
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """The elementary joints, from the parent outwards."""
+        raise TypeError(f"{type(self).__name__} has no elements.")
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration variables."""
+        return sum(motion.nq for motion, _, _ in self.elements)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocity variables."""
+        return sum(motion.nv for motion, _, _ in self.elements)
+
+
+@dataclass(frozen=True)
+class Revolute(_Kind):
+    """Turns about an axis; `continuous` says that it may do so without end, which changes nothing but its limits."""
+
+    axis: Vector = Z
+    continuous: bool = False
+    label = "revolute"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One."""
+        return ((Motion.REVOLUTE, self.axis, 0.0),)
+
+
+@dataclass(frozen=True)
+class Prismatic(_Kind):
+    """Slides along an axis."""
+
+    axis: Vector = Z
+    label = "prismatic"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One."""
+        return ((Motion.PRISMATIC, self.axis, 0.0),)
+
+
+@dataclass(frozen=True)
+class Helical(_Kind):
+    """Turns about an axis and moves `pitch` [m/rad] along it."""
+
+    axis: Vector = Z
+    pitch: float = 0.0
+    label = "helical"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One."""
+        return ((Motion.HELICAL, self.axis, self.pitch),)
+
+
+@dataclass(frozen=True)
+class Universal(_Kind):
+    """Turns about a first axis, then about a second one that turned with it."""
+
+    first: Vector = X
+    second: Vector = Y
+    label = "universal"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """Two revolute ones."""
+        return ((Motion.REVOLUTE, self.first, 0.0), (Motion.REVOLUTE, self.second, 0.0))
+
+
+@dataclass(frozen=True)
+class Cylindrical(_Kind):
+    """Slides along an axis and turns about it."""
+
+    axis: Vector = Z
+    label = "cylindrical"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """A prismatic and a revolute one."""
+        return ((Motion.PRISMATIC, self.axis, 0.0), (Motion.REVOLUTE, self.axis, 0.0))
+
+
+@dataclass(frozen=True)
+class Translation(_Kind):
+    """Moves along x, y and z of the joint's frame."""
+
+    label = "translation"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One."""
+        return ((Motion.TRANSLATION, Z, 0.0),)
+
+
+@dataclass(frozen=True)
+class Planar(_Kind):
+    """Moves in the plane across `normal` and turns about it; x and y are the axes of `aligned(normal)`."""
+
+    normal: Vector = Z
+    label = "planar"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One."""
+        return ((Motion.PLANAR, self.normal, 0.0),)
+
+
+@dataclass(frozen=True)
+class Spherical(_Kind):
+    """Turns about all axes."""
+
+    label = "spherical"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One."""
+        return ((Motion.SPHERICAL, Z, 0.0),)
+
+
+@dataclass(frozen=True)
+class Free(_Kind):
+    """Moves freely."""
+
+    label = "free"
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """One."""
+        return ((Motion.FREE, Z, 0.0),)
+
+
+JointKind: TypeAlias = (
+    Revolute | Prismatic | Helical | Universal | Cylindrical | Translation | Planar | Spherical | Free
+)
+
+
+def aligned(axis: Vector) -> NDArray[np.float64]:
+    """A rotation whose third column is a unit axis; an exact permutation of ±1 where the axis is one of ±x, ±y, ±z."""
+    a = np.array(axis)
+    k = int(np.argmax(abs(a)))
+    first = np.zeros(3)
+    first[(k + 1) % 3] = 1.0
+    first -= a * (a @ first)
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(a, first), a], axis=1) + 0.0

@@ -1,0 +1,110 @@
+"""A model as algorithms see it: elementary joints in a row, each along or about the z axis of its own link.
+
+Joints of several elements (universal, cylindrical) become several links, all but the last massless. The axes of a
+link are those of its body turned by a constant so that the joint's axis is z; frames and inertias are turned with
+it, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.model.joints import Motion, aligned
+from delassus.model.model import WORLD, Model
+from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
+
+
+@dataclass(frozen=True)
+class Link:
+    """An elementary joint and the link it moves.
+
+    `placement` is the link's frame, before the motion, in the parent link's. `q` and `v` are the first of its
+    coordinates and velocities; they count `ratio` times, plus `offset`, where the joint mimics another.
+    """
+
+    parent: int
+    motion: Motion
+    pitch: float
+    placement: Placement
+    inertia: Inertia
+    q: int
+    v: int
+    ratio: float
+    offset: float
+    armature: tuple[float, ...]
+
+    @property
+    def subspace(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The motion subspace S in the link's axes: linear and angular rows, (3, n) each."""
+        S = np.eye(6)[:, list(self.motion.directions)]
+        if self.motion is Motion.HELICAL:
+            S[2, 0] = self.pitch
+        return S[:3], S[3:]
+
+    @property
+    def dofs(self) -> range:
+        """The velocities of the link."""
+        return range(self.v, self.v + self.motion.nv)
+
+
+@dataclass(frozen=True)
+class Links:
+    """All links of a model; `bodies[j]` is the link that carries joint j's body, and the body's frame in it."""
+
+    links: tuple[Link, ...]
+    bodies: tuple[tuple[int, Placement], ...]
+    gravity: Vector
+    mimics: bool
+
+    def place(self, joint: int, placement: Placement) -> tuple[int, Placement]:
+        """A frame given on a joint's body (or the world): its link and its placement there."""
+        if joint == WORLD:
+            return WORLD, placement
+        link, body = self.bodies[joint]
+        return link, body * placement
+
+    def path(self, link: int) -> list[int]:
+        """The links from the base to a link."""
+        chain = []
+        while link != WORLD:
+            chain.append(link)
+            link = self.links[link].parent
+        return chain[::-1]
+
+
+@lru_cache(maxsize=256)
+def links_of(model: Model) -> Links:
+    """The elementary joints of a model."""
+    links: list[Link] = []
+    bodies: list[tuple[int, Placement]] = []
+    for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):
+        parent, body = bodies[joint.parent] if joint.parent != WORLD else (WORLD, HERE)
+        placement = body * joint.placement
+        elements = joint.kind.elements
+        armature = joint.armature or (0.0,) * joint.kind.nv
+        done_q = done_v = 0
+        for k, (motion, axis, pitch) in enumerate(elements):
+            turn = Placement.of(aligned(axis))
+            body = turn.inverse()
+            links.append(
+                Link(
+                    parent=parent,
+                    motion=motion,
+                    pitch=pitch,
+                    placement=placement * turn,
+                    inertia=joint.inertia.moved(body) if k == len(elements) - 1 else MASSLESS,
+                    q=q + done_q,
+                    v=v + done_v,
+                    ratio=joint.mimic.ratio if joint.mimic else 1.0,
+                    offset=joint.mimic.offset if joint.mimic else 0.0,
+                    armature=armature[done_v : done_v + motion.nv],
+                )
+            )
+            parent, placement = len(links) - 1, body
+            done_q, done_v = done_q + motion.nq, done_v + motion.nv
+        bodies.append((parent, body))
+    return Links(tuple(links), tuple(bodies), model.gravity, any(joint.mimic for joint in model.joints))

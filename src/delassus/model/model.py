@@ -1,0 +1,304 @@
+"""The model of a robot: joints, bodies, frames and shapes, as frozen data that is compared by content."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.compiler.digest import content_digest
+from delassus.errors import DelassusError
+from delassus.model.joints import JointKind, Motion
+from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
+
+WORLD = -1
+
+
+class UnknownName(DelassusError, KeyError):
+    """A frame or joint that the model does not have; `name`, and the `nearest` names that it has."""
+
+    def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
+        self.name = name
+        self.nearest = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
+        hint = f" The nearest are: {', '.join(self.nearest)}." if self.nearest else f" It has {len(known)} of them."
+        super().__init__(f"the model has no {what} {name!r}.{hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another: its coordinate is `ratio` times that of the joint `source`, plus `offset`."""
+
+    source: int
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint and the body it carries, with everything that is rigidly attached to that body.
+
+    `parent` is the index of the joint whose body carries this one, -1 for the world. `placement` is the joint's frame
+    in the parent's; the body's frame is the joint's frame after the motion, and `inertia` is given there. Limits have
+    one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
+    `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
+    `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
+    """
+
+    name: str
+    kind: JointKind
+    parent: int = WORLD
+    placement: Placement = HERE
+    inertia: Inertia = MASSLESS
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    velocity_limit: tuple[float, ...] = ()
+    effort_limit: tuple[float, ...] = ()
+    armature: tuple[float, ...] = ()
+    damping: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
+    stiffness: tuple[float, ...] = ()
+    rest: tuple[float, ...] = ()
+    mimic: Mimic | None = None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame on the body of a joint (-1: on the world); `role` is "link", "joint" or "frame"."""
+
+    name: str
+    joint: int
+    placement: Placement = HERE
+    role: str = "frame"
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
+    or capsule's radius and length, a mesh's scale), `mesh` is the file of a mesh, `role` is "visual" or "collision"."""
+
+    name: str
+    joint: int
+    placement: Placement
+    shape: str
+    size: tuple[float, ...]
+    role: str
+    mesh: str = ""
+    color: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A robot. Parents come before their children. Equal if their content is, whatever made them.
+
+    `base_inertia` is what is fixed to the world; it counts once the model is attached to another one.
+    """
+
+    name: str
+    joints: tuple[Joint, ...]
+    frame_list: tuple[Frame, ...] = ()
+    gravity: Vector = (0.0, 0.0, -9.81)
+    geometries: tuple[Geometry, ...] = ()
+    constraints: tuple[Any, ...] = ()
+    base_inertia: Inertia = MASSLESS
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        for i, joint in enumerate(self.joints):
+            if not WORLD <= joint.parent < i:
+                raise DelassusError(
+                    f"joint {joint.name!r} (number {i}) hangs on number {joint.parent}: a parent comes before its "
+                    f"children, so it is between -1 (the world) and {i - 1}."
+                )
+            if joint.mimic is not None and self.joints[joint.mimic.source].mimic is not None:
+                raise DelassusError(f"joint {joint.name!r} mimics a joint that mimics another one itself.")
+        for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
+            repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
+            if repeated:
+                raise DelassusError(f"the model has more than one {what} named {sorted(repeated)[0]!r}.")
+
+    # --- content ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+        digest = content_digest(
+            (
+                self.name,
+                self.joints,
+                self.frame_list,
+                self.gravity,
+                self.geometries,
+                self.constraints,
+                self.base_inertia,
+            )
+        )
+        if digest is None:
+            raise DelassusError(f"the model {self.name!r} holds something whose content cannot be compared.")
+        return digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        mass = sum(joint.inertia.mass for joint in self.joints)
+        return f"<Model {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}, {mass:.4g} kg>"
+
+    # --- coordinates --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def q_starts(self) -> tuple[int, ...]:
+        """The first coordinate of every joint; a joint that mimics has those of its source."""
+        return self._starts(lambda joint: joint.kind.nq)
+
+    @cached_property
+    def v_starts(self) -> tuple[int, ...]:
+        """The first velocity of every joint; a joint that mimics has those of its source."""
+        return self._starts(lambda joint: joint.kind.nv)
+
+    def _starts(self, count: Any) -> tuple[int, ...]:
+        starts, total = [], 0
+        for joint in self.joints:
+            starts.append(total)
+            total += 0 if joint.mimic else count(joint)
+        return tuple(starts[j.mimic.source] if j.mimic else s for j, s in zip(self.joints, starts, strict=True))
+
+    @property
+    def independent(self) -> tuple[Joint, ...]:
+        """The joints that have coordinates of their own."""
+        return tuple(joint for joint in self.joints if joint.mimic is None)
+
+    @property
+    def njoints(self) -> int:
+        """Number of joints, and of bodies."""
+        return len(self.joints)
+
+    @property
+    def nframes(self) -> int:
+        """Number of named frames."""
+        return len(self.frame_list)
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of configuration variables."""
+        return sum(joint.kind.nq for joint in self.independent)
+
+    @cached_property
+    def nv(self) -> int:
+        """Number of velocity variables."""
+        return sum(joint.kind.nv for joint in self.independent)
+
+    def neutral(self) -> NDArray[np.float64]:
+        """The configuration (nq,) with all coordinates zero and all rotations the identity."""
+        q = np.zeros(self.nq)
+        for joint, start in zip(self.joints, self.q_starts, strict=True):
+            if joint.mimic is None and joint.kind.elements[0][0] in (Motion.SPHERICAL, Motion.FREE):
+                q[start + joint.kind.nq - 1] = 1.0
+        return q
+
+    def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A random configuration (nq,): within limits, or within ±π [rad] and ±1 [m] where they are wider than 100."""
+        q = np.empty(self.nq)
+        for joint, start in zip(self.joints, self.q_starts, strict=True):
+            if joint.mimic is not None:
+                continue
+            at = start
+            for motion, _, _ in joint.kind.elements:
+                q[at : at + motion.nq] = _random(rng, motion)
+                at += motion.nq
+            for k, (low, high) in enumerate(zip(joint.lower, joint.upper, strict=True)):
+                if high - low < 100.0:
+                    q[start + k] = rng.uniform(low, high)
+        return q
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _frame_index(self) -> dict[str, int]:
+        return {frame.name: k for k, frame in enumerate(self.frame_list)}
+
+    @cached_property
+    def _joint_index(self) -> dict[str, int]:
+        return {joint.name: k for k, joint in enumerate(self.joints)}
+
+    def frame(self, name: str) -> Frame:
+        """A frame by its name."""
+        return self.frame_list[self.frame_index(name)]
+
+    def frame_index(self, name: str | Frame) -> int:
+        """The position of a frame in `frame_list`."""
+        key = name.name if isinstance(name, Frame) else name
+        if key not in self._frame_index:
+            raise UnknownName("frame", key, list(self._frame_index))
+        return self._frame_index[key]
+
+    def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
+        """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error."""
+        found = tuple(f for f in self.frame_list if fnmatch.fnmatchcase(f.name, pattern))
+        if not found:
+            raise UnknownName("frame that matches", pattern, list(self._frame_index))
+        return found
+
+    def joint(self, name: str) -> Joint:
+        """A joint by its name."""
+        return self.joints[self.joint_index(name)]
+
+    def joint_index(self, name: str) -> int:
+        """The position of a joint in `joints`."""
+        if name not in self._joint_index:
+            raise UnknownName("joint", name, list(self._joint_index))
+        return self._joint_index[name]
+
+    # --- editing: each gives a new model ------------------------------------------------------------------------
+
+    def attach(self, other: Model, frame: str | Frame, placement: Placement = HERE, prefix: str = "") -> Model:
+        """Another model, fixed with its world to a frame of this one: a hand on a wrist.
+
+        Its joints and frames come after this one's, their names after `prefix`.
+        """
+        from delassus.model.editing import attach
+
+        return attach(self, other, self.frame_list[self.frame_index(frame)], placement, prefix)
+
+    def lock(self, *joints: str, q: ArrayLike | None = None) -> Model:
+        """The model with some joints fixed where they are in the configuration q (nq,), or in the neutral one.
+
+        What they carry becomes a part of what carries them; their frames stay. Joints that mimic a locked one are
+        locked as well.
+        """
+        from delassus.model.editing import lock
+
+        return lock(self, {self.joint_index(name) for name in joints}, self.neutral() if q is None else np.asarray(q))
+
+    def with_frame(self, name: str, on: str | Frame, placement: Placement = HERE) -> Model:
+        """The model with one more frame, placed on another one."""
+        base = self.frame_list[self.frame_index(on)]
+        return replace(self, frame_list=(*self.frame_list, Frame(name, base.joint, base.placement * placement)))
+
+    def with_inertia(self, joint: str, inertia: Inertia) -> Model:
+        """The model with another inertia of the body that a joint carries."""
+        i = self.joint_index(joint)
+        joints = (*self.joints[:i], replace(self.joints[i], inertia=inertia), *self.joints[i + 1 :])
+        return replace(self, joints=joints)
+
+
+def _random(rng: np.random.Generator, motion: Motion) -> NDArray[np.float64]:
+    if motion in (Motion.SPHERICAL, Motion.FREE):
+        quaternion = rng.normal(size=4)
+        quaternion /= np.linalg.norm(quaternion)
+        return np.concatenate([rng.uniform(-1, 1, motion.nq - 4), quaternion])
+    angles = {Motion.REVOLUTE: (math.pi,), Motion.HELICAL: (math.pi,), Motion.PLANAR: (1.0, 1.0, math.pi)}
+    scale = np.array(angles.get(motion, (1.0,) * motion.nq))
+    return rng.uniform(-scale, scale)

@@ -1,0 +1,119 @@
+"""Where a frame is in another, and the inertia of a body: frozen data, in plain numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector: TypeAlias = tuple[float, float, float]
+Matrix: TypeAlias = tuple[Vector, Vector, Vector]
+
+ZERO: Vector = (0.0, 0.0, 0.0)
+IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+NOTHING: Matrix = (ZERO, ZERO, ZERO)
+
+
+def vector(x: ArrayLike) -> Vector:
+    """Three numbers as frozen data."""
+    a, b, c = np.asarray(x, float).tolist()
+    return (a, b, c)
+
+
+def matrix(A: ArrayLike) -> Matrix:
+    """A 3×3 matrix as frozen data."""
+    a, b, c = (vector(row) for row in np.asarray(A, float))
+    return (a, b, c)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A frame in another: `rotation` takes vectors from the inner frame to the outer, `translation` [m] its origin."""
+
+    rotation: Matrix = IDENTITY
+    translation: Vector = ZERO
+
+    @classmethod
+    def of(cls, R: ArrayLike = IDENTITY, p: ArrayLike = ZERO) -> Placement:
+        """From arrays."""
+        return cls(matrix(R), vector(p))
+
+    @classmethod
+    def from_xyz_rpy(cls, xyz: ArrayLike = ZERO, rpy: ArrayLike = ZERO) -> Placement:
+        """From a translation [m] and roll, pitch, yaw [rad] about fixed axes, as in URDF."""
+        return cls.of(rotation_from_rpy(rpy), xyz)
+
+    @property
+    def R(self) -> NDArray[np.float64]:
+        """The rotation as an array (3, 3)."""
+        return np.array(self.rotation)
+
+    @property
+    def p(self) -> NDArray[np.float64]:
+        """The translation as an array (3,) [m]."""
+        return np.array(self.translation)
+
+    def __mul__(self, inner: Placement) -> Placement:
+        return Placement.of(self.R @ inner.R, self.p + self.R @ inner.p)
+
+    def inverse(self) -> Placement:
+        """The outer frame in the inner."""
+        return Placement.of(self.R.T, -self.R.T @ self.p)
+
+
+def rotation_from_rpy(rpy: ArrayLike) -> NDArray[np.float64]:
+    """Rz(yaw) Ry(pitch) Rx(roll); exact where an angle is 0."""
+    roll, pitch, yaw = np.asarray(rpy, float).tolist()
+    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(a), math.sin(a)) for a in (roll, pitch, yaw))
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+HERE = Placement()
+"""The placement of a frame in itself."""
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """A rigid body: mass [kg], centre of mass `com` [m], `rotational` inertia about it [kg·m²], in the body's axes."""
+
+    mass: float = 0.0
+    com: Vector = ZERO
+    rotational: Matrix = NOTHING
+
+    @classmethod
+    def of(cls, mass: float, com: ArrayLike = ZERO, rotational: ArrayLike = NOTHING) -> Inertia:
+        """From arrays."""
+        return cls(float(mass), vector(com), matrix(rotational))
+
+    def moved(self, placement: Placement) -> Inertia:
+        """The same body, described in a frame in which its present frame has this placement."""
+        R, com = placement.R, placement.p + placement.R @ np.array(self.com)
+        return Inertia.of(self.mass, com, R @ np.array(self.rotational) @ R.T)
+
+    def __add__(self, other: Inertia) -> Inertia:
+        """Two bodies rigidly joined, described in the same frame."""
+        if other.mass == 0.0 and other.rotational == NOTHING:
+            return self
+        if self.mass == 0.0 and self.rotational == NOTHING:
+            return other
+        mass = self.mass + other.mass
+        if mass == 0.0:
+            return Inertia.of(0.0, ZERO, np.array(self.rotational) + np.array(other.rotational))
+        com = (self.mass * np.array(self.com) + other.mass * np.array(other.com)) / mass
+        rotational = np.zeros((3, 3))
+        for body in (self, other):
+            d = np.array(body.com) - com
+            rotational += np.array(body.rotational) + body.mass * (d @ d * np.eye(3) - np.outer(d, d))
+        return Inertia.of(mass, com, rotational)
+
+
+MASSLESS = Inertia()

@@ -1,0 +1,105 @@
+"""Robots from files, from text, and by the names of their descriptions."""
+
+import sys
+
+import pytest
+
+from delassus.errors import DelassusError
+from delassus.model.load import load
+from urdf_samples import arm
+
+
+def test_text_is_loaded():
+    assert load("\n " + arm(), root="free").nv == 7
+
+
+def test_a_file_is_loaded(tmp_path):
+    (tmp_path / "r.urdf").write_text(arm())
+    assert load(tmp_path / "r.urdf") == load(str(tmp_path / "r.urdf")) == load(arm())
+
+
+def test_a_missing_file_is_named_with_those_near_it(tmp_path):
+    (tmp_path / "panda.urdf").touch()
+    with pytest.raises(DelassusError, match=r"there is no file .* Near it are: panda\.urdf\."):
+        load(tmp_path / "pnda.urdf")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(DelassusError, match="Nor is there a folder"):
+        load(tmp_path / "x" / "panda.urdf")
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(DelassusError, match="is not a file"):
+        load(tmp_path)
+
+
+def test_xacro_must_be_run_first():
+    with pytest.raises(DelassusError, match=r"run `xacro r.urdf.xacro > r.urdf.urdf` first"):
+        load("r.urdf.xacro")
+
+
+def test_mjcf_is_not_read_yet():
+    with pytest.raises(DelassusError, match="this is MJCF, which is not read yet"):
+        load("<mujoco/>")
+
+
+def test_a_name_without_the_descriptions_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(DelassusError, match=r"'panda' is neither a file nor XML.* pip install robot_descriptions"):
+        load("panda")
+
+
+@pytest.fixture
+def descriptions(tmp_path, monkeypatch):
+    """A package robot_descriptions that knows a pendulum, one in MJCF, and one that cannot be fetched."""
+    folder = tmp_path / "robot_descriptions"
+    folder.mkdir()
+    (tmp_path / "r.urdf").write_text(arm())
+    (folder / "__init__.py").touch()
+    paths = f"URDF_PATH = {str(tmp_path / 'r.urdf')!r}\nPACKAGE_PATH = REPOSITORY_PATH = {str(tmp_path)!r}\n"
+    (folder / "pendulum_description.py").write_text(paths)
+    (folder / "pendulum_mj_description.py").write_text("MJCF_PATH = ''\n")
+    (folder / "far_description.py").write_text("raise OSError('no network')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "robot_descriptions"]:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("descriptions")
+@pytest.mark.parametrize("name", ["pendulum_description", "pendulum"])
+def test_a_description_is_loaded_by_its_name(name):
+    assert load(name) == load(arm())
+
+
+@pytest.mark.usefixtures("descriptions")
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("pendulm", "The nearest are: pendulum_description"),
+        ("pendulum_mj_description", "is MJCF, which is not read yet"),
+        ("far", "'far_description' cannot be fetched: no network"),
+    ],
+)
+def test_a_description_that_cannot_be_loaded_says_why(name, sentence):
+    with pytest.raises(DelassusError, match=sentence):
+        load(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"root": "flying"}, "root is 'flying'; it is one of 'fixed', 'free'."),
+        ({"mimic": "yes"}, "mimic is 'yes'; it is one of 'reduce', 'ignore'."),
+        ({"format": "sdf"}, "format is 'sdf'; it is None or one of 'urdf'."),
+    ],
+)
+def test_unknown_options_are_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        load(arm(), **options)
+
+
+def test_something_else_is_no_source():
+    with pytest.raises(TypeError, match="source is a int"):
+        load(3)
