@@ -1,45 +1,48 @@
 """The articulated-body algorithm against dense algebra that shares nothing with it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import delassus as dl
 from delassus.compiler.interpreter import evaluate
-from delassus.model.tree import Tree, balanced_tree, chain, random_tree
+from delassus.model.generators import balanced_tree, chain, random_tree
+from delassus.model.model import Model
 
 TREES = [chain(1), chain(7), balanced_tree(12), random_tree(20, seed=3)]
 
 
-def world_poses(tree: Tree, q):
+def world_poses(tree: Model, q):
     """Rotation and origin of every link in the world, by multiplying the joints' homogeneous transforms."""
     poses = []
-    for link, angle in zip(tree.links, q, strict=True):
-        joint = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
-        R, p = poses[link.parent] if link.parent >= 0 else (np.eye(3), np.zeros(3))
-        poses.append((R @ np.array(link.rotation) @ joint, p + R @ np.array(link.translation)))
+    for joint, angle in zip(tree.joints, q, strict=True):
+        turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+        R, p = poses[joint.parent] if joint.parent >= 0 else (np.eye(3), np.zeros(3))
+        poses.append((R @ joint.placement.R @ turn, p + R @ joint.placement.p))
     return poses
 
 
-def mass_matrix_and_potential(tree: Tree, q):
+def mass_matrix_and_potential(tree: Model, q):
     """M = Σ m Jvᵀ Jv + Jωᵀ I Jω with geometric Jacobians in the world frame, and the potential energy."""
     poses = world_poses(tree, q)
-    n = len(tree.links)
+    n = len(tree.joints)
     M, potential = np.zeros((n, n), np.result_type(q, float)), 0.0
-    for i, link in enumerate(tree.links):
+    for i, joint in enumerate(tree.joints):
         R, p = poses[i]
-        com = p + R @ np.array(link.com)
+        com = p + R @ np.array(joint.inertia.com)
         Jv, Jw = np.zeros((2, 3, n), M.dtype)
         j = i
         while j >= 0:
             axis, origin = poses[j][0][:, 2], poses[j][1]
             Jv[:, j], Jw[:, j] = np.cross(axis, com - origin), axis
-            j = tree.links[j].parent
-        M += link.mass * Jv.T @ Jv + Jw.T @ R @ np.array(link.inertia) @ R.T @ Jw
-        potential -= link.mass * np.array(tree.gravity) @ com
+            j = tree.joints[j].parent
+        M += joint.inertia.mass * Jv.T @ Jv + Jw.T @ R @ np.array(joint.inertia.rotational) @ R.T @ Jw
+        potential -= joint.inertia.mass * np.array(tree.gravity) @ com
     return M, potential
 
 
-def dense_acceleration(tree: Tree, q, v, tau):
+def dense_acceleration(tree: Model, q, v, tau):
     """Lagrange's equations, their derivatives of M and V by complex steps."""
     n, h = len(q), 1e-30
     M, _ = mass_matrix_and_potential(tree, q)
@@ -53,7 +56,7 @@ def dense_acceleration(tree: Tree, q, v, tau):
     return np.linalg.solve(M, tau - coriolis - dV)
 
 
-def states(tree: Tree, batch: int):
+def states(tree: Model, batch: int):
     return np.random.default_rng(7).normal(size=(3, batch, tree.nv))
 
 
@@ -79,6 +82,6 @@ def test_compiled_code_has_the_bits_of_the_interpreter():
 
 
 def test_a_parent_must_come_before_its_children():
-    link = chain(1).links[0]
-    with pytest.raises(dl.DelassusError, match="link 0 hangs on link 0"):
-        Tree((type(link)(0, link.rotation, link.translation, link.mass, link.com, link.inertia),))
+    joint = chain(1).joints[0]
+    with pytest.raises(dl.DelassusError, match="'joint0' \\(number 0\\) hangs on number 0"):
+        Model("loop", (replace(joint, parent=0),))

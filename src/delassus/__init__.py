@@ -3,8 +3,61 @@
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
 from delassus.dynamics.aba import aba
+from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
+from delassus.dynamics.crba import crba
+from delassus.dynamics.energy import kinetic_energy, potential_energy
+from delassus.dynamics.factor import inverse_mass_matrix, udu, udu_solve
+from delassus.dynamics.jacobians import frame_jacobian
+from delassus.dynamics.kinematics import (
+    forward_kinematics,
+    frame_acceleration,
+    frame_bias,
+    frame_placement,
+    frame_placements,
+    frame_velocity,
+)
+from delassus.dynamics.manifold import difference, integrate, normalize
+from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_external
 from delassus.errors import DelassusError, DelassusWarning
+from delassus.model.load import load
+from delassus.model.model import Model
+from delassus.model.pinocchio import from_pinocchio, q_from_pinocchio, q_to_pinocchio
 
 __version__ = "0.1.0"
 
-__all__ = ["DelassusError", "DelassusWarning", "__version__", "aba", "kernel", "threads"]
+__all__ = [
+    "DelassusError",
+    "DelassusWarning",
+    "Model",
+    "__version__",
+    "aba",
+    "bias_torques",
+    "center_of_mass",
+    "center_of_mass_jacobian",
+    "centroidal_momentum",
+    "crba",
+    "difference",
+    "forward_kinematics",
+    "frame_acceleration",
+    "frame_bias",
+    "frame_jacobian",
+    "frame_placement",
+    "frame_placements",
+    "frame_velocity",
+    "from_pinocchio",
+    "gravity_torques",
+    "integrate",
+    "inverse_mass_matrix",
+    "kernel",
+    "kinetic_energy",
+    "load",
+    "normalize",
+    "potential_energy",
+    "q_from_pinocchio",
+    "q_to_pinocchio",
+    "rnea",
+    "rnea_external",
+    "threads",
+    "udu",
+    "udu_solve",
+]

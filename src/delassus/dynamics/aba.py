@@ -1,154 +1,121 @@
 """The articulated-body algorithm: accelerations of a tree from its torques.
 
 Solves M(q) a + c(q, v) = tau for a, without forming M, in O(n) operations: the method of choice for forward
-dynamics. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 7; here in body frames, with
-spatial vectors split into their linear and angular halves and the articulated inertia into 3×3 blocks,
+dynamics. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 7; here in link frames, with
+spatial vectors split into linear and angular halves and the articulated inertia into blocks (see `poses`).
 
-    [f]   [M   H] [a]
-    [n] = [Hᵀ  I] [α]    at the origin of the link's frame.
+A model whose joints mimic others has fewer coordinates than joints, and the joints that share a coordinate may sit
+in different branches, so the recursion over the tree does not apply: there M is formed, and its sparse factors
+solve for a.
 """
 
-import math
 from typing import Any
-
-import numpy
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
-from delassus.model.tree import Link, Tree
-from delassus.spatial.turns import Turn, turn, turn_back, turn_matrix, zxz
-
-Z = 2  # every joint turns about the z axis of its link
+from delassus.dynamics.check import check_inertias
+from delassus.dynamics.factor import udu_solve
+from delassus.dynamics.poses import Blocks, mirrored, poses_of, rigid_blocks
+from delassus.dynamics.recursion import bias_force, joint_motions, link_velocities
+from delassus.dynamics.rnea import bias_torques
+from delassus.model.joints import Motion
+from delassus.model.links import Link, links_of
+from delassus.model.model import Model
 
 
 @kernel("(nq),(nv),(nv)->(nv)")
-def aba(model: Tree, q: Any, v: Any, tau: Any) -> Any:
-    """Joint accelerations (nv,) [rad/s²].
+def aba(model: Model, q: Any, v: Any, tau: Any) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²].
 
     Args:
-        model: The tree.
-        q: Joint angles (nq,) [rad].
-        v: Joint velocities (nv,) [rad/s].
-        tau: Joint torques (nv,) [N·m].
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+        tau: Generalised forces (nv,) [N·m, N].
     """
-    links = model.links
-    n = len(links)
-    turns = [_turns(link, q[i]) for i, link in enumerate(links)]
+    tree = links_of(model)
+    check_inertias(model)
+    if tree.mimics:
+        return udu_solve(model, q, tau - bias_torques(model, q, v))
+    links, poses = tree.links, poses_of(tree, q)
 
-    # Outward: velocities (vel, ω), velocity-product accelerations (a_b, α_b), bias forces and rigid inertias.
-    vel, omega, a_b, alpha_b, f, m, M, H, I = (_unset(n) for _ in range(9))
-    for i, link in enumerate(links):
-        vel[i], omega[i] = _to_child(link, turns[i], _of(vel, link.parent), _of(omega, link.parent))
-        omega[i][Z] += v[i]
-        a_b[i] = v[i] * np.stack([vel[i][1], -vel[i][0], 0.0])  # vel × z v
-        alpha_b[i] = v[i] * np.stack([omega[i][1], -omega[i][0], 0.0])  # ω × z v
-        M[i], H[i], I[i] = _rigid_inertia(link)
-        h_lin, h_ang = M[i] @ vel[i] + H[i] @ omega[i], H[i].T @ vel[i] + I[i] @ omega[i]
-        f[i] = np.cross(omega[i], h_lin)
-        m[i] = np.cross(omega[i], h_ang) + np.cross(vel[i], h_lin)
+    # Outward: velocities, velocity-product accelerations b, bias forces p, rigid inertias A.
+    velocity, b = link_velocities(tree, poses, joint_motions(tree, v))
+    p = [bias_force(link, *velocity[i]) for i, link in enumerate(links)]
+    A = [rigid_blocks(link) for link in links]
 
-    # Inward: articulated inertias and bias forces, seen through each joint, carried to the parent.
-    W_lin, W_ang, push = _unset(n), _unset(n), _unset(n)  # U D⁻¹ and D⁻¹ u, which the last pass needs
+    # Inward: articulated inertias and bias forces, felt through each joint and carried to the parent.
+    W: list[Any] = [None] * len(links)  # U D⁻¹ and D⁻¹ u, which the last pass needs
+    push: list[Any] = [None] * len(links)
     for i, link in reversed(list(enumerate(links))):
-        U_lin, U_ang = H[i][:, Z], I[i][:, Z]
-        D_inv = 1.0 / U_ang[Z]
-        u = tau[i] - m[i][Z]
-        W_lin[i], W_ang[i], push[i] = U_lin * D_inv, U_ang * D_inv, u * D_inv
-        W_ang[i][Z] = 1.0
-        p = link.parent
-        if p < 0:
+        S_lin, S_ang = link.subspace
+        M, H, I = A[i]
+        U = np.concatenate([M @ S_lin + H @ S_ang, H.T @ S_lin + I @ S_ang])
+        D = S_lin.T @ U[:3] + S_ang.T @ U[3:] + np.array(np.diag(link.armature))
+        u = tau[link.v : link.v + link.motion.nv] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
+        W[i], push[i] = _solve_joint(link, D, U, u)
+        if link.parent < 0:
             continue
-        M_a, H_a, I_a = _through_joint(M[i], H[i], I[i], U_lin, U_ang, W_lin[i], W_ang[i])
-        f_a = f[i] + M_a @ a_b[i] + H_a @ alpha_b[i] + W_lin[i] * u
-        m_a = m[i] + H_a.T @ a_b[i] + I_a @ alpha_b[i] + W_ang[i] * u
-        f_p, m_p = _force_to_parent(link, turns[i], f_a, m_a)
-        f[p], m[p] = f[p] + f_p, m[p] + m_p
-        M_p, H_p, I_p = _inertia_to_parent(link, turns[i], M_a, H_a, I_a)
-        M[p], H[p], I[p] = M[p] + M_p, H[p] + H_p, I[p] + I_p
+        M, H, I = _felt_through(link, A[i], U, W[i])
+        f = p[i][0] + M @ b[i][0] + H @ b[i][1] + W[i][:3] @ u
+        n = p[i][1] + H.T @ b[i][0] + I @ b[i][1] + W[i][3:] @ u
+        f_parent, n_parent = poses[i].force_to_parent(f, n)
+        p[link.parent] = (p[link.parent][0] + f_parent, p[link.parent][1] + n_parent)
+        M_parent, H_parent, I_parent = A[link.parent]
+        M, H, I = poses[i].inertia_to_parent(M, H, I)
+        A[link.parent] = (M_parent + M, H_parent + H, I_parent + I)
 
     # Outward: accelerations. The world accelerates against gravity, which spares a gravity force per link.
-    acc, alpha = _unset(n), _unset(n)
-    result = np.zeros(n)
+    acceleration: list[Any] = []
+    result = np.zeros(model.nv)
     for i, link in enumerate(links):
-        at_parent = -np.array(model.gravity) if link.parent < 0 else acc[link.parent]
-        acc[i], alpha[i] = _to_child(link, turns[i], at_parent, _of(alpha, link.parent))
-        acc[i], alpha[i] = acc[i] + a_b[i], alpha[i] + alpha_b[i]
-        result[i] = push[i] - W_lin[i] @ acc[i] - W_ang[i] @ alpha[i]
-        alpha[i][Z] += result[i]
+        S_lin, S_ang = link.subspace
+        at_parent = (-np.array(tree.gravity), np.zeros(3)) if link.parent < 0 else acceleration[link.parent]
+        lin, ang = poses[i].motion_to_child(*at_parent)
+        lin, ang = lin + b[i][0], ang + b[i][1]
+        a = push[i] - W[i][:3].T @ lin - W[i][3:].T @ ang
+        acceleration.append((lin + S_lin @ a, ang + S_ang @ a))
+        result[link.v : link.v + link.motion.nv] = a
     return result
 
 
-def _unset(n: int) -> list[Any]:
-    return [None] * n
+def _is_plain(link: Link) -> bool:
+    """Whether the joint's directions are axes of the link and nothing is added to D, which makes SᵀW = 1 exact."""
+    return link.motion is not Motion.HELICAL and not any(link.armature)
 
 
-def _of(values: list[Any], parent: int) -> Any:
-    """A link's vector, zero for the world."""
-    return np.zeros(3) if parent < 0 else values[parent]
+def _solve_joint(link: Link, D: Any, U: Any, u: Any) -> tuple[Any, Any]:
+    """W = U D⁻¹ (6, n) and D⁻¹ u (n,)."""
+    n = link.motion.nv
+    directions = list(link.motion.directions)
+    others = [r for r in range(6) if r not in directions] if _is_plain(link) else list(range(6))
+    if n == 1:
+        D_inv = 1.0 / D[0, 0]
+        W, push = U * D_inv, u * D_inv
+    else:
+        right = np.concatenate([U[others].T, u[:, None]], axis=1)
+        X = np.linalg.solve(D, right, assume_a="pos")
+        W, push = np.zeros((6, n)), X[:, -1]
+        for k, row in enumerate(others):
+            W[row] = X[:, k]
+    if _is_plain(link):
+        for k, row in enumerate(directions):
+            W[row] = np.eye(n)[k]
+    return W, push
 
 
-def _turns(link: Link, q: Any) -> tuple[Turn, Turn, Turn]:
-    """The turns that carry a vector from the link's frame to its parent's, first one first."""
-    alpha, beta, gamma = zxz(numpy.array(link.rotation))
-    theta = q + gamma
-    return (
-        (2, np.cos(theta), np.sin(theta)),
-        (0, math.cos(beta), math.sin(beta)),
-        (2, math.cos(alpha), math.sin(alpha)),
+def _felt_through(link: Link, A: Blocks, U: Any, W: Any) -> Blocks:
+    """A - U D⁻¹ Uᵀ: the inertia felt through the free joint; nothing along its own directions."""
+    M, H, I = A
+    M, H, I = (
+        mirrored(M - W[:3] @ U[:3].T),
+        np.array(H - W[:3] @ U[3:].T),
+        mirrored(I - W[3:] @ U[3:].T),
     )
-
-
-def _to_child(link: Link, turns: tuple[Turn, ...], lin: Any, ang: Any) -> tuple[Any, Any]:
-    """A motion at the parent's origin, seen at the child's origin in the child's axes."""
-    lin = lin + np.cross(ang, numpy.array(link.translation))
-    for t in reversed(turns):
-        lin, ang = turn_back(t, lin), turn_back(t, ang)
-    return lin, ang
-
-
-def _force_to_parent(link: Link, turns: tuple[Turn, ...], f: Any, m: Any) -> tuple[Any, Any]:
-    """A force and moment at the child's origin, seen at the parent's origin in the parent's axes."""
-    for t in turns:
-        f, m = turn(t, f), turn(t, m)
-    return f, m + np.cross(numpy.array(link.translation), f)
-
-
-def _inertia_to_parent(link: Link, turns: tuple[Turn, ...], M: Any, H: Any, I: Any) -> tuple[Any, Any, Any]:
-    """An articulated inertia carried likewise: H' = H - M p×, I' = I + p× H' + (p× H)ᵀ."""
-    for t in turns:
-        M, H, I = turn_matrix(t, M), turn_matrix(t, H), turn_matrix(t, I)
-    P = _skew(link.translation)
-    H_p = H - M @ P
-    return M, H_p, _mirrored(I + P @ H_p + (P @ H).T)
-
-
-def _through_joint(M: Any, H: Any, I: Any, U_lin: Any, U_ang: Any, W_lin: Any, W_ang: Any) -> tuple[Any, Any, Any]:
-    """A - U D⁻¹ Uᵀ: the inertia felt through the free joint. Its row and column of the joint's axis are zero."""
-    H_a, I_a = H - np.outer(W_lin, U_ang), I - np.outer(W_ang, U_ang)
-    H_a[:, Z] = 0.0
-    I_a[:, Z] = 0.0
-    I_a[Z, :] = 0.0
-    return _mirrored(M - np.outer(W_lin, U_lin)), H_a, _mirrored(I_a)
-
-
-def _mirrored(A: Any) -> Any:
-    """A symmetric matrix whose upper triangle is its lower one, so that each pair is computed once."""
-    B = np.array(A)
-    for i, j in ((0, 1), (0, 2), (1, 2)):
-        B[i, j] = A[j, i]
-    return B
-
-
-def _rigid_inertia(link: Link) -> tuple[Any, Any, Any]:
-    """The blocks of a rigid body's inertia about the origin of its frame."""
-    C = _skew(link.com)
-    return (
-        link.mass * np.eye(3),
-        np.array(-link.mass * C),
-        np.array(numpy.array(link.inertia) - link.mass * C @ C),
-    )
-
-
-def _skew(x: tuple[float, ...]) -> Any:
-    """The matrix of the cross product x×, for a constant x."""
-    return numpy.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+    if _is_plain(link):
+        for d in link.motion.directions:
+            if d < 3:
+                M[d, :] = M[:, d] = H[d, :] = 0.0
+            else:
+                I[d - 3, :] = I[:, d - 3] = H[:, d - 3] = 0.0
+    return M, H, I

@@ -1,0 +1,44 @@
+"""`python -m benchmarks [--save]`: run the benchmarks, print them; --save also puts them into docs/performance.md."""
+
+import os
+import platform
+import sys
+from datetime import date
+from pathlib import Path
+
+import llvmlite
+import numpy as np
+
+from benchmarks import compiler, dynamics
+from delassus.compiler.target import Target
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+
+def cpu_name() -> str:
+    """The processor's name as the system gives it."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
+
+
+def main() -> None:
+    """Run and print."""
+    target = Target.host()
+    header = (
+        f"Measured by `make bench` on {date.today()}: {cpu_name()} (LLVM's {target.cpu}, {target.lanes} lanes), "
+        f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"llvmlite {llvmlite.__version__}.\n"
+    )
+    text = header + "\n## Robot dynamics\n\n" + dynamics.run() + "\n## The compiler\n\n" + compiler.run()
+    print(text)
+    if "--save" in sys.argv[1:]:
+        page = PAGE.read_text()
+        before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+        PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
+
+
+if __name__ == "__main__":
+    main()

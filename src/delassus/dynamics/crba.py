@@ -1,0 +1,82 @@
+"""The composite-rigid-body algorithm: the mass matrix.
+
+M_ij = S_iᵀ Y S_j where Y is the inertia of everything that joint i or j carries, the further out of the two. O(n d)
+operations for depth d. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 6, in link frames.
+"""
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.kernel import kernel
+from delassus.dynamics.poses import Pose, poses_of
+from delassus.dynamics.rnea import model_armature
+from delassus.model.links import Link, Links, links_of
+from delassus.model.model import Model
+
+
+@kernel("(nq)->(nv,nv)")
+def crba(model: Model, q: Any) -> Any:
+    """The mass matrix (nv, nv) [kg·m², kg·m, kg], symmetric and complete."""
+    return mass_matrix(model, q)
+
+
+def mass_matrix(model: Model, q: Any) -> Any:
+    """The mass matrix, as a part of other algorithms."""
+    tree = links_of(model)
+    return _assemble(model, tree, poses_of(tree, q))
+
+
+def _assemble(model: Model, tree: Links, poses: list[Pose]) -> Any:
+    links = tree.links
+    composite = [_rigid(link) for link in links]
+    result = np.array(np.diag(np.array(model_armature(model))))
+    for i in reversed(range(len(links))):
+        link = links[i]
+        mass, first, I = composite[i]
+        S_lin, S_ang = link.subspace
+        columns = [_force(mass, first, I, S_lin[:, k], S_ang[:, k]) for k in range(link.motion.nv)]
+        _add(result, link, link, columns)
+        j = i
+        while links[j].parent >= 0:
+            columns = [poses[j].force_to_parent(f, n) for f, n in columns]
+            j = links[j].parent
+            _add(result, link, links[j], columns)
+        if link.parent >= 0:
+            more = _to_parent(poses[i], mass, first, I)
+            own = composite[link.parent]
+            composite[link.parent] = (own[0] + more[0], own[1] + more[1], own[2] + more[2])
+    return result
+
+
+def _rigid(link: Link) -> tuple[float, Any, Any]:
+    """Mass, first moment m c and inertia about the link's origin: a rigid inertia in ten numbers."""
+    c = np.array(link.inertia.com)
+    rotational = np.array(link.inertia.rotational)
+    outer = np.outer(c, c)
+    return link.inertia.mass, link.inertia.mass * c, rotational + link.inertia.mass * (c @ c * np.eye(3) - outer)
+
+
+def _force(mass: Any, first: Any, I: Any, lin: Any, ang: Any) -> tuple[Any, Any]:
+    """Y times a motion."""
+    return mass * lin + np.cross(ang, first), I @ ang + np.cross(first, lin)
+
+
+def _to_parent(pose: Pose, mass: Any, first: Any, I: Any) -> tuple[Any, Any, Any]:
+    """A rigid inertia in the parent's frame, step by step: turned, and moved by p with the parallel-axis theorem."""
+    for step in pose.steps:
+        mass, first, I = step.rigid_to_parent(mass, first, I)
+    return mass, first, I
+
+
+def _add(result: Any, carried: Link, carrier: Link, columns: list[tuple[Any, Any]]) -> None:
+    """Add S_carrierᵀ F to the two blocks of M that belong to a link and one that carries it."""
+    S_lin, S_ang = carrier.subspace
+    factor = carried.ratio * carrier.ratio
+    for k, (f, n) in enumerate(columns):
+        block = S_lin.T @ f + S_ang.T @ n
+        for row in range(carrier.motion.nv):
+            a, b = carrier.v + row, carried.v + k
+            value = block[row] if factor == 1.0 else factor * block[row]
+            result[a, b] = result[a, b] + value
+            if carried is not carrier:
+                result[b, a] = result[b, a] + value

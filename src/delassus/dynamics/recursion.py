@@ -1,0 +1,68 @@
+"""Passes over the tree that several algorithms share."""
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.poses import Pair, Pose, velocities
+from delassus.model.links import Link, Links
+from delassus.spatial.rotations import skew
+
+
+def joint_motions(tree: Links, x: Any) -> list[Pair]:
+    """S x for every joint: its motion in the link's frame, from velocities (or accelerations) x."""
+    pairs = []
+    for link in tree.links:
+        S_lin, S_ang = link.subspace
+        own = velocities(link, x)
+        pairs.append((S_lin @ own, S_ang @ own))
+    return pairs
+
+
+def link_velocities(tree: Links, poses: list[Pose], v_J: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """Velocities of the links, and their velocity-product accelerations v × S v̇ (the joints' own v_J given)."""
+    velocity: list[Pair] = []
+    product: list[Pair] = []
+    for link, pose, (lin_J, ang_J) in zip(tree.links, poses, v_J, strict=True):
+        if link.parent < 0:  # v = v_J, and v × v is zero
+            velocity.append((lin_J, ang_J))
+            product.append((np.zeros(3), np.zeros(3)))
+            continue
+        lin, ang = pose.motion_to_child(*velocity[link.parent])
+        # (v + v_J) × v_J = v × v_J: the parent's part alone, which has fewer terms
+        product.append((np.cross(ang, lin_J) + np.cross(lin, ang_J), np.cross(ang, ang_J)))
+        velocity.append((lin + lin_J, ang + ang_J))
+    return velocity, product
+
+
+def momentum(link: Link, lin: Any, ang: Any) -> Pair:
+    """The spatial momentum (or the force I a) of a link: m (lin + ang × c) and Ī ang + m c × lin."""
+    mass = link.inertia.mass
+    C = skew(np.array(link.inertia.com))
+    rotational = np.array(link.inertia.rotational) - mass * (C @ C)
+    first = mass * np.array(link.inertia.com)
+    return mass * lin - np.cross(first, ang), rotational @ ang + np.cross(first, lin)
+
+
+def bias_force(link: Link, lin: Any, ang: Any) -> Pair:
+    """v ×* (I v): the force that keeps a link at its velocity; m ω × u and ω × I_c ω, u the velocity of the centre."""
+    c = np.array(link.inertia.com)
+    f = link.inertia.mass * np.cross(ang, lin + np.cross(ang, c))
+    return f, np.cross(ang, np.array(link.inertia.rotational) @ ang) + np.cross(c, f)
+
+
+def newton_euler(link: Link, velocity: Pair, acceleration: Pair) -> Pair:
+    """I a + v ×* (I v), by Newton's and Euler's laws at the centre of mass: fewer operations than the spatial form."""
+    (lin, ang), (a_lin, a_ang) = velocity, acceleration
+    c, I_c = np.array(link.inertia.com), np.array(link.inertia.rotational)
+    center = a_lin + np.cross(a_ang, c) + np.cross(ang, lin + np.cross(ang, c))
+    f = link.inertia.mass * center
+    return f, I_c @ a_ang + np.cross(ang, I_c @ ang) + np.cross(c, f)
+
+
+def add_torques(tree: Links, total: Any, i: int, f: Any, n: Any) -> None:
+    """Add Sᵀ f of link i to the generalised forces; joints that share a coordinate add up."""
+    link = tree.links[i]
+    S_lin, S_ang = link.subspace
+    own = S_lin.T @ f + S_ang.T @ n
+    at = slice(link.v, link.v + link.motion.nv)
+    total[at] = total[at] + (own if link.ratio == 1.0 else link.ratio * own)

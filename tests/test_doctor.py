@@ -1,0 +1,24 @@
+"""`delassus doctor`."""
+
+from typer.testing import CliRunner
+
+from delassus import doctor
+from delassus.cli import app
+
+
+def test_doctor_says_ok_on_a_sound_machine():
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 0
+    assert "interpreter's bits" in " ".join(result.output.split())
+
+
+def test_doctor_names_a_disagreement(monkeypatch):
+    monkeypatch.setattr(doctor, "evaluate", lambda program, x, A, fma: (x + 1.0, x[:, 0]))
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 1
+    assert "disagree" in result.output
+
+
+def test_facts_name_the_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("DELASSUS_CACHE", str(tmp_path))
+    assert str(tmp_path) in doctor.facts()["cache"]

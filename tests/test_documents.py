@@ -1,0 +1,21 @@
+"""The code of README and guides runs as it is printed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md"])
+def test_python_blocks_run_in_order(page):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    assert blocks, "the page has no code"
+    exec("\n".join(blocks), {"__name__": page})
+
+
+def test_pages_that_are_linked_exist():
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
