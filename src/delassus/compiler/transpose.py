@@ -121,36 +121,54 @@ def emit_copies(lanes: int) -> str:
 
 
 def _pack(lanes: int) -> str:
-    loads = "".join(
-        f"  %src{k} = getelementptr i8, ptr %row{k}, i64 %offset\n"
-        f"  %raw{k} = load <{lanes} x double>, ptr %src{k}, align {WORD}\n"
-        f"  %x{k} = fmul <{lanes} x double> %raw{k}, %ones\n"
-        for k in range(lanes)
-    )
-    shuffles, columns = _transpose(lanes, [f"%x{k}" for k in range(lanes)])
+    """Rows to columns. The last stage of the transposition is in the loads, which put two half-rows side by side."""
+    half, vector = lanes // 2, f"<{lanes} x double>"
+    both = ", ".join(f"i32 {j}" for j in range(lanes))
+    loads = ""
+    for k in range(half):
+        for part in (0, 1):
+            at = f"{k}.{part}"
+            loads += f"  %offset{at} = add i64 %offset, {part * half * WORD}\n"
+            for name, row in (("low", k), ("high", k + half)):
+                loads += f"  %{name}.at{at} = getelementptr i8, ptr %row{row}, i64 %offset{at}\n"
+                loads += f"  %{name}{at} = load <{half} x double>, ptr %{name}.at{at}, align {WORD}\n"
+            halves = f"<{half} x double> %low{at}, <{half} x double> %high{at}"
+            loads += f"  %raw{k + part * half} = shufflevector {halves}, <{lanes} x i32> <{both}>\n"
+    loads += "".join(f"  %x{k} = fmul {vector} %raw{k}, %ones\n" for k in range(lanes))
+    shuffles, columns = _transpose_halves(lanes, [f"%x{k}" for k in range(lanes)])
     stores = "".join(
         f"  %slot{k} = add i64 %at, {k}\n"
-        f"  %dst{k} = getelementptr <{lanes} x double>, ptr %frame, i64 %slot{k}\n"
-        f"  store <{lanes} x double> {column}, ptr %dst{k}, align {WORD * lanes}\n"
+        f"  %dst{k} = getelementptr {vector}, ptr %frame, i64 %slot{k}\n"
+        f"  store {vector} {column}, ptr %dst{k}, align {WORD * lanes}\n"
         for k, column in enumerate(columns)
     )
     return _loop("pack", lanes, lanes, loads + shuffles + stores)
 
 
 def _unpack(lanes: int) -> str:
+    """Columns to rows. The last stage of the transposition is in the stores, which take halves apart.
+
+    Padding lanes hold copies of the last state and write the same numbers to its row.
+    """
+    half, vector = lanes // 2, f"<{lanes} x double>"
     loads = "".join(
         f"  %slot{k} = add i64 %at, {k}\n"
-        f"  %src{k} = getelementptr <{lanes} x double>, ptr %frame, i64 %slot{k}\n"
-        f"  %x{k} = load <{lanes} x double>, ptr %src{k}, align {WORD * lanes}\n"
+        f"  %src{k} = getelementptr {vector}, ptr %frame, i64 %slot{k}\n"
+        f"  %x{k} = load {vector}, ptr %src{k}, align {WORD * lanes}\n"
         for k in range(lanes)
     )
-    shuffles, rows = _transpose(lanes, [f"%x{k}" for k in range(lanes)])
-    # Padding lanes hold copies of the last state and write the same numbers to its row.
-    stores = "".join(
-        f"  %dst{k} = getelementptr i8, ptr %row{k}, i64 %offset\n"
-        f"  store <{lanes} x double> {rows[k]}, ptr %dst{k}, align {WORD}\n"
-        for k in range(lanes)
-    )
+    shuffles, mixed = _transpose_halves(lanes, [f"%x{k}" for k in range(lanes)])
+    stores = ""
+    for k, value in enumerate(mixed):
+        for part in (0, 1):
+            picks = ", ".join(f"i32 {part * half + j}" for j in range(half))
+            row, offset = k % half + part * half, k // half * half * WORD
+            stores += (
+                f"  %part{k}.{part} = shufflevector {vector} {value}, {vector} poison, <{half} x i32> <{picks}>\n"
+                f"  %byte{k}.{part} = add i64 %offset, {offset}\n"
+                f"  %dst{k}.{part} = getelementptr i8, ptr %row{row}, i64 %byte{k}.{part}\n"
+                f"  store <{half} x double> %part{k}.{part}, ptr %dst{k}.{part}, align {WORD}\n"
+            )
     return _loop("unpack", lanes, lanes, loads + shuffles + stores)
 
 
@@ -200,11 +218,15 @@ exit:
 """
 
 
-def _transpose(lanes: int, rows: list[str]) -> tuple[str, list[str]]:
-    """Shuffles that transpose a square block: at each stage, half-blocks of two rows change places."""
+def _transpose_halves(lanes: int, rows: list[str]) -> tuple[str, list[str]]:
+    """Shuffles that transpose a square block but for its last stage, the exchange of half-rows.
+
+    At each stage, blocks of two rows change places. Shuffles are the bottleneck of packing, and memory instructions
+    can do one stage of three for free.
+    """
     text, width, stage = "", 1, 0
     vector = f"<{lanes} x double>"
-    while width < lanes:
+    while width < lanes // 2:
         swapped = list(rows)
         for i in range(lanes):
             if i & width:

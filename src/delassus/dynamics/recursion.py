@@ -50,15 +50,6 @@ def bias_force(link: Link, lin: Any, ang: Any) -> Pair:
     return f, np.cross(ang, np.array(link.inertia.rotational) @ ang) + np.cross(c, f)
 
 
-def newton_euler(link: Link, velocity: Pair, acceleration: Pair) -> Pair:
-    """I a + v ×* (I v), by Newton's and Euler's laws at the centre of mass: fewer operations than the spatial form."""
-    (lin, ang), (a_lin, a_ang) = velocity, acceleration
-    c, I_c = np.array(link.inertia.com), np.array(link.inertia.rotational)
-    center = a_lin + np.cross(a_ang, c) + np.cross(ang, lin + np.cross(ang, c))
-    f = link.inertia.mass * center
-    return f, I_c @ a_ang + np.cross(ang, I_c @ ang) + np.cross(c, f)
-
-
 def add_torques(tree: Links, total: Any, i: int, f: Any, n: Any) -> None:
     """Add Sᵀ f of link i to the generalised forces; joints that share a coordinate add up."""
     link = tree.links[i]

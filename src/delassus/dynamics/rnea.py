@@ -2,16 +2,20 @@
 
 Computes tau = M(q) a + c(q, v) - Σ Jᵀ f_ext in O(n) operations: inverse dynamics. With a = 0 it gives the bias
 c(q, v) (Coriolis, centrifugal and gravity terms), with v = 0 as well the gravity terms alone. Reference:
-R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 5, in link frames.
+J. Luh, M. Walker, R. Paul, On-line computational scheme for mechanical manipulators (1980): in link frames, with the
+acceleration of each link's origin as a point, which needs no linear velocities. A point at r from the origin has the
+acceleration a + B r, where B = α× + ω× ω× is used for the centre of mass, for the moment and for all children.
 """
 
 from typing import Any
 
+import numpy
+
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
-from delassus.dynamics.poses import Pair, fixed_pose, poses_of
-from delassus.dynamics.recursion import add_torques, joint_motions, link_velocities, newton_euler
-from delassus.model.links import links_of
+from delassus.dynamics.poses import Pair, Pose, ShiftStep, fixed_pose, poses_of
+from delassus.dynamics.recursion import add_torques, joint_motions
+from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 
 
@@ -50,16 +54,26 @@ def _newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any) -> Any:
     tree = links_of(model)
     links, poses = tree.links, poses_of(tree, q)
 
-    # Outward: velocities and accelerations; the world accelerates against gravity.
-    velocity, product = link_velocities(tree, poses, joint_motions(tree, v))
-    a_J = joint_motions(tree, a)
-    acceleration: list[Pair] = []
+    # Outward: angular velocities ω and accelerations α, accelerations of the origins; the world's is against gravity.
+    v_J, a_J = joint_motions(tree, v), joint_motions(tree, a)
+    omega: list[Any] = []
+    alpha: list[Any] = []
+    origin: list[Any] = []
+    B: list[Any] = []
     f: list[Pair] = []
     for i, link in enumerate(links):
-        at_parent = (-np.array(tree.gravity), np.zeros(3)) if link.parent < 0 else acceleration[link.parent]
-        lin, ang = poses[i].motion_to_child(*at_parent)
-        acceleration.append((lin + product[i][0] + a_J[i][0], ang + product[i][1] + a_J[i][1]))
-        f.append(newton_euler(link, velocity[i], acceleration[i]))
+        p = link.parent
+        if p < 0:
+            still = (np.zeros(3), np.zeros(3), -np.array(tree.gravity))
+            w, dw, acc = _carried(poses[i], *still, np.zeros((3, 3)))
+        else:
+            w, dw, acc = _carried(poses[i], omega[p], alpha[p], origin[p], B[p])
+        (lin_J, ang_J), (a_lin, a_ang) = v_J[i], a_J[i]
+        origin.append(acc + a_lin + np.cross(2.0 * w + ang_J, lin_J))
+        alpha.append(dw + a_ang + np.cross(w, ang_J))
+        omega.append(w + ang_J)
+        B.append(_point_accelerations(omega[i], alpha[i]))
+        f.append(_newton_euler_force(link, origin[i], B[i]))
     if forces is not None:
         for j, (i, body) in enumerate(tree.bodies):
             push, twist = fixed_pose(body).force_to_parent(forces[j, :3], forces[j, 3:])
@@ -74,6 +88,45 @@ def _newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any) -> Any:
             f_p, n_p = poses[i].force_to_parent(*f[i])
             f[p] = (f[p][0] + f_p, f[p][1] + n_p)
     return tau
+
+
+def _carried(pose: Pose, omega: Any, alpha: Any, origin: Any, B: Any) -> tuple[Any, Any, Any]:
+    """ω, α and the acceleration of the child's origin, as if the joint did not move, in the child's axes."""
+    *inner, mount = pose.steps
+    origin = origin + B @ mount.p if isinstance(mount, ShiftStep) else origin
+    for step in reversed(inner):
+        if isinstance(step, ShiftStep):
+            origin = origin + np.cross(alpha, step.p) + np.cross(omega, np.cross(omega, step.p))
+        else:
+            origin, omega = step.motion_to_child(origin, omega)
+            _, alpha = step.motion_to_child(np.zeros(3), alpha)
+    return omega, alpha, origin
+
+
+def _point_accelerations(omega: Any, alpha: Any) -> Any:
+    """B = α× + ω× ω× (3, 3)."""
+    x, y, z = omega[0], omega[1], omega[2]
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    return np.array(
+        [
+            [-(yy + zz), xy - alpha[2], xz + alpha[1]],
+            [xy + alpha[2], -(xx + zz), yz - alpha[0]],
+            [xz - alpha[1], yz + alpha[0], -(xx + yy)],
+        ]
+    )
+
+
+def _newton_euler_force(link: Link, origin: Any, B: Any) -> Pair:
+    """The force and moment at the origin that accelerate a link.
+
+    f = m (a + B c). The moment about the centre is the integral of r × B r, the axial part of B J with the second
+    moments J = ½ tr(I_c) 1 - I_c.
+    """
+    c, I_c = np.array(link.inertia.com), numpy.array(link.inertia.rotational)
+    f = link.inertia.mass * (origin + B @ c)
+    K = B @ np.array(0.5 * numpy.trace(I_c) * numpy.eye(3) - I_c)
+    n = np.stack([K[2, 1] - K[1, 2], K[0, 2] - K[2, 0], K[1, 0] - K[0, 1]])
+    return f, n + np.cross(c, f)
 
 
 def model_armature(model: Model) -> list[float]:
