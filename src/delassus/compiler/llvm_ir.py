@@ -73,14 +73,14 @@ def fill_in(text: str, lanes: int) -> str:
 
 
 def emit_module(schedule: Schedule, target: Target) -> str:
-    """The module of a kernel: `body1_x1` for one state, `body1` and `body2` for one and two groups of lanes."""
+    """The module of a kernel: `start` for a new frame, `body1` and `body2` for one and two groups of lanes."""
     if schedule.frame > LARGEST_FRAME:
         raise DelassusError(
             f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
             "split it, or make its arrays smaller."
         )
     chunks = _emit_chunks(schedule)
-    parts = [chunks, _emit_body1(len(schedule.chunks))]
+    parts = [chunks, _emit_start(schedule), _emit_body1(len(schedule.chunks))]
     text = fill_in("".join(parts), 1)
     if target.lanes > 1:
         parts.append(_emit_body2(len(schedule.chunks), 2 * target.lanes))
@@ -100,6 +100,16 @@ def _emit_chunks(schedule: Schedule) -> str:
         header = f"define internal void @chunk{c}_x$X(ptr noalias readonly %frame, ptr noalias writeonly %out)"
         text.append(f"{header} #0 {{\nentry:\n{_Chunk(schedule, c, constants).text()}  ret void\n}}\n")
     return "".join(text)
+
+
+def _emit_start(schedule: Schedule) -> str:
+    """`start(frame)`: outputs that are constants, which stay in a frame for all the states that pass through it."""
+    constants = {-k: _constant(c) for k, c in enumerate(schedule.program.constants)}
+    chunk = _Chunk(schedule, 0, constants)
+    for value in chunk.stores:
+        if value <= 0:
+            chunk.store(value)
+    return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{''.join(chunk.lines)}  ret void\n}}\n"
 
 
 def _emit_body1(chunks: int) -> str:
@@ -145,9 +155,8 @@ class _Chunk:
     def text(self) -> str:
         nodes, names = self.schedule.program.nodes, self.names
         for value in self.stores:
-            if value <= 0 or nodes[value][0] == "input":  # an output that is an input or a constant
-                if value > 0:
-                    self.load(value)
+            if value > 0 and nodes[value][0] == "input":  # an output that is an input
+                self.load(value)
                 self.store(value)
         for value in self.values:
             node = nodes[value]

@@ -155,6 +155,9 @@ stack:
 ready:
   %frame = phi ptr [ %reserved, %stack ], [ %allocated, %heap ]
   %release = phi ptr [ null, %stack ], [ %allocated, %heap ]
+  %start.at = getelementptr i64, ptr %kernel, i64 8
+  %start = load ptr, ptr %start.at, align 8
+  call void %start(ptr %frame)
   br label %loop
 loop:
   %i = phi i64 [ 0, %ready ], [ %next, %loop ]
@@ -213,6 +216,10 @@ ready:
   %a = phi ptr [ %reserved, %stack ], [ %on.heap, %align ]
   %release = phi ptr [ null, %stack ], [ %allocated, %align ]
   %b = getelementptr $T, ptr %a, i64 %slots
+  %start.at = getelementptr i64, ptr %kernel, i64 9
+  %start = load ptr, ptr %start.at, align 8
+  call void %start(ptr %a)
+  call void %start(ptr %b)
   br label %loop
 loop:
   %i = phi i64 [ 0, %ready ], [ %ahead, %done ]
@@ -247,8 +254,8 @@ exit:
 """
 
 # The memory of `count` states from `first` on, asked for while others are computed: rows of several arrays are too
-# many streams for the processor to foresee. An address beyond the end of an array does no harm. At most 4 KB of an
-# operand, since what is fetched must not push out the frames.
+# many streams for the processor to foresee. An address beyond the end of an array does no harm. Operands of more than
+# 4 KB are streams that it does foresee.
 _FETCH = """
 define internal void @fetch_nothing(ptr %context, i64 %first, i64 %count) #0 {
   ret void
@@ -270,7 +277,7 @@ operand:
   %row = getelementptr { i64, i64, i64, ptr }, ptr %table, i64 %k
   %size = load i64, ptr %row, align 8
   %is.large = icmp sgt i64 %size, 512
-  %fetched = select i1 %is.large, i64 512, i64 %size
+  %fetched = select i1 %is.large, i64 1, i64 %size
   %bytes = mul i64 %fetched, 8
   %base.at = getelementptr ptr, ptr %args, i64 %k
   %base = load ptr, ptr %base.at, align 8

@@ -43,6 +43,8 @@ class _Descriptor(ctypes.Structure):
         ("single", ctypes.c_void_p),  # body1 for one lane
         ("group", ctypes.c_void_p),  # body1 for all lanes
         ("pair", ctypes.c_void_p),  # body2 for all lanes
+        ("start_single", ctypes.c_void_p),  # start for one lane
+        ("start", ctypes.c_void_p),  # start for all lanes
     )
 
 
@@ -67,6 +69,8 @@ def describe(
         code.address("body1_x1"),
         code.address(f"body1_x{lanes}"),
         code.address(f"body2_x{lanes}") if lanes > 1 else None,
+        code.address("start_x1"),
+        code.address(f"start_x{lanes}"),
     )
     return descriptor, table, shapes
 
