@@ -8,8 +8,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md"])
-def test_python_blocks_run_in_order(page):
+@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md", "docs/robots.md"])
+def test_python_blocks_run_in_order(page, monkeypatch):
+    monkeypatch.chdir(ROOT)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
     assert blocks, "the page has no code"
     exec("\n".join(blocks), {"__name__": page})

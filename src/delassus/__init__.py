@@ -22,13 +22,16 @@ from delassus.errors import DelassusError, DelassusWarning
 from delassus.model.load import load
 from delassus.model.model import Model
 from delassus.model.pinocchio import from_pinocchio, q_from_pinocchio, q_to_pinocchio
+from delassus.model.placement import Inertia, Placement
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DelassusError",
     "DelassusWarning",
+    "Inertia",
     "Model",
+    "Placement",
     "__version__",
     "aba",
     "bias_torques",
