@@ -28,7 +28,7 @@ def info(
     try:
         model = load(source, root=root, mimic=mimic)
     except (DelassusError, ValueError) as error:
-        console.print(f"[bold red]error[/]  {escape(str(error))}", highlight=False)
+        console.print(f"[bold red]error[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
     console.print(_tree(model))
     mass = sum(joint.inertia.mass for joint in model.joints)
@@ -38,7 +38,7 @@ def info(
         f"{len(model.geometries)} shapes, {mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed"
     )
     for warning in model.warnings:
-        console.print(f"[yellow]warning[/]  {escape(warning)}", highlight=False)
+        console.print(f"[yellow]warning[/]  {escape(warning)}", highlight=False, soft_wrap=True)
 
 
 def _tree(model: Model) -> Tree:
@@ -58,7 +58,7 @@ def _line(model: Model, i: int, joint: Joint) -> str:
     if joint.mimic:
         dofs = f"{joint.mimic.ratio:g}·{model.joints[joint.mimic.source].name} + {joint.mimic.offset:g}"
     limits = f"  [{joint.lower[0]:.3g}, {joint.upper[0]:.3g}]" if joint.lower and joint.upper else ""
-    return f"{escape(joint.name)}  [dim]{kind}{about}  {dofs}{escape(limits)}  {joint.inertia.mass:.4g} kg[/]"
+    return f"{escape(joint.name)}  [dim]{kind}{about}  {escape(dofs + limits)}  {joint.inertia.mass:.4g} kg[/]"
 
 
 @app.command()

@@ -20,18 +20,22 @@ class SingularMassMatrix(DelassusError):
 
 
 def check_inertias(model: Model) -> None:
-    """Raise if a joint has nothing to accelerate: no mass or inertia beyond it and no armature."""
+    """Raise if a velocity has nothing to accelerate: no mass or inertia beyond its joints and no armature."""
     tree = links_of(model)
     moves = [link.inertia.mass > 0.0 or bool(np.any(link.inertia.rotational)) for link in tree.links]
     for i, link in reversed(list(enumerate(tree.links))):
         if link.parent >= 0 and moves[i]:
             moves[link.parent] = True
-    idle = {i for i, link in enumerate(tree.links) if not moves[i] and not any(link.armature)}
-    driven = {v for i, link in enumerate(tree.links) if i not in idle for v in link.dofs}
+    driven = {
+        v
+        for i, link in enumerate(tree.links)
+        for v, rotor in zip(link.dofs, link.armature, strict=True)
+        if link.ratio != 0.0 and (moves[i] or rotor != 0.0)
+    }
     names = tuple(
-        model.joints[j].name
-        for j, (i, _) in enumerate(tree.bodies)
-        if i in idle and not set(tree.links[i].dofs) <= driven
+        joint.name
+        for joint, v in zip(model.joints, model.v_starts, strict=True)
+        if not driven.issuperset(range(v, v + joint.kind.nv))
     )
     if names:
         raise SingularMassMatrix(model.name, names)

@@ -34,6 +34,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         parent, place = moved(joint.parent, joint.placement)
         mimic = joint.mimic and replace(joint.mimic, source=joint.mimic.source + shift)
         joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=place, mimic=mimic))
+    _check_names(model, other, prefix)
     frames = list(model.frame_list)
     for f in other.frame_list:
         on, place = moved(f.joint, f.placement)
@@ -52,6 +53,20 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
     )
 
 
+def _check_names(model: Model, other: Model, prefix: str) -> None:
+    for what, ours, theirs in (
+        ("joint", model.joints, other.joints),
+        ("frame", model.frame_list, other.frame_list),
+    ):
+        taken = {item.name for item in ours}
+        for item in theirs:
+            if prefix + item.name in taken:
+                raise DelassusError(
+                    f"{model.name!r} has a {what} {prefix + item.name!r} already: attach {other.name!r} with a prefix "
+                    "that makes its names differ."
+                )
+
+
 def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
     """The model without some joints, which stay where they are in the configuration q."""
     if q.shape != (model.nq,):
@@ -63,9 +78,7 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
                 'the model with mimic="ignore".'
             )
     locked = locked | {i for i, joint in enumerate(model.joints) if joint.mimic and joint.mimic.source in locked}
-    where: list[
-        tuple[int, Placement]
-    ] = []  # for each old joint: the new joint that carries its body, and the body there
+    where: list[tuple[int, Placement]] = []  # the new joint that carries each old joint's body, and the body there
     joints: list[Joint] = []
     base = model.base_inertia
     kept = [i for i in range(len(model.joints)) if i not in locked]

@@ -6,12 +6,15 @@ and its velocity (vx, vy, ω) in the moving body's axes; a spherical joint has a
 angular velocity in the body's axes; a free joint (translation, quaternion) and (linear, angular) velocity, both in the
 body's axes.
 
+Axes are directions: of any length but zero, kept with length 1.
+
 Universal and cylindrical joints are two elementary ones in a row. Every elementary joint moves along or about the z
 axis of its own frame, so algorithms need to know only the motions of `Motion`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, TypeAlias
@@ -19,7 +22,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.model.placement import Vector
+from delassus.errors import DelassusError
+from delassus.model.placement import Vector, vector
 
 
 class Motion(Enum):
@@ -76,6 +80,11 @@ class _Kind:
     """What all kinds share: the numbers of coordinates follow from the elements."""
 
     label: ClassVar[str]
+    directions: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.directions:
+            object.__setattr__(self, name, direction(getattr(self, name)))
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -100,6 +109,7 @@ class Revolute(_Kind):
     axis: Vector = Z
     continuous: bool = False
     label = "revolute"
+    directions = ("axis",)
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -113,6 +123,7 @@ class Prismatic(_Kind):
 
     axis: Vector = Z
     label = "prismatic"
+    directions = ("axis",)
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -127,6 +138,7 @@ class Helical(_Kind):
     axis: Vector = Z
     pitch: float = 0.0
     label = "helical"
+    directions = ("axis",)
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -141,6 +153,7 @@ class Universal(_Kind):
     first: Vector = X
     second: Vector = Y
     label = "universal"
+    directions = ("first", "second")
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -154,6 +167,7 @@ class Cylindrical(_Kind):
 
     axis: Vector = Z
     label = "cylindrical"
+    directions = ("axis",)
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -179,6 +193,7 @@ class Planar(_Kind):
 
     normal: Vector = Z
     label = "planar"
+    directions = ("normal",)
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -213,6 +228,14 @@ class Free(_Kind):
 JointKind: TypeAlias = (
     Revolute | Prismatic | Helical | Universal | Cylindrical | Translation | Planar | Spherical | Free
 )
+
+
+def direction(axis: Vector) -> Vector:
+    """An axis with length 1; one that has it already, but for rounding, is kept to the bit."""
+    length = math.hypot(*axis)
+    if not (0.0 < length < math.inf):
+        raise DelassusError(f"the axis {tuple(axis)} has no direction: its length is {length:g}.")
+    return vector(axis) if abs(length - 1.0) < 4e-15 else vector([x / length for x in axis])
 
 
 def aligned(axis: Vector) -> NDArray[np.float64]:

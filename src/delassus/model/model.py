@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -119,12 +120,36 @@ class Model:
                     f"joint {joint.name!r} (number {i}) hangs on number {joint.parent}: a parent comes before its "
                     f"children, so it is between -1 (the world) and {i - 1}."
                 )
-            if joint.mimic is not None and self.joints[joint.mimic.source].mimic is not None:
-                raise DelassusError(f"joint {joint.name!r} mimics a joint that mimics another one itself.")
+            self._check_mimic(joint)
+            _check_numbers(joint)
+        placed: tuple[Frame | Geometry, ...] = (*self.frame_list, *self.geometries)
+        for item in placed:
+            if not WORLD <= item.joint < len(self.joints):
+                raise DelassusError(
+                    f"{item.name!r} is on joint number {item.joint}, which the model does not have: it has "
+                    f"{len(self.joints)}, and -1 is the world."
+                )
+        _check_inertia("what is fixed to the world", self.base_inertia)
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
             repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
             if repeated:
                 raise DelassusError(f"the model has more than one {what} named {sorted(repeated)[0]!r}.")
+
+    def _check_mimic(self, joint: Joint) -> None:
+        if joint.mimic is None:
+            return
+        if not 0 <= joint.mimic.source < len(self.joints):
+            raise DelassusError(
+                f"joint {joint.name!r} mimics number {joint.mimic.source}, which the model does not have."
+            )
+        source = self.joints[joint.mimic.source]
+        if source.mimic is not None:
+            raise DelassusError(f"joint {joint.name!r} mimics {source.name!r}, which mimics another one itself.")
+        if joint.kind.nv != 1 or source.kind.nv != 1:
+            raise DelassusError(
+                f"joint {joint.name!r} has {joint.kind.nv} degrees of freedom and mimics {source.name!r}, which has "
+                f"{source.kind.nv}; both need exactly 1."
+            )
 
     # --- content ------------------------------------------------------------------------------------------------
 
@@ -204,12 +229,12 @@ class Model:
         """The configuration (nq,) with all coordinates zero and all rotations the identity."""
         q = np.zeros(self.nq)
         for joint, start in zip(self.joints, self.q_starts, strict=True):
-            if joint.mimic is None and joint.kind.elements[0][0] in (Motion.SPHERICAL, Motion.FREE):
+            if joint.mimic is None and _has_quaternion(joint):
                 q[start + joint.kind.nq - 1] = 1.0
         return q
 
     def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A random configuration (nq,): within limits, or within ±π [rad] and ±1 [m] where they are wider than 100."""
+        """A random configuration (nq,): within limits, and within ±π [rad] and ±1 [m] where they are wider than 100."""
         q = np.empty(self.nq)
         for joint, start in zip(self.joints, self.q_starts, strict=True):
             if joint.mimic is not None:
@@ -218,9 +243,13 @@ class Model:
             for motion, _, _ in joint.kind.elements:
                 q[at : at + motion.nq] = _random(rng, motion)
                 at += motion.nq
-            for k, (low, high) in enumerate(zip(joint.lower, joint.upper, strict=True)):
+            for k in range(joint.kind.nq - 4 if _has_quaternion(joint) else joint.kind.nq):
+                low = joint.lower[k] if joint.lower else -math.inf
+                high = joint.upper[k] if joint.upper else math.inf
                 if high - low < 100.0:
                     q[start + k] = rng.uniform(low, high)
+                elif not low <= q[start + k] <= high:
+                    q[start + k] = _nearest_range(rng, low, high)
         return q
 
     # --- names --------------------------------------------------------------------------------------------------
@@ -292,6 +321,34 @@ class Model:
         i = self.joint_index(joint)
         joints = (*self.joints[:i], replace(self.joints[i], inertia=inertia), *self.joints[i + 1 :])
         return replace(self, joints=joints)
+
+
+def _has_quaternion(joint: Joint) -> bool:
+    """Whether the last four coordinates are a quaternion."""
+    return joint.kind.elements[0][0] in (Motion.SPHERICAL, Motion.FREE)
+
+
+def _check_numbers(joint: Joint) -> None:
+    """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
+    nq, nv = joint.kind.nq, joint.kind.nv
+    counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
+    for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv}).items():
+        given = len(getattr(joint, name))
+        if given not in (0, count):
+            raise DelassusError(f"{name} of joint {joint.name!r} has {given} numbers; it needs {count}, or none.")
+    _check_inertia(f"the body of joint {joint.name!r}", joint.inertia)
+
+
+def _check_inertia(what: str, inertia: Inertia) -> None:
+    if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
+        raise DelassusError(f"{what} has an inertia that is not finite: {inertia}.")
+    if inertia.mass < 0.0:
+        raise DelassusError(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.")
+
+
+def _nearest_range(rng: np.random.Generator, low: float, high: float) -> float:
+    """A random number between two limits, at least one of them finite, and within 1 of the one nearest to zero."""
+    return rng.uniform(low, low + 1.0) if abs(low) < abs(high) else rng.uniform(high - 1.0, high)
 
 
 def _random(rng: np.random.Generator, motion: Motion) -> NDArray[np.float64]:

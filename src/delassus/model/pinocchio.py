@@ -34,24 +34,31 @@ _AXES = {"X": X, "Y": Y, "Z": Z}
 
 
 def from_pinocchio(pin_model: Any) -> Model:
-    """The model of a `pinocchio.Model` in memory: joints, inertias, frames, limits, armature, damping, friction."""
+    """The model of a `pinocchio.Model` in memory: joints, inertias, frames, limits, armature, damping, friction.
+
+    The inertia of Pinocchio's universe is that of the base.
+    """
     joints = tuple(_joint(pin_model, i) for i in range(1, pin_model.njoints))
     frames: dict[str, Frame] = {}
     for frame in pin_model.frames:
         name = frame.name if frame.name not in frames else f"{frame.name}:{len(frames)}"
         role = {"JOINT": "joint", "BODY": "link"}.get(str(frame.type), "frame")
         frames[name] = Frame(name, frame.parentJoint - 1, _placement(frame.placement), role)
-    return Model(pin_model.name, joints, tuple(frames.values()), vector(pin_model.gravity.linear))
+    gravity, base = vector(pin_model.gravity.linear), _inertia(pin_model.inertias[0])
+    return Model(pin_model.name, joints, tuple(frames.values()), gravity, base_inertia=base)
 
 
 def _placement(M: Any) -> Placement:
     return Placement.of(M.rotation, M.translation)
 
 
+def _inertia(Y: Any) -> Inertia:
+    return Inertia.of(Y.mass, Y.lever, Y.inertia)
+
+
 def _joint(m: Any, i: int) -> Joint:
     kind = _kind(m.joints[i])
     q, v, nv = m.joints[i].idx_q, m.joints[i].idx_v, kind.nv
-    inertia = m.inertias[i]
 
     def take(values: Any) -> tuple[float, ...]:
         return tuple(np.asarray(values)[v : v + nv].tolist())
@@ -62,7 +69,7 @@ def _joint(m: Any, i: int) -> Joint:
         kind=kind,
         parent=m.parents[i] - 1,
         placement=_placement(m.jointPlacements[i]),
-        inertia=Inertia.of(inertia.mass, inertia.lever, inertia.inertia),
+        inertia=_inertia(m.inertias[i]),
         lower=_limits(m.lowerPositionLimit[q : q + 1]) if has_limits else (),
         upper=_limits(m.upperPositionLimit[q : q + 1]) if has_limits else (),
         velocity_limit=take(m.velocityLimit),
