@@ -51,8 +51,8 @@ def ancestors(model: Model) -> list[list[int]]:
     """
     tree = links_of(model)
     coupled: list[set[int]] = [set() for _ in range(model.nv)]
-    for link in tree.links:
-        carrying = [v for i in tree.path(tree.links.index(link)) for v in tree.links[i].dofs]
+    for k, link in enumerate(tree.links):
+        carrying = [v for i in tree.path(k) for v in tree.links[i].dofs]
         for a in link.dofs:
             for b in carrying:
                 if a != b:

@@ -32,7 +32,10 @@ def integrate(model: Model, q: Any, v: Any) -> Any:
 
 @kernel("(nq),(nq)->(nv)")
 def difference(model: Model, q0: Any, q1: Any) -> Any:
-    """The tangent vector (nv,) that leads from q0 to q1 in one unit of time, by the shortest rotations."""
+    """The tangent vector (nv,) that leads from q0 to q1 in one unit of time.
+
+    Quaternions take the shortest rotation; angles of one number, also that of a planar joint, are not wrapped.
+    """
     return np.concatenate(
         [_difference(motion, q0[i : i + motion.nq], q1[i : i + motion.nq]) for motion, i, _ in _parts(model)]
     )

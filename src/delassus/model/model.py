@@ -130,6 +130,7 @@ class Model:
                     f"{len(self.joints)}, and -1 is the world."
                 )
         _check_inertia("what is fixed to the world", self.base_inertia)
+        _check_placements((*self.joints, *placed))
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
             repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
             if repeated:
@@ -344,6 +345,24 @@ def _check_inertia(what: str, inertia: Inertia) -> None:
         raise DelassusError(f"{what} has an inertia that is not finite: {inertia}.")
     if inertia.mass < 0.0:
         raise DelassusError(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.")
+
+
+def _check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
+    """Raise unless all placements are finite and their matrices rotations, to six digits."""
+    if not items:
+        return
+    R = np.array([item.placement.rotation for item in items])
+    p = np.array([item.placement.translation for item in items])
+    finite = np.isfinite(R).all((1, 2)) & np.isfinite(p).all(1)
+    R[~finite] = np.eye(3)
+    rotations = (abs(R @ R.mT - np.eye(3)).max((1, 2)) < 1e-6) & (np.linalg.det(R) > 0.0)
+    for item, is_finite, is_rotation in zip(items, finite, rotations, strict=True):
+        if not is_finite:
+            raise DelassusError(f"the placement of {item.name!r} is not finite: {item.placement}.")
+        if not is_rotation:
+            raise DelassusError(
+                f"the placement of {item.name!r} has a matrix that is no rotation: {item.placement.rotation}."
+            )
 
 
 def _nearest_range(rng: np.random.Generator, low: float, high: float) -> float:

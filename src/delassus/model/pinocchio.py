@@ -103,8 +103,10 @@ def _kind(joint: Any) -> JointKind:
     }
     if name in simple:
         return simple[name]
-    if name in ("RevoluteUnaligned", "RevoluteUnboundedUnalignedTpl", "RevoluteUnboundedUnaligned"):
-        return Revolute(vector(extracted.axis), continuous="Unbounded" in name)
+    if name == "RevoluteUnaligned":
+        return Revolute(vector(extracted.axis))
+    if name == "RevoluteUnboundedUnaligned":  # which does not tell its axis, but its motion subspace has it
+        return Revolute(vector(np.asarray(joint.createData().S).ravel()[3:]), continuous=True)
     if name == "PrismaticUnaligned":
         return Prismatic(vector(extracted.axis))
     if name == "HelicalUnaligned":
