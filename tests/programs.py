@@ -33,6 +33,22 @@ UNARY: dict[str, Callable[..., Any]] = {
     "arctan": np.arctan,
     "square": np.square,
 }
+TRANSCENDENTAL: dict[str, Callable[..., Any]] = {
+    "tan": np.tan,
+    "arcsin": np.arcsin,
+    "arccos": np.arccos,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log1p": np.log1p,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+}
+TRANSCENDENTAL_BINARY: dict[str, Callable[..., Any]] = {
+    "hypot": np.hypot,
+    "power": np.power,
+}
 COMPARISON: dict[str, Callable[..., Any]] = {
     "lt": operator.lt,
     "le": operator.le,
@@ -47,7 +63,7 @@ LOGIC: dict[str, Callable[..., Any]] = {
     "xor": np.logical_xor,
     "not": np.logical_not,
 }
-OPERATIONS = BINARY | UNARY | COMPARISON | LOGIC | {"where": np.where}
+OPERATIONS = BINARY | UNARY | TRANSCENDENTAL | TRANSCENDENTAL_BINARY | COMPARISON | LOGIC | {"where": np.where}
 
 CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -0.25, 3.0, 1.5707963267948966, -7.3, 1e-9, 1e6)
 
@@ -84,15 +100,22 @@ class RandomProgram:
 
 
 @st.composite
-def programs(draw: st.DrawFn, max_inputs: int = 6, max_steps: int = 60, max_outputs: int = 5) -> RandomProgram:
-    """Programs over + - * / sqrt abs min max sin cos arctan arctan2, comparisons, logic and where."""
+def programs(
+    draw: st.DrawFn, max_inputs: int = 6, max_steps: int = 60, max_outputs: int = 5, transcendental: bool = False
+) -> RandomProgram:
+    """Programs over + - * / sqrt abs min max sin cos arctan arctan2, comparisons, logic and where.
+
+    `transcendental` adds tan, arcsin, arccos, exponentials, logarithms, hyperbolic functions, hypot and power.
+    """
+    unary = UNARY | TRANSCENDENTAL if transcendental else UNARY
+    binary = BINARY | TRANSCENDENTAL_BINARY if transcendental else BINARY
     inputs = draw(st.integers(1, max_inputs))
     constants = tuple(draw(st.lists(st.sampled_from(CONSTANTS), max_size=4)))
     floats, truths = list(range(inputs + len(constants))), []
     steps: list[Step] = []
     count = draw(st.integers(1, max_steps))
     while len(steps) < count:
-        kinds = [BINARY, BINARY, UNARY, COMPARISON] + ([LOGIC, {"where": np.where}] if truths else [])
+        kinds = [binary, binary, unary, COMPARISON] + ([LOGIC, {"where": np.where}] if truths else [])
         kind = draw(st.sampled_from(kinds))
         operation = draw(st.sampled_from(sorted(kind)))
         if kind is LOGIC:
@@ -100,7 +123,7 @@ def programs(draw: st.DrawFn, max_inputs: int = 6, max_steps: int = 60, max_outp
         elif operation == "where":
             pools = [truths, floats, floats]
         else:
-            pools = [floats] * (1 if kind is UNARY else 2)
+            pools = [floats] * (1 if kind is unary else 2)
         steps.append(Step(operation, tuple(draw(st.sampled_from(pool[-4:] * 2 + pool[:4])) for pool in pools)))
         made = inputs + len(constants) + len(steps) - 1
         (truths if kind in (COMPARISON, LOGIC) else floats).append(made)

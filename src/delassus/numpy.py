@@ -3,9 +3,10 @@
 On plain numbers this is NumPy itself. While a kernel is being traced, `zeros`, `ones`, `full`, `empty`, `eye`,
 `identity` and `array` make traced arrays, which can receive traced values, and these functions work on them:
 
-arithmetic      + - * / @ ** (fixed integer and half-integer powers), add, subtract, multiply, divide, negative,
-                positive, conjugate, power, float_power, square, reciprocal, sqrt, absolute, fabs, sign, sin, cos,
-                arctan, arctan2, minimum, maximum, clip, deg2rad, radians, rad2deg, degrees
+arithmetic      + - * / @ **, add, subtract, multiply, divide, negative, positive, conjugate, power, float_power
+                (fixed integer and half-integer exponents are the cheap ones), square, reciprocal, sqrt, hypot,
+                absolute, fabs, sign, minimum, maximum, clip, deg2rad, radians, rad2deg, degrees, sin, cos, tan,
+                arcsin, arccos, arctan, arctan2, exp, expm1, log, log1p, sinh, cosh, tanh
 truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
                 logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
                 isinf, where, any, all

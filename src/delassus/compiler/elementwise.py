@@ -63,6 +63,10 @@ def _only_truths(*arguments: Any) -> list[Array]:
     return arrays
 
 
+def _unary(name: str) -> Callable[[Builder], Maker]:
+    return lambda g: lambda a: g.unary(name, a)
+
+
 def _swapped(make: Maker) -> Maker:
     return lambda a, b: make(b, a)
 
@@ -79,11 +83,13 @@ _elementwise(np.fabs, lambda g: g.abs)
 _elementwise(np.square, lambda g: lambda a: g.mul(a, a))
 _elementwise(np.reciprocal, lambda g: lambda a: g.div(ONE, a))
 _elementwise(np.sqrt, lambda g: g.sqrt)
-_elementwise(np.sin, lambda g: lambda a: g.unary("sin", a))
-_elementwise(np.cos, lambda g: lambda a: g.unary("cos", a))
-_elementwise(np.arctan, lambda g: lambda a: g.unary("arctan", a))
 _elementwise(np.arctan2, lambda g: lambda y, x: g.emit(("arctan2", y, x)))
-_elementwise(np.sign, lambda g: lambda a: g.unary("sign", a))
+_elementwise(np.hypot, lambda g: lambda x, y: g.emit(("hypot", x, y) if x < y else ("hypot", y, x)))
+for _function in (
+    *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan),
+    *(np.exp, np.expm1, np.log, np.log1p, np.sinh, np.cosh, np.tanh, np.sign),
+):
+    _elementwise(_function, _unary(_function.__name__))
 _elementwise(np.deg2rad, lambda g: lambda a: g.mul(a, g.constant(math.pi / 180)))
 _elementwise(np.radians, lambda g: lambda a: g.mul(a, g.constant(math.pi / 180)))
 _elementwise(np.rad2deg, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi)))
@@ -118,19 +124,12 @@ for _undefined in (np.subtract, np.negative, np.positive, np.sign, np.reciprocal
 
 @handles(np.power, np.float_power, np.pow)
 def power(base: Any, exponent: Any) -> Array:
-    """Integer and half-integer powers, by multiplication and √; the exponent must be a plain number."""
-    if trace_of(exponent) is not None:
-        raise TypeError("np.power met a traced exponent: only fixed integer and half-integer exponents compile.")
-    (x,) = floats(base)
+    """Fixed integer and half-integer powers up to 64 by multiplication and √, all others by logarithms."""
+    for argument in (base, exponent):
+        if trace_of(argument) is None and np.asarray(argument).dtype.kind not in "biuf":
+            raise TypeError(f"np.power met traced values and {argument!r}: base and exponent have to be real numbers.")
+    x, y = floats(base, exponent)
     builder = x.origin.builder
-    exponents = np.asarray(exponent)
-    known = exponents.dtype.kind in "biuf"
-    exponents = exponents.astype(float) if known else np.full(exponents.shape, np.nan)
-    if not np.all((abs(exponents) <= 64) & (2 * exponents == np.rint(2 * exponents))):
-        raise TypeError(
-            f"np.power met traced values and the exponent {exponent}: only integer and half-integer exponents "
-            "between -64 and 64 compile, as products and square roots."
-        )
 
     def raised(a: int, n: int) -> int:
         """a to the power n >= 1, by repeated squaring."""
@@ -141,14 +140,16 @@ def power(base: Any, exponent: Any) -> Array:
         return builder.mul(square, a) if n % 2 else square
 
     def make(a: int, p: int) -> int:
-        exponent = builder.constants[-p]
+        exponent = builder.constants[-p] if p <= 0 else math.nan
+        if not (abs(exponent) <= 64 and (2 * exponent).is_integer()):
+            return builder.emit(("power", a, p))
         whole, half = int(abs(exponent)), abs(exponent) % 1 != 0
         result = raised(a, whole) if whole else ONE
         if half:
             result = builder.mul(result, builder.sqrt(a))
         return builder.div(ONE, result) if exponent < 0 else result
 
-    return x.origin.map(make, x, x.origin.lift(exponents))
+    return x.origin.map(make, x, y)
 
 
 @handles(np.where)

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from delassus.compiler.program import LOGICAL, Node, Operand, Program, arguments
+from delassus.compiler.program import LOGICAL, ROUNDER, Node, Operand, Program, arguments
 
 ZERO: Final = 0
 ONE: Final = -1
@@ -250,8 +250,27 @@ class Builder:
     def bit(self, a: int, position: int) -> int:
         """Bit `position` of the 64 that hold a float, as a truth value."""
         if a <= 0:
-            return self.constant(bool(struct.unpack("<Q", struct.pack("<d", self.constants[-a]))[0] >> position & 1))
+            return self.constant(bool(_bits(self.constants[-a]) >> position & 1))
         return self.emit((f"bit{position}", a))
+
+    def exponent(self, a: int) -> int:
+        """The exponent e of a number ±2ᵉ·m, 1 <= m < 2: what its bits say, so -1023 for 0, and 1024 for inf and NaN."""
+        if a <= 0:
+            return self.constant(float((_bits(self.constants[-a]) >> 52 & 2047) - 1023))
+        return self.emit(("exponent", a))
+
+    def scale(self, a: int, n: int) -> int:
+        """a·2ⁿ for an integer n, by adding n to the exponent in the bits of a.
+
+        That is right if a and the result are normal numbers, or n is zero. Otherwise the result means nothing: an
+        expansion must not let it through.
+        """
+        if n == 0:
+            return a
+        if a <= 0 and n <= 0:
+            bits = _bits(self.constants[-a]) + (_bits(self.constants[-n] + ROUNDER) << 52) & 2**64 - 1
+            return self.constant(struct.unpack("<d", struct.pack("<Q", bits))[0])
+        return self.emit(("scale", a, n))
 
     # --- the end --------------------------------------------------------------------------------------------
 
@@ -292,6 +311,12 @@ class Builder:
                 nodes.append(node if node[0] == "input" else (node[0], *new(node[1:])))
         final = tuple(tuple(new(values)) for values in results)
         return Program(tuple(nodes), tuple(constants), inputs, outputs, final)
+
+
+def _bits(number: float) -> int:
+    """The 64 bits of a float."""
+    bits: int = struct.unpack("<Q", struct.pack("<d", number))[0]
+    return bits
 
 
 def _exact_inverse(divisor: float) -> float | None:

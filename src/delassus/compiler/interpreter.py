@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.lower import lower
-from delassus.compiler.program import Program
+from delassus.compiler.program import ROUNDER, Program
 
 Floats = NDArray[np.float64]
 
@@ -88,7 +88,19 @@ def _fma(a: Any, b: Any, c: Any) -> Floats:
 
 
 def _bit(position: int) -> Callable[[Any], Any]:
-    return lambda a: (np.asarray(a, float).view(np.uint64) >> np.uint64(position) & np.uint64(1)).astype(bool)
+    return lambda a: (_bits(a) >> np.uint64(position) & np.uint64(1)).astype(bool)
+
+
+def _bits(a: Any) -> Any:
+    return np.asarray(a, float).view(np.uint64)
+
+
+def _exponent(a: Any) -> Any:
+    return (_bits(a) >> np.uint64(52) & np.uint64(2047)).astype(float) - 1023.0
+
+
+def _scale(a: Any, n: Any) -> Any:
+    return np.asarray(_bits(a) + (_bits(n + ROUNDER) << np.uint64(52))).view(float)
 
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
@@ -111,5 +123,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "not": np.logical_not,
     "bit0": _bit(0),
     "bit1": _bit(1),
+    "exponent": _exponent,
+    "scale": _scale,
     "select": np.where,
 }

@@ -8,7 +8,7 @@ numbered, not named, which LLVM reads fastest. LLVM's verifier reads it all befo
 import struct
 from typing import Final
 
-from delassus.compiler.program import LOGICAL, Node
+from delassus.compiler.program import LOGICAL, ROUNDER, Node
 from delassus.compiler.schedule import Schedule
 from delassus.compiler.target import Target
 from delassus.errors import DelassusError
@@ -187,8 +187,28 @@ class _Chunk:
             args[flipped] = self.emit(f"fneg $T {args[flipped]}")
             return self.emit(_OPERATIONS["fma"].format(*args))
         bits = self.emit(f"bitcast $T {args[0]} to $I")
+        if node[0] == "exponent":
+            return self.exponent(bits)
+        if node[0] == "scale":
+            return self.scale(bits, args[1])
         masked = self.emit(f"and $I {bits}, $(i64 {1 << int(node[0].removeprefix('bit'))}$)")
         return self.emit(f"icmp ne $I {masked}, $(i64 0$)")
+
+    def exponent(self, bits: str) -> str:
+        """Eleven bits as a float: put into 2⁵² as its last digits, since not every machine converts vectors of i64."""
+        shifted = self.emit(f"lshr $I {bits}, $(i64 52$)")
+        masked = self.emit(f"and $I {shifted}, $(i64 2047$)")
+        merged = self.emit(f"or $I {masked}, $(i64 {(1023 + 52) << 52}$)")
+        number = self.emit(f"bitcast $I {merged} to $T")
+        return self.emit(f"fsub $T {number}, {_constant(2.0**52 + 1023.0)}")
+
+    def scale(self, bits: str, n: str) -> str:
+        """The bits of a float with n added to its exponent; the last digits of the sum are those of n."""
+        rounded = self.emit(f"fadd $T {n}, {_constant(ROUNDER)}")
+        digits = self.emit(f"bitcast $T {rounded} to $I")
+        shifted = self.emit(f"shl $I {digits}, $(i64 52$)")
+        total = self.emit(f"add $I {bits}, {shifted}")
+        return self.emit(f"bitcast $I {total} to $T")
 
     def load(self, value: int) -> None:
         """Take a value from its slot; truth values are kept there as 1.0 and 0.0."""

@@ -1,22 +1,34 @@
 """From what the algorithm said to what the machine does: elementary functions expanded, multiply-adds fused.
 
 A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, the fused fma (a·b + c), fms (a·b - c)
-and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1 and select. Back ends and interpreter know these and
-nothing else.
+and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale and select. Back ends and interpreter
+know these and nothing else.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-from delassus.compiler import elementary
+from delassus.compiler import elementary, exponential, inverse_trigonometric, logarithm, power, trigonometric
 from delassus.compiler.graph import Builder
 from delassus.compiler.program import Node, Program
 
 _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
-    "sin": elementary.sin,
-    "cos": elementary.cos,
-    "arctan": elementary.arctan,
-    "arctan2": elementary.arctan2,
+    "sin": trigonometric.sin,
+    "cos": trigonometric.cos,
+    "tan": trigonometric.tan,
+    "arcsin": inverse_trigonometric.arcsin,
+    "arccos": inverse_trigonometric.arccos,
+    "arctan": inverse_trigonometric.arctan,
+    "arctan2": inverse_trigonometric.arctan2,
+    "exp": exponential.exp,
+    "expm1": exponential.expm1,
+    "sinh": exponential.sinh,
+    "cosh": exponential.cosh,
+    "tanh": exponential.tanh,
+    "log": logarithm.log,
+    "log1p": logarithm.log1p,
+    "power": power.power,
+    "hypot": elementary.hypot,
     "sign": elementary.sign,
     "min": elementary.minimum,
     "max": elementary.maximum,

@@ -1,0 +1,121 @@
+"""Powers with any exponent as a graph operation: |x|ʸ = 2ᵖ with p = y·log₂|x|.
+
+The result has all digits only if p has eleven more, so the logarithm and the product are sums of two floats. |x| = 2ᵏ m
+with √¾ ≤ m < √3, and m is measured from 1 or 3/2, whichever is nearer: with s = (m - b)/(m + b), |s| ≤ 0.102,
+log(m/b) = 2/3 s (3 + s² + s⁴ L(s²)). Factors are split into halves of 26 bits, whose products are exact.
+
+Measured error below 0.7 ulp. The edges are those of C's pow, except that a zero of either sign is +0: x⁰ and 1ʸ are 1
+even for NaN, a negative base has a real power if the exponent is an integer, and is NaN otherwise.
+"""
+
+import math
+from typing import Final
+
+from delassus.compiler.elementary import polynomial
+from delassus.compiler.exponential import exponential
+from delassus.compiler.graph import Builder
+from delassus.compiler.program import ROUNDER
+
+_ARTANH: Final = (
+    0.20549967843797953,
+    0.23070569783290776,
+    0.27272761004757157,
+    0.33333333252467134,
+    0.4285714285721372,
+    0.5999999999999999,
+)
+"""3 artanh s = s (3 + s² + s⁴ L(s²)) for |s| ≤ 0.102, relative error below 2⁻⁶⁷."""
+
+# Pairs of 26 bits and the rest.
+_LN2: Final = (float.fromhex("0x1.62e43p-1"), float.fromhex("-0x1.05c610ca86c39p-29"))
+_LOG2_OF_3_HALVES: Final = (float.fromhex("0x1.2b80348p-1"), float.fromhex("-0x1.810a5e1817fd4p-30"))
+_TWO_THIRDS_OVER_LN2: Final = (float.fromhex("0x1.ec709ep-1"), float.fromhex("-0x1.e2fe0145b01f5p-28"))
+
+_LARGE: Final = 2.0**65
+"""An exponent beyond which every power other than that of ±1 overflows or is zero."""
+
+
+def power(g: Builder, x: int, y: int) -> int:
+    """x to the power y."""
+    c = g.constant
+    zero, one, infinity = c(0.0), c(1.0), c(math.inf)
+    size, growth = g.abs(x), g.abs(y)
+    limited = g.select(g.lt(growth, c(_LARGE)), y, g.select(g.lt(y, zero), c(-_LARGE), c(_LARGE)))
+    result = _two_to(g, *_product(g, limited, *_log2(g, size)))
+    # Powers of zero and infinity.
+    upwards = g.logical_not(g.logical_xor(g.lt(one, size), g.lt(zero, y)))
+    at_end = g.logical_or(g.eq(size, zero), g.eq(size, infinity))
+    result = g.select(at_end, g.select(upwards, infinity, zero), result)
+    # Negative bases. Below 2⁵², the sum has the digits of the integer in its low bits; from there on all are integers.
+    fine = g.lt(growth, c(2.0**52))
+    digits = g.select(fine, g.add(growth, c(2.0**52)), growth)
+    whole = g.logical_or(g.logical_not(fine), g.eq(g.sub(digits, c(2.0**52)), growth))
+    odd = g.logical_and(g.logical_and(whole, g.lt(growth, c(2.0**53))), g.bit(digits, 0))
+    negative = g.lt(x, zero)
+    result = g.select(g.logical_and(negative, odd), g.neg(result), result)
+    real = g.logical_or(whole, g.logical_not(g.logical_and(negative, g.lt(size, infinity))))
+    known = g.logical_and(g.eq(x, x), g.eq(y, y))
+    result = g.select(g.logical_and(real, known), result, c(math.nan))
+    return g.select(g.logical_or(g.eq(x, one), g.eq(y, zero)), one, result)
+
+
+def _split(g: Builder, a: int) -> int:
+    """The upper 26 bits of a number, by Dekker's method; scaled instead of multiplied, since a product may be fused."""
+    wide = g.add(g.scale(a, g.constant(27.0)), a)
+    return g.sub(wide, g.sub(wide, a))
+
+
+def _log2(g: Builder, x: int) -> tuple[int, int]:
+    """log₂ x for x > 0: 26 bits, and the rest."""
+    c = g.constant
+    k = g.exponent(g.mul(x, c(math.sqrt(4 / 3))))
+    m = g.scale(x, g.neg(k))
+    upper = g.lt(c(math.sqrt(1.5)), m)
+    base = g.select(upper, c(1.5), c(1.0))
+    # s = u/v, with what the division and the sum m + b lose.
+    u, v = g.sub(m, base), g.add(m, base)
+    inverse = g.div(c(1.0), v)
+    s = g.mul(u, inverse)
+    s_high, v_high = _split(g, s), _split(g, v)
+    v_low = g.sub(m, g.sub(v_high, base))
+    s_low = g.mul(inverse, g.sub(g.sub(u, g.mul(s_high, v_high)), g.mul(s_high, v_low)))
+    # q = 3 + s² + s⁴ L(s²)
+    z = g.mul(s, s)
+    bent = g.add(g.mul(g.mul(z, z), polynomial(g, z, _ARTANH)), g.mul(s_low, g.add(s_high, s)))
+    square = g.mul(s_high, s_high)
+    q_high = _split(g, g.add(g.add(square, c(3.0)), bent))
+    q_low = g.sub(bent, g.sub(g.sub(q_high, c(3.0)), square))
+    # s q, times 2/3 / ln 2, plus the logarithm of b, plus k
+    product = g.mul(s_high, q_high)
+    rest = g.add(g.mul(s_low, q_high), g.mul(q_low, s))
+    high = _split(g, g.add(product, rest))
+    low = g.sub(rest, g.sub(high, product))
+    factor_high, factor_low = map(c, _TWO_THIRDS_OVER_LN2)
+    offset_high, offset_low = (g.select(upper, c(part), c(0.0)) for part in _LOG2_OF_3_HALVES)
+    z_high = g.mul(factor_high, high)
+    z_low = g.add(g.add(g.mul(factor_low, high), g.mul(low, c(sum(_TWO_THIRDS_OVER_LN2)))), offset_low)
+    total = _split(g, g.add(g.add(g.add(z_high, z_low), offset_high), k))
+    return total, g.sub(z_low, g.sub(g.sub(g.sub(total, k), offset_high), z_high))
+
+
+def _product(g: Builder, y: int, high: int, low: int) -> tuple[int, int]:
+    """y times a sum of 26 bits and a rest, as a sum of two floats."""
+    y_high = _split(g, y)
+    return g.mul(y_high, high), g.add(g.mul(g.sub(y, y_high), high), g.mul(y, low))
+
+
+def _two_to(g: Builder, high: int, low: int) -> int:
+    """2 to the power of a sum of two floats: infinity where it overflows, zero where it is subnormal."""
+    c = g.constant
+    p = g.add(high, low)
+    limited = g.select(g.lt(p, c(-1100.0)), c(-1100.0), g.select(g.lt(c(1100.0), p), c(1100.0), p))
+    n = g.sub(g.add(limited, c(ROUNDER)), c(ROUNDER))
+    remaining = g.sub(high, n)
+    r = _split(g, g.add(remaining, low))
+    rest = g.sub(low, g.sub(r, remaining))
+    small = g.add(g.mul(rest, c(math.log(2.0))), g.mul(r, c(_LN2[1])))
+    value = exponential(g, g.mul(r, c(_LN2[0])), g.neg(small), c(1.0))
+    below = g.lt(value, c(1.0))
+    too_large = g.logical_not(g.lt(g.select(below, n, g.add(n, c(1.0))), c(1024.5)))
+    too_small = g.lt(g.select(below, g.sub(n, c(1.0)), n), c(-1022.0))
+    return g.select(too_large, c(math.inf), g.select(too_small, c(0.0), g.scale(value, n)))
