@@ -1,1 +1,5 @@
 """Numbers, not robots: NumPy functions traced to expression graphs and compiled to native SIMD ufuncs."""
+
+from delassus.compiler.derivatives import grad, jacobian, jvp, vjp
+
+__all__ = ["grad", "jacobian", "jvp", "vjp"]
