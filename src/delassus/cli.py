@@ -1,6 +1,9 @@
-"""The command line: `delassus info`, `delassus doctor`."""
+"""The command line: `delassus info`, `delassus export`, `delassus doctor`."""
 
-from typing import Annotated
+import difflib
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -8,7 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
+import delassus
 from delassus import doctor as checks
+from delassus.compiler.c99 import export_c
+from delassus.compiler.kernel import Kernel
 from delassus.errors import DelassusError
 from delassus.model.load import load
 from delassus.model.model import WORLD, Joint, Model
@@ -28,8 +34,7 @@ def info(
     try:
         model = load(source, root=root, mimic=mimic)
     except (DelassusError, ValueError) as error:
-        console.print(f"[bold red]error[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from None
+        raise _failed(console, error) from None
     console.print(_tree(model))
     mass = sum(joint.inertia.mass for joint in model.joints)
     mimics = len(model.joints) - len(model.independent)
@@ -37,8 +42,18 @@ def info(
         f"{len(model.joints)} joints ({mimics} mimic others), nq {model.nq}, nv {model.nv}, {model.nframes} frames, "
         f"{len(model.geometries)} shapes, {mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed"
     )
+    _warn(console, model)
+
+
+def _warn(console: Console, model: Model) -> None:
     for warning in model.warnings:
         console.print(f"[yellow]warning[/]  {escape(warning)}", highlight=False, soft_wrap=True)
+
+
+def _failed(console: Console, error: Exception) -> typer.Exit:
+    """Print an error; the result is to be raised."""
+    console.print(f"[bold red]error[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
+    return typer.Exit(1)
 
 
 def _tree(model: Model) -> Tree:
@@ -59,6 +74,69 @@ def _line(model: Model, i: int, joint: Joint) -> str:
         dofs = f"{joint.mimic.ratio:g}·{model.joints[joint.mimic.source].name} + {joint.mimic.offset:g}"
     limits = f"  [{joint.lower[0]:.3g}, {joint.upper[0]:.3g}]" if joint.lower and joint.upper else ""
     return f"{escape(joint.name)}  [dim]{kind}{about}  {escape(dofs + limits)}  {joint.inertia.mass:.4g} kg[/]"
+
+
+@app.command()
+def export(
+    source: Annotated[str, typer.Argument(help="A URDF file, or a name of robot_descriptions.")],
+    algorithm: Annotated[str, typer.Argument(help="A kernel, such as aba, rnea or frame_jacobian.")],
+    out: Annotated[Path, typer.Option(help="The folder for the files; made if needed.")],
+    root: Annotated[Root, typer.Option(help="Whether the root link moves.")] = "fixed",
+    mimic: Annotated[MimicMode, typer.Option(help="What joints that mimic others do.")] = "reduce",
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the kernel: frame=tool. May be repeated.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the C function; the kernel's unless given.")] = None,
+    fma: Annotated[bool, typer.Option(help="Whether products are fused into sums.")] = True,
+) -> None:
+    """Write an algorithm for one robot as C99: name.h, name.c and a program name_check.c that checks the bits."""
+    console = Console()
+    try:
+        kernel = _kernel(algorithm)
+        options = dict(_option(kernel, text) for text in option or ())
+        model = load(source, root=root, mimic=mimic)
+        files = export_c(kernel, model, out, name=name, fma=fma, **options)
+    except (DelassusError, ValueError, TypeError, OSError) as error:
+        raise _failed(console, error) from None
+    _warn(console, model)
+    for file in files:
+        console.print(f"[bold green]wrote[/]  {escape(str(file))}", highlight=False, soft_wrap=True)
+    sources = " ".join(file.name for file in files if file.suffix == ".c")
+    console.print(
+        f"check there: cc -std=c99 -O2 -ffp-contract=off {sources} -lm && ./a.out", highlight=False, soft_wrap=True
+    )
+
+
+def _kernel(name: str) -> Kernel:
+    """The kernel of this name among those that the package exports."""
+    kernels = {n: k for n in delassus.__all__ if isinstance(k := getattr(delassus, n), Kernel)}
+    if name not in kernels:
+        near = difflib.get_close_matches(name, kernels, n=5, cutoff=0.4) or sorted(kernels)
+        raise DelassusError(f"there is no algorithm {name!r}. The nearest are: {', '.join(near)}.")
+    return kernels[name]
+
+
+def _option(kernel: Kernel, text: str) -> tuple[str, Any]:
+    """An option from its text, `name=value`, with the type of its default; options without one are text."""
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise DelassusError(f"the option {text!r} cannot be read: write name=value.")
+    if name not in kernel.options:
+        known = ", ".join(kernel.options) or "none"
+        raise DelassusError(f"{kernel.name} has no option {name!r}; its options are: {known}.")
+    default = kernel.options[name]
+    if isinstance(default, bool):
+        if value.lower() not in ("true", "false"):
+            raise DelassusError(f"the option {name} is true or false, not {value!r}.")
+        return name, value.lower() == "true"
+    if isinstance(default, int | float):
+        try:
+            return name, type(default)(value)
+        except ValueError:
+            raise DelassusError(f"the option {name} is a number, not {value!r}.") from None
+    if default is None or default is inspect.Parameter.empty or isinstance(default, str):
+        return name, value
+    raise DelassusError(f"the option {name} cannot be given on the command line: use delassus.compiler.c99 in Python.")
 
 
 @app.command()

@@ -1,0 +1,242 @@
+"""Emits a program as C99: a header and a source that need nothing but the C library's math.h, string.h and stdint.h.
+
+The text follows the schedule, as the LLVM back end does: a static function per chunk, values that cross chunks in an
+array of slots on the stack. One operation per statement, fused operations as calls of fma(), constants as hexadecimal
+floats: a compiler that keeps to the standard has no freedom, so the bits are those of the interpreter. Inputs are
+copied into the slots first and outputs from them last, so that an output may be one of the inputs.
+
+`export_c` writes a kernel with a program that checks it: stored states, with outputs that come from the interpreter.
+"""
+
+import inspect
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.c_text import CHECK, HELPERS, OPERATIONS, PREAMBLE, c_name, comment_line, literal
+from delassus.compiler.interpreter import evaluate
+from delassus.compiler.kernel import Kernel
+from delassus.compiler.llvm_ir import LARGEST_FRAME
+from delassus.compiler.lower import flops, lower
+from delassus.compiler.program import Program
+from delassus.compiler.schedule import CHUNK, Schedule, first_slots, schedule
+from delassus.errors import DelassusError
+
+
+def export_c(
+    kernel: Kernel,
+    model: Any,
+    folder: str | PathLike[str],
+    *,
+    name: str | None = None,
+    fma: bool = True,
+    states: int = 10,
+    **options: Any,
+) -> tuple[Path, ...]:
+    """Write a kernel for a model as C99 into a folder, which is made if needed; returns the paths of the files.
+
+    Args:
+        kernel: The kernel, such as `dl.aba`.
+        model: What it is compiled for.
+        folder: Where `name.h`, `name.c` and `name_check.c` go; files of these names are replaced.
+        name: The name of the C function, by default the kernel's.
+        fma: Whether products are fused into sums by fma(), which is slow on processors that have no such instruction.
+        states: How many random states the check program runs; without any, it is not written.
+        options: The kernel's own options.
+    """
+    taken = {"name", "fma", "states", "folder"} & set(kernel.options)
+    if taken:
+        raise DelassusError(
+            f"{kernel.name} has an option {min(taken)!r}, which export_c has too: use emit_c on its program instead."
+        )
+    program = kernel.program(model, **options)
+    called = c_name(kernel.name if name is None else name, "the function", function=True)
+    header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma))
+    texts = {f"{called}.h": header, f"{called}.c": source}
+    if states > 0:
+        inputs = random_states(kernel, model, states)
+        texts[f"{called}_check.c"] = emit_check(program, called, inputs, fma)
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    for file, text in texts.items():
+        (place / file).write_text(text, encoding="utf-8", newline="\n")
+    return tuple(place / file for file in texts)
+
+
+def _about(kernel: Kernel, model: Any, options: dict[str, Any], fma: bool) -> str:
+    """What the header says of its origin: the kernel, the model's name if it has one, the options, the docstring."""
+    of = getattr(model, "name", None)
+    chosen = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
+    origin = f"{kernel.name}{f' of {of}' if isinstance(of, str) else ''}{chosen}{'' if fma else ', nothing fused'}."
+    return f"{origin}\n\n{inspect.getdoc(kernel.function) or ''}"
+
+
+def random_states(kernel: Kernel, model: Any, count: int, seed: int = 0) -> list[NDArray[np.float64]]:
+    """Random inputs: the model's own random configurations where it has them, else standard normal numbers."""
+    rng = np.random.default_rng(seed)
+    configuration = getattr(model, "random_configuration", None)
+    states = []
+    for operand, core in zip(kernel.operands(model)[0], kernel.signature.inputs, strict=True):
+        if core == ("nq",) and configuration is not None:
+            states.append(np.array([configuration(rng) for _ in range(count)]))
+        else:
+            states.append(rng.normal(size=(count, *operand.shape)))
+    return states
+
+
+def emit_c(program: Program, name: str, fma: bool = True, *, about: str = "", chunk: int = CHUNK) -> tuple[str, str]:
+    """The texts of `name.h` and `name.c`.
+
+    `fma` tells whether products are fused into sums; `about` goes into the header's comment; `chunk` is the number of
+    operations in one C function.
+    """
+    name = c_name(name, "the function", function=True)
+    plan = schedule(lower(program, fma), chunk)
+    if plan.frame > LARGEST_FRAME:
+        raise DelassusError(
+            f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_FRAME} are possible: split it, or make "
+            "its arrays smaller."
+        )
+    return _header(plan, name, about, program.digest), _source(plan, name)
+
+
+def parameters(program: Program) -> tuple[list[str], list[str]]:
+    """The names of inputs and outputs in C."""
+    inputs = [c_name(operand.name, "the argument") for operand in program.inputs]
+    outputs = [f"out{k}" for k in range(len(program.outputs))]
+    for k, name in enumerate(inputs):
+        if name in inputs[:k] or name in outputs:
+            raise DelassusError(f"two arguments would have the name {name!r} in C: rename one of them.")
+    return inputs, outputs
+
+
+def _prototype(program: Program, name: str) -> str:
+    inputs, outputs = parameters(program)
+    return f"void {name}({', '.join([f'const double *{n}' for n in inputs] + [f'double *{n}' for n in outputs])})"
+
+
+def _header(plan: Schedule, name: str, about: str, digest: str) -> str:
+    program = plan.program
+    inputs, outputs = parameters(program)
+    operands = list(zip(inputs + outputs, (*program.inputs, *program.outputs), strict=True))
+    lines = [comment_line(line) for line in about.strip().splitlines()]
+    shapes = [" x ".join(map(str, o.shape)) or "one number" for _, o in operands]
+    ways = ["in"] * len(inputs) + ["out"] * len(outputs)
+    lines += ["", *(f"  {n:12} {w:4} {s}" for (n, _), w, s in zip(operands, ways, shapes, strict=True)), ""]
+    lines += [
+        f"{sum(map(len, plan.chunks))} operations ({flops(program)} flops) in {len(plan.chunks)} function(s).",
+        "Re-entrant, without heap and global state. An output may be the same array as an input.",
+        f"Stack: {8 * plan.frame} bytes for values between functions, and what the compiler takes for one of them.",
+        "Matrices are stored row by row. For the bits of delassus, compile with -std=c99 -ffp-contract=off.",
+        f"Program {digest}.",
+    ]
+    comment = "\n".join(f" * {line}".rstrip() for line in [f"{name}: made by delassus, not to be edited.", *lines])
+    sizes = [f"    {name}_{n}_size = {o.size}," for n, o in operands]
+    return (
+        f"/*\n{comment}\n */\n#ifndef DELASSUS_{name}_H\n#define DELASSUS_{name}_H\n\n"
+        f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
+        f"enum {{\n" + "\n".join(sizes) + f"\n    {name}_stack_bytes = {8 * plan.frame}\n}};\n\n"
+        f"{_prototype(program, name)};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+    )
+
+
+def _source(plan: Schedule, name: str) -> str:
+    program, frame = plan.program, "slots"
+    inputs, outputs = parameters(program)
+    while frame in inputs:
+        frame += "_"
+    kind = "static void" if len(plan.chunks) == 1 else f"{name}_CHUNK"
+    constants = {-k: literal(c) for k, c in enumerate(program.constants)}
+    chunks = [
+        f"{kind} {name}_chunk{c}(double *s)\n{_block(_chunk(plan, c, name, constants))}"
+        for c in range(len(plan.chunks))
+    ]
+    starts = first_slots((*program.inputs, *program.outputs))
+    into = list(zip(inputs, program.inputs, starts, strict=False))
+    out = list(zip(outputs, program.outputs, starts[len(inputs) :], strict=True))
+    body = [f"double {frame}[{max(plan.frame, 1)}];"]
+    body += [f"(void){n};" for n, o, _ in (*into, *out) if not o.size]
+    body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(double));" for n, o, k in into if o.size]
+    body += [f"{name}_chunk{c}({frame});" for c in range(len(chunks))]
+    body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(double));" for n, o, k in out if o.size]
+    code = "\n".join(chunks)
+    helpers = [text.replace("$", name) for call, text in HELPERS.items() if f"{call.replace('$', name)}(" in code]
+    function = f"{_prototype(program, name)}\n{_block(body)}"
+    return "\n".join([PREAMBLE.replace("$", name), *helpers, code, function])
+
+
+def _block(lines: list[str]) -> str:
+    return "{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
+
+
+def _chunk(plan: Schedule, index: int, name: str, constants: dict[int, str]) -> list[str]:
+    """The statements of one chunk: values of earlier chunks are taken from their slots where they are first used."""
+    program, stores = plan.program, plan.stores[index]
+    names = dict(constants)
+    lines: list[str] = []
+
+    def define(value: int, expression: str) -> None:
+        names[value] = f"v{value}"
+        lines.append(f"const {'int' if program.is_logical(value) else 'double'} v{value} = {expression};")
+
+    def load(value: int) -> None:
+        # Truth values are 1.0 and 0.0 in slots.
+        define(value, f"s[{plan.slots[value]}]" + (" != 0.0" if program.is_logical(value) else ""))
+
+    def store(value: int) -> None:
+        lines.extend(f"s[{slot}] = {names[value]};" for slot in stores[value])
+
+    for value in stores:
+        if value <= 0 or program.nodes[value][0] == "input":  # an output that is a constant or an input
+            if value > 0:
+                load(value)
+            store(value)
+    for value in plan.chunks[index]:
+        operation, *args = program.nodes[value]
+        for argument in args:
+            if argument not in names:
+                load(argument)
+        if operation not in OPERATIONS:
+            raise DelassusError(f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.")
+        define(value, OPERATIONS[operation].replace("$", name).format(*[names[a] for a in args]))
+        if value in stores:
+            store(value)
+    return lines or ["(void)s;"]
+
+
+def emit_check(program: Program, name: str, states: Sequence[NDArray[np.float64]], fma: bool = True) -> str:
+    """The text of a program that compares the function of `emit_c` with the interpreter on a batch of states."""
+    inputs, outputs = parameters(program)
+    expected = evaluate(program, *states, fma=fma)
+    count = len(states[0])
+    tables = [_table(f"{name}_in_{n}", x) for n, x in zip(inputs, states, strict=True)]
+    tables += [_table(f"{name}_right_{n}", x) for n, x in zip(outputs, expected, strict=True)]
+    arguments = [f"{name}_in_{n}[state]" for n in inputs] + [f"got_{n}" for n in outputs]
+    fillings = {
+        "tables": "".join(tables),
+        "variables": "\n".join(
+            f"    double got_{n}[{max(o.size, 1)}];" for n, o in zip(outputs, program.outputs, strict=True)
+        ),
+        "arguments": ", ".join(arguments),
+        "comparisons": "\n".join(
+            f'        if ($_differs(state, "{n}", got_{n}, $_right_{n}[state], $_{n}_size)) return 1;' for n in outputs
+        ),
+        "states": str(count),
+    }
+    text = CHECK
+    for mark, filling in fillings.items():
+        text = text.replace(f"{{{mark}}}", filling)
+    return text.replace("$", name)
+
+
+def _table(name: str, states: NDArray[np.float64]) -> str:
+    """A constant array with a row for each state, numbers one by one on lines of their own."""
+    flat = states.reshape(len(states), -1)
+    rows = ["{" + ",\n     ".join(map(literal, row.tolist() or [0.0])) + "}" for row in flat]
+    return (
+        f"static const double {name}[{len(rows)}][{max(flat.shape[1], 1)}] = {{\n    " + ",\n    ".join(rows) + "};\n\n"
+    )

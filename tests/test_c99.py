@@ -1,0 +1,385 @@
+"""Kernels exported as C compile without warnings and have the bits of the interpreter and of compiled kernels."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import delassus as dl
+import delassus.numpy as dnp
+from delassus.cli import app
+from delassus.compiler.c99 import emit_c, emit_check, export_c, random_states
+from delassus.compiler.c_text import OPERATIONS, c_name, literal
+from delassus.compiler.interpreter import evaluate
+from delassus.compiler.kernel import Kernel
+from delassus.compiler.program import Operand, Program
+from delassus.compiler.schedule import CHUNK
+from delassus.compiler.target import Target
+from delassus.model.generators import random_tree
+from programs import programs
+
+COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
+FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off"]
+TREE = random_tree(4, seed=3)
+URDF = """<robot name="arm"><link name="base"/><link name="tool"><inertial><mass value="2"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="continuous"><parent link="base"/><child link="tool"/><axis xyz="0 0 1"/>
+<origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/></joint></robot>"""
+
+needs_compiler = pytest.mark.skipif(not COMPILERS, reason="neither gcc nor clang is installed")
+
+
+def compile_c(folder, name, *sources, compiler=None, shared=True, optimize="-O1"):
+    """Compile files of a folder with all warnings as errors; returns the path of the library or program."""
+    result = folder / f"{name}.{'so' if shared else 'exe'}"
+    kind = ["-shared", "-fPIC"] if shared else []
+    command = [compiler or COMPILERS[0], *FLAGS, optimize, *kind, *sources, "-o", result, "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return result
+
+
+def library(program, folder, name="f", fma=True, chunk=CHUNK, **how):
+    """The function of a program in C, as a function of arrays of one state that returns the outputs."""
+    header, source = emit_c(program, name, fma, chunk=chunk)
+    (folder / f"{name}.h").write_text(header)
+    (folder / f"{name}.c").write_text(source)
+    function = getattr(ctypes.CDLL(str(compile_c(folder, name, f"{name}.c", **how))), name)
+    function.restype = None
+
+    def call(*arrays):
+        outputs = [np.full(operand.shape, 7.0) for operand in program.outputs]
+        pointers = [np.ascontiguousarray(x, float) for x in arrays] + outputs
+        function(*[ctypes.c_void_p(x.ctypes.data) for x in pointers])
+        return outputs
+
+    return call
+
+
+def assert_same_bits(got, right):
+    got, right = (np.where(np.isnan(x), np.nan, x).view(np.int64) for x in (got, right))
+    np.testing.assert_array_equal(got, right)
+
+
+def check(kernel, folder, *arrays, model=None, **how):
+    """Compare C with the interpreter, state by state."""
+    program = kernel.program(model)
+    call = library(program, folder, **how)
+    expected = evaluate(program, *arrays, fma=how.get("fma", True))
+    for k in range(len(arrays[0])):
+        for got, right in zip(call(*[x[k] for x in arrays]), expected, strict=True):
+            assert_same_bits(got, right[k])
+
+
+def numbers(*shape, seed=0):
+    """Numbers of many magnitudes, and a special one here and there, but none that is subnormal."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)
+    special = rng.choice([0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, 2.0**60], shape)
+    return np.where(rng.random(shape) < 0.1, special, x)
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("optimize", ["-O0", "-O2"])
+@pytest.mark.parametrize("kernel", [dl.aba, dl.rnea, dl.crba, dl.forward_kinematics], ids=lambda k: k.name)
+def test_algorithms_have_the_bits_of_the_interpreter(kernel, compiler, optimize, tmp_path):
+    states = random_states(kernel, TREE, 7)
+    check(kernel, tmp_path, *states, model=TREE, compiler=compiler, optimize=optimize)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kernel", [dl.aba, dl.rnea], ids=lambda k: k.name)
+def test_algorithms_have_the_bits_of_the_compiled_kernel(kernel, tmp_path):
+    states = random_states(kernel, TREE, 20)
+    call = library(kernel.program(TREE), tmp_path, fma=Target.host().fma)
+    expected = kernel.specialize(TREE)(*states)
+    for k in range(20):
+        assert_same_bits(call(*[x[k] for x in states])[0], expected[k])
+
+
+@needs_compiler
+def test_every_kernel_of_the_package_says_ok(tmp_path):
+    kernels = [k for k in vars(dl).values() if isinstance(k, Kernel)]
+    for kernel in kernels:
+        frame = {"frame": TREE.frame_list[-1].name} if "frame" in kernel.options else {}
+        _, *sources = export_c(kernel, TREE, tmp_path, states=2, **frame)
+        program = compile_c(tmp_path, kernel.name, *sources, shared=False, optimize="-O0")
+        done = subprocess.run([program], capture_output=True, text=True, check=False)
+        assert done.stdout == "ok\n", f"{kernel.name}: {done.stdout}"
+    assert len(kernels) > 10
+
+
+@needs_compiler
+def test_without_fused_operations_it_has_the_bits_of_the_interpreter(tmp_path):
+    check(dl.aba, tmp_path, *random_states(dl.aba, TREE, 5), model=TREE, fma=False)
+    assert "fma(" not in (tmp_path / "f.c").read_text()
+
+
+@dl.kernel("(4),(4,4)->(4),(4),(),(2,4),()")
+def everything(model, x, A):
+    turn = dnp.arctan2(dnp.sin(3.0 * x), dnp.cos(x))
+    y = dnp.linalg.solve(A @ A.T + dnp.eye(4), turn, assume_a="pos")
+    small = abs(x) < 0.5
+    z = dnp.where(small ^ (y > 0.0), dnp.maximum(x, y), -dnp.sqrt(abs(y)))
+    return z, small & ~(x == y), dnp.any(x > 1.0), dnp.stack([dnp.sign(x), dnp.minimum(x, 0.25)]), x @ y
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("chunk", [1, 7, CHUNK])
+def test_a_kernel_of_everything_has_the_bits_of_the_interpreter(chunk, compiler, tmp_path):
+    check(everything, tmp_path, numbers(30, 4), numbers(30, 4, 4, seed=1), chunk=chunk, compiler=compiler)
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_elementary_functions_have_the_bits_of_the_interpreter(compiler, tmp_path):
+    @dl.kernel("(),()->(8),(8)")
+    def f(model, x, y):
+        first = [dnp.exp(x), dnp.expm1(x), dnp.sinh(x), dnp.cosh(x), dnp.tanh(x), dnp.log(x), dnp.log1p(x), x**y]
+        second = [dnp.sin(x), dnp.cos(x), dnp.tan(x), dnp.arcsin(x), dnp.arctan(x), dnp.hypot(x, y), -x, dnp.sqrt(x)]
+        return dnp.stack(first), dnp.stack(second)
+
+    check(f, tmp_path, numbers(200), numbers(200, seed=1), compiler=compiler)
+
+
+@needs_compiler
+@pytest.mark.parametrize("chunk", [1, CHUNK])
+def test_outputs_may_be_inputs_constants_or_twice_the_same(chunk, tmp_path):
+    @dl.kernel("(3),(),(2,2),(2)->(3),(),(5),(2,2),(),()")
+    def f(model, x, y, A, unused):
+        product = y * x[0]
+        return x, y, dnp.array([0.0, -1.5, np.inf, -np.inf, np.nan]), A.T, dnp.array(True), product + product
+
+    check(f, tmp_path, numbers(9, 3), numbers(9, seed=1), numbers(9, 2, 2, seed=2), numbers(9, 2), chunk=chunk)
+
+
+@needs_compiler
+def test_arrays_may_be_empty(tmp_path):
+    @dl.kernel("(0),(2)->(0),()")
+    def f(model, x, y):
+        return x, y[0]
+
+    check(f, tmp_path, np.zeros((3, 0)), numbers(3, 2))
+    compile_check(f.program(None), [np.zeros((3, 0)), np.ones((3, 2))], tmp_path)
+
+
+@needs_compiler
+def test_an_output_may_be_the_array_of_an_input(tmp_path):
+    program = dl.aba.program(TREE)
+    q, v, tau = (x[0] for x in random_states(dl.aba, TREE, 1))
+    library(program, tmp_path, chunk=20)
+    function = ctypes.CDLL(str(tmp_path / "f.so")).f
+    (expected,) = evaluate(program, q, v, tau)
+    function(*[ctypes.c_void_p(x.ctypes.data) for x in (q, v, tau, q)])
+    assert_same_bits(q, expected)
+
+
+@needs_compiler
+def test_threads_may_call_it_at_once(tmp_path):
+    call = library(dl.aba.program(TREE), tmp_path, chunk=20)
+    states = np.array(random_states(dl.aba, TREE, 2))
+    expected = [call(*states[:, k])[0] for k in range(2)]
+    wrong = []
+
+    def run(k):
+        for _ in range(2000):
+            if not np.array_equal(call(*states[:, k])[0], expected[k]):
+                wrong.append(k)
+
+    workers = [threading.Thread(target=run, args=(k,)) for k in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+@needs_compiler
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(program=programs(), chunk=st.sampled_from([1, 3, CHUNK]), seed=st.integers(0, 99))
+def test_random_programs_have_the_bits_of_the_interpreter(program, chunk, seed, tmp_path_factory):
+    f = dl.kernel(f"({program.inputs})->({program.outputs})")(lambda model, x: program.function(x))
+    folder = tmp_path_factory.mktemp("random")
+    check(f, folder, numbers(10, program.inputs, seed=seed), chunk=chunk, optimize="-O0")
+
+
+@needs_compiler
+def test_subnormals_are_numbers_in_c_and_zero_in_kernels(tmp_path):
+    f = dl.kernel("()->()")(lambda model, x: 0.25 * x)
+    assert library(f.program(None), tmp_path)(3e-308)[0] == 0.75e-308
+    assert f(None, 3e-308) == 0.0
+
+
+def compile_check(program, states, folder, compiler=None):
+    """Compile and run the check program; returns what it said."""
+    header, source = emit_c(program, "f")
+    for name, text in {"f.h": header, "f.c": source, "f_check.c": emit_check(program, "f", states)}.items():
+        (folder / name).write_text(text)
+    path = compile_c(folder, "check", "f.c", "f_check.c", compiler=compiler, shared=False)
+    return subprocess.run([path], capture_output=True, text=True, check=False)
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_check_program_says_ok(compiler, tmp_path):
+    states = [numbers(6, 4), numbers(6, 4, 4)]
+    done = compile_check(everything.program(None), states, tmp_path, compiler)
+    assert (done.returncode, done.stdout) == (0, "ok\n")
+
+
+@needs_compiler
+def test_the_check_program_tells_the_first_difference(tmp_path):
+    export_c(dl.aba, TREE, tmp_path, states=3)
+    path = tmp_path / "aba_check.c"
+    before, table, rows = path.read_text().partition("aba_right_out0[3][4] = {")
+    last = list(re.finditer(r"0x1\.[0-9a-f]{13}p", rows.partition("};")[0]))[-1]
+    digit = last.end() - 2
+    path.write_text(before + table + rows[:digit] + ("1" if rows[digit] == "0" else "0") + rows[digit + 1 :])
+    program = compile_c(tmp_path, "check", "aba.c", "aba_check.c", shared=False)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith("state 2: out0[3] is ")
+
+
+@needs_compiler
+@pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
+def test_the_header_can_be_read_by_cpp(tmp_path):
+    export_c(dl.aba, TREE, tmp_path)
+    (tmp_path / "user.cpp").write_text('#include "aba.h"\ndouble q[aba_q_size];\nvoid (*f)() = (void (*)())aba;\n')
+    subprocess.run(["g++", "-std=c++17", "-Wall", "-Werror", "-c", "user.cpp"], cwd=tmp_path, check=True)
+
+
+@needs_compiler
+def test_inexact_arithmetic_is_refused(tmp_path):
+    export_c(dl.aba, TREE, tmp_path)
+    command = [COMPILERS[0], "-ffast-math", "-c", "aba.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "without -ffast-math" in done.stderr
+
+
+def test_the_header_states_sizes_and_stack():
+    header, _ = emit_c(dl.rnea.program(TREE), "torques", about="ends */ here /* and\\ ??/ there")
+    assert "void torques(const double *q, const double *v, const double *a, double *out0);" in header
+    assert "torques_q_size = 4," in header
+    assert re.search(r"torques_stack_bytes = \d+\n", header)
+    assert header.count("/*") == header.count("*/") == 1
+
+
+def test_the_text_is_the_same_each_time():
+    assert emit_c(dl.aba.program(TREE), "aba") == emit_c(dl.aba.program(TREE), "aba")
+
+
+@pytest.mark.parametrize("x", [0.0, -0.0, 1.0, -1.5, np.pi, 1e-300, -1e300])
+def test_literals_have_the_bits_of_their_number(x):
+    assert_same_bits(np.float64(float.fromhex(literal(x).strip("()"))), np.float64(x))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("aba", "aba"), ("arm 7-dof", "arm_7_dof"), ("τ", "tau"), ("λΔ", "lambdaDelta"), ("q̇", "q_")]
+)
+def test_names_become_identifiers(text, name):
+    assert c_name(text, "the function") == name
+
+
+@pytest.mark.parametrize("text", ["", "7dof", "_x", "机", "double", "class", "sin", "sinf", "memcpy", "main", "NAN"])
+def test_impossible_names_are_refused_with_a_sentence(text):
+    with pytest.raises(dl.DelassusError, match=r"^the function .* choose another"):
+        c_name(text, "the function", function=True)
+
+
+def test_arguments_need_names_of_their_own():
+    def program(*names):
+        return Program((("constant",),), (0.0,), tuple(Operand(n, ()) for n in names), (Operand("o", ()),), ((0,),))
+
+    for names in (("x y", "x_y"), ("out0",)):
+        with pytest.raises(dl.DelassusError, match="two arguments would have the name"):
+            emit_c(program(*names), "f")
+    with pytest.raises(dl.DelassusError, match="the argument 'new' is a keyword"):
+        emit_c(program("new"), "f")
+    assert "double slots_[3]" in emit_c(program("slots", "y0"), "f")[1]
+
+
+def test_options_that_clash_with_those_of_the_export_are_refused(tmp_path):
+    f = dl.kernel("()->()")(lambda model, x, *, states=1: x)
+    with pytest.raises(dl.DelassusError, match="has an option 'states'"):
+        export_c(f, None, tmp_path)
+
+
+def test_an_operation_without_a_form_in_c_is_named(monkeypatch):
+    monkeypatch.delitem(OPERATIONS, "sqrt")
+    with pytest.raises(dl.DelassusError, match="'sqrt' has no form in C"):
+        emit_c(everything.program(None), "f")
+
+
+def test_a_program_that_would_fill_the_stack_is_refused():
+    @dl.kernel("(200000)->()")
+    def f(model, x):
+        return x[0]
+
+    with pytest.raises(dl.DelassusError, match="keeps 200001 values"):
+        emit_c(f.program(None), "f")
+
+
+# --- the command line -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def urdf(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(URDF)
+    return path
+
+
+def run(*words):
+    done = CliRunner().invoke(app, ["export", *map(str, words)])
+    return done.exit_code, " ".join(done.output.split())
+
+
+@needs_compiler
+def test_the_command_writes_files_that_check_themselves(urdf, tmp_path):
+    out = tmp_path / "new" / "folder"
+    code, said = run(
+        urdf, "frame_velocity", "--out", out, "--root", "free", "--option", "frame=tool", "--name", "speed"
+    )
+    assert code == 0, said
+    assert sorted(path.name for path in out.iterdir()) == ["speed.c", "speed.h", "speed_check.c"]
+    assert "frame_velocity of arm, frame = 'tool'" in (out / "speed.h").read_text()
+    assert "speed_q_size = 8" in (out / "speed.h").read_text()
+    program = compile_c(out, "check", "speed.c", "speed_check.c", shared=False)
+    assert subprocess.run([program], capture_output=True, check=False).stdout == b"ok\n"
+
+
+def test_the_command_passes_options_by_type(urdf, tmp_path):
+    words = ("--option", "frame=tool", "--option", "classical=true", "--no-fma")
+    assert run(urdf, "frame_acceleration", "--out", tmp_path, *words)[0] == 0
+    assert "classical = True, frame = 'tool', nothing fused" in (tmp_path / "frame_acceleration.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["abba"], "no algorithm 'abba'. The nearest are: aba"),
+        (["load"], "no algorithm 'load'"),
+        (["frame_velocity"], "needs a value for the option 'frame'"),
+        (["frame_velocity", "--option", "frame"], "write name=value"),
+        (["frame_velocity", "--option", "frame=toll"], "tool"),
+        (["aba", "--option", "frame=tool"], "aba has no option 'frame'"),
+        (["frame_acceleration", "--option", "classical=yes"], "true or false"),
+        (["aba", "--name", "double"], "'double' is a keyword"),
+    ],
+)
+def test_the_command_explains_mistakes(words, sentence, urdf, tmp_path):
+    code, said = run(urdf, *words, "--out", tmp_path / "out")
+    assert code == 1
+    assert sentence in said
+    assert not (tmp_path / "out").exists()

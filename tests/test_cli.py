@@ -1,0 +1,141 @@
+"""`delassus info`."""
+
+import pytest
+from typer.testing import CliRunner
+
+from delassus.cli import app
+from urdf_samples import LIMIT, MASS, arm, joint, link, mimicking, robot
+
+GRIPPER = mimicking("", '<mimic joint="j0" multiplier="-2" offset="0.5"/>')
+MIXED = robot(
+    link("a"),
+    link("b"),
+    link("c"),
+    link("d", MASS.replace('<mass value="1"/>', '<mass value="2.5"/>')),
+    joint("swing", "a", "b", '<axis xyz="0 1 0"/>' + LIMIT),
+    joint("slide", "b", "c", LIMIT, "prismatic"),
+    joint("spin", "a", "d", "", "continuous"),
+)
+
+
+@pytest.fixture
+def info(tmp_path):
+    """Runs `delassus info` on a text and gives the exit code and the lines printed."""
+
+    def run(text, *options):
+        path = tmp_path / "robot.urdf"
+        path.write_text(text)
+        return call(str(path), *options)
+
+    return run
+
+
+def call(*arguments):
+    result = CliRunner().invoke(app, ["info", *arguments], env={"COLUMNS": "100"})
+    return result.exit_code, result.output.splitlines()
+
+
+def line(lines, word):
+    """The one line that has a word."""
+    (found,) = [text for text in lines if word in text]
+    return found
+
+
+def test_a_sound_robot_is_printed_with_exit_code_zero(info):
+    code, lines = info(MIXED)
+    assert code == 0
+    assert lines[0] == "r"
+
+
+def test_a_joint_is_printed_with_its_kind_axis_coordinate_limits_and_mass(info):
+    _, lines = info(MIXED)
+    assert line(lines, "swing").endswith("swing  revolute 0 1 0  v[1]  [-1, 2]  1 kg")
+
+
+def test_a_prismatic_joint_is_called_so(info):
+    _, lines = info(MIXED)
+    assert "slide  prismatic 1 0 0  v[2]" in line(lines, "slide")
+
+
+def test_a_continuous_joint_is_called_so(info):
+    _, lines = info(MIXED)
+    assert "spin  continuous 1 0 0  v[0]" in line(lines, "spin")
+
+
+def test_joints_hang_on_the_joints_that_carry_them(info):
+    _, lines = info(MIXED)
+    assert line(lines, "slide").index("slide") > line(lines, "swing").index("swing")
+    assert line(lines, "spin").index("spin") == line(lines, "swing").index("swing")
+
+
+def test_totals_are_printed(info):
+    _, lines = info(MIXED)
+    text = " ".join(lines)
+    assert "3 joints (0 mimic others), nq 3, nv 3, 7 frames, 0 shapes, 4.5 kg moving, 1 kg fixed" in text
+
+
+def test_warnings_are_printed_with_file_and_line(info):
+    _, lines = info(arm(tip=""))
+    assert "robot.urdf:3: link 'b' moves and has no mass" in line(lines, "warning")
+
+
+def test_a_robot_without_faults_has_no_warnings(info):
+    _, lines = info(MIXED)
+    assert not any("warning" in text for text in lines)
+
+
+def test_a_follower_is_printed_with_what_it_follows(info):
+    _, lines = info(GRIPPER)
+    assert "j1  revolute 1 0 0  -2·j0 + 0.5" in line(lines, "j1")
+
+
+def test_followers_are_counted(info):
+    _, lines = info(GRIPPER)
+    assert "2 joints (1 mimic others), nq 1, nv 1" in " ".join(lines)
+
+
+def test_mimic_ignore_makes_all_joints_independent(info):
+    _, lines = info(GRIPPER, "--mimic", "ignore")
+    assert "2 joints (0 mimic others), nq 2, nv 2" in " ".join(lines)
+
+
+def test_root_free_adds_a_free_joint(info):
+    _, lines = info(MIXED, "--root", "free")
+    assert "root_joint  free  v[0:6]  1 kg" in line(lines, "root_joint")
+    assert "nq 10, nv 9" in " ".join(lines)
+
+
+def test_brackets_in_names_are_printed_as_they_are(info):
+    _, lines = info(GRIPPER.replace('"j0"', '"[red]j0"').replace('"j1"', '"[b]"'))
+    assert "[b]  revolute 1 0 0  -2·[red]j0 + 0.5" in line(lines, "[b]")
+
+
+def test_a_broken_file_gives_file_and_line_on_one_line(info, tmp_path):
+    code, lines = info(arm(kind="wobbly"))
+    assert code == 1
+    assert f"{tmp_path / 'robot.urdf'}:4: <joint>: the joint type 'wobbly' is unknown" in line(lines, "error")
+
+
+def test_text_that_is_not_xml_gives_file_and_line(info, tmp_path):
+    code, lines = info("<robot>\n<link name=")
+    assert code == 1
+    assert f"{tmp_path / 'robot.urdf'}:2" in line(lines, "error")
+
+
+def test_a_missing_file_names_those_near_it(tmp_path):
+    (tmp_path / "panda.urdf").write_text(MIXED)
+    code, lines = call(str(tmp_path / "panta.urdf"))
+    assert code == 1
+    assert line(lines, "error").endswith("panta.urdf'. Near it are: panda.urdf.")
+
+
+@pytest.mark.parametrize("option", [("--root", "floating"), ("--mimic", "maybe")], ids=lambda option: option[0])
+def test_an_unknown_value_of_an_option_is_refused_with_those_known(info, option):
+    code, lines = info(MIXED, *option)
+    assert code == 2
+    assert option[1] in " ".join(lines)
+
+
+def test_a_failure_prints_no_traceback(info):
+    _, lines = info("<robot/>")
+    assert not any("Traceback" in text for text in lines)
