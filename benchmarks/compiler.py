@@ -21,7 +21,7 @@ def compile_time() -> str:
     rows, sizes, totals = [], [], []
     for links in (3, 8, 23, 68, 195, 580):
         model = chain(links)
-        reports = [dl.aba.inspect(model) for _ in range(3 if links < 100 else 1)]
+        reports = [dl.aba.inspect(model) for _ in range(3 if links < 100 else 2)]
         report = min(reports, key=lambda r: sum(r.seconds.values()))
         operations, total = sum(report.traced.values()), sum(report.seconds.values())
         sizes.append(operations)
