@@ -3,7 +3,7 @@
 import math
 import operator
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -598,5 +598,37 @@ def test_after_an_exception_in_the_compiler_the_next_call_works(error, monkeypat
 
 def test_a_kernel_too_large_to_hold_its_values_is_refused():
     f = dl.kernel("(150000)->()")(lambda model, x: dnp.sum(x))
-    with pytest.raises(dl.DelassusError, match="values alive at once"):
+    with pytest.raises(dl.DelassusError, match="150001 numbers"):
         f.specialize(None)
+
+
+def test_an_array_too_many_is_refused_and_not_written_to():
+    @dl.kernel("(2)->(2)")
+    def twice(model, x):
+        return 2.0 * x
+
+    extra = np.ones(2)
+    with pytest.raises(TypeError, match="takes 1 arrays"):
+        twice(None, np.ones(2), extra)
+    np.testing.assert_array_equal(extra, 1.0)
+
+
+def test_a_field_that_comparison_leaves_out_still_tells_models_apart():
+    @dataclass(frozen=True)
+    class Scale:
+        by: float = field(compare=False)
+
+    @dl.kernel("()->()")
+    def scaled(model, x):
+        return model.by * x
+
+    assert [scaled(Scale(2.0), 1.0), scaled(Scale(3.0), 1.0)] == [2.0, 3.0]
+
+
+def test_inputs_beyond_the_largest_frame_are_refused_before_tracing():
+    @dl.kernel("(10000000000000)->()")
+    def huge(model, x):
+        return x[0]
+
+    with pytest.raises(dl.DelassusError, match="10000000000001 numbers"):
+        huge(None, [1.0])

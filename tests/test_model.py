@@ -747,3 +747,15 @@ def test_coordinates_of_a_robot_leave_no_gaps():
     starts = [s for s, joint in zip(model.v_starts, model.joints, strict=True) if joint.mimic is None]
     steps = [b - a for a, b in pairwise([*starts, model.nv])]
     assert steps == [joint.kind.nv for joint in model.independent]
+
+
+def test_a_point_mass_on_the_axis_of_its_joint_is_singular():
+    axis = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
+    joint = Joint("spin", Revolute(tuple(axis)), inertia=Inertia.of(1.0, com=0.3 * axis))
+    with pytest.raises(SingularMassMatrix, match="spin"):
+        dl.aba(dl.Model("needle", (joint,)), [0.3], [0.0], [1.0])
+
+
+def test_a_free_point_mass_is_singular():
+    with pytest.raises(SingularMassMatrix, match="body"):
+        dl.udu(dl.Model("point", (Joint("body", Free(), inertia=Inertia.of(1.0)),)), np.eye(7)[6])

@@ -34,25 +34,27 @@ def info(
     try:
         model = load(source, root=root, mimic=mimic)
     except (DelassusError, ValueError) as error:
-        raise _failed(console, error) from None
+        raise _failed(error) from None
     console.print(_tree(model))
     mass = sum(joint.inertia.mass for joint in model.joints)
     mimics = len(model.joints) - len(model.independent)
     console.print(
         f"{len(model.joints)} joints ({mimics} mimic others), nq {model.nq}, nv {model.nv}, {model.nframes} frames, "
-        f"{len(model.geometries)} shapes, {mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed"
+        f"{len(model.geometries)} shapes, {mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed",
+        soft_wrap=True,
     )
-    _warn(console, model)
+    _warn(model)
 
 
-def _warn(console: Console, model: Model) -> None:
+def _warn(model: Model) -> None:
+    console = Console(stderr=True)
     for warning in model.warnings:
         console.print(f"[yellow]warning[/]  {escape(warning)}", highlight=False, soft_wrap=True)
 
 
-def _failed(console: Console, error: Exception) -> typer.Exit:
+def _failed(error: Exception) -> typer.Exit:
     """Print an error; the result is to be raised."""
-    console.print(f"[bold red]error[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(f"[bold red]error[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
     return typer.Exit(1)
 
 
@@ -97,8 +99,8 @@ def export(
         model = load(source, root=root, mimic=mimic)
         files = export_c(kernel, model, out, name=name, fma=fma, **options)
     except (DelassusError, ValueError, TypeError, OSError) as error:
-        raise _failed(console, error) from None
-    _warn(console, model)
+        raise _failed(error) from None
+    _warn(model)
     for file in files:
         console.print(f"[bold green]wrote[/]  {escape(str(file))}", highlight=False, soft_wrap=True)
     sources = " ".join(file.name for file in files if file.suffix == ".c")
@@ -144,11 +146,32 @@ def doctor() -> None:
     """Print versions, CPU, lanes and cache, then compile a small kernel and check it."""
     console = Console()
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for label, value in checks.facts().items():
-        table.add_row(label, value)
-    console.print(table)
-    problem = checks.problem()
+    try:
+        for label, value in checks.facts().items():
+            table.add_row(label, escape(value))
+        console.print(table)
+        problem = checks.problem()
+    except DelassusError as error:
+        raise _failed(error) from None
     if problem:
-        console.print(f"[bold red]problem[/]  {problem}", highlight=False)
+        console.print(f"[bold red]problem[/]  {escape(problem)}", highlight=False, soft_wrap=True)
         raise typer.Exit(1)
-    console.print("[bold green]ok[/]  a kernel was compiled and gives the interpreter's bits, one state and a batch")
+    console.print(
+        "[bold green]ok[/]  a kernel was compiled and gives the interpreter's bits, one state and a batch",
+        soft_wrap=True,
+    )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(delassus.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Constrained robot dynamics, compiled."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.graph import Builder
-from delassus.compiler.handlers import HANDLERS, dispatch, store
+from delassus.compiler.handlers import HANDLERS, dispatch, store, unsupported
 
 if TYPE_CHECKING:
     from delassus.compiler.trace import Trace
@@ -66,6 +66,15 @@ def _in_place(function: Any) -> Callable[[Array, Any], Array]:
 def _unary(function: Any) -> Callable[[Array], Any]:
     def operator(self: Array) -> Any:
         return HANDLERS[function](self)
+
+    return operator
+
+
+def _refused(function: Any) -> Callable[..., NoReturn]:
+    """An operator that has no compiled form, which it says."""
+
+    def operator(self: Array, *_: Any) -> NoReturn:
+        raise unsupported(function)
 
     return operator
 
@@ -218,6 +227,8 @@ class Array:
     __and__, __rand__, __iand__ = _binary(np.bitwise_and), _binary(np.bitwise_and, True), _in_place(np.bitwise_and)
     __or__, __ror__, __ior__ = _binary(np.bitwise_or), _binary(np.bitwise_or, True), _in_place(np.bitwise_or)
     __xor__, __rxor__, __ixor__ = _binary(np.bitwise_xor), _binary(np.bitwise_xor, True), _in_place(np.bitwise_xor)
+    __floordiv__, __rfloordiv__, __ifloordiv__ = (_refused(np.floor_divide),) * 3
+    __mod__, __rmod__, __imod__, __round__ = (*(_refused(np.remainder),) * 3, _refused(np.round))
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
     __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)

@@ -7,6 +7,7 @@ machine code and returns None. It costs what Python needs to call a function wit
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -187,6 +188,7 @@ def _bound(kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, .
     method = _methods()[states * kernel.flops > _RELEASE_ABOVE]
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    held = (ctypes.addressof(call), call, addresses, dimensions, steps, flat)
+    # A weak reference makes NumPy refuse to resize an array, which would move its memory.
+    held = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, [weakref.ref(x) for x in arrays])
     bound: Callable[[], None] = make(ctypes.addressof(method), held, kernel.name)
     return bound

@@ -86,6 +86,12 @@ def build(recipe: Recipe) -> Compiled:
                 f"{recipe.name}: {operand.name} has shape {operand.shape}, and a ufunc cannot have an axis of length "
                 "0. Handle the empty case before calling the kernel."
             )
+    numbers = sum(operand.size for operand in (*recipe.inputs, *recipe.outputs))
+    if numbers > LARGEST_FRAME:
+        raise DelassusError(
+            f"{recipe.name}: inputs and outputs of one state hold {numbers} numbers, and at most {LARGEST_FRAME} are "
+            "possible."
+        )
     facts, object_code = _find(recipe) or _make(recipe)
     code = native.load(object_code, recipe.target)
     descriptor = describe(recipe.inputs, recipe.outputs, facts.slots, code, recipe.target.lanes)

@@ -61,6 +61,7 @@ class Kernel:
             if out is not None:
                 raise TypeError(f"{self.name} is being inlined into another kernel, where out= has no meaning.")
             return self._inline(model, arrays, options)
+        self._check_count(arrays)
         compiled = self.compiled(model, **options) if options else self._recently(model) or self.compiled(model)
         return threads.run(compiled, arrays, out)
 
@@ -168,6 +169,9 @@ class Kernel:
             known = ", ".join(self.options) or "none"
             raise TypeError(f"{self.name} has no option {unknown[0]!r}; its options are: {known}.")
         complete = {**self.options, **options}
+        for name, value in options.items():
+            if isinstance(self.options[name], bool) and not isinstance(value, (bool, np.bool_)):
+                raise TypeError(f"{self.name}: the option {name} is True or False, not {value!r}.")
         missing = [name for name, value in complete.items() if value is inspect.Parameter.empty]
         if missing:
             raise TypeError(f"{self.name} needs a value for the option {missing[0]!r}.")

@@ -42,7 +42,10 @@ class Target:
     def with_lanes(self, lanes: int) -> Target:
         """The same machine with narrower vectors; 1 for scalar code only."""
         if lanes not in (*self.widths, 1):
-            raise DelassusError(f"{self.cpu} has vectors of {self.widths} doubles, not of {lanes}.")
+            possible = ", ".join(map(str, (*self.widths, 1)))
+            raise DelassusError(
+                f"{self.cpu} can work on {possible} states at a time, not on {lanes} (DELASSUS_LANES?)."
+            )
         return replace(self, lanes=lanes)
 
     def with_opt(self, opt: int) -> Target:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from delassus.errors import DelassusError
-from delassus.model.links import links_of
+from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 
 
@@ -20,17 +20,18 @@ class SingularMassMatrix(DelassusError):
 
 
 def check_inertias(model: Model) -> None:
-    """Raise if a velocity has nothing to accelerate: no mass or inertia beyond its joints and no armature."""
+    """Raise if a velocity has nothing to accelerate: no inertia that its joints feel, and no armature."""
     tree = links_of(model)
-    moves = [link.inertia.mass > 0.0 or bool(np.any(link.inertia.rotational)) for link in tree.links]
+    heavy = [link.inertia.mass > 0.0 or bool(np.any(link.inertia.rotational)) for link in tree.links]
+    carries = [False] * len(tree.links)  # whether something with inertia moves on the link
     for i, link in reversed(list(enumerate(tree.links))):
-        if link.parent >= 0 and moves[i]:
-            moves[link.parent] = True
+        if link.parent >= 0 and (heavy[i] or carries[i]):
+            carries[link.parent] = True
     driven = {
         v
         for i, link in enumerate(tree.links)
         for v, rotor in zip(link.dofs, link.armature, strict=True)
-        if link.ratio != 0.0 and (moves[i] or rotor != 0.0)
+        if link.ratio != 0.0 and (rotor != 0.0 or carries[i] or _resists(link))
     }
     names = tuple(
         joint.name
@@ -39,3 +40,21 @@ def check_inertias(model: Model) -> None:
     )
     if names:
         raise SingularMassMatrix(model.name, names)
+
+
+def _resists(link: Link) -> bool:
+    """Whether a body on its own resists every motion of its joint: Sᵀ I S is regular, up to rounding.
+
+    A point mass on the axis of a revolute joint, for one, does not.
+    """
+    mass, c, I_c = link.inertia.mass, np.array(link.inertia.com), np.array(link.inertia.rotational)
+    C = np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
+    Y = np.block([[mass * np.eye(3), -mass * C], [mass * C, I_c - mass * C @ C]])
+    S = np.concatenate(link.subspace)
+    D = S.T @ Y @ S
+    about = mass * c @ c + np.abs(np.trace(I_c))  # what the inertia about an axis is to be compared with
+    scale = np.array([mass if d < 3 else about for d in link.motion.directions])
+    if not np.all(np.abs(np.diag(D)) > 1e-12 * scale):
+        return False
+    root = np.sqrt(np.abs(np.diag(D)))
+    return bool(np.min(np.abs(np.linalg.eigvalsh(D / np.outer(root, root)))) > 1e-12)

@@ -19,7 +19,7 @@ def joint_motions(tree: Links, x: Any) -> list[Pair]:
 
 
 def link_velocities(tree: Links, poses: list[Pose], v_J: list[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Velocities of the links, and their velocity-product accelerations v × S v̇ (the joints' own v_J given)."""
+    """Velocities of the links, and their velocity-product accelerations v × v_J (the joints' own v_J given)."""
     velocity: list[Pair] = []
     product: list[Pair] = []
     for link, pose, (lin_J, ang_J) in zip(tree.links, poses, v_J, strict=True):

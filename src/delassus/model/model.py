@@ -269,7 +269,7 @@ class Model:
 
     def frame_index(self, name: str | Frame) -> int:
         """The position of a frame in `frame_list`."""
-        key = name.name if isinstance(name, Frame) else name
+        key = name.name if isinstance(name, Frame) else str(name)
         if key not in self._frame_index:
             raise UnknownName("frame", key, list(self._frame_index))
         return self._frame_index[key]

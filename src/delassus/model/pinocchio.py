@@ -126,6 +126,8 @@ def _angles(kind: JointKind) -> int | None:
 def q_to_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
     """Configurations (…, nq) in Pinocchio's layout."""
     ours, parts = np.asarray(q, float), []
+    if ours.ndim == 0 or ours.shape[-1] != model.nq:
+        raise ValueError(f"a configuration of {model.name!r} has {model.nq} numbers; this has shape {ours.shape}.")
     for joint, start in zip(model.joints, model.q_starts, strict=True):
         if joint.mimic is not None:
             continue
@@ -140,7 +142,7 @@ def q_to_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
 
 def q_from_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
     """Configurations in Pinocchio's layout as (…, nq)."""
-    theirs, parts, at = np.asarray(q, float), [], 0
+    theirs, parts, at = np.atleast_1d(np.asarray(q, float)), [], 0
     for joint in model.independent:
         angle = _angles(joint.kind)
         nq = joint.kind.nq + (0 if angle is None else 1)
