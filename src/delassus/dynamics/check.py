@@ -49,7 +49,7 @@ def _resists(link: Link) -> bool:
     """
     mass, c, I_c = link.inertia.mass, np.array(link.inertia.com), np.array(link.inertia.rotational)
     C = np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
-    Y = np.block([[mass * np.eye(3), -mass * C], [mass * C, I_c - mass * C @ C]])
+    Y = np.block([[mass * np.eye(3), -mass * C], [mass * C, link.inertia.about_origin]])
     S = np.concatenate(link.subspace)
     D = S.T @ Y @ S
     about = mass * c @ c + np.abs(np.trace(I_c))  # what the inertia about an axis is to be compared with

@@ -50,10 +50,7 @@ def _assemble(model: Model, tree: Links, poses: list[Pose]) -> Any:
 
 def _rigid(link: Link) -> tuple[float, Any, Any]:
     """Mass, first moment m c and inertia about the link's origin: a rigid inertia in ten numbers."""
-    c = np.array(link.inertia.com)
-    rotational = np.array(link.inertia.rotational)
-    outer = np.outer(c, c)
-    return link.inertia.mass, link.inertia.mass * c, rotational + link.inertia.mass * (c @ c * np.eye(3) - outer)
+    return link.inertia.mass, link.inertia.mass * np.array(link.inertia.com), np.array(link.inertia.about_origin)
 
 
 def _force(mass: Any, first: Any, I: Any, lin: Any, ang: Any) -> tuple[Any, Any]:

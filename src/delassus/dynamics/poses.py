@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy
-
 import delassus.numpy as np
 from delassus.model.joints import Motion
 from delassus.model.links import Link, Links
@@ -230,9 +228,8 @@ def link_pose(link: Link, x: Sequence[Any]) -> Pose:
 
 def rigid_blocks(link: Link) -> Blocks:
     """The blocks of a link's own inertia, as constants."""
-    mass, C = link.inertia.mass, skew(numpy.array(link.inertia.com))
-    rotational = numpy.array(link.inertia.rotational) - mass * C @ C
-    return mass * np.eye(3), np.array(-mass * C), np.array(mirrored(rotational))
+    mass = link.inertia.mass
+    return mass * np.eye(3), -mass * skew(link.inertia.com), np.array(link.inertia.about_origin)
 
 
 def mirrored(A: Any) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 import delassus.numpy as np
 from delassus.dynamics.poses import Pair, Pose, velocities
 from delassus.model.links import Link, Links
-from delassus.spatial.rotations import skew
 
 
 def joint_motions(tree: Links, x: Any) -> list[Pair]:
@@ -37,10 +36,8 @@ def link_velocities(tree: Links, poses: list[Pose], v_J: list[Pair]) -> tuple[li
 def momentum(link: Link, lin: Any, ang: Any) -> Pair:
     """The spatial momentum (or the force I a) of a link: m (lin + ang × c) and Ī ang + m c × lin."""
     mass = link.inertia.mass
-    C = skew(np.array(link.inertia.com))
-    rotational = np.array(link.inertia.rotational) - mass * (C @ C)
     first = mass * np.array(link.inertia.com)
-    return mass * lin - np.cross(first, ang), rotational @ ang + np.cross(first, lin)
+    return mass * lin - np.cross(first, ang), link.inertia.about_origin @ ang + np.cross(first, lin)
 
 
 def bias_force(link: Link, lin: Any, ang: Any) -> Pair:

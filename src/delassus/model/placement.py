@@ -94,6 +94,13 @@ class Inertia:
         """From arrays."""
         return cls(float(mass), vector(com), matrix(rotational))
 
+    @property
+    def about_origin(self) -> NDArray[np.float64]:
+        """The rotational inertia (3, 3) [kg·m²] about the origin of the body's frame (parallel axes)."""
+        c = np.array(self.com)
+        shifted: NDArray[np.float64] = np.array(self.rotational) + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        return shifted
+
     def moved(self, placement: Placement) -> Inertia:
         """The same body, described in a frame in which its present frame has this placement."""
         R, com = placement.R, placement.p + placement.R @ np.array(self.com)
