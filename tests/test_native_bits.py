@@ -188,7 +188,7 @@ def test_truth_values_cross_from_chunk_to_chunk(lanes, chunk):
 @every_width
 def test_slots_are_reused_without_harm_when_every_operation_is_a_chunk(lanes):
     planned = check(dl.aba, lanes, *numbers(3, 9, 1), model=random_tree(1), chunk=1)
-    assert planned.frame < len(planned.chunks) / 2
+    assert planned.frame < len(planned.steps) / 2
 
 
 @every_width
@@ -198,7 +198,7 @@ def test_a_program_may_have_no_operations(lanes):
         return x.T
 
     planned = check(f, lanes, numbers(19, 2, 2))
-    assert planned.chunks == ((),)
+    assert [step.values for step in planned.steps] == [()]
 
 
 @every_width

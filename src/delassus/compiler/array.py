@@ -34,7 +34,7 @@ def _binary(function: Any, reflected: bool = False, maker: Callable[[Builder, in
 
     def operator(self: Array, other: Any) -> Any:
         trace = self.origin
-        if maker is not None and trace.open and not (self.ids.shape or self.truths):
+        if maker is not None and trace.open and not (trace.suspended or self.ids.shape or self.truths):
             value = None
             if type(other) is float:
                 value = trace.builder.constant(other)
@@ -152,6 +152,7 @@ class Array:
         lifted = origin.lift(value)
         if not origin.open:
             origin.lift(self)  # raises
+        origin.check_changeable()
         if lifted.truths != self.truths:
             lifted = lifted.astype(self.dtype)
         try:
@@ -242,7 +243,8 @@ class Array:
 
     def copy(self) -> Array:
         """The same values in an array of their own."""
-        return Array(self.origin, self.ids.copy(), self.truths)
+        result: Array = HANDLERS[np.copy](self)
+        return result
 
     __copy__ = copy
 

@@ -23,7 +23,7 @@ from delassus.compiler.kernel import Kernel
 from delassus.compiler.llvm_ir import LARGEST_FRAME
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.program import Program
-from delassus.compiler.schedule import CHUNK, Schedule, first_slots, schedule
+from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, Schedule, Table, count_chunks, first_slots, schedule
 from delassus.errors import DelassusError
 
 
@@ -128,7 +128,7 @@ def _header(plan: Schedule, name: str, about: str, digest: str) -> str:
     ways = ["in"] * len(inputs) + ["out"] * len(outputs)
     lines += ["", *(f"  {n:12} {w:4} {s}" for (n, _), w, s in zip(operands, ways, shapes, strict=True)), ""]
     lines += [
-        f"{sum(map(len, plan.chunks))} operations ({flops(program)} flops) in {len(plan.chunks)} function(s).",
+        f"{sum(program.count().values())} operations ({flops(program)} flops) in {count_chunks(plan)} function(s).",
         "Re-entrant, without heap and global state. An output may be the same array as an input.",
         f"Stack: {8 * plan.frame} bytes for values between functions, and what the compiler takes for one of them.",
         "Matrices are stored row by row. For the bits of delassus, compile with -std=c99 -ffp-contract=off.",
@@ -149,21 +149,21 @@ def _source(plan: Schedule, name: str) -> str:
     inputs, outputs = parameters(program)
     while frame in inputs:
         frame += "_"
-    kind = "static void" if len(plan.chunks) == 1 else f"{name}_CHUNK"
-    constants = {-k: literal(c) for k, c in enumerate(program.constants)}
-    chunks = [
-        f"{kind} {name}_chunk{c}(double *s)\n{_block(_chunk(plan, c, name, constants))}"
-        for c in range(len(plan.chunks))
-    ]
+    functions: list[str] = []
+    kind = "static void" if len(plan.steps) == count_chunks(plan) == 1 else f"{name}_CHUNK"
+    calls = _functions(plan, name, kind, functions)
     starts = first_slots((*program.inputs, *program.outputs))
     into = list(zip(inputs, program.inputs, starts, strict=False))
     out = list(zip(outputs, program.outputs, starts[len(inputs) :], strict=True))
     body = [f"double {frame}[{max(plan.frame, 1)}];"]
     body += [f"(void){n};" for n, o, _ in (*into, *out) if not o.size]
     body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(double));" for n, o, k in into if o.size]
-    body += [f"{name}_chunk{c}({frame});" for c in range(len(chunks))]
+    body += [
+        f"{frame}[{slot}] = {literal(program.constants[-v])};" for v, slots in plan.fixed.items() for slot in slots
+    ]
+    body += [f"{call}({frame});" for call in calls]
     body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(double));" for n, o, k in out if o.size]
-    code = "\n".join(chunks)
+    code = "\n".join(functions)
     helpers = [text.replace("$", name) for call, text in HELPERS.items() if f"{call.replace('$', name)}(" in code]
     function = f"{_prototype(program, name)}\n{_block(body)}"
     return "\n".join([PREAMBLE.replace("$", name), *helpers, code, function])
@@ -173,36 +173,69 @@ def _block(lines: list[str]) -> str:
     return "{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
-def _chunk(plan: Schedule, index: int, name: str, constants: dict[int, str]) -> list[str]:
+def _functions(plan: Schedule, name: str, kind: str, functions: list[str]) -> list[str]:
+    """A C function per chunk and per loop, appended to `functions`; returns the names to call, in order."""
+    calls = []
+    for step in plan.steps:
+        inner = [] if isinstance(step, Chunk) else _functions(step.body, name, kind, functions)
+        call = f"{name}_{'chunk' if isinstance(step, Chunk) else 'loop'}{len(functions)}"
+        lines = _chunk(plan, step, name) if isinstance(step, Chunk) else _loop(step, inner)
+        functions.append(f"{kind} {call}(double *s)\n{_block(lines)}")
+        calls.append(call)
+    return calls
+
+
+def _loop(step: LoopStep, calls: list[str]) -> list[str]:
+    """The statements of a loop: items are copied in, the steps of the body called, what is carried and kept copied."""
+    loop = step.loop
+
+    def copy(count: int, target: str, source: str) -> list[str]:
+        return [f"    for (k = 0; k < {count}; k++) s[{target}] = s[{source}];"] if count else []
+
+    def row(table: Table) -> str:
+        return f"{table.first} + at * {table.per_item} + k * {table.per_value}"
+
+    lines = ["int i, k;", f"for (i = 0; i < {loop.count}; i++) {{"]
+    lines += [f"    const int at = {f'{loop.count - 1} - i' if loop.reverse else 'i'};", "    (void)at;"]
+    lines += copy(loop.item, f"{step.item} + k", row(step.items))
+    lines += [f"    {call}(s);" for call in calls]
+    lines += copy(loop.carried, f"{step.carried} + k", f"{step.onward} + k")
+    lines += copy(loop.kept, row(step.kept), f"{step.out} + k")
+    if loop.conditional:
+        lines.append(f"    if (s[{step.carried}] == 0.0) break;")
+    return [*lines, "}", "(void)k;"]
+
+
+def _chunk(plan: Schedule, chunk: Chunk, name: str) -> list[str]:
     """The statements of one chunk: values of earlier chunks are taken from their slots where they are first used."""
-    program, stores = plan.program, plan.stores[index]
-    names = dict(constants)
+    program, stores = plan.program, chunk.stores
+    names: dict[int, str] = {}
     lines: list[str] = []
 
     def define(value: int, expression: str) -> None:
         names[value] = f"v{value}"
         lines.append(f"const {'int' if program.is_logical(value) else 'double'} v{value} = {expression};")
 
-    def load(value: int) -> None:
-        # Truth values are 1.0 and 0.0 in slots.
-        define(value, f"s[{plan.slots[value]}]" + (" != 0.0" if program.is_logical(value) else ""))
+    def known(value: int) -> str:
+        if value <= 0:
+            return literal(program.constants[-value])
+        if value not in names:  # truth values are 1.0 and 0.0 in slots
+            define(value, f"s[{plan.slots[value]}]" + (" != 0.0" if program.is_logical(value) else ""))
+        return names[value]
 
     def store(value: int) -> None:
-        lines.extend(f"s[{slot}] = {names[value]};" for slot in stores[value])
+        held = known(value)
+        lines.extend(f"s[{slot}] = {held};" for slot in stores[value])
 
+    own = set(chunk.values)
     for value in stores:
-        if value <= 0 or program.nodes[value][0] == "input":  # an output that is a constant or an input
-            if value > 0:
-                load(value)
+        if value not in own:  # a constant, or a value of an earlier step
             store(value)
-    for value in plan.chunks[index]:
+    for value in chunk.values:
         operation, *args = program.nodes[value]
-        for argument in args:
-            if argument not in names:
-                load(argument)
         if operation not in OPERATIONS:
             raise DelassusError(f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.")
-        define(value, OPERATIONS[operation].replace("$", name).format(*[names[a] for a in args]))
+        define(value, OPERATIONS[operation].replace("$", name).format(*[known(a) for a in args]))
         if value in stores:
             store(value)
     return lines or ["(void)s;"]

@@ -28,26 +28,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from delassus.compiler import control
 from delassus.compiler.array import Array
 from delassus.compiler.graph import ONE, ZERO
 from delassus.compiler.interpreter import evaluate
-from delassus.compiler.linearize import DerivativeError, Tape
+from delassus.compiler.linear_loop import DerivativeError
+from delassus.compiler.linearize import Tape
+from delassus.compiler.nests import leaves, like
 from delassus.compiler.program import Operand
 from delassus.compiler.trace import LeakedTracer, Trace, current, trace_of
+
+LARGEST_UNROLLED: Final = 60_000
+"""Operations that the sweeps of a Jacobian may take one by one; beyond that they are made in a loop."""
 
 
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     """The value of function(*primals), and its derivative along `tangents`, which are like `primals`."""
 
     def body(trace: Trace, primals: Any, tangents: Any) -> Any:
-        tape, structure = _tape(trace, function, primals)
+        tape, value = _tape(trace, function, primals)
         seeds = _matching("tangent", tangents, primals)
-        pushed = _arrays(trace, tape.push(seeds), tape.values)
-        return _like(structure, iter(tape.values)), _like(structure, pushed)
+        return value, like(value, _arrays(trace, tape.push(seeds), leaves(value)))
 
     value, tangent = _run(body, tuple(primals), tuple(tangents))
     return value, tangent
@@ -61,7 +66,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
     """
     if current() is None:
         value = _run(lambda trace, *inner: _tape(trace, lambda: function(*inner), ())[1], *primals)
-        kept = _like(primals, (np.array(x, float) for x in _leaves(primals)))
+        kept = like(primals, (np.array(x, float) for x in leaves(primals)))
 
         def pullback(cotangent: Any) -> tuple[Any, ...]:
             result: tuple[Any, ...] = _run(lambda trace, c, *p: vjp(function, *p)[1](c), cotangent, *kept)
@@ -70,15 +75,14 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
         return value, pullback
 
     def body(trace: Trace, *primals: Any) -> Any:
-        tape, structure = _tape(trace, function, primals)
-        value = _like(structure, iter(tape.values))
+        tape, value = _tape(trace, function, primals)
 
         def pullback(cotangent: Any) -> tuple[Any, ...]:
             if not trace.open:
                 raise LeakedTracer("a pullback is used outside the call that traced it: return what it gives instead.")
             seeds = _matching("cotangent", _lifted(trace, cotangent), value)
-            pulled = _arrays(trace, tape.pull(seeds), _leaves(primals))
-            result: tuple[Any, ...] = _like(primals, pulled)
+            pulled = _arrays(trace, tape.pull(seeds), leaves(primals))
+            result: tuple[Any, ...] = like(primals, pulled)
             return result
 
         return value, pullback
@@ -97,20 +101,21 @@ def jacobian(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0, mo
         raise DerivativeError(f"jacobian: mode is 'auto', 'forward' or 'reverse', not {mode!r}.")
 
     def body(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
-        tape, structure = _tape(trace, function, primals)
-        forward = len(tape.inputs) <= len(tape.outputs) if mode == "auto" else mode == "forward"
-        matrix = _matrix(tape, forward)
+        tape, result = _tape(trace, function, primals)
+        cheaper = len(tape.inputs) <= len(tape.outputs) or not tape.reversible
+        forward = cheaper if mode == "auto" else mode == "forward"
+        matrix = _matrix(trace, tape, forward)
         blocks, row = [], 0
-        for value in tape.values:
+        for value in leaves(result):
             parts, column = [], 0
-            for x in _leaves(primals):
+            for x in leaves(primals):
                 block = matrix[row : row + value.size, column : column + x.size]
                 parts.append(Array(trace, block.reshape(value.shape + x.shape)))
                 column += x.size
             row += value.size
-            whole = _like(primals, iter(parts))
+            whole = like(primals, iter(parts))
             blocks.append(whole if isinstance(argnum, tuple) else whole[0])
-        return _like(structure, iter(blocks))
+        return like(result, iter(blocks))
 
     return _of_arguments(body, function, argnum)
 
@@ -119,11 +124,11 @@ def grad(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0) -> Cal
     """The function that gives the gradient of a scalar in the argument number `argnum`, in that argument's shape."""
 
     def body(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
-        tape, structure = _tape(trace, function, primals)
-        if isinstance(structure, tuple) or structure.shape:
-            what = f"{len(structure)} values" if isinstance(structure, tuple) else f"shape {structure.shape}"
+        tape, result = _tape(trace, function, primals)
+        if isinstance(result, tuple) or result.shape:
+            what = f"{len(result)} values" if isinstance(result, tuple) else f"shape {result.shape}"
             raise DerivativeError(f"grad needs a function that returns one scalar; it returned {what}: use jacobian.")
-        whole = _like(primals, _arrays(trace, tape.pull([ONE]), _leaves(primals)))
+        whole = like(primals, _arrays(trace, tape.pull([ONE]), leaves(primals)))
         return whole if isinstance(argnum, tuple) else whole[0]
 
     return _of_arguments(body, function, argnum)
@@ -148,28 +153,47 @@ def _of_arguments(body: Any, function: Callable[..., Any], argnum: int | tuple[i
     return derivative
 
 
-def _matrix(tape: Tape, forward: bool) -> Any:
-    """The values of d outputs / d inputs, as a matrix: by columns or by rows."""
+def _matrix(trace: Trace, tape: Tape, forward: bool) -> Any:
+    """The values of d outputs / d inputs, as a matrix: by columns or by rows, one after the other or in a loop."""
     matrix = np.zeros((len(tape.outputs), len(tape.inputs)), np.int64)
     rows, sweep = (matrix.T, tape.push) if forward else (matrix, tape.pull)
+    start = len(trace.builder.nodes)
     for k in range(len(rows)):
         rows[k] = sweep([ONE if i == k else ZERO for i in range(len(rows))])
+        if len(trace.builder.nodes) - start > LARGEST_UNROLLED:
+            rows[:] = _rolled(trace, sweep, len(rows))
+            break
     return matrix
 
 
-def _tape(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Tape, Any]:
-    """The tape of a function at some arguments, and its value as it was returned, for its structure."""
-    returned: Any = None
+def _rolled(trace: Trace, sweep: Callable[..., list[int]], count: int) -> Any:
+    """All sweeps in one loop: the seed is made from the number of the sweep."""
 
-    def flat(arrays: list[Array]) -> list[Array]:
+    def body(number: Array) -> Array:
+        inner = number.origin
+        g = inner.builder
+        seeds = [g.select(g.eq(number.ids.item(), g.constant(k)), ONE, ZERO) for k in range(count)]
+        return Array(inner, np.array(sweep(seeds, g, inner.enter), np.int64))
+
+    table: Array = control.map(body, trace.lift(np.arange(float(count))))
+    return table.ids
+
+
+def _tape(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Tape, Any]:
+    """The tape of a function at some arguments, and its value."""
+    returned: Any = None
+    arguments = leaves(primals)
+
+    def flat(values: list[int]) -> list[int]:
         nonlocal returned
-        returned = function(*_like(primals, iter(arrays)))
-        if any(leaf is None for leaf in _leaves(returned)):
+        returned = function(*like(primals, _arrays(trace, values, arguments)))
+        if any(leaf is None for leaf in leaves(returned)):
             raise DerivativeError("a function to be differentiated returned nothing. Is a `return` missing?")
         returned = _lifted(trace, returned)
-        return _leaves(returned)
+        return _values(leaves(returned))
 
-    return Tape(trace, flat, _leaves(primals)), returned
+    tape = Tape(trace.builder, flat, _values(arguments))
+    return tape, like(returned, _arrays(trace, tape.values, leaves(returned)))
 
 
 def _run(body: Callable[..., Any], *arguments: Any) -> Any:
@@ -180,46 +204,38 @@ def _run(body: Callable[..., Any], *arguments: Any) -> Any:
     trace = Trace()
     with trace.recording():
         _lifted(trace, arguments)  # raises for what is not an array of numbers
-        numbers: list[Any] = [np.asarray(x, float) for x in _leaves(arguments)]
+        numbers: list[Any] = [np.asarray(x, float) for x in leaves(arguments)]
         inputs = tuple(Operand(f"x{k}", x.shape) for k, x in enumerate(numbers))
         emitted = ([trace.builder.emit(("input", k, i)) for i in range(x.size)] for k, x in enumerate(numbers))
         arrays = (Array(trace, np.array(e, np.int64).reshape(x.shape)) for e, x in zip(emitted, numbers, strict=True))
-        returned = body(trace, *_like(arguments, arrays))
-        results = _leaves(_lifted(trace, returned))
+        returned = body(trace, *like(arguments, arrays))
+        results = leaves(_lifted(trace, returned))
     outputs = tuple(Operand(f"y{k}", r.shape) for k, r in enumerate(results))
     program = trace.builder.finish(inputs, outputs, tuple(tuple(r.ids.ravel().tolist()) for r in results))
-    return _like(returned, iter(evaluate(program, *numbers)))
-
-
-# --- arrays and tuples of arrays ------------------------------------------------------------------------------------
-
-
-def _leaves(x: Any) -> list[Any]:
-    """The arrays in a nest of tuples, in order."""
-    return [leaf for part in x for leaf in _leaves(part)] if isinstance(x, tuple) else [x]
-
-
-def _like(structure: Any, leaves: Iterator[Any]) -> Any:
-    """A nest of tuples as `structure`, with other leaves."""
-    return tuple(_like(part, leaves) for part in structure) if isinstance(structure, tuple) else next(leaves)
+    return like(returned, iter(evaluate(program, *numbers)))
 
 
 def _lifted(trace: Trace, x: Any) -> Any:
     """A nest of tuples with traced arrays of floats as leaves."""
-    lifted = (trace.lift(leaf) for leaf in _leaves(x))
-    return _like(x, (array.astype(float) if array.truths else array for array in lifted))
+    lifted = (trace.lift(leaf) for leaf in leaves(x))
+    return like(x, (array.astype(float) if array.truths else array for array in lifted))
 
 
-def _arrays(trace: Trace, values: list[int], like: list[Array]) -> Iterator[Array]:
+def _arrays(trace: Trace, values: list[int], examples: list[Array]) -> Iterator[Array]:
     """Flat values, cut into arrays of given shapes."""
-    ends = np.cumsum([x.size for x in like]).tolist()
-    for end, x in zip(ends, like, strict=True):
+    ends = np.cumsum([x.size for x in examples]).tolist()
+    for end, x in zip(ends, examples, strict=True):
         yield Array(trace, np.array(values[end - math.prod(x.shape) : end], np.int64).reshape(x.shape))
 
 
-def _matching(what: str, x: Any, like: Any) -> list[int]:
+def _values(arrays: list[Array]) -> list[int]:
+    """The values of arrays, one after the other."""
+    return [v for array in arrays for v in array.ids.ravel().tolist()]
+
+
+def _matching(what: str, x: Any, example: Any) -> list[int]:
     """The flat values of tangents or cotangents, which must have the shapes of what they belong to."""
-    shapes, needed = (_like(y, iter([leaf.shape for leaf in _leaves(y)])) for y in (x, like))
+    shapes, needed = (like(y, iter([leaf.shape for leaf in leaves(y)])) for y in (x, example))
     if shapes != needed:
         raise DerivativeError(f"a {what} has shape {shapes}; what it belongs to has shape {needed}.")
-    return [v for leaf in _leaves(x) for v in leaf.ids.ravel().tolist()]
+    return _values(leaves(x))

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from delassus.compiler.program import LOGICAL, ROUNDER, Node, Operand, Program, arguments
+from delassus.compiler.program import LOGICAL, ROUNDER, Loop, Node, Operand, Program, arguments, with_arguments
 
 ZERO: Final = 0
 ONE: Final = -1
@@ -40,6 +40,8 @@ class Builder:
         self._made: dict[Node, int] = {}
         self._known: dict[bytes, int] = {struct.pack("<d", c): -k for k, c in enumerate(_FIXED_CONSTANTS[:3])}
         self._negated: dict[int, int] = {}
+        self.loops: list[Loop] = []
+        self._loop_numbers: dict[tuple[str, int, bool, bool], int] = {}
 
     def emit(self, node: Node) -> int:
         """The value of an operation, made once, without folding."""
@@ -272,6 +274,21 @@ class Builder:
             return self.constant(struct.unpack("<d", struct.pack("<Q", bits))[0])
         return self.emit(("scale", a, n))
 
+    # --- loops ----------------------------------------------------------------------------------------------
+
+    def loop_number(self, loop: Loop) -> int:
+        """The number of a loop in this graph; equal ones are one."""
+        key = (loop.body.digest, loop.count, loop.reverse, loop.conditional)
+        if key not in self._loop_numbers:
+            self._loop_numbers[key] = len(self.loops)
+            self.loops.append(loop)
+        return self._loop_numbers[key]
+
+    def loop(self, loop: Loop, values: Iterable[int]) -> list[int]:
+        """The parts of a loop over some values; see `Loop` for their order."""
+        made = self.emit(("loop", self.loop_number(loop), *values))
+        return [self.emit(("part", made, k)) for k in range(loop.parts)]
+
     # --- the end --------------------------------------------------------------------------------------------
 
     def finish(
@@ -304,13 +321,19 @@ class Builder:
             return [renumbered[v] if v in renumbered else constant(v) for v in values]
 
         nodes: list[Node] = [self.nodes[0]]
+        numbers: dict[int, int] = {}
         for value in range(1, len(self.nodes)):
             if alive[value]:
                 node = self.nodes[value]
                 renumbered[value] = len(nodes)
-                nodes.append(node if node[0] == "input" else (node[0], *new(node[1:])))
+                if node[0] == "loop":
+                    number = numbers.setdefault(node[1], len(numbers))
+                    nodes.append(("loop", number, *new(node[2:])))
+                else:
+                    nodes.append(with_arguments(node, new(arguments(node))))
         final = tuple(tuple(new(values)) for values in results)
-        return Program(tuple(nodes), tuple(constants), inputs, outputs, final)
+        loops = tuple(self.loops[k] for k in numbers)
+        return Program(tuple(nodes), tuple(constants), inputs, outputs, final, loops)
 
 
 def _bits(number: float) -> int:

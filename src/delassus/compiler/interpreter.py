@@ -8,7 +8,7 @@ import ctypes
 import ctypes.util
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.lower import lower
-from delassus.compiler.program import ROUNDER, Program
+from delassus.compiler.program import ROUNDER, Loop, Program, arguments
 
 Floats = NDArray[np.float64]
 
@@ -39,19 +39,40 @@ def evaluate(program: Program, *inputs: ArrayLike, fma: bool = True) -> tuple[Fl
         _flush(np.broadcast_to(a, batch + o.shape).reshape(*batch, o.size).astype(float))
         for a, o in zip(arrays, lowered.inputs, strict=True)
     ]
-    values: dict[int, Any] = {-k: np.asarray(c) for k, c in enumerate(lowered.constants)}
     with np.errstate(all="ignore"):
-        for value, node in enumerate(lowered.nodes):
-            if node[0] == "input":
-                values[value] = flat[node[1]][..., node[2]]
-            elif value:
-                values[value] = _flush(_OPERATIONS[node[0]](*[values[a] for a in node[1:]]))
+        results = _run(lowered, [[x[..., k] for k in range(o.size)] for x, o in zip(flat, lowered.inputs, strict=True)])
     outputs = []
-    for operand, result in zip(lowered.outputs, lowered.results, strict=True):
-        columns = [np.broadcast_to(np.asarray(values[v], float), batch) for v in result]
+    for operand, result in zip(lowered.outputs, results, strict=True):
+        columns = [np.broadcast_to(np.asarray(x, float), batch) for x in result]
         stacked = np.stack(columns, -1) if columns else np.zeros((*batch, 0))
         outputs.append(stacked.reshape(batch + operand.shape))
     return tuple(outputs)
+
+
+def _run(program: Program, inputs: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The results of a lowered program, for each output a list of arrays over the batch."""
+    values: dict[int, Any] = {-k: np.asarray(c) for k, c in enumerate(program.constants)}
+    for value, node in enumerate(program.nodes):
+        if node[0] == "input":
+            values[value] = inputs[node[1]][node[2]]
+        elif node[0] == "loop":
+            values[value] = _run_loop(program.loops[node[1]], [values[a] for a in arguments(node)])
+        elif node[0] == "part":
+            values[value] = values[node[1]][node[2]]
+        elif value:
+            values[value] = _flush(_OPERATIONS[node[0]](*[values[a] for a in node[1:]]))
+    return [[values[v] for v in result] for result in program.results]
+
+
+def _run_loop(loop: Loop, values: list[Any]) -> list[Any]:
+    """The parts of a loop; a conditional one ends when no state of the batch goes on."""
+    carried, items, captured = loop.split(values)
+    kept: list[list[Any]] = [[] for _ in range(loop.count)]
+    for k in reversed(range(loop.count)) if loop.reverse else range(loop.count):
+        carried, kept[k] = _run(loop.body, [carried, items[k], captured])
+        if loop.conditional and not np.any(carried[0]):
+            break
+    return [*carried, *(x for row in kept for x in row)]
 
 
 def _flush(x: Any) -> Any:

@@ -12,24 +12,22 @@ operation counts only under the condition that some output uses it. Inside the p
 condition, cotangents may be anything while it does not hold; where they leave that part they are replaced by zero.
 A branch that is not taken thus contributes zero even if its derivative is infinite or NaN, for one `select` at its end.
 
+A loop is one step; see `linear_loop`. A sweep may be made in the body of another loop, with the partial derivatives
+from around it: that is how the columns of a large Jacobian share one piece of code.
+
 At kinks: |x| has the derivative 0 at 0, and equal arguments of minimum and maximum count as the first being chosen.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from delassus.compiler.array import Array
+from delassus.compiler import linear_loop
 from delassus.compiler.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
-from delassus.compiler.program import LOGICAL, arguments
-from delassus.compiler.trace import Trace
-from delassus.errors import DelassusError
-
-
-class DerivativeError(DelassusError):
-    """A derivative does not exist in this form: an operation has no rule, or shapes and values do not fit."""
-
+from delassus.compiler.linear_loop import DerivativeError
+from delassus.compiler.program import LOGICAL, Loop, arguments
+from delassus.compiler.replay import remake
 
 Partial = Callable[..., int]  # of the builder, the operation's value and its arguments
 
@@ -86,11 +84,6 @@ _PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
 _CONSTANT: Final = LOGICAL | {"sign"}
 """Kinds whose derivative is zero wherever they have one."""
 
-_RENAMED: Final = {"min": "minimum", "max": "maximum", "and": "logical_and", "xor": "logical_xor", "not": "logical_not"}
-_PLAIN: Final = ("add", "sub", "mul", "div", "neg", "sqrt", "abs", "lt", "le", "eq", "ne", "select")
-_MAKERS: Final = _RENAMED | {kind: kind for kind in _PLAIN}
-"""The builder's own methods, which fold; any other kind is emitted as it is."""
-
 
 class _Edge(NamedTuple):
     """How a step depends on one of its arguments: by a factor, while a condition holds."""
@@ -108,72 +101,130 @@ class _Step(NamedTuple):
     choice: tuple[int, int, int] | None  # condition, argument if it holds, argument if not
 
 
-class Tape:
-    """A function at a point, ready to be swept; `inputs` and `outputs` are flat lists of values."""
+class _LoopStep(NamedTuple):
+    """The differential of a loop: which of its arguments and parts have one."""
 
-    def __init__(self, trace: Trace, function: Callable[[list[Array]], list[Array]], primals: Sequence[Array]) -> None:
-        """Run the function, which maps a list of arrays to a list of arrays, at `primals`."""
-        self.builder = g = trace.builder
+    value: int
+    loop: Loop
+    arguments: tuple[int, ...]
+    active: frozenset[int]  # positions among the arguments
+    parts: dict[int, int]  # those with a differential, by their number
+
+
+class Tape:
+    """A function at a point, ready to be swept; `inputs` and `outputs` are values, `values` those of the function."""
+
+    def __init__(self, g: Builder, function: Callable[[list[int]], Sequence[int]], primals: Sequence[int]) -> None:
+        """Run the function, which maps a list of values to a list of values, at `primals`."""
+        self.builder = g
         start = len(g.nodes)
-        self.inputs: list[int] = []
-        arrays = []
-        for primal in primals:
-            # A stand-in is equal to the real value, and shared with nothing: its product with one, not folded.
-            ids = list(range(len(g.nodes), len(g.nodes) + primal.size))
-            g.nodes += [("mul", v, ONE) for v in primal.ids.ravel().tolist()]
-            arrays.append(Array(trace, np.array(ids, np.int64).reshape(primal.shape)))
-            self.inputs += ids
-        outputs = function(arrays)
-        self.outputs: list[int] = [v for array in outputs for v in array.ids.ravel().tolist()]
-        self._real: dict[int, int] = {v: g.nodes[v][1] for v in self.inputs}
+        # A stand-in is equal to the real value, and shared with nothing: its product with one, not folded.
+        self.inputs = list(range(start, start + len(primals)))
+        g.nodes += [("mul", v, ONE) for v in primals]
+        self.outputs = list(function(list(self.inputs)))
+        self._real: dict[int, int] = dict(zip(self.inputs, primals, strict=True))
         operations = self._operations(start + len(self.inputs), len(g.nodes))
         for value in operations:
-            kind, *args = g.nodes[value]
-            real = self._replayed(args)
-            self._real[value] = getattr(g, _MAKERS[kind])(*real) if kind in _MAKERS else g.emit((kind, *real))
+            node = g.nodes[value]
+            self._real[value] = remake(g, node, self._replayed(arguments(node)), g.loops)
         self._active = set(self.inputs)
+        self._parts: dict[int, dict[int, int]] = {}
+        for value in operations:
+            if g.nodes[value][0] == "part":
+                self._parts.setdefault(g.nodes[value][1], {})[g.nodes[value][2]] = value
         self._steps = [step for value in operations for step in self._step(value)]
-        self._branching = any(step.choice for step in self._steps)
-        self.values = []
-        for array in outputs:
-            ids = self._replayed(array.ids.ravel().tolist())
-            self.values.append(Array(trace, np.array(ids, np.int64).reshape(array.shape)))
+        self._branching = any(isinstance(step, _Step) and step.choice for step in self._steps)
+        self.values = self._replayed(self.outputs)
+        self.reversible = not any(isinstance(step, _LoopStep) and step.loop.conditional for step in self._steps)
 
-    def push(self, tangents: Sequence[int]) -> list[int]:
-        """The tangents of the outputs for tangents of the inputs."""
-        g = self.builder
+    def push(
+        self, tangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v
+    ) -> list[int]:
+        """The tangents of the outputs for tangents of the inputs.
+
+        The sweep is made in the function's own graph, or in another one, where `enter` brings values from there.
+        """
+        g = into or self.builder
         found = dict(zip(self.inputs, tangents, strict=True))
-        for value, edges, choice in self._steps:
+        for step in self._steps:
+            if isinstance(step, _LoopStep):
+                found |= self._push_loop(step, found, g, enter)
+                continue
+            value, edges, choice = step
             if choice is None:
                 total = ZERO
                 for argument, factor, _ in edges:
-                    total = g.add(total, g.mul(found.get(argument, ZERO), factor))
+                    if argument in found:
+                        total = g.add(total, g.mul(found[argument], enter(factor)))
             else:
                 condition, a, b = choice
-                total = g.select(condition, found.get(a, ZERO), found.get(b, ZERO))
+                total = g.select(enter(condition), found.get(a, ZERO), found.get(b, ZERO))
             if total != ZERO:
                 found[value] = total
         return [found.get(v, ZERO) for v in self.outputs]
 
-    def pull(self, cotangents: Sequence[int]) -> list[int]:
-        """The cotangents of the inputs for cotangents of the outputs."""
-        g = self.builder
+    def pull(
+        self, cotangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v
+    ) -> list[int]:
+        """The cotangents of the inputs for cotangents of the outputs; the sweep is made where that of `push` is."""
+        g = into or self.builder
         found = dict.fromkeys(self.inputs, ZERO)
         for value, cotangent in zip(self.outputs, cotangents, strict=True):
             if value in self._active:
                 found[value] = g.add(found.get(value, ZERO), cotangent)
         holds = self._conditions([v for v, c in found.items() if c != ZERO]) if self._branching else None
-        for value, edges, _ in reversed(self._steps):
+
+        def give(argument: int, part: int, used: int) -> None:
+            """Add to a cotangent what holds under a condition."""
+            if holds is not None and holds[argument] != used:
+                part = g.select(enter(used), part, ZERO)
+            found[argument] = g.add(found.get(argument, ZERO), part)
+
+        for step in reversed(self._steps):
+            if isinstance(step, _LoopStep):
+                used = TRUE if holds is None else holds.get(step.value, FALSE)
+                for argument, part in self._pull_loop(step, found, holds, g, enter):
+                    give(argument, part, used)
+                continue
+            value, edges, _ = step
             cotangent = found.get(value, ZERO)
             if cotangent == ZERO:
                 continue
             for argument, factor, condition in edges:
-                part = g.mul(cotangent, factor)
-                if holds is not None:
-                    used = g.logical_and(holds[value], condition)
-                    part = part if holds[argument] == used else g.select(used, part, ZERO)
-                found[argument] = g.add(found.get(argument, ZERO), part)
+                used = TRUE if holds is None else self.builder.logical_and(holds[value], condition)
+                give(argument, g.mul(cotangent, enter(factor)), used)
         return [found[v] for v in self.inputs]
+
+    def _push_loop(
+        self, step: _LoopStep, found: dict[int, int], g: Builder, enter: Callable[[int], int]
+    ) -> dict[int, int]:
+        tangents = {k: found.get(step.arguments[k], ZERO) for k in step.active}
+        if all(t == ZERO for t in tangents.values()):
+            return {}
+        real = [enter(v) for v in self._replayed(step.arguments)]
+        pushed = linear_loop.push(Tape, g, step.loop, real, tangents)
+        return {value: pushed[k] for k, value in step.parts.items() if k in pushed}
+
+    def _pull_loop(
+        self,
+        step: _LoopStep,
+        found: dict[int, int],
+        holds: dict[int, int] | None,
+        g: Builder,
+        enter: Callable[[int], int],
+    ) -> list[tuple[int, int]]:
+        cotangents = {}
+        for k, value in step.parts.items():
+            cotangent = found.get(value, ZERO)
+            if cotangent != ZERO:
+                if holds is not None and holds[value] != holds[step.value]:
+                    cotangent = g.select(enter(holds[value]), cotangent, ZERO)
+                cotangents[k] = cotangent
+        if not cotangents:
+            return []
+        real = [enter(v) for v in self._replayed(step.arguments)]
+        pulled = linear_loop.pull(Tape, g, step.loop, real, step.active, cotangents)
+        return [(step.arguments[k], part) for k, part in pulled.items() if part != ZERO]
 
     def _operations(self, start: int, stop: int) -> list[int]:
         """The operations that depend on the inputs and that an output needs, in order."""
@@ -191,10 +242,14 @@ class Tape:
         """The same values, computed from the real arguments instead of what stands for them."""
         return [self._real.get(v, v) for v in values]
 
-    def _step(self, value: int) -> list[_Step]:
+    def _step(self, value: int) -> list[_Step | _LoopStep]:
         """The differential of an operation, if it has one."""
         g = self.builder
         kind, *args = g.nodes[value]
+        if kind == "part":
+            return []
+        if kind == "loop":
+            return self._loop_step(value)
         if kind in _CONSTANT or self._active.isdisjoint(args):
             return []
         real = self._replayed(args)
@@ -222,14 +277,33 @@ class Tape:
         self._active.add(value)
         return [_Step(value, tuple(edges), choice)]
 
+    def _loop_step(self, value: int) -> list[_Step | _LoopStep]:
+        node = self.builder.nodes[value]
+        args, loop = arguments(node), self.builder.loops[node[1]]
+        given = frozenset(k for k, a in enumerate(args) if a in self._active)
+        reached = linear_loop.active_parts(loop, given)
+        parts = {k: v for k, v in self._parts.get(value, {}).items() if k in reached}
+        if not parts:
+            return []
+        self._active.update((value, *parts.values()))
+        return [_LoopStep(value, loop, args, given, parts)]
+
     def _conditions(self, seeded: Sequence[int]) -> dict[int, int]:
         """Under which condition the seeded outputs use each value; the inputs are always of use."""
         g, holds = self.builder, dict.fromkeys(seeded, TRUE)
-        for value, edges, _ in reversed(self._steps):
-            if value in holds:
-                for argument, _, condition in edges:
-                    used = g.logical_and(holds[value], condition)
-                    holds[argument] = _either(g, holds.get(argument, FALSE), used)
+
+        def use(argument: int, condition: int) -> None:
+            holds[argument] = _either(g, holds.get(argument, FALSE), condition)
+
+        for step in reversed(self._steps):
+            if isinstance(step, _LoopStep):
+                for part in step.parts.values():
+                    use(step.value, holds.setdefault(part, FALSE))
+                for k in step.active:
+                    use(step.arguments[k], holds[step.value])
+            elif step.value in holds:
+                for argument, _, condition in step.edges:
+                    use(argument, g.logical_and(holds[step.value], condition))
         return holds | dict.fromkeys(self.inputs, TRUE)
 
 

@@ -8,15 +8,17 @@ numbered, not named, which LLVM reads fastest. LLVM's verifier reads it all befo
 import struct
 from typing import Final
 
-from delassus.compiler.program import LOGICAL, ROUNDER, Node
-from delassus.compiler.schedule import Schedule
+from delassus.compiler.llvm_loop import emit_loop_step
+from delassus.compiler.program import LOGICAL, ROUNDER
+from delassus.compiler.schedule import Chunk, Schedule
 from delassus.compiler.target import Target
 from delassus.errors import DelassusError
 
 LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 
 # Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $N suffix of intrinsics,
-# $A alignment of a slot, $X lanes; $( and $) enclose a constant that goes into every lane, its type in front.
+# $A alignment of a slot, $X lanes, $ANY whether any lane of %go holds; $( and $) enclose a constant that goes into
+# every lane, its type in front.
 _OPERATIONS: Final = {
     "add": "fadd $T {0}, {1}",
     "sub": "fsub $T {0}, {1}",
@@ -46,6 +48,8 @@ declare $T @llvm.sqrt.$N($T)
 declare $T @llvm.fabs.$N($T)
 """
 
+_REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
+
 
 def float_type(lanes: int) -> str:
     """The type of a value."""
@@ -59,6 +63,7 @@ def fill_in(text: str, lanes: int) -> str:
         for kind in ("double", "i1", "i64"):
             text = text.replace(f"$({kind} ", "")
     for mark, filling in (
+        ("$ANY", "and i1 %go, true" if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B %go)"),
         ("$T", float_type(lanes)),
         ("$B", "i1" if scalar else f"<{lanes} x i1>"),
         ("$I", "i64" if scalar else f"<{lanes} x i64>"),
@@ -79,56 +84,60 @@ def emit_module(schedule: Schedule, target: Target) -> str:
             f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
             "split it, or make its arrays smaller."
         )
-    chunks = _emit_chunks(schedule)
-    parts = [chunks, _emit_start(schedule), _emit_body1(len(schedule.chunks))]
+    functions: list[str] = []
+    calls = _emit_steps(schedule, functions)
+    parts = [_DECLARATIONS, *functions, _emit_start(schedule), _emit_body1(calls)]
     text = fill_in("".join(parts), 1)
     if target.lanes > 1:
-        parts.append(_emit_body2(len(schedule.chunks), 2 * target.lanes))
+        parts += [_REDUCTION, _emit_body2(calls, 2 * target.lanes)]
         text += fill_in("".join(parts), target.lanes)
     return text + target.attributes
 
 
-def _emit_chunks(schedule: Schedule) -> str:
-    """A function per chunk: `void chunk(ptr frame, ptr frame)`.
+def _emit_steps(schedule: Schedule, functions: list[str]) -> list[str]:
+    """A function per chunk and per loop, `void step(ptr frame, ptr frame)`, appended to `functions`; returns names.
 
     A chunk gets its frame twice, as a place to read and as a place to write. No slot is read and written in the
     same chunk, so the two never alias, and LLVM may order loads and stores freely.
     """
-    constants = {-k: _constant(c) for k, c in enumerate(schedule.program.constants)}
-    text = [_DECLARATIONS]
-    for c in range(len(schedule.chunks)):
-        header = f"define internal void @chunk{c}_x$X(ptr noalias readonly %frame, ptr noalias writeonly %out)"
-        text.append(f"{header} #0 {{\nentry:\n{_Chunk(schedule, c, constants).text()}  ret void\n}}\n")
-    return "".join(text)
+    names = []
+    for step in schedule.steps:
+        if isinstance(step, Chunk):
+            name = f"@chunk{len(functions)}_x$X"
+            lines = _Chunk(schedule, step).text()
+            header = f"define internal void {name}(ptr noalias readonly %frame, ptr noalias writeonly %out)"
+            functions.append(f"{header} #0 {{\nentry:\n{lines}  ret void\n}}\n")
+        else:
+            calls = _emit_steps(step.body, functions)
+            name = f"@loop{len(functions)}_x$X"
+            functions.append(emit_loop_step(step, name, calls))
+        names.append(name)
+    return names
 
 
 def _emit_start(schedule: Schedule) -> str:
     """`start(frame)`: outputs that are constants, which stay in a frame for all the states that pass through it."""
-    constants = {-k: _constant(c) for k, c in enumerate(schedule.program.constants)}
-    chunk = _Chunk(schedule, 0, constants)
-    for value in chunk.stores:
-        if value <= 0:
-            chunk.store(value)
-    return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{''.join(chunk.lines)}  ret void\n}}\n"
+    lines = _Chunk(schedule, Chunk((), schedule.fixed)).text()
+    return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{lines}  ret void\n}}\n"
 
 
-def _emit_body1(chunks: int) -> str:
-    """`body1(frame)`: all chunks for one frame."""
-    calls = "".join(f"  call void @chunk{c}_x$X(ptr %a, ptr %a)\n" for c in range(chunks))
+def _emit_body1(steps: list[str]) -> str:
+    """`body1(frame)`: all steps for one frame."""
+    calls = "".join(f"  call void {name}(ptr %a, ptr %a)\n" for name in steps)
     return f"define void @body1_x$X(ptr %a) #0 {{\n{calls}  ret void\n}}\n"
 
 
-def _emit_body2(chunks: int, states: int) -> str:
-    """`body2(a, b, fetch, context, ahead)`: all chunks for two frames that take turns.
+def _emit_body2(steps: list[str], states: int) -> str:
+    """`body2(a, b, fetch, context, ahead)`: all steps for two frames that take turns.
 
     So the code of a chunk is fetched once for both: large kernels are limited by the fetching of their code, not by
-    arithmetic. Between the chunks, `fetch(context, state, count)` asks for the memory of the next `states` states,
+    arithmetic. Between the steps, `fetch(context, state, count)` asks for the memory of the next `states` states,
     from `ahead` on, a few at a time, at a pace that the memory can follow.
     """
     text = "define void @body2_x$X(ptr %a, ptr %b, ptr %fetch, ptr %context, i64 %ahead) #0 {\n"
-    for c in range(chunks):
-        text += f"  call void @chunk{c}_x$X(ptr %a, ptr %a)\n  call void @chunk{c}_x$X(ptr %b, ptr %b)\n"
-        first, end = states * c // chunks, states * (c + 1) // chunks
+    for c, name in enumerate(steps):
+        text += f"  call void {name}(ptr %a, ptr %a)\n  call void {name}(ptr %b, ptr %b)\n"
+        first, end = states * c // len(steps), states * (c + 1) // len(steps)
         if end > first:
             text += f"  %next{c} = add i64 %ahead, {first}\n"
             text += f"  call void %fetch(ptr %context, i64 %next{c}, i64 {end - first})\n"
@@ -144,30 +153,25 @@ def _constant(number: float) -> str:
 class _Chunk:
     """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
 
-    def __init__(self, schedule: Schedule, index: int, constants: dict[int, str]) -> None:
+    def __init__(self, schedule: Schedule, chunk: Chunk) -> None:
         self.schedule = schedule
-        self.values = schedule.chunks[index]
-        self.stores = schedule.stores[index]
-        self.names = dict(constants)
+        self.values = chunk.values
+        self.stores = chunk.stores
+        self.names: dict[int, str] = {}
         self.lines: list[str] = []
         self.count = 0
 
     def text(self) -> str:
-        nodes, names = self.schedule.program.nodes, self.names
+        nodes = self.schedule.program.nodes
+        own = set(self.values)
         for value in self.stores:
-            if value > 0 and nodes[value][0] == "input":  # an output that is an input
-                self.load(value)
+            if value not in own:  # a constant, or a value of an earlier step
                 self.store(value)
         for value in self.values:
             node = nodes[value]
-            for argument in node[1:]:
-                if argument not in names:
-                    self.load(argument)
+            args = [self.names.get(a) or self.known(a) for a in node[1:]]
             template = _OPERATIONS.get(node[0])
-            if template is None:
-                names[value] = self.composite(node)
-            else:
-                names[value] = self.emit(template.format(*[names[a] for a in node[1:]]))
+            self.names[value] = self.composite(node[0], args) if template is None else self.emit(template.format(*args))
             if value in self.stores:
                 self.store(value)
         return "".join(self.lines)
@@ -179,19 +183,18 @@ class _Chunk:
         self.count += 1
         return name
 
-    def composite(self, node: Node) -> str:
+    def composite(self, kind: str, args: list[str]) -> str:
         """An operation of several instructions."""
-        args = [self.names[a] for a in node[1:]]
-        if node[0] in ("fms", "fnma"):
-            flipped = 2 if node[0] == "fms" else 0
+        if kind in ("fms", "fnma"):
+            flipped = 2 if kind == "fms" else 0
             args[flipped] = self.emit(f"fneg $T {args[flipped]}")
             return self.emit(_OPERATIONS["fma"].format(*args))
         bits = self.emit(f"bitcast $T {args[0]} to $I")
-        if node[0] == "exponent":
+        if kind == "exponent":
             return self.exponent(bits)
-        if node[0] == "scale":
+        if kind == "scale":
             return self.scale(bits, args[1])
-        masked = self.emit(f"and $I {bits}, $(i64 {1 << int(node[0].removeprefix('bit'))}$)")
+        masked = self.emit(f"and $I {bits}, $(i64 {1 << int(kind.removeprefix('bit'))}$)")
         return self.emit(f"icmp ne $I {masked}, $(i64 0$)")
 
     def exponent(self, bits: str) -> str:
@@ -210,17 +213,24 @@ class _Chunk:
         total = self.emit(f"add $I {bits}, {shifted}")
         return self.emit(f"bitcast $I {total} to $T")
 
-    def load(self, value: int) -> None:
-        """Take a value from its slot; truth values are kept there as 1.0 and 0.0."""
-        place = self.emit(f"getelementptr $T, ptr %frame, i64 {self.schedule.slots[value]}")
-        name = self.emit(f"load $T, ptr {place}, align $A")
-        if self.schedule.program.nodes[value][0] in LOGICAL:
-            name = self.emit(f"fcmp une $T {name}, {_ZERO}")
+    def known(self, value: int) -> str:
+        """The name of a constant, or of a value of an earlier step, which is taken from its slot.
+
+        Truth values are 1.0 and 0.0 in slots.
+        """
+        if value <= 0:
+            name = _constant(self.schedule.program.constants[-value])
+        else:
+            place = self.emit(f"getelementptr $T, ptr %frame, i64 {self.schedule.slots[value]}")
+            name = self.emit(f"load $T, ptr {place}, align $A")
+            if self.schedule.program.nodes[value][0] in LOGICAL:
+                name = self.emit(f"fcmp une $T {name}, {_ZERO}")
         self.names[value] = name
+        return name
 
     def store(self, value: int) -> None:
         """Put a value into its slots."""
-        name = self.names[value]
+        name = self.names.get(value) or self.known(value)
         if self.schedule.program.is_logical(value):
             name = self.emit(f"select $B {name}, $T {_ONE}, $T {_ZERO}")
         for slot in self.stores[value]:

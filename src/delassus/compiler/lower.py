@@ -2,15 +2,16 @@
 
 A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, the fused fma (a·b + c), fms (a·b - c)
 and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale and select. Back ends and interpreter
-know these and nothing else.
+know these, loops and their parts, and nothing else.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from delassus.compiler import elementary, exponential, inverse_trigonometric, logarithm, power, trigonometric
 from delassus.compiler.graph import Builder
-from delassus.compiler.program import Node, Program
+from delassus.compiler.program import Node, Program, arguments, with_arguments
 
 _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
     "sin": trigonometric.sin,
@@ -43,14 +44,12 @@ def lower(program: Program, fma: bool) -> Program:
     g = Builder()
     new = [0] * len(program.nodes)
     constants = [g.constant(c) for c in program.constants]
+    g.loops += [replace(loop, body=lower(loop.body, fma)) for loop in program.loops]
     for value, node in enumerate(program.nodes):
-        kind = node[0]
-        if kind == "input":
-            new[value] = g.emit(node)
-        elif value:
-            args = [new[a] if a > 0 else constants[-a] for a in node[1:]]
-            expansion = _EXPANSIONS.get(kind)
-            new[value] = g.emit((kind, *args)) if expansion is None else expansion(g, *args)
+        if value:
+            args = [new[a] if a > 0 else constants[-a] for a in arguments(node)]
+            expansion = _EXPANSIONS.get(node[0])
+            new[value] = g.emit(with_arguments(node, args)) if expansion is None else expansion(g, *args)
     results = tuple(tuple(new[v] if v > 0 else constants[-v] for v in values) for values in program.results)
     if fma:
         _fuse(g.nodes, {v for values in results for v in values})
@@ -58,8 +57,10 @@ def lower(program: Program, fma: bool) -> Program:
 
 
 def flops(program: Program) -> int:
-    """Floating-point operations of a lowered program."""
-    return sum(FLOPS.get(kind, 0) * count for kind, count in program.count().items())
+    """Floating-point operations of a lowered program; a loop that may end early counts as if it did not."""
+    total = sum(FLOPS.get(node[0], 0) for node in program.nodes)
+    loops = [program.loops[node[1]] for node in program.nodes if node[0] == "loop"]
+    return total + sum(loop.count * flops(loop.body) for loop in loops)
 
 
 def _fuse(nodes: list[Node], kept: set[int]) -> None:
@@ -70,10 +71,9 @@ def _fuse(nodes: list[Node], kept: set[int]) -> None:
     """
     uses: list[list[int]] = [[] for _ in nodes]
     for value, node in enumerate(nodes):
-        if node[0] != "input":
-            for argument in node[1:]:
-                if argument > 0:
-                    uses[argument].append(value)
+        for argument in arguments(node):
+            if argument > 0:
+                uses[argument].append(value)
     for value, node in enumerate(nodes):
         if node[0] != "mul" or value in kept:
             continue

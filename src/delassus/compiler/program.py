@@ -1,8 +1,11 @@
 """The finished expression graph: frozen data that passes, back ends and the interpreter read."""
 
+from __future__ import annotations
+
 import hashlib
 import math
 import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -35,8 +38,9 @@ class Program:
     """A finished graph.
 
     `nodes[i]` defines value `i`; `nodes[0]` is a placeholder. `constants[k]` is value `-k`. An input node is
-    `("input", operand, flat index)`, every other one `(operation, *values)`. `results` holds, for each output,
-    its values in C order.
+    `("input", operand, flat index)`. A loop is `("loop", number, *values)`, its number one of `loops`, and gives
+    several values: `("part", loop, index)`. Every other node is `(operation, *values)`. `results` holds, for each
+    output, its values in C order.
     """
 
     nodes: tuple[Node, ...]
@@ -44,6 +48,7 @@ class Program:
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
     results: tuple[tuple[int, ...], ...]
+    loops: tuple[Loop, ...] = ()
 
     @cached_property
     def digest(self) -> str:
@@ -53,6 +58,7 @@ class Program:
         sha.update("\n".join(map(repr, self.nodes)).encode())
         sha.update(b"".join(b"?" + bytes([c]) if isinstance(c, bool) else struct.pack("<d", c) for c in self.constants))
         sha.update(repr(self.results).encode())
+        sha.update(repr([(p.body.digest, p.count, p.reverse, p.conditional) for p in self.loops]).encode())
         return sha.hexdigest()
 
     def is_logical(self, value: int) -> bool:
@@ -60,14 +66,82 @@ class Program:
         return self.nodes[value][0] in LOGICAL if value > 0 else isinstance(self.constants[-value], bool)
 
     def count(self) -> dict[str, int]:
-        """Operations by kind, inputs not included."""
+        """Operations by kind, inputs not included; the bodies of loops count once, as they are in the code."""
         kinds: dict[str, int] = {}
         for node in self.nodes[1:]:
             kinds[node[0]] = kinds.get(node[0], 0) + 1
-        kinds.pop("input", None)
+            if node[0] == "loop":
+                for kind, number in self.loops[node[1]].body.count().items():
+                    kinds[kind] = kinds.get(kind, 0) + number
+        for silent in ("input", "part"):
+            kinds.pop(silent, None)
         return dict(sorted(kinds.items()))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A part of a program that is executed several times.
+
+    Every execution of the body has three inputs: the values carried over from the one before, an item of its own, and
+    the captured values, which stay the same. It has two outputs: the values to carry on, and something to keep. The
+    loop's values are, in this order, the first carried ones, the items one after the other, and the captured ones; its
+    parts are the carried values in the end, then what was kept, one after the other.
+
+    Attributes:
+        body: The program that is repeated.
+        count: How many times; how many at most, if the loop is conditional.
+        reverse: Whether the last item comes first; what is kept stays next to its item.
+        conditional: Whether the loop ends when the first of its carried values is zero for all states that run
+            together. The body has to leave the carried values of a state alone from then on.
+    """
+
+    body: Program
+    count: int
+    reverse: bool = False
+    conditional: bool = False
+
+    @property
+    def carried(self) -> int:
+        """Number of values carried over."""
+        return self.body.inputs[0].size
+
+    @property
+    def item(self) -> int:
+        """Number of values in an item."""
+        return self.body.inputs[1].size
+
+    @property
+    def kept(self) -> int:
+        """Number of values kept by each execution."""
+        return self.body.outputs[1].size
+
+    @property
+    def parts(self) -> int:
+        """Number of values that the loop gives."""
+        return self.carried + self.count * self.kept
+
+    def split(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Any]]:
+        """The values of a loop: first carried ones, items, captured ones."""
+        end = self.carried + self.count * self.item
+        starts = range(self.carried, end, self.item) if self.item else [end] * self.count
+        return values[: self.carried], [values[k : k + self.item] for k in starts], values[end:]
 
 
 def arguments(node: Node) -> tuple[int, ...]:
     """The values an operation reads."""
-    return () if node[0] == "input" else node[1:]
+    kind = node[0]
+    if kind == "loop":
+        return node[2:]
+    if kind == "part":
+        return node[1:2]
+    return () if kind == "input" else node[1:]
+
+
+def with_arguments(node: Node, values: Iterable[int]) -> Node:
+    """The same operation on other values."""
+    kind = node[0]
+    if kind == "loop":
+        return (kind, node[1], *values)
+    if kind == "part":
+        return (kind, *values, node[2])
+    return node if kind == "input" else (kind, *values)

@@ -13,7 +13,7 @@ from delassus.compiler import native
 from delassus.compiler.llvm_ir import emit_module
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.program import Program
-from delassus.compiler.schedule import schedule
+from delassus.compiler.schedule import count_chunks, schedule
 from delassus.compiler.target import Target
 
 
@@ -100,7 +100,7 @@ def make_report(name: str, trace: Callable[[], Program], target: Target) -> Repo
         traced=program.count(),
         operations=lowered.count(),
         flops=flops(lowered),
-        chunks=len(planned.chunks),
+        chunks=count_chunks(planned),
         slots=planned.frame,
         code_bytes=sum(s.size() for s in llvm.ObjectFileRef.from_data(object_code).sections() if s.is_text()),
         seconds=seconds,

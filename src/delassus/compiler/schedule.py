@@ -1,33 +1,80 @@
-"""From a graph to straight-line code in pieces: an order of the operations, cut into chunks, values in slots.
+"""From a graph to code in pieces: an order of the operations, cut into chunks, values in slots, loops in between.
 
 One function of many thousand operations takes LLVM long to compile and runs out of registers; many functions of
 about `CHUNK` operations compile in linear time. A value used in a later chunk goes there through a slot of a
 frame in memory; slots are reused as soon as their value is dead, so that the frame stays in the first-level
 cache. Inputs arrive in slots and outputs leave from slots.
+
+A loop is a step between chunks. Its body is scheduled like a program, in slots of the same frame: captured values are
+where they are, what is carried has one place to be read from and another one to be written to, and an item is copied
+to a place of its own before each execution. What is kept is copied to a table, or to where an output has its place.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
-from delassus.compiler.program import Operand, Program, arguments
+from delassus.compiler.program import Loop, Operand, Program, arguments
 
 CHUNK = 400
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Values to compute one after the other, and the slots to put values into: its own, earlier ones and constants."""
+
+    values: tuple[int, ...]
+    stores: dict[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Slots for the items of a loop: `first`, and the steps from item to item and from value to value."""
+
+    first: int
+    per_item: int
+    per_value: int
+
+
+@dataclass(frozen=True)
+class LoopStep:
+    """A loop with its places.
+
+    Attributes:
+        loop: What is repeated.
+        body: Its steps.
+        carried: First slot of the values carried over, where they also are in the end.
+        onward: First slot of the values to carry on, which the body writes.
+        item: First slot of the item that the body reads.
+        items: All items.
+        out: First slot of what the body wants to keep.
+        kept: All that is kept.
+    """
+
+    loop: Loop
+    body: Schedule
+    carried: int
+    onward: int
+    item: int
+    items: Table
+    out: int
+    kept: Table
 
 
 @dataclass(frozen=True)
 class Schedule:
     """A program ready for a back end.
 
-    The frame holds inputs and outputs (see `first_slots`), then everything else. `chunks` holds the values to
-    compute, `slots` the slot of every value that is read from the frame, and `stores`, for each chunk, the slots
-    that its values go to.
+    The frame holds inputs and outputs (see `first_slots`), then everything else. `slots` has the slot of every value
+    that is read from the frame, and `fixed` the slots of outputs that are constants.
     """
 
     program: Program
-    chunks: tuple[tuple[int, ...], ...]
+    steps: tuple[Chunk | LoopStep, ...]
     slots: dict[int, int]
-    stores: tuple[dict[int, tuple[int, ...]], ...]
+    fixed: dict[int, tuple[int, ...]]
     frame: int
 
 
@@ -38,62 +85,226 @@ def first_slots(operands: Sequence[Operand]) -> list[int]:
 
 def schedule(program: Program, chunk: int = CHUNK) -> Schedule:
     """Order, cut and assign slots."""
-    order = _order(program)
-    chunks = tuple(tuple(order[i : i + chunk]) for i in range(0, len(order), chunk))
-    if not chunks:
-        chunks = ((),)
-    return _assign(program, chunks)
-
-
-def _order(program: Program) -> list[int]:
-    return [v for v, n in enumerate(program.nodes) if v and n[0] != "input"]
-
-
-def _assign(program: Program, chunks: tuple[tuple[int, ...], ...]) -> Schedule:
-    nodes = program.nodes
     operands = (*program.inputs, *program.outputs)
     first = first_slots(operands)
-    input_slots, output_slots = first[: len(program.inputs)], first[len(program.inputs) :]
-    frame = sum(operand.size for operand in operands)
+    frame = _Frame(sum(operand.size for operand in operands))
+    starts, outputs = first[: len(program.inputs)], first[len(program.inputs) :]
+    inputs = {v: starts[n[1]] + n[2] for v, n in enumerate(program.nodes) if n[0] == "input"}
+    planned = _Planner(program, frame, inputs, outputs, chunk).plan(top=True)
+    return Schedule(program, planned.steps, planned.slots, planned.fixed, frame.size)
 
-    last: dict[int, int] = {}  # the last chunk that uses a value
-    born: dict[int, int] = {}  # the chunk that computes it
-    for c, chunk in enumerate(chunks):
-        for value in chunk:
-            born[value] = c
-            for argument in arguments(nodes[value]):
-                if argument > 0:
-                    last[argument] = c
 
-    slots: dict[int, int] = {}
-    dying: list[list[int]] = [[] for _ in chunks]
-    for value, node in enumerate(nodes):
-        if node[0] == "input":
-            slots[value] = input_slots[node[1]] + node[2]
-            dying[last.get(value, 0)].append(slots[value])
+def count_chunks(plan: Schedule) -> int:
+    """Pieces of straight-line code, those in loops included."""
+    return sum(1 if isinstance(step, Chunk) else count_chunks(step.body) for step in plan.steps)
 
-    stores: list[dict[int, list[int]]] = [{} for _ in chunks]
-    for start, result in zip(output_slots, program.results, strict=True):
-        for k, value in enumerate(result):
-            stores[born.get(value, 0)].setdefault(value, []).append(start + k)
-            if value in born:
-                slots.setdefault(value, start + k)
 
-    free: list[int] = []
-    for c, chunk in enumerate(chunks):
-        for value in chunk:
-            if last.get(value, c) > c and value not in slots:
-                if free:
-                    slots[value] = free.pop()
-                else:
-                    slots[value], frame = frame, frame + 1
-                stores[c].setdefault(value, []).append(slots[value])
-                dying[last[value]].append(slots[value])
-        free.extend(dying[c])
-    return Schedule(
-        program,
-        chunks,
-        slots,
-        tuple({v: tuple(s) for v, s in d.items()} for d in stores),
-        frame,
-    )
+@dataclass
+class _Frame:
+    """Slots in use and free ones."""
+
+    size: int
+    free: list[int] = field(default_factory=list)
+
+    def one(self) -> int:
+        """A slot."""
+        return self.free.pop() if self.free else self.row(1)
+
+    def row(self, length: int) -> int:
+        """The first of some slots in a row: free ones if there are so many side by side, or else new ones."""
+        if 1 < length <= len(self.free):
+            free, run = sorted(self.free), 1
+            for k in range(1, len(free)):
+                run = run + 1 if free[k] == free[k - 1] + 1 else 1
+                if run == length:
+                    taken = set(free[k - length + 1 : k + 1])
+                    self.free = [slot for slot in self.free if slot not in taken]
+                    return min(taken)
+        self.size += length
+        return self.size - length
+
+
+class _Planner:
+    """Assigns slots to a program, or to the body of a loop, in a frame."""
+
+    def __init__(
+        self, program: Program, frame: _Frame, inputs: dict[int, int], outputs: Sequence[int], chunk: int
+    ) -> None:
+        self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
+        self.slots = dict(inputs)
+        self.pieces = _pieces(program, chunk)
+        self.born: dict[int, int] = {}  # the piece that computes a value
+        self.last: dict[int, int] = {}  # the last piece that uses it
+        for p, piece in enumerate(self.pieces):
+            for value in piece:
+                self.born[value] = p
+                for argument in arguments(program.nodes[value]):
+                    if argument > 0:
+                        self.last[argument] = p
+        self.parts: dict[int, dict[int, int]] = {}  # by loop: its parts that are used
+        for value, node in enumerate(program.nodes):
+            if node[0] == "part":
+                self.parts.setdefault(node[1], {})[node[2]] = value
+                self.born[value] = self.born[node[1]]
+        self.dying: list[list[int]] = [[] for _ in self.pieces]
+        self.stores: list[dict[int, list[int]]] = [{} for _ in self.pieces]
+
+    def plan(self, top: bool) -> Schedule:
+        """The schedule; `top` if inputs are not needed again once they are read."""
+        steps: list[Chunk | LoopStep] = []
+        fixed = self._place_results(top)
+        if top:
+            for value, slot in self.slots.items():
+                if self.program.nodes[value][0] == "input":
+                    self.dying[self.last.get(value, 0)].append(slot)
+        for p, piece in enumerate(self.pieces):
+            if self._is_loop(p):
+                steps += self._loop(p)
+            else:
+                for value in piece:
+                    if self.last.get(value, p) > p and value not in self.slots:
+                        self.slots[value] = self.frame.one()
+                        self.stores[p].setdefault(value, []).append(self.slots[value])
+                        self.dying[self.last[value]].append(self.slots[value])
+                steps.append(Chunk(piece, _frozen(self.stores[p])))
+            self.frame.free.extend(self.dying[p])
+        return Schedule(self.program, tuple(steps), self.slots, fixed, self.frame.size)
+
+    def _is_loop(self, p: int) -> bool:
+        piece = self.pieces[p]
+        return len(piece) == 1 and self.program.nodes[piece[0]][0] == "loop"
+
+    def _place_results(self, top: bool) -> dict[int, tuple[int, ...]]:
+        """Note where results go: from where they are computed, or from a chunk after the loop that gives them."""
+        fixed: dict[int, list[int]] = {}
+        kept = self._kept_in_outputs()
+        for start, result in zip(self.outputs, self.program.results, strict=True):
+            for k, value in enumerate(result):
+                slot = start + k
+                if value <= 0 and top:
+                    fixed.setdefault(value, []).append(slot)
+                    continue
+                p = self.born.get(value, 0)
+                if value > 0 and self.program.nodes[value][0] == "part":
+                    if kept.get(value) == slot:
+                        continue
+                    p = next(q for q in range(p + 1, len(self.pieces)) if not self._is_loop(q))
+                    self.last[value] = max(p, self.last.get(value, 0))
+                elif self._is_loop(p):  # a constant or an input, and the first piece is a loop
+                    p = next(q for q in range(len(self.pieces)) if not self._is_loop(q))
+                    if value > 0:
+                        self.last[value] = max(p, self.last.get(value, 0))
+                elif value in self.born:
+                    self.slots.setdefault(value, slot)
+                self.stores[p].setdefault(value, []).append(slot)
+        return _frozen(fixed)
+
+    def _kept_in_outputs(self) -> dict[int, int]:
+        """Slots of what loops keep directly in an output: possible if all of it goes to places in regular steps."""
+        places: dict[int, int] = {}
+        for start, result in zip(self.outputs, self.program.results, strict=True):
+            for k, value in enumerate(result):
+                places.setdefault(value, start + k)
+        found: dict[int, int] = {}
+        self.tables: dict[int, Table] = {}
+        for value, parts in self.parts.items():
+            loop = self.program.loops[self.program.nodes[value][1]]
+            numbers = range(loop.carried, loop.parts)
+            slots = [places.get(parts.get(k, 0)) for k in numbers]
+            table = _table(slots, loop.count, loop.kept)
+            if table is not None:
+                self.tables[value] = table
+                found |= {parts[k]: slot for k, slot in zip(numbers, slots, strict=True) if slot is not None}
+        return found
+
+    def _loop(self, p: int) -> list[Chunk | LoopStep]:
+        """The steps of a loop: a chunk that puts things into their places, and the loop itself."""
+        (value,) = self.pieces[p]
+        node, frame, slots = self.program.nodes[value], self.frame, self.slots
+        loop = self.program.loops[node[1]]
+        first, items, captured = loop.split(arguments(node))
+        moves: dict[int, list[int]] = {}
+        carried, onward = frame.row(loop.carried), frame.row(loop.carried)
+        item, out = frame.row(loop.item), frame.row(loop.kept)
+        released = [*range(onward, onward + loop.carried), *range(item, item + loop.item), *range(out, out + loop.kept)]
+        for k, source in enumerate(first):
+            moves.setdefault(source, []).append(carried + k)
+
+        flat = [v for values in items for v in values]
+        walked = _table([slots.get(v) for v in flat], loop.count, loop.item)
+        if walked is None:
+            walked = Table(frame.row(len(flat)), loop.item, 1)
+            released += range(walked.first, walked.first + len(flat))
+            for k, source in enumerate(flat):
+                moves.setdefault(source, []).append(walked.first + k)
+
+        kept = self.tables.get(value)
+        parts = self.parts.get(value, {})
+        here = {k: carried + k for k in range(loop.carried)}
+        if kept is None:
+            kept = Table(frame.row(loop.count * loop.kept), loop.kept, 1)
+            here |= {loop.carried + k: kept.first + k for k in range(loop.count * loop.kept)}
+        else:
+            numbers = [(i, k) for i in range(loop.count) for k in range(loop.kept)]
+            for n, (i, k) in enumerate(numbers):
+                if loop.carried + n in parts:
+                    slots[parts[loop.carried + n]] = kept.first + i * kept.per_item + k * kept.per_value
+
+        inputs = {}
+        for k, source in enumerate(captured):
+            if source <= 0:
+                place = frame.one()
+                released.append(place)
+                moves.setdefault(source, []).append(place)
+            else:
+                place = slots[source]
+            inputs[2, k] = place
+        inputs |= {(0, k): carried + k for k in range(loop.carried)}
+        inputs |= {(1, k): item + k for k in range(loop.item)}
+        named = {v: inputs[n[1], n[2]] for v, n in enumerate(loop.body.nodes) if n[0] == "input"}
+        body = _Planner(loop.body, frame, named, (onward, out), self.chunk).plan(top=False)
+
+        for k, slot in here.items():
+            if k in parts:
+                slots[parts[k]] = slot
+                self.dying[self.last.get(parts[k], p)].append(slot)
+            else:
+                released.append(slot)
+        self.dying[p] += released
+        step = LoopStep(loop, body, carried, onward, item, walked, out, kept)
+        return [Chunk((), _frozen(moves)), step] if moves else [step]
+
+
+def _pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
+    """The operations in order, in pieces of at most `chunk`; a loop is a piece of its own, and never the last one."""
+    pieces: list[tuple[int, ...]] = []
+    run: list[int] = []
+    for value, node in enumerate(program.nodes):
+        if not value or node[0] in ("input", "part"):
+            continue
+        if node[0] == "loop" or len(run) == chunk:
+            pieces += [tuple(run)] if run else []
+            run = []
+        if node[0] == "loop":
+            pieces.append((value,))
+        else:
+            run.append(value)
+    return [*pieces, tuple(run)]
+
+
+def _table(slots: Sequence[int | None], count: int, length: int) -> Table | None:
+    """The slots of `count` items of some length, if they are all there, in regular steps."""
+    if not slots or slots[0] is None:
+        return Table(0, 0, 0) if not slots else None
+    first = slots[0]
+    second, below = slots[length % len(slots)], slots[1 % len(slots)]
+    if second is None or below is None:
+        return None
+    per_item = second - first if count > 1 else 0
+    per_value = below - first if length > 1 else 0
+    regular = [first + i * per_item + k * per_value for i in range(count) for k in range(length)]
+    return Table(first, per_item, per_value) if regular == list(slots) else None
+
+
+def _frozen(places: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:
+    return {value: tuple(slots) for value, slots in places.items()}
