@@ -1,5 +1,6 @@
 """Numbers, not robots: NumPy functions traced to expression graphs and compiled to native SIMD ufuncs."""
 
+from delassus.compiler.control import map, scan, while_loop
 from delassus.compiler.derivatives import grad, jacobian, jvp, vjp
 
-__all__ = ["grad", "jacobian", "jvp", "vjp"]
+__all__ = ["grad", "jacobian", "jvp", "map", "scan", "vjp", "while_loop"]

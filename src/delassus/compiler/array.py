@@ -149,10 +149,10 @@ class Array:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         origin = self.origin
+        origin.check_changeable()
         lifted = origin.lift(value)
         if not origin.open:
             origin.lift(self)  # raises
-        origin.check_changeable()
         if lifted.truths != self.truths:
             lifted = lifted.astype(self.dtype)
         try:
@@ -285,7 +285,7 @@ _REDUCTIONS = {
 
 _NOT_AN_INDEX = (
     "an array cannot be indexed by a traced value, nor can one be a length or a loop count: it would be known at run "
-    "time only. Use np.where(condition, a, b)."
+    "time only. Use np.where(condition, a, b); in a loop, hand the array over as a stack to walk along."
 )
 
 

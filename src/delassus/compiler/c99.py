@@ -161,7 +161,7 @@ def _source(plan: Schedule, name: str) -> str:
     body += [
         f"{frame}[{slot}] = {literal(program.constants[-v])};" for v, slots in plan.fixed.items() for slot in slots
     ]
-    body += [f"{call}({frame});" for call in calls]
+    body += [call.replace("$s", frame) for call in calls]
     body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(double));" for n, o, k in out if o.size]
     code = "\n".join(functions)
     helpers = [text.replace("$", name) for call, text in HELPERS.items() if f"{call.replace('$', name)}(" in code]
@@ -173,15 +173,20 @@ def _block(lines: list[str]) -> str:
     return "{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
-def _functions(plan: Schedule, name: str, kind: str, functions: list[str]) -> list[str]:
-    """A C function per chunk and per loop, appended to `functions`; returns the names to call, in order."""
+def _functions(plan: Schedule, name: str, kind: str, functions: list[str], inside: LoopStep | None = None) -> list[str]:
+    """A C function per chunk and per loop, appended to `functions`; returns the calls, in order, for slots $s."""
     calls = []
     for step in plan.steps:
-        inner = [] if isinstance(step, Chunk) else _functions(step.body, name, kind, functions)
-        call = f"{name}_{'chunk' if isinstance(step, Chunk) else 'loop'}{len(functions)}"
-        lines = _chunk(plan, step, name) if isinstance(step, Chunk) else _loop(step, inner)
-        functions.append(f"{kind} {call}(double *s)\n{_block(lines)}")
-        calls.append(call)
+        if isinstance(step, Chunk):
+            call, given = f"{name}_chunk{len(functions)}", ", item, keep" if inside else ""
+            lines = _chunk(plan, step, name, inside)
+        else:
+            inner = _functions(step.body, name, kind, functions, step)
+            call, given = f"{name}_loop{len(functions)}", ""
+            lines = _loop(step, inner)
+        parameters = f"double *s{', const double *item, double *keep' if given else ''}"
+        functions.append(f"{kind} {call}({parameters})\n{_block(lines)}")
+        calls.append(f"{call}($s{given});")
     return calls
 
 
@@ -189,24 +194,22 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
     """The statements of a loop: items are copied in, the steps of the body called, what is carried and kept copied."""
     loop = step.loop
 
-    def copy(count: int, target: str, source: str) -> list[str]:
-        return [f"    for (k = 0; k < {count}; k++) s[{target}] = s[{source}];"] if count else []
-
     def row(table: Table) -> str:
-        return f"{table.first} + at * {table.per_item} + k * {table.per_value}"
+        return f"s + ({table.first} + at * {table.per_item})"
 
-    lines = ["int i, k;", f"for (i = 0; i < {loop.count}; i++) {{"]
-    lines += [f"    const int at = {f'{loop.count - 1} - i' if loop.reverse else 'i'};", "    (void)at;"]
-    lines += copy(loop.item, f"{step.item} + k", row(step.items))
-    lines += [f"    {call}(s);" for call in calls]
-    lines += copy(loop.carried, f"{step.carried} + k", f"{step.onward} + k")
-    lines += copy(loop.kept, row(step.kept), f"{step.out} + k")
+    lines = [f"for (int i = 0; i < {loop.count}; i++) {{"]
+    lines += [f"    const int at = {f'{loop.count - 1} - i' if loop.reverse else 'i'};"]
+    lines += [f"    const double *item = {row(step.items)};", f"    double *keep = {row(step.kept)};"]
+    lines += [f"    s[{slot}] = item[{k * step.items.per_value}];" for k, slot in step.copied.items()]
+    lines += ["    (void)item;", "    (void)keep;", *(f"    {call.replace('$s', 's')}" for call in calls)]
+    if loop.carried:
+        lines += [f"    for (int k = 0; k < {loop.carried}; k++) s[{step.carried} + k] = s[{step.onward} + k];"]
     if loop.conditional:
         lines.append(f"    if (s[{step.carried}] == 0.0) break;")
-    return [*lines, "}", "(void)k;"]
+    return [*lines, "}"]
 
 
-def _chunk(plan: Schedule, chunk: Chunk, name: str) -> list[str]:
+def _chunk(plan: Schedule, chunk: Chunk, name: str, inside: LoopStep | None) -> list[str]:
     """The statements of one chunk: values of earlier chunks are taken from their slots where they are first used."""
     program, stores = plan.program, chunk.stores
     names: dict[int, str] = {}
@@ -220,25 +223,32 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str) -> list[str]:
         if value <= 0:
             return literal(program.constants[-value])
         if value not in names:  # truth values are 1.0 and 0.0 in slots
-            define(value, f"s[{plan.slots[value]}]" + (" != 0.0" if program.is_logical(value) else ""))
+            if value in plan.direct and inside:
+                place = f"item[{plan.direct[value] * inside.items.per_value}]"
+            else:
+                place = f"s[{plan.slots[value]}]"
+            define(value, place + (" != 0.0" if program.is_logical(value) else ""))
         return names[value]
 
     def store(value: int) -> None:
         held = known(value)
-        lines.extend(f"s[{slot}] = {held};" for slot in stores[value])
+        lines.extend(f"s[{slot}] = {held};" for slot in stores.get(value, ()))
+        if inside:
+            lines.extend(f"keep[{k * inside.kept.per_value}] = {held};" for k in chunk.keeps.get(value, ()))
 
     own = set(chunk.values)
-    for value in stores:
+    for value in (*stores, *chunk.keeps):
         if value not in own:  # a constant, or a value of an earlier step
+            own.add(value)
             store(value)
     for value in chunk.values:
         operation, *args = program.nodes[value]
         if operation not in OPERATIONS:
             raise DelassusError(f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.")
         define(value, OPERATIONS[operation].replace("$", name).format(*[known(a) for a in args]))
-        if value in stores:
+        if value in stores or value in chunk.keeps:
             store(value)
-    return lines or ["(void)s;"]
+    return [*(f"(void){given};" for given in ("s", "item", "keep")[: 3 if inside else 1]), *lines]
 
 
 def emit_check(program: Program, name: str, states: Sequence[NDArray[np.float64]], fma: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""Small dense algebra on traced matrices, unrolled.
+"""Dense algebra on traced matrices.
 
 A compiled kernel cannot raise for one state of a batch, so where NumPy raises `LinAlgError` (a singular matrix,
 a matrix that is not positive definite) these give inf or NaN in that state alone.
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from delassus.compiler import elimination
 from delassus.compiler.array import Array
 from delassus.compiler.handlers import HANDLERS, handles
 from delassus.compiler.lifting import floats
@@ -29,24 +30,12 @@ def _stacked(*arrays: Array) -> bool:
 def cholesky(a: Any, *, upper: bool = False) -> Array:
     """The lower triangular L with L Lᵀ = A, or with `upper` U = Lᵀ; reads that triangle. n³/3 operations."""
     (A,) = floats(a)
-    n = _square("cholesky", A)
+    _square("cholesky", A)
     if upper:
         return cholesky(A.mT).mT.copy()
     if _stacked(A):
         return _each(cholesky, A)
-    L: Array = HANDLERS[np.zeros_like](A)
-    for j in range(n):
-        pivot = A[j, j]
-        for k in range(j):
-            pivot = pivot - L[j, k] * L[j, k]
-        L[j, j] = HANDLERS[np.sqrt](pivot)
-        inverse = 1.0 / L[j, j]
-        for i in range(j + 1, n):
-            total = A[i, j]
-            for k in range(j):
-                total = total - L[i, k] * L[j, k]
-            L[i, j] = total * inverse
-    return L
+    return elimination.cholesky(A)
 
 
 @handles(np.linalg.solve)
@@ -68,7 +57,7 @@ def solve(a: Any, b: Any, *, assume_a: str = "gen") -> Array:
         return _each(lambda m, r: solve(m, r, assume_a=assume_a), A, B)
     if assume_a not in _ELIMINATIONS:
         raise ValueError(f"linalg.solve: assume_a is 'gen' or 'pos', not {assume_a!r}.")
-    X = _ELIMINATIONS[assume_a](A.copy(), B.copy() if B.ndim == 2 else B[:, None].copy())
+    X = _ELIMINATIONS[assume_a](A, B if B.ndim == 2 else B[:, None])
     return X.reshape(B.shape)
 
 
@@ -86,78 +75,18 @@ def inv(a: Any, *, assume_a: str = "gen") -> Array:
 def det(a: Any) -> Array:
     """The determinant, by elimination with partial pivoting."""
     (A,) = floats(a)
-    n = _square("det", A)
+    _square("det", A)
     if _stacked(A):
         return _each(det, A)
-    U, nothing = A.copy(), A.origin.lift(np.zeros((n, 0)))
-    swaps = _eliminate(U, nothing, singular=True)
+    pivots, odd = elimination.pivots(A)
     result = A.origin.lift(1.0)
-    for i in range(n):
-        result = result * U[i, i]
-    odd = A.origin.lift(False)
-    for swap in swaps:
-        odd = odd ^ swap
+    for pivot in pivots:
+        result = result * pivot
     signed: Array = HANDLERS[np.where](odd, -result, result)
     return signed
 
 
-def _solve_general(A: Array, B: Array) -> Array:
-    _eliminate(A, B)
-    n = len(A)
-    for i in reversed(range(n)):
-        for k in range(i + 1, n):
-            B[i] = B[i] - A[i, k] * B[k]
-        B[i] = B[i] * (1.0 / A[i, i])
-    return B
-
-
-def _eliminate(A: Array, B: Array, singular: bool = False) -> list[Array]:
-    """Reduce A to upper triangular form in place, B along with it; returns the row exchanges made.
-
-    With `singular`, a column without a pivot (all zero, so that nothing is to be eliminated) is left as it is.
-    """
-    n = len(A)
-    absolute, where = HANDLERS[np.absolute], HANDLERS[np.where]
-    swaps = []
-    for j in range(n):
-        for i in range(j + 1, n):
-            swap = absolute(A[i, j]) > absolute(A[j, j])
-            swaps.append(swap)
-            for M, start in ((A, j), (B, 0)):
-                upper, lower = M[j, start:].copy(), M[i, start:].copy()
-                M[j, start:], M[i, start:] = where(swap, lower, upper), where(swap, upper, lower)
-        inverse = 1.0 / A[j, j]
-        if singular:
-            inverse = where(A[j, j] == 0.0, 0.0, inverse)
-        for i in range(j + 1, n):
-            factor = A[i, j] * inverse
-            A[i, j + 1 :] = A[i, j + 1 :] - factor * A[j, j + 1 :]
-            B[i] = B[i] - factor * B[j]
-            A[i, j] = 0.0
-    return swaps
-
-
-def _solve_positive(A: Array, B: Array) -> Array:
-    """L D Lᵀ x = b; reads the lower triangle."""
-    n = len(A)
-    inverse: list[Array] = []
-    for j in range(n):
-        inverse.append(1.0 / A[j, j])
-        for i in range(j + 1, n):
-            factor = A[i, j] * inverse[j]
-            for k in range(j + 1, i + 1):
-                A[i, k] = A[i, k] - factor * A[k, j]
-            B[i] = B[i] - factor * B[j]
-        for i in range(j + 1, n):
-            A[i, j] = A[i, j] * inverse[j]
-    for i in reversed(range(n)):
-        B[i] = B[i] * inverse[i]
-        for k in range(i + 1, n):
-            B[i] = B[i] - A[k, i] * B[k]
-    return B
-
-
-_ELIMINATIONS = {"gen": _solve_general, "pos": _solve_positive}
+_ELIMINATIONS = {"gen": elimination.solve_general, "pos": elimination.solve_positive}
 
 
 @handles(np.linalg.norm)

@@ -10,7 +10,7 @@ from typing import Final
 
 from delassus.compiler.llvm_loop import emit_loop_step
 from delassus.compiler.program import LOGICAL, ROUNDER
-from delassus.compiler.schedule import Chunk, Schedule
+from delassus.compiler.schedule import Chunk, LoopStep, Schedule
 from delassus.compiler.target import Target
 from delassus.errors import DelassusError
 
@@ -94,21 +94,23 @@ def emit_module(schedule: Schedule, target: Target) -> str:
     return text + target.attributes
 
 
-def _emit_steps(schedule: Schedule, functions: list[str]) -> list[str]:
+def _emit_steps(schedule: Schedule, functions: list[str], inside: LoopStep | None = None) -> list[str]:
     """A function per chunk and per loop, `void step(ptr frame, ptr frame)`, appended to `functions`; returns names.
 
     A chunk gets its frame twice, as a place to read and as a place to write. No slot is read and written in the
-    same chunk, so the two never alias, and LLVM may order loads and stores freely.
+    same chunk, so the two never alias, and LLVM may order loads and stores freely. In the body of a loop it also gets
+    the addresses of its item and of what is kept.
     """
     names = []
     for step in schedule.steps:
         if isinstance(step, Chunk):
             name = f"@chunk{len(functions)}_x$X"
-            lines = _Chunk(schedule, step).text()
-            header = f"define internal void {name}(ptr noalias readonly %frame, ptr noalias writeonly %out)"
+            lines = _Chunk(schedule, step, inside).text()
+            item = ", ptr noalias readonly %item, ptr noalias writeonly %keep" if inside else ""
+            header = f"define internal void {name}(ptr noalias readonly %frame, ptr noalias writeonly %out{item})"
             functions.append(f"{header} #0 {{\nentry:\n{lines}  ret void\n}}\n")
         else:
-            calls = _emit_steps(step.body, functions)
+            calls = _emit_steps(step.body, functions, step)
             name = f"@loop{len(functions)}_x$X"
             functions.append(emit_loop_step(step, name, calls))
         names.append(name)
@@ -117,7 +119,7 @@ def _emit_steps(schedule: Schedule, functions: list[str]) -> list[str]:
 
 def _emit_start(schedule: Schedule) -> str:
     """`start(frame)`: outputs that are constants, which stay in a frame for all the states that pass through it."""
-    lines = _Chunk(schedule, Chunk((), schedule.fixed)).text()
+    lines = _Chunk(schedule, Chunk((), schedule.fixed), None).text()
     return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{lines}  ret void\n}}\n"
 
 
@@ -153,26 +155,27 @@ def _constant(number: float) -> str:
 class _Chunk:
     """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
 
-    def __init__(self, schedule: Schedule, chunk: Chunk) -> None:
+    def __init__(self, schedule: Schedule, chunk: Chunk, inside: LoopStep | None) -> None:
         self.schedule = schedule
-        self.values = chunk.values
-        self.stores = chunk.stores
+        self.chunk = chunk
+        self.inside = inside
         self.names: dict[int, str] = {}
         self.lines: list[str] = []
         self.count = 0
 
     def text(self) -> str:
         nodes = self.schedule.program.nodes
-        own = set(self.values)
-        for value in self.stores:
+        own = set(self.chunk.values)
+        for value in (*self.chunk.stores, *self.chunk.keeps):
             if value not in own:  # a constant, or a value of an earlier step
+                own.add(value)
                 self.store(value)
-        for value in self.values:
+        for value in self.chunk.values:
             node = nodes[value]
             args = [self.names.get(a) or self.known(a) for a in node[1:]]
             template = _OPERATIONS.get(node[0])
             self.names[value] = self.composite(node[0], args) if template is None else self.emit(template.format(*args))
-            if value in self.stores:
+            if value in self.chunk.stores or value in self.chunk.keeps:
                 self.store(value)
         return "".join(self.lines)
 
@@ -221,7 +224,11 @@ class _Chunk:
         if value <= 0:
             name = _constant(self.schedule.program.constants[-value])
         else:
-            place = self.emit(f"getelementptr $T, ptr %frame, i64 {self.schedule.slots[value]}")
+            if value in self.schedule.direct and self.inside:
+                source = f"%item, i64 {self.schedule.direct[value] * self.inside.items.per_value}"
+            else:
+                source = f"%frame, i64 {self.schedule.slots[value]}"
+            place = self.emit(f"getelementptr $T, ptr {source}")
             name = self.emit(f"load $T, ptr {place}, align $A")
             if self.schedule.program.nodes[value][0] in LOGICAL:
                 name = self.emit(f"fcmp une $T {name}, {_ZERO}")
@@ -229,10 +236,14 @@ class _Chunk:
         return name
 
     def store(self, value: int) -> None:
-        """Put a value into its slots."""
+        """Put a value into its places."""
         name = self.names.get(value) or self.known(value)
         if self.schedule.program.is_logical(value):
             name = self.emit(f"select $B {name}, $T {_ONE}, $T {_ZERO}")
-        for slot in self.stores[value]:
-            place = self.emit(f"getelementptr $T, ptr %out, i64 {slot}")
+        places = [f"%out, i64 {slot}" for slot in self.chunk.stores.get(value, ())]
+        if self.inside:
+            step = self.inside.kept.per_value
+            places += [f"%keep, i64 {k * step}" for k in self.chunk.keeps.get(value, ())]
+        for target in places:
+            place = self.emit(f"getelementptr $T, ptr {target}")
             self.lines.append(f"  store $T {name}, ptr {place}, align $A\n")

@@ -7,23 +7,26 @@ _UNROLLED = 16  # copies up to this number are written out
 
 def emit_loop_step(step: LoopStep, name: str, calls: list[str]) -> str:
     """The function of a loop, with the marks of `llvm_ir` where the number of lanes matters; `calls` are its steps."""
-    loop, items, kept = step.loop, step.items, step.kept
+    loop = step.loop
     at = f"sub i64 {loop.count - 1}, %i" if loop.reverse else "add i64 0, %i"
-    body = "".join(f"  call void {call}(ptr %frame, ptr %frame)\n" for call in calls)
     text = f"""define internal void {name}(ptr %frame, ptr %unused) #0 {{
 entry:
   br label %head
 head:
   %i = phi i64 [ 0, %entry ], [ %i1, %end ]
   %at = {at}
-  %walked = mul i64 %at, {items.per_item}
-  %item = add i64 %walked, {items.first}
-  %kept.offset = mul i64 %at, {kept.per_item}
-  %kept = add i64 %kept.offset, {kept.first}
 """
-    text += _copy("take", loop.item, ("%item", items.per_value), (str(step.item), 1)) + body
+    for place, table in (("item", step.items), ("keep", step.kept)):
+        text += (
+            f"  %{place}.offset = mul i64 %at, {table.per_item}\n"
+            f"  %{place}.slot = add i64 %{place}.offset, {table.first}\n"
+            f"  %{place} = getelementptr $T, ptr %frame, i64 %{place}.slot\n"
+        )
+    text += _take(step)
+    for call in calls:
+        own = ", ptr %item, ptr %keep" if call.startswith("@chunk") else ""
+        text += f"  call void {call}(ptr %frame, ptr %frame{own})\n"
     text += _copy("carry", loop.carried, (str(step.onward), 1), (str(step.carried), 1))
-    text += _copy("keep", loop.kept, (str(step.out), 1), ("%kept", kept.per_value))
     text += f"  br label %end\nend:\n  %i1 = add i64 %i, 1\n  %more = icmp slt i64 %i1, {loop.count}\n"
     if loop.conditional:
         text += (
@@ -35,6 +38,17 @@ head:
         )
     return (
         text + f"  br i1 {'%again' if loop.conditional else '%more'}, label %head, label %exit\nexit:\n  ret void\n}}\n"
+    )
+
+
+def _take(step: LoopStep) -> str:
+    """Copies what inner loops need of an item; their slots are in a row."""
+    positions, slots = list(step.copied), list(step.copied.values())
+    per_value = step.items.per_value
+    if positions == list(range(len(positions))):
+        return _copy("take", len(positions), ("%item.slot", per_value), (str(slots[0] if slots else 0), 1))
+    return "".join(
+        _copy_one(f"take{k}", str(k), ("%item.slot", per_value), (str(slot), 0)) for k, slot in step.copied.items()
     )
 
 

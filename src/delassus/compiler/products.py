@@ -5,14 +5,23 @@ Among truth values alone, sums are "or" and products are "and", as in NumPy.
 
 import string
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from delassus.compiler.array import Array
-from delassus.compiler.graph import ZERO
+from delassus.compiler import control
+from delassus.compiler.array import Array, Ids
+from delassus.compiler.graph import ZERO, Builder
 from delassus.compiler.handlers import HANDLERS, handles
 from delassus.compiler.lifting import floats, lift
+
+LARGEST_UNROLLED: Final = 1500
+"""Products of two matrices with more terms than this are made in loops, which are as fast from some 500 terms on."""
+
+ROWS: Final = 8
+"""Rows of the first matrix that such a loop works on at once, fewer if they are longer than `LONG` / ROWS."""
+
+LONG: Final = 1600
 
 
 @handles(np.einsum)
@@ -84,18 +93,53 @@ def matmul(a: Any, b: Any) -> Array:
 
 def _matrix_product(x: Array, y: Array) -> Array:
     """The product of two matrices (or vectors), term by term: what einsum would make, in a fraction of the time."""
-    add, mul = x.origin.builder.add, x.origin.builder.mul
-    rows = x.ids.reshape(-1, x.shape[-1]).tolist()
-    columns = y.ids.reshape(y.shape[0], -1).T.tolist()
+    rows = x.ids.reshape(-1, x.shape[-1])
+    columns = y.ids.reshape(y.shape[0], -1).T
+    terms = int(np.sum(np.count_nonzero(rows, 0) * np.count_nonzero(columns, 0)))
+    if terms > LARGEST_UNROLLED:
+        made = _rolled_product(Array(x.origin, rows), Array(x.origin, columns)).ids
+    else:
+        made = _product_values(x.origin.builder, rows, columns)
+    return Array(x.origin, made.reshape(x.shape[:-1] + y.shape[1:]))
+
+
+def _product_values(g: Builder, rows: Ids, columns: Ids) -> Ids:
+    """All inner products of rows and columns, both as lists of vectors; exact zeros cost nothing."""
+    add, mul = g.add, g.mul
     made = []
-    for row in rows:
-        for column in columns:
+    for row in rows.tolist():
+        for column in columns.tolist():
             total = ZERO
             for a, b in zip(row, column, strict=True):
                 if ZERO not in (a, b):
                     total = add(total, mul(a, b))
             made.append(total)
-    return Array(x.origin, np.array(made, np.int64).reshape(x.shape[:-1] + y.shape[1:]))
+    return np.array(made, np.int64).reshape(len(rows), len(columns))
+
+
+def _rolled_product(rows: Array, columns: Array) -> Array:
+    """All inner products in loops over blocks of rows and over columns.
+
+    A block has so many rows that their sums do not wait for each other, and is small enough for the nearest cache.
+    """
+    block = max(1, min(len(rows), ROWS, LONG // rows.shape[1]))
+    whole = len(rows) // block * block
+
+    def of_block(part: Array) -> Any:
+        def of_column(column: Array) -> Array:
+            here, column = lift(part, column)
+            g, sums = column.origin.builder, [ZERO] * len(here)
+            for terms, b in zip(here.ids.T.tolist(), column.ids.tolist(), strict=True):
+                sums = [g.add(total, g.mul(a, b)) for total, a in zip(sums, terms, strict=True)]
+            return Array(column.origin, np.array(sums, np.int64))
+
+        return control.map(of_column, columns).T
+
+    parts = [control.map(of_block, rows[:whole].reshape(-1, block, rows.shape[1])).reshape(whole, len(columns))]
+    if whole < len(rows):
+        parts.append(of_block(rows[whole:]))
+    result: Array = HANDLERS[np.concatenate](parts)
+    return result
 
 
 def _check_fit(name: str, x: Array, i: int, y: Array, j: int) -> None:

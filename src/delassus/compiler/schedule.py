@@ -6,14 +6,15 @@ frame in memory; slots are reused as soon as their value is dead, so that the fr
 cache. Inputs arrive in slots and outputs leave from slots.
 
 A loop is a step between chunks. Its body is scheduled like a program, in slots of the same frame: captured values are
-where they are, what is carried has one place to be read from and another one to be written to, and an item is copied
-to a place of its own before each execution. What is kept is copied to a table, or to where an output has its place.
+where they are, what is carried has one place to be read from and another one to be written to. Chunks of the body read
+their item where it lies in a table, and write what is kept into another one; a table may be an operand of the program.
+Only what loops inside the body need of an item is copied to slots first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from delassus.compiler.program import Loop, Operand, Program, arguments
@@ -23,10 +24,14 @@ CHUNK = 400
 
 @dataclass(frozen=True)
 class Chunk:
-    """Values to compute one after the other, and the slots to put values into: its own, earlier ones and constants."""
+    """Values to compute one after the other, and where to put values: its own, earlier ones and constants.
+
+    They go to slots (`stores`) and, in the body of a loop, to positions among what is kept (`keeps`).
+    """
 
     values: tuple[int, ...]
     stores: dict[int, tuple[int, ...]]
+    keeps: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,19 +52,17 @@ class LoopStep:
         body: Its steps.
         carried: First slot of the values carried over, where they also are in the end.
         onward: First slot of the values to carry on, which the body writes.
-        item: First slot of the item that the body reads.
-        items: All items.
-        out: First slot of what the body wants to keep.
-        kept: All that is kept.
+        items: Where the items are.
+        copied: Positions in an item that are copied to slots, with these.
+        kept: Where all that is kept goes.
     """
 
     loop: Loop
     body: Schedule
     carried: int
     onward: int
-    item: int
     items: Table
-    out: int
+    copied: dict[int, int]
     kept: Table
 
 
@@ -67,13 +70,21 @@ class LoopStep:
 class Schedule:
     """A program ready for a back end.
 
-    The frame holds inputs and outputs (see `first_slots`), then everything else. `slots` has the slot of every value
-    that is read from the frame, and `fixed` the slots of outputs that are constants.
+    The frame holds inputs and outputs (see `first_slots`), then everything else.
+
+    Attributes:
+        program: What is computed.
+        steps: In this order.
+        slots: The slot of every value that is read from the frame.
+        direct: In the body of a loop, values that are read from the item, with their positions there.
+        fixed: Slots of outputs that are constants.
+        frame: Number of slots.
     """
 
     program: Program
     steps: tuple[Chunk | LoopStep, ...]
     slots: dict[int, int]
+    direct: dict[int, int]
     fixed: dict[int, tuple[int, ...]]
     frame: int
 
@@ -91,7 +102,7 @@ def schedule(program: Program, chunk: int = CHUNK) -> Schedule:
     starts, outputs = first[: len(program.inputs)], first[len(program.inputs) :]
     inputs = {v: starts[n[1]] + n[2] for v, n in enumerate(program.nodes) if n[0] == "input"}
     planned = _Planner(program, frame, inputs, outputs, chunk).plan(top=True)
-    return Schedule(program, planned.steps, planned.slots, planned.fixed, frame.size)
+    return replace(planned, frame=frame.size)
 
 
 def count_chunks(plan: Schedule) -> int:
@@ -128,10 +139,17 @@ class _Planner:
     """Assigns slots to a program, or to the body of a loop, in a frame."""
 
     def __init__(
-        self, program: Program, frame: _Frame, inputs: dict[int, int], outputs: Sequence[int], chunk: int
+        self,
+        program: Program,
+        frame: _Frame,
+        inputs: dict[int, int],
+        outputs: Sequence[int | None],
+        chunk: int,
+        direct: dict[int, int] | None = None,
     ) -> None:
+        """Plan `program` with inputs in slots or `direct`; an output is in slots from the given one on, or kept."""
         self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
-        self.slots = dict(inputs)
+        self.slots, self.direct = dict(inputs), direct or {}
         self.pieces = _pieces(program, chunk)
         self.born: dict[int, int] = {}  # the piece that computes a value
         self.last: dict[int, int] = {}  # the last piece that uses it
@@ -148,6 +166,7 @@ class _Planner:
                 self.born[value] = self.born[node[1]]
         self.dying: list[list[int]] = [[] for _ in self.pieces]
         self.stores: list[dict[int, list[int]]] = [{} for _ in self.pieces]
+        self.keeps: list[dict[int, list[int]]] = [{} for _ in self.pieces]
 
     def plan(self, top: bool) -> Schedule:
         """The schedule; `top` if inputs are not needed again once they are read."""
@@ -166,9 +185,9 @@ class _Planner:
                         self.slots[value] = self.frame.one()
                         self.stores[p].setdefault(value, []).append(self.slots[value])
                         self.dying[self.last[value]].append(self.slots[value])
-                steps.append(Chunk(piece, _frozen(self.stores[p])))
+                steps += self._chunks(piece, _frozen(self.stores[p]), _frozen(self.keeps[p]))
             self.frame.free.extend(self.dying[p])
-        return Schedule(self.program, tuple(steps), self.slots, fixed, self.frame.size)
+        return Schedule(self.program, tuple(steps), self.slots, self.direct, fixed, self.frame.size)
 
     def _is_loop(self, p: int) -> bool:
         piece = self.pieces[p]
@@ -180,21 +199,23 @@ class _Planner:
         kept = self._kept_in_outputs()
         for start, result in zip(self.outputs, self.program.results, strict=True):
             for k, value in enumerate(result):
-                slot = start + k
+                slot = k if start is None else start + k
                 if value <= 0 and top:
                     fixed.setdefault(value, []).append(slot)
                     continue
                 p = self.born.get(value, 0)
                 if value > 0 and self.program.nodes[value][0] == "part":
-                    if kept.get(value) == slot:
+                    if kept.get(value) == slot and start is not None:
                         continue
-                    p = next(q for q in range(p + 1, len(self.pieces)) if not self._is_loop(q))
+                    p += 1
+                while self._is_loop(p):  # the last piece is a chunk
+                    p += 1
+                if value > 0:
                     self.last[value] = max(p, self.last.get(value, 0))
-                elif self._is_loop(p):  # a constant or an input, and the first piece is a loop
-                    p = next(q for q in range(len(self.pieces)) if not self._is_loop(q))
-                    if value > 0:
-                        self.last[value] = max(p, self.last.get(value, 0))
-                elif value in self.born:
+                if start is None:
+                    self.keeps[p].setdefault(value, []).append(slot)
+                    continue
+                if p == self.born.get(value) and value not in kept:
                     self.slots.setdefault(value, slot)
                 self.stores[p].setdefault(value, []).append(slot)
         return _frozen(fixed)
@@ -204,13 +225,14 @@ class _Planner:
         places: dict[int, int] = {}
         for start, result in zip(self.outputs, self.program.results, strict=True):
             for k, value in enumerate(result):
-                places.setdefault(value, start + k)
+                if start is not None:
+                    places.setdefault(value, start + k)
         found: dict[int, int] = {}
         self.tables: dict[int, Table] = {}
         for value, parts in self.parts.items():
             loop = self.program.loops[self.program.nodes[value][1]]
             numbers = range(loop.carried, loop.parts)
-            slots = [places.get(parts.get(k, 0)) for k in numbers]
+            slots = [places.get(parts[k]) if k in parts else None for k in numbers]
             table = _table(slots, loop.count, loop.kept)
             if table is not None:
                 self.tables[value] = table
@@ -225,8 +247,7 @@ class _Planner:
         first, items, captured = loop.split(arguments(node))
         moves: dict[int, list[int]] = {}
         carried, onward = frame.row(loop.carried), frame.row(loop.carried)
-        item, out = frame.row(loop.item), frame.row(loop.kept)
-        released = [*range(onward, onward + loop.carried), *range(item, item + loop.item), *range(out, out + loop.kept)]
+        released = [*range(onward, onward + loop.carried)]
         for k, source in enumerate(first):
             moves.setdefault(source, []).append(carried + k)
 
@@ -250,19 +271,25 @@ class _Planner:
                 if loop.carried + n in parts:
                     slots[parts[loop.carried + n]] = kept.first + i * kept.per_item + k * kept.per_value
 
-        inputs = {}
+        places = {(0, k): carried + k for k in range(loop.carried)}
         for k, source in enumerate(captured):
             if source <= 0:
-                place = frame.one()
-                released.append(place)
-                moves.setdefault(source, []).append(place)
+                places[2, k] = frame.one()
+                released.append(places[2, k])
+                moves.setdefault(source, []).append(places[2, k])
             else:
-                place = slots[source]
-            inputs[2, k] = place
-        inputs |= {(0, k): carried + k for k in range(loop.carried)}
-        inputs |= {(1, k): item + k for k in range(loop.item)}
-        named = {v: inputs[n[1], n[2]] for v, n in enumerate(loop.body.nodes) if n[0] == "input"}
-        body = _Planner(loop.body, frame, named, (onward, out), self.chunk).plan(top=False)
+                places[2, k] = slots[source]
+        nodes = loop.body.nodes
+        needed = {a for n in nodes if n[0] == "loop" for a in arguments(n)}
+        positions = sorted(n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in needed)
+        row = frame.row(len(positions))
+        copied = {k: row + n for n, k in enumerate(positions)}
+        released += copied.values()
+        places |= {(1, k): slot for k, slot in copied.items()}
+        named = {v: (n[1], n[2]) for v, n in enumerate(nodes) if n[0] == "input"}
+        there = {v: places[place] for v, place in named.items() if place in places}
+        direct = {v: place[1] for v, place in named.items() if place not in places}
+        body = _Planner(loop.body, frame, there, (onward, None), self.chunk, direct).plan(top=False)
 
         for k, slot in here.items():
             if k in parts:
@@ -271,8 +298,31 @@ class _Planner:
             else:
                 released.append(slot)
         self.dying[p] += released
-        step = LoopStep(loop, body, carried, onward, item, walked, out, kept)
-        return [Chunk((), _frozen(moves)), step] if moves else [step]
+        step = LoopStep(loop, body, carried, onward, walked, copied, kept)
+        return [*self._chunks((), _frozen(moves), {}), step] if moves else [step]
+
+    def _chunks(
+        self, values: tuple[int, ...], stores: dict[int, tuple[int, ...]], keeps: dict[int, tuple[int, ...]]
+    ) -> list[Chunk | LoopStep]:
+        """A chunk, with its stores of what it does not compute in chunks of their own, if they are many."""
+        own = set(values)
+        moves = [
+            (kind, value, place)
+            for kind, places in enumerate((stores, keeps))
+            for value, some in places.items()
+            if value not in own
+            for place in some
+        ]
+        if len(moves) <= self.chunk:
+            return [Chunk(values, stores, keeps)]
+        chunks: list[Chunk | LoopStep] = []
+        for k in range(0, len(moves), self.chunk):
+            parts: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
+            for kind, value, place in moves[k : k + self.chunk]:
+                parts[kind].setdefault(value, []).append(place)
+            chunks.append(Chunk((), *map(_frozen, parts)))
+        rest = ({v: places[v] for v in values if v in places} for places in (stores, keeps))
+        return [*chunks, Chunk(values, *rest)]
 
 
 def _pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:

@@ -1,0 +1,85 @@
+"""Random nests of loops, for tests that compare two ways of running the same arithmetic.
+
+`nests()` is a hypothesis strategy for tuples that `run` interprets, on plain numbers or in a trace: a function of an
+array of shape (SIZE,) to one of the same shape. How often its loops run depends on the numbers.
+"""
+
+from typing import Any
+
+import numpy
+from hypothesis import strategies as st
+
+import delassus.numpy as np
+from delassus.compiler import map as rolled_map
+from delassus.compiler import scan, while_loop
+
+SIZE = 3
+DEPTH = 3
+
+_NUMBERS = st.floats(-2.0, 2.0).map(lambda x: round(x, 2))
+_COUNTS = st.integers(1, 4)
+
+
+def _statements(depth: int) -> Any:
+    simple = [
+        st.tuples(st.just("mix"), _NUMBERS, _NUMBERS),
+        st.tuples(st.just("divide"), _NUMBERS),
+        st.tuples(st.just("choose"), _NUMBERS),
+    ]
+    if depth == 0:
+        return st.lists(st.one_of(simple), min_size=1, max_size=3).map(tuple)
+    inner = _statements(depth - 1)
+    loops = [
+        st.tuples(st.just("scan"), _COUNTS, st.booleans(), inner),
+        st.tuples(st.just("map"), _COUNTS, inner),
+        st.tuples(st.just("while"), st.integers(1, 40), st.floats(0.01, 4.0), inner),
+    ]
+    return st.lists(st.one_of(*simple, *loops, *loops), min_size=1, max_size=3).map(tuple)
+
+
+def nests() -> Any:
+    """Statements with loops in loops in loops."""
+    return _statements(DEPTH)
+
+
+def run(statements: Any, x: Any) -> Any:
+    """The result of some statements."""
+    for kind, *details in statements:
+        x = _STATEMENTS[kind](x, *details)
+        x = x / (1.0 + np.abs(x))  # nothing grows beyond bounds
+    return x
+
+
+def _scan(x: Any, count: int, reverse: bool, inner: Any) -> Any:
+    def body(carry: Any, item: Any) -> tuple[Any, Any]:
+        stacked, number = item
+        carry = run(inner, carry + 0.3 * stacked - x)
+        return carry, carry[0] * x[1] + number
+
+    stacks = (np.stack([x * (k + 1) for k in range(count)]), numpy.arange(float(count)))
+    carry, kept = scan(body, 0.5 * x, stacks, reverse=reverse)
+    return carry + kept[0] - kept[-1]
+
+
+def _map(x: Any, count: int, inner: Any) -> Any:
+    rows = rolled_map(lambda row: run(inner, row - x), np.stack([x + k for k in range(count)]))
+    return rows[0] - 0.5 * rows[-1]
+
+
+def _while(x: Any, bound: int, threshold: float, inner: Any) -> Any:
+    def body(carry: Any) -> Any:
+        y, count, odd = carry
+        return 0.8 * run(inner, y) + 0.1 * x, count + 1.0, ~odd
+
+    y, count, odd = while_loop(lambda c: ~(np.sum(np.abs(c[0])) < threshold), body, (2.0 * x, 0.0, x[0] > 0.0), bound)
+    return y + 0.01 * count + np.where(odd, x, 0.0)
+
+
+_STATEMENTS = {
+    "mix": lambda x, a, b: np.roll(x, 1) * a + np.sin(x) * b + 0.1,
+    "divide": lambda x, a: x / (a * a + 0.1 + x[0] * x[0]),
+    "choose": lambda x, a: np.where(x > a, x, 0.5 - x),
+    "scan": _scan,
+    "map": _map,
+    "while": _while,
+}
