@@ -14,13 +14,12 @@ import secrets
 import stat
 import sys
 import time
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 
-from delassus.errors import DelassusWarning
+from delassus.errors import warn
 
 VARIABLE = "DELASSUS_CACHE"
 LIMIT = 1 << 30  # bytes that the entries may take together
@@ -276,4 +275,4 @@ def _warn(trouble: _Trouble) -> None:
     """Warn once per process about each problem of each place."""
     if trouble.cause not in _warned:
         _warned.add(trouble.cause)
-        warnings.warn(str(trouble), DelassusWarning, stacklevel=3)
+        warn(str(trouble))

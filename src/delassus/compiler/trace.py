@@ -19,6 +19,9 @@ from delassus.errors import DelassusError
 
 _current: ContextVar[Trace | None] = ContextVar("delassus_trace", default=None)
 
+builder_type: ContextVar[type[Builder]] = ContextVar("delassus_builder", default=Builder)
+"""What new traces make their graphs with."""
+
 
 class LeakedTracer(DelassusError):
     """A traced value was used outside the function call that it belongs to."""
@@ -33,7 +36,7 @@ class Trace:
     """One recording: the graph so far, and the kernels that are being inlined into it."""
 
     def __init__(self) -> None:
-        self.builder = Builder()
+        self.builder = builder_type.get()()
         self.open = True
         self.calls: list[object] = []
 
