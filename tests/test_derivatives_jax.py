@@ -109,7 +109,7 @@ def vectors(seed, count):
 
 
 SEEDS = st.integers(0, 2**32 - 1)
-MANY = settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 EVERY_STEP = pytest.mark.parametrize("name", [*UNARY, *BINARY])
 
 
@@ -136,7 +136,7 @@ def test_a_program_has_the_derivatives_of_jax(program, seed):
     check_first_order(program, *vectors(seed, 3))
 
 
-@settings(MANY, max_examples=12)
+@settings(MANY, max_examples=8)
 @given(vector_programs(5), SEEDS)
 def test_a_program_has_the_second_and_third_derivatives_of_jax(program, seed):
     x, weights = vectors(seed, 2)
@@ -146,7 +146,7 @@ def test_a_program_has_the_second_and_third_derivatives_of_jax(program, seed):
     assert_close(jacobian(jacobian(grad(ours)))(x), third(x), 1e-9)
 
 
-@settings(MANY, max_examples=12)
+@settings(MANY, max_examples=8)
 @given(vector_programs(4), SEEDS)
 def test_third_derivatives_along_directions_are_those_of_jax(program, seed):
     """Forward over forward over forward."""
