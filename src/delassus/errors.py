@@ -14,6 +14,12 @@ class DelassusWarning(UserWarning):
     """Something was repaired or skipped, or takes longer than it need; the result is right all the same."""
 
 
+def expect(what: str, value: object, kind: type, example: str) -> None:
+    """Raise a `TypeError` unless an argument is of the kind that it has to be; the example shows how to make one."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} has the type {type(value).__name__}; it needs {kind.__name__}, such as {example}.")
+
+
 def warn(message: str) -> None:
     """Give a `DelassusWarning` at the innermost line outside of this package: the one that its user can change."""
     package, level = str(Path(__file__).parent), 2
