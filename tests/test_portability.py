@@ -11,7 +11,7 @@ from delassus.compiler import bind
 from delassus.compiler.llvm_ir import emit_module
 from delassus.compiler.loop_ir import emit_loop
 from delassus.compiler.lower import lower
-from delassus.compiler.native import emit_object
+from delassus.compiler.native import emit_assembly, emit_object
 from delassus.compiler.schedule import schedule
 from delassus.compiler.target import Target
 from delassus.model.generators import chain
@@ -122,6 +122,14 @@ def test_the_loop_asks_for_memory_only(target):
 @pytest.mark.parametrize(("kernel", "model"), [(everything, None), (dl.aba, chain(12))], ids=["functions", "aba"])
 def test_a_kernel_calls_no_library(kernel, model, target):
     assert wanted(kernel_code(kernel, model, target)) <= available(target) - AVAILABLE
+
+
+def test_a_kernel_for_x86_linux_reaches_its_constants_by_short_offsets():
+    target = Target("x86_64-unknown-linux-gnu", "x86-64-v3", "+avx,+avx2,+fma", 4)
+    text = emit_module(schedule(lower(everything.program(None), target.fma)), target)
+    assembly = emit_assembly(text, target)
+    assert "(%rip)" in assembly
+    assert "$.LC" not in assembly  # the address of a constant in memory, as an immediate number
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
