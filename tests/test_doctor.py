@@ -22,3 +22,16 @@ def test_doctor_names_a_disagreement(monkeypatch):
 def test_facts_name_the_cache_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("DELASSUS_CACHE", str(tmp_path))
     assert str(tmp_path) in doctor.facts()["cache"]
+
+
+def test_doctor_leaves_nothing_in_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("DELASSUS_CACHE", str(tmp_path))
+    assert doctor.problem() == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_doctor_names_what_is_wrong_with_the_cache(monkeypatch, tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("DELASSUS_CACHE", str(file))
+    assert "is not a folder" in doctor.problem()

@@ -283,6 +283,27 @@ def test_a_kernel_may_call_itself_with_a_smaller_model():
     assert power(5, 2.0) == 32.0
 
 
+def test_a_kernel_that_calls_itself_with_ever_new_models_is_refused():
+    @dl.kernel("()->()")
+    def count(model, x):
+        return count(model + 1, x)
+
+    with pytest.raises(KernelError, match=r"count is called \d+ kernels deep"):
+        count(0, 1.0)
+
+
+def test_a_function_that_calls_itself_for_ever_stays_an_error_of_python():
+    def endless(x):
+        return endless(x)
+
+    @dl.kernel("()->()")
+    def f(model, x):
+        return endless(x)
+
+    with pytest.raises(RecursionError):
+        f(None, 1.0)
+
+
 def test_a_kernel_that_calls_itself_for_ever_is_refused():
     @dl.kernel("()->()")
     def f(model, x):

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+import delassus as dl
 from delassus.errors import DelassusError
 from delassus.model.load import load
 from urdf_samples import arm
@@ -103,3 +104,14 @@ def test_unknown_options_are_refused(options, sentence):
 def test_something_else_is_no_source():
     with pytest.raises(TypeError, match="source is a int"):
         load(3)
+
+
+@pytest.mark.parametrize("source", ["", "  "])
+def test_an_empty_source_is_refused(source):
+    with pytest.raises(DelassusError, match="the source is empty"):
+        load(source)
+
+
+def test_a_kernel_that_gets_a_path_says_how_to_load_it():
+    with pytest.raises(DelassusError, match=r"takes the model itself: delassus.load\('arm.urdf'\)"):
+        dl.aba("arm.urdf", [0.0], [0.0], [0.0])

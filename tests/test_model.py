@@ -759,3 +759,27 @@ def test_a_point_mass_on_the_axis_of_its_joint_is_singular():
 def test_a_free_point_mass_is_singular():
     with pytest.raises(SingularMassMatrix, match="body"):
         dl.udu(dl.Model("point", (Joint("body", Free(), inertia=Inertia.of(1.0)),)), np.eye(7)[6])
+
+
+WRONG_TYPES = {
+    "attach a number": (lambda m: m.attach(3, m.frame_list[0]), "what is attached has the type int; it needs Model"),
+    "attach at a number": (lambda m: m.attach(m, m.frame_list[0], 0.1), "the placement has the type float; it needs"),
+    "attach with a number before names": (lambda m: m.attach(m, m.frame_list[0], prefix=3), "the prefix has the type"),
+    "lock a number": (lambda m: m.lock(3), "the name of a joint has the type int; it needs str, such as 'joint0'"),
+    "lock a list": (lambda m: m.lock(["joint0"]), "the name of a joint has the type list"),
+    "a frame at a matrix": (lambda m: m.with_frame("tool", m.frame_list[0], np.eye(4)), "the placement has the type"),
+    "a frame named by a number": (lambda m: m.with_frame(3, m.frame_list[0]), "the name of a frame has the type int"),
+    "a mass as an inertia": (
+        lambda m: m.with_inertia("joint0", 2.0),
+        "the inertia has the type float; it needs Inertia",
+    ),
+    "frames by a number": (lambda m: m.frames(3), "the pattern has the type int; it needs str"),
+    "a joint by nothing": (lambda m: m.joint(None), "the name of a joint has the type NoneType"),
+    "random numbers from nothing": (lambda m: m.random_configuration(None), "rng has the type NoneType; it needs"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG_TYPES.values(), ids=WRONG_TYPES)
+def test_an_argument_of_a_wrong_type_is_named(call, message):
+    with pytest.raises(TypeError, match=message):
+        call(chain(2))

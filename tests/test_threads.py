@@ -57,8 +57,9 @@ def pieces(monkeypatch):
 # The number of threads.
 
 
-def test_the_number_of_threads_can_be_set_and_read():
-    assert (dl.threads(5), dl.threads()) == (5, 5)
+@pytest.mark.parametrize("n", [5, np.int64(5), np.uint8(5)], ids=repr)
+def test_the_number_of_threads_can_be_set_and_read(n):
+    assert (dl.threads(n), dl.threads()) == (5, 5)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.0, True, "2", [2]], ids=repr)

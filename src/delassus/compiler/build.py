@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from delassus.compiler import cache, native
+from delassus.compiler.census import warn_if_large
 from delassus.compiler.digest import content_digest, source_digest
 from delassus.compiler.gufunc import make_ufunc
 from delassus.compiler.llvm_ir import LARGEST_FRAME, emit_module
@@ -108,6 +109,7 @@ _kept: list[Any] = []
 def _make(recipe: Recipe) -> tuple[_Facts, bytes]:
     """Trace, then compile unless the cache has the program's code; leaves both in the cache."""
     program = recipe.trace()
+    warn_if_large(recipe.name, program, recipe.trace)
     lowered = lower(program, recipe.target.fma)
     planned = schedule(lowered)
     facts = _Facts(program.digest, flops(lowered), planned.frame)

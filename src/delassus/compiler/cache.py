@@ -14,13 +14,13 @@ import secrets
 import stat
 import sys
 import time
-import warnings
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from itertools import accumulate
 from pathlib import Path
 
-from delassus.errors import DelassusWarning
+from delassus.errors import warn
 
 VARIABLE = "DELASSUS_CACHE"
 LIMIT = 1 << 30  # bytes that the entries may take together
@@ -39,6 +39,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
 _File = tuple[float, int, Path]  # modification time (first, to sort by it), size, path
 
 _warned: set[tuple[Path, str]] = set()  # place and problem of each warning that this process has given
+_disabled: ContextVar[bool] = ContextVar("delassus_cache_disabled", default=False)
 _written_since_scan: dict[Path, int] = {}  # bytes stored per folder since its size was last measured
 
 
@@ -50,8 +51,20 @@ class _Trouble(Exception):
         self.cause = (place, problem)
 
 
+@contextmanager
+def disabled() -> Iterator[None]:
+    """Neither load nor store in this thread or task, whatever `DELASSUS_CACHE` says."""
+    token = _disabled.set(True)
+    try:
+        yield
+    finally:
+        _disabled.reset(token)
+
+
 def directory() -> Path | None:
     """Return the folder that `DELASSUS_CACHE` or the platform's custom names, or None if caching is off."""
+    if _disabled.get():
+        return None
     chosen = os.environ.get(VARIABLE)
     if chosen is not None and chosen.strip().lower() in _OFF:
         return None
@@ -108,6 +121,15 @@ def store(kind: str, key: str, payload: bytes) -> None:
     except OSError as error:
         remedy = f"The kernel is not kept. Free space, make it writable, or set {VARIABLE} to another folder."
         _warn(_Trouble(folder, f"cannot be written ({error.strerror})", remedy))
+
+
+def probe() -> None:
+    """Store, load and remove an entry, which gives the warnings that a kernel would give."""
+    key, folder = secrets.token_hex(16), directory()
+    store("probe", key, b"probe")
+    load("probe", key)
+    if folder is not None:
+        _remove([folder / _file_name("probe", key)])
 
 
 def usage() -> tuple[int, int]:
@@ -276,4 +298,4 @@ def _warn(trouble: _Trouble) -> None:
     """Warn once per process about each problem of each place."""
     if trouble.cause not in _warned:
         _warned.add(trouble.cause)
-        warnings.warn(str(trouble), DelassusWarning, stacklevel=3)
+        warn(str(trouble))

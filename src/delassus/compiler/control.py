@@ -33,7 +33,7 @@ from delassus.compiler.handlers import HANDLERS
 from delassus.compiler.nests import leaves, like
 from delassus.compiler.program import Loop, Operand, Program, arguments
 from delassus.compiler.replay import remake
-from delassus.compiler.trace import CAPTURED, Trace, current, trace_of
+from delassus.compiler.trace import CAPTURED, Trace, builder_type, current, trace_of
 from delassus.errors import DelassusError
 
 
@@ -298,7 +298,7 @@ def _finish(
     outputs = tuple(Operand(n, (len(values),)) for n, values in zip(("carried", "kept"), flat, strict=True))
     whole = inner.builder.finish(tuple(inputs), outputs, flat)
 
-    outer, g = trace.builder, Builder()
+    outer, g = trace.builder, builder_type.get()()
     around: dict[int, int] = {-k: outer.constant(c) for k, c in enumerate(whole.constants)}
     inside: dict[int, int] = {-k: g.constant(c) for k, c in enumerate(whole.constants)}
     captured: dict[int, int] = {}

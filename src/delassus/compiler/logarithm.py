@@ -30,7 +30,7 @@ def log(g: Builder, x: int) -> int:
     c = g.constant
     k = _exponent(g, x)
     f = g.sub(g.scale(x, g.neg(k)), c(1.0))
-    return _limited(g, x, c(0.0), _sum(g, k, f, g.mul(k, c(_LN2[1]))))
+    return _on_domain(g, x, c(0.0), _sum(g, k, f, g.mul(k, c(_LN2[1]))))
 
 
 def log1p(g: Builder, x: int) -> int:
@@ -43,7 +43,7 @@ def log1p(g: Builder, x: int) -> int:
     f = g.select(near, x, g.sub(g.scale(u, g.neg(k)), one))
     lost = g.select(g.lt(one, x), g.sub(one, g.sub(u, x)), g.sub(x, g.sub(u, one)))
     correction = g.select(near, c(0.0), g.div(lost, u))
-    return _limited(g, x, c(-1.0), _sum(g, k, f, g.add(g.mul(k, c(_LN2[1])), correction)))
+    return _on_domain(g, x, c(-1.0), _sum(g, k, f, g.add(g.mul(k, c(_LN2[1])), correction)))
 
 
 def _exponent(g: Builder, x: int) -> int:
@@ -61,7 +61,7 @@ def _sum(g: Builder, k: int, f: int, small: int) -> int:
     return g.sub(g.mul(k, c(_LN2[0])), g.sub(g.sub(half, rest), f))
 
 
-def _limited(g: Builder, x: int, pole: int, value: int) -> int:
+def _on_domain(g: Builder, x: int, pole: int, value: int) -> int:
     """The value between pole and infinity; -inf at the pole, NaN below and for NaN."""
     c = g.constant
     outside = g.select(g.eq(x, pole), c(-math.inf), c(math.nan))

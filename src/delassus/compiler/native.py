@@ -49,19 +49,28 @@ def parse(text: str) -> llvm.ModuleRef:
 def emit_object(text: str, target: Target) -> bytes:
     """Object code of a module."""
     with compiling:
-        return bytes(target.machine().emit_object(parse(text)))
+        module = parse(text)
+        return bytes(target.machine(_is_closed(module)).emit_object(module))
 
 
 def emit_assembly(text: str, target: Target) -> str:
     """Assembly text of a module, for reading."""
     with compiling:
-        return str(target.machine().emit_assembly(parse(text)))
+        module = parse(text)
+        return str(target.machine(_is_closed(module)).emit_assembly(module))
+
+
+def _is_closed(module: llvm.ModuleRef) -> bool:
+    """Whether a module calls nothing but its own functions and LLVM's intrinsics."""
+    return all(not f.is_declaration or f.name.startswith("llvm.") for f in module.functions)
 
 
 def load(object_code: bytes, target: Target) -> Code:
     """Object code made callable."""
     with compiling:
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", llvm.create_context()), target.machine())
+        empty = llvm.parse_assembly("", llvm.create_context())
+        # llvmlite's own memory manager puts the sections of an object side by side; LLVM's does not promise to.
+        engine = llvm.create_mcjit_compiler(empty, target.machine(), use_lmm=True if target.is_compact else None)
         engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         engine.finalize_object()
         _engines.append(engine)

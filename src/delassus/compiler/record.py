@@ -87,6 +87,13 @@ def inline(
     trace.calls.append(call)
     try:
         results = checked_results(name, function(*lifted), outputs, trace)
+    except RecursionError:
+        if len(trace.calls) == 1:
+            raise
+        raise KernelError(
+            f"{name} is called {len(trace.calls)} kernels deep, which is more than Python can follow: a kernel that "
+            "calls itself with another model has to come to an end, by an `if` on the model."
+        ) from None
     finally:
         trace.calls.pop()
     return results[0] if len(results) == 1 else tuple(results)

@@ -9,6 +9,7 @@ import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, TypeAlias
 
 from delassus.compiler.program import Operand
@@ -60,12 +61,18 @@ def _shape(core: Core, model: Any) -> tuple[int, ...]:
     return tuple(size if isinstance(size, int) else _size(model, size) for size in core)
 
 
+def _hint(model: Any) -> str:
+    """What to do if somebody names a model instead of giving it."""
+    named = isinstance(model, (str, PathLike))
+    return f" A kernel takes the model itself: delassus.load({str(model)!r})." if named else ""
+
+
 def _size(model: Any, name: str) -> int:
     try:
         size = operator.index(getattr(model, name))
     except AttributeError:
         raise SignatureError(
-            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute."
+            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{_hint(model)}"
         ) from None
     except TypeError:
         raise SignatureError(

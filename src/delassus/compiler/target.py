@@ -82,14 +82,23 @@ class Target:
         widths = f'"min-legal-vector-width"="{64 * self.lanes}" "prefer-vector-width"="512"'
         return f"attributes #0 = {{ noinline nounwind {widths} }}\n"
 
-    def machine(self) -> llvm.TargetMachine:
-        """LLVM's code generator for this target."""
+    @property
+    def is_compact(self) -> bool:
+        """Whether code can reach its constants by offsets of 32 bits, since it is loaded next to them."""
+        return self.is_x86 and "linux" in self.triple
+
+    def machine(self, closed: bool = False) -> llvm.TargetMachine:
+        """LLVM's code generator for this target; `closed` if the code refers to nothing outside of its module.
+
+        Code that may be anywhere loads the address of each constant, by an instruction of ten bytes.
+        """
+        compact = closed and self.is_compact
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu,
             features=self.features,
             opt=self.opt,
-            reloc="default",
-            codemodel="jitdefault",
+            reloc="pic" if compact else "default",
+            codemodel="small" if compact else "jitdefault",
             jit=True,
         )
 

@@ -63,9 +63,9 @@ def threads(n: int | None = None) -> int:
     At the start it is the number of cores that this process may use.
     """
     if n is not None:
-        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
             raise ValueError(f"the number of threads is a positive integer, not {n!r}.")
-        _workers.resize(n)
+        _workers.resize(int(n))
     return _workers.count
 
 

@@ -25,6 +25,9 @@ CAPTURED: Final = 2
 
 _current: ContextVar[Trace | None] = ContextVar("delassus_trace", default=None)
 
+builder_type: ContextVar[type[Builder]] = ContextVar("delassus_builder", default=Builder)
+"""What new traces make their graphs with."""
+
 
 class LeakedTracer(DelassusError):
     """A traced value was used outside the function call that it belongs to."""
@@ -43,7 +46,7 @@ class Trace:
     """
 
     def __init__(self, parent: Trace | None = None) -> None:
-        self.builder = Builder()
+        self.builder = builder_type.get()()
         self.open = True
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1

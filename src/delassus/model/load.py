@@ -42,6 +42,10 @@ def load(
     text = os.fspath(source)
     if isinstance(source, str) and text.lstrip("\ufeff \t\r\n").startswith("<"):
         return _read(text, "<string>", root, mimic, packages)
+    if not text.strip():
+        raise DelassusError(
+            "the source is empty; give the path of a URDF file, URDF text or the name of a description."
+        )
     path = expanded(text)
     if isinstance(source, str) and path.name == text and not path.suffix and not _exists(path):
         path, folders = _description(text)

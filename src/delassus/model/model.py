@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.digest import content_digest
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, expect
 from delassus.model.joints import JointKind, Motion
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
 
@@ -236,6 +236,7 @@ class Model:
 
     def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """A random configuration (nq,): within limits, and within ±π [rad] and ±1 [m] where they are wider than 100."""
+        expect("rng", rng, np.random.Generator, "numpy.random.default_rng(0)")
         q = np.empty(self.nq)
         for joint, start in zip(self.joints, self.q_starts, strict=True):
             if joint.mimic is not None:
@@ -276,6 +277,7 @@ class Model:
 
     def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
         """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error."""
+        expect("the pattern", pattern, str, '"*_foot"')
         found = tuple(f for f in self.frame_list if fnmatch.fnmatchcase(f.name, pattern))
         if not found:
             raise UnknownName("frame that matches", pattern, list(self._frame_index))
@@ -287,6 +289,7 @@ class Model:
 
     def joint_index(self, name: str) -> int:
         """The position of a joint in `joints`."""
+        expect("the name of a joint", name, str, f"{self.joints[0].name!r}" if self.joints else '"elbow"')
         if name not in self._joint_index:
             raise UnknownName("joint", name, list(self._joint_index))
         return self._joint_index[name]
@@ -300,6 +303,9 @@ class Model:
         """
         from delassus.model.editing import attach
 
+        expect("what is attached", other, Model, 'delassus.load("hand.urdf")')
+        _expect_placement(placement)
+        expect("the prefix", prefix, str, '"left_"')
         return attach(self, other, self.frame_list[self.frame_index(frame)], placement, prefix)
 
     def lock(self, *joints: str, q: ArrayLike | None = None) -> Model:
@@ -310,18 +316,27 @@ class Model:
         """
         from delassus.model.editing import lock
 
-        return lock(self, {self.joint_index(name) for name in joints}, self.neutral() if q is None else np.asarray(q))
+        return lock(
+            self, {self.joint_index(name) for name in joints}, self.neutral() if q is None else np.asarray(q, float)
+        )
 
     def with_frame(self, name: str, on: str | Frame, placement: Placement = HERE) -> Model:
         """The model with one more frame, placed on another one."""
+        expect("the name of a frame", name, str, '"tool"')
+        _expect_placement(placement)
         base = self.frame_list[self.frame_index(on)]
         return replace(self, frame_list=(*self.frame_list, Frame(name, base.joint, base.placement * placement)))
 
     def with_inertia(self, joint: str, inertia: Inertia) -> Model:
         """The model with another inertia of the body that a joint carries."""
+        expect("the inertia", inertia, Inertia, "Inertia(mass=1.0)")
         i = self.joint_index(joint)
         joints = (*self.joints[:i], replace(self.joints[i], inertia=inertia), *self.joints[i + 1 :])
         return replace(self, joints=joints)
+
+
+def _expect_placement(placement: Placement) -> None:
+    expect("the placement", placement, Placement, "Placement.from_xyz_rpy(xyz=(0, 0, 0.1))")
 
 
 def _has_quaternion(joint: Joint) -> bool:
