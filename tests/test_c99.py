@@ -23,6 +23,8 @@ from delassus.compiler.program import Operand, Program
 from delassus.compiler.schedule import CHUNK
 from delassus.compiler.target import Target
 from delassus.model.generators import random_tree
+from loop_programs import SIZE, nests
+from loop_programs import run as run_nest
 from programs import programs
 
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
@@ -213,6 +215,26 @@ def test_random_programs_have_the_bits_of_the_interpreter(program, chunk, seed, 
 
 
 @needs_compiler
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(statements=nests(), chunk=st.sampled_from([3, CHUNK]), seed=st.integers(0, 99))
+def test_loops_have_the_bits_of_the_interpreter(statements, chunk, seed, tmp_path_factory):
+    def f(model, x):
+        return run_nest(statements, x)
+
+    x = np.random.default_rng(seed).normal(size=(5, SIZE))
+    check(dl.kernel("(3)->(3)")(f), tmp_path_factory.mktemp("loops"), x, chunk=chunk, optimize="-O0")
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_large_product_has_the_bits_of_the_compiled_kernel(compiler, tmp_path):
+    product = dl.kernel("(20,20),(20,20)->(20,20)")(lambda model, a, b: a @ b)
+    a, b = numbers(3, 20, 20), numbers(3, 20, 20, seed=1)
+    call = library(product.program(None), tmp_path, compiler=compiler, fma=Target.host().fma)
+    for k in range(3):
+        assert_same_bits(call(a[k], b[k])[0], product(None, a[k], b[k]))
+
+
 def test_subnormals_are_numbers_in_c_and_zero_in_kernels(tmp_path):
     f = dl.kernel("()->()")(lambda model, x: 0.25 * x)
     assert library(f.program(None), tmp_path)(3e-308)[0] == 0.75e-308

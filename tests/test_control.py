@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler import elimination, jacobian, scan, while_loop
+from delassus.compiler import elimination, grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
 from delassus.compiler.control import LoopError
 from delassus.compiler.interpreter import evaluate
+from delassus.compiler.linear_loop import DerivativeError
 from delassus.compiler.program import Program
 from delassus.compiler.trace import LeakedTracer
-from loop_programs import SIZE, nests, run
+from loop_programs import ROLLED, SIZE, UNROLLED, nests, run
 from test_native_bits import HOST, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers
 
 RNG = np.random.default_rng(4)
@@ -248,6 +249,66 @@ def test_exact_zeros_of_a_large_product_still_cost_nothing():
 
 
 # --- derivatives ----------------------------------------------------------------------------------------------------
+
+
+def assert_derivatives_agree(derivative, statements, x):
+    rolled, unrolled = (derivative(lambda x, way=way: run(statements, x, way)) for way in (ROLLED, UNROLLED))
+    scale = 1.0 + np.max(np.abs(unrolled))
+    np.testing.assert_allclose(rolled / scale, unrolled / scale, rtol=0.0, atol=1e-9)
+
+
+@settings(max_examples=25)
+@given(nests(depth=2), st.integers(0, 1000))
+def test_tangents_pass_through_all_loops(statements, seed):
+    x, dx = np.random.default_rng(seed).normal(size=(2, SIZE))
+    assert_derivatives_agree(lambda f: jvp(f, (x,), (dx,))[1], statements, x)
+
+
+@settings(max_examples=25)
+@given(nests(depth=2, conditional=False), st.integers(0, 1000))
+def test_cotangents_pass_through_counted_loops(statements, seed):
+    x, g = np.random.default_rng(seed).normal(size=(2, SIZE))
+    assert_derivatives_agree(lambda f: vjp(f, x)[1](g)[0], statements, x)
+
+
+THIRD = {
+    "forward": lambda f: jacobian(jacobian(jacobian(f, mode="forward"), mode="forward"), mode="forward"),
+    "reverse": lambda f: jacobian(jacobian(jacobian(f, mode="reverse"), mode="reverse"), mode="reverse"),
+    "mixed": lambda f: jacobian(jacobian(jacobian(f, mode="forward"), mode="reverse"), mode="forward"),
+}
+
+
+@pytest.mark.parametrize("mode", THIRD)
+def test_third_derivatives_pass_through_loops(mode):
+    inner = (("mix", 0.5, 0.7), ("divide", 1.0))
+    statements = (("scan", 2, False, inner), ("scan", 3, True, (("map", 2, inner),)))
+    x = np.array([0.3, -0.5, 0.8])
+    assert_derivatives_agree(lambda f: THIRD[mode](lambda x: f(x)[0])(x), statements, x)
+
+
+def test_third_derivatives_pass_forward_through_while():
+    statements = (("while", 9, 1.2, (("mix", 0.5, 0.7),)),)
+    x = np.array([0.9, -0.8, 0.8])
+    assert_derivatives_agree(lambda f: THIRD["forward"](lambda x: f(x)[0])(x), statements, x)
+
+
+def test_a_branch_not_taken_in_a_loop_contributes_zero():
+    def f(x):
+        return scan(lambda c, item: (c + dnp.where(item > 0.0, dnp.sqrt(item), item), None), 0.0, x)[0]
+
+    assert grad(f)(np.array([4.0, 0.0, -1.0])).tolist() == [0.25, 1.0, 1.0]
+
+
+def test_a_gradient_cannot_pass_backwards_through_while():
+    with pytest.raises(DerivativeError, match=r"use jvp, or jacobian\(..., mode='forward'\), or replace"):
+        grad(lambda x: newton(x)[0])(2.0)
+
+
+def test_a_jacobian_passes_forward_through_while_by_itself():
+    def f(x):
+        return newton(x[0] + x[1])[0]
+
+    np.testing.assert_allclose(jacobian(f)(np.array([1.0, 3.0])), [0.25, 0.25], rtol=1e-12)
 
 
 def test_the_columns_of_a_large_jacobian_are_made_in_a_loop(monkeypatch):
