@@ -100,8 +100,8 @@ def _make_methods() -> dict[bool, _MethodDef]:
 def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
     """A callable that reads the given inputs and writes the given outputs each time it is called.
 
-    Inputs come first, then outputs: arrays of the kernel's dtype with the same batch axes, or none. An output may be an input
-    (the same array, for updates in place), but must not overlap one otherwise.
+    Inputs come first, then outputs: arrays of the kernel's dtype with the same batch axes, or none. An output may be an
+    input (the same array, for updates in place), but must not overlap one otherwise.
     """
     operands, inputs = (*kernel.inputs, *kernel.outputs), len(kernel.inputs)
     if len(arrays) != len(operands):

@@ -1,9 +1,9 @@
 """Emits a program as C99: a header and a source that need nothing but the C library's math.h, string.h and stdint.h.
 
 The text follows the schedule, as the LLVM back end does: a static function per chunk, values that cross chunks in an
-array of slots on the stack. One operation per statement, fused operations as calls of fma(), constants as hexadecimal
-floats: a compiler that keeps to the standard has no freedom, so the bits are those of the interpreter. Inputs are
-copied into the slots first and outputs from them last, so that an output may be one of the inputs.
+array of slots on the stack. One operation per statement, fused operations as calls of fma() or fmaf(), constants as
+hexadecimal floats: a compiler that keeps to the standard has no freedom, so the bits are those of the interpreter.
+Inputs are copied into the slots first and outputs from them last, so that an output may be one of the inputs.
 
 `export_c` writes a kernel with a program that checks it: stored states, with outputs that come from the interpreter.
 """
@@ -15,13 +15,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from delassus.compiler.c_text import CHECK, HELPERS, OPERATIONS, PREAMBLE, c_name, comment_line, literal
+from delassus.compiler.c_text import (
+    CHECK,
+    HELPERS,
+    OPERATIONS,
+    PREAMBLE,
+    REAL,
+    c_name,
+    comment_line,
+    in_precision,
+    literal,
+)
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.kernel import Kernel
 from delassus.compiler.llvm_ir import LARGEST_FRAME
 from delassus.compiler.lower import flops, lower
+from delassus.compiler.precision import Precision
 from delassus.compiler.program import Program
 from delassus.compiler.schedule import CHUNK, Schedule, first_slots, schedule
 from delassus.errors import DelassusError
@@ -35,6 +46,7 @@ def export_c(
     name: str | None = None,
     fma: bool = True,
     states: int = 10,
+    dtype: DTypeLike = np.float64,
     **options: Any,
 ) -> tuple[Path, ...]:
     """Write a kernel for a model as C99 into a folder, which is made if needed; returns the paths of the files.
@@ -46,6 +58,7 @@ def export_c(
         name: The name of the C function, by default the kernel's.
         fma: Whether products are fused into sums by fma(), which is slow on processors that have no such instruction.
         states: How many random states the check program runs; without any, it is not written.
+        dtype: The type of all numbers, np.float64 (double in C) or np.float32 (float).
         options: The kernel's own options.
     """
     taken = {"name", "fma", "states", "folder"} & set(kernel.options)
@@ -55,11 +68,11 @@ def export_c(
         )
     program = kernel.program(model, **options)
     called = c_name(kernel.name if name is None else name, "the function", function=True)
-    header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma))
+    header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma), dtype=dtype)
     texts = {f"{called}.h": header, f"{called}.c": source}
     if states > 0:
         inputs = random_states(kernel, model, states)
-        texts[f"{called}_check.c"] = emit_check(program, called, inputs, fma)
+        texts[f"{called}_check.c"] = emit_check(program, called, inputs, fma, dtype)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
@@ -88,20 +101,28 @@ def random_states(kernel: Kernel, model: Any, count: int, seed: int = 0) -> list
     return states
 
 
-def emit_c(program: Program, name: str, fma: bool = True, *, about: str = "", chunk: int = CHUNK) -> tuple[str, str]:
+def emit_c(
+    program: Program,
+    name: str,
+    fma: bool = True,
+    *,
+    about: str = "",
+    chunk: int = CHUNK,
+    dtype: DTypeLike = np.float64,
+) -> tuple[str, str]:
     """The texts of `name.h` and `name.c`.
 
     `fma` tells whether products are fused into sums; `about` goes into the header's comment; `chunk` is the number of
-    operations in one C function.
+    operations in one C function; `dtype` is that of all numbers.
     """
-    name = c_name(name, "the function", function=True)
-    plan = schedule(lower(program, fma), chunk)
+    name, precision = c_name(name, "the function", function=True), Precision.of(dtype)
+    plan = schedule(lower(program, fma, precision), chunk)
     if plan.frame > LARGEST_FRAME:
         raise DelassusError(
             f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_FRAME} are possible: split it, or make "
             "its arrays smaller."
         )
-    return _header(plan, name, about, program.digest), _source(plan, name)
+    return _header(plan, name, about, program.digest, precision), _source(plan, name, precision)
 
 
 def parameters(program: Program) -> tuple[list[str], list[str]]:
@@ -114,13 +135,14 @@ def parameters(program: Program) -> tuple[list[str], list[str]]:
     return inputs, outputs
 
 
-def _prototype(program: Program, name: str) -> str:
+def _prototype(program: Program, name: str, precision: Precision) -> str:
     inputs, outputs = parameters(program)
-    return f"void {name}({', '.join([f'const double *{n}' for n in inputs] + [f'double *{n}' for n in outputs])})"
+    real = REAL[precision]
+    return f"void {name}({', '.join([f'const {real} *{n}' for n in inputs] + [f'{real} *{n}' for n in outputs])})"
 
 
-def _header(plan: Schedule, name: str, about: str, digest: str) -> str:
-    program = plan.program
+def _header(plan: Schedule, name: str, about: str, digest: str, precision: Precision) -> str:
+    program, stack = plan.program, precision.bytes * plan.frame
     inputs, outputs = parameters(program)
     operands = list(zip(inputs + outputs, (*program.inputs, *program.outputs), strict=True))
     lines = [comment_line(line) for line in about.strip().splitlines()]
@@ -130,7 +152,7 @@ def _header(plan: Schedule, name: str, about: str, digest: str) -> str:
     lines += [
         f"{sum(map(len, plan.chunks))} operations ({flops(program)} flops) in {len(plan.chunks)} function(s).",
         "Re-entrant, without heap and global state. An output may be the same array as an input.",
-        f"Stack: {8 * plan.frame} bytes for values between functions, and what the compiler takes for one of them.",
+        f"Stack: {stack} bytes for values between functions, and what the compiler takes for one of them.",
         "Matrices are stored row by row. For the bits of delassus, compile with -std=c99 -ffp-contract=off.",
         f"Program {digest}.",
     ]
@@ -139,34 +161,33 @@ def _header(plan: Schedule, name: str, about: str, digest: str) -> str:
     return (
         f"/*\n{comment}\n */\n#ifndef DELASSUS_{name}_H\n#define DELASSUS_{name}_H\n\n"
         f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
-        f"enum {{\n" + "\n".join(sizes) + f"\n    {name}_stack_bytes = {8 * plan.frame}\n}};\n\n"
-        f"{_prototype(program, name)};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+        f"enum {{\n" + "\n".join(sizes) + f"\n    {name}_stack_bytes = {stack}\n}};\n\n"
+        f"{_prototype(program, name, precision)};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
     )
 
 
-def _source(plan: Schedule, name: str) -> str:
+def _source(plan: Schedule, name: str, precision: Precision) -> str:
     program, frame = plan.program, "slots"
     inputs, outputs = parameters(program)
     while frame in inputs:
         frame += "_"
     kind = "static void" if len(plan.chunks) == 1 else f"{name}_CHUNK"
-    constants = {-k: literal(c) for k, c in enumerate(program.constants)}
+    constants = {-k: literal(c, precision) for k, c in enumerate(program.constants)}
     chunks = [
-        f"{kind} {name}_chunk{c}(double *s)\n{_block(_chunk(plan, c, name, constants))}"
-        for c in range(len(plan.chunks))
+        f"{kind} {name}_chunk{c}(@T *s)\n{_block(_chunk(plan, c, name, constants))}" for c in range(len(plan.chunks))
     ]
     starts = first_slots((*program.inputs, *program.outputs))
     into = list(zip(inputs, program.inputs, starts, strict=False))
     out = list(zip(outputs, program.outputs, starts[len(inputs) :], strict=True))
-    body = [f"double {frame}[{max(plan.frame, 1)}];"]
+    body = [f"@T {frame}[{max(plan.frame, 1)}];"]
     body += [f"(void){n};" for n, o, _ in (*into, *out) if not o.size]
-    body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(double));" for n, o, k in into if o.size]
+    body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(@T));" for n, o, k in into if o.size]
     body += [f"{name}_chunk{c}({frame});" for c in range(len(chunks))]
-    body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(double));" for n, o, k in out if o.size]
+    body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(@T));" for n, o, k in out if o.size]
     code = "\n".join(chunks)
     helpers = [text.replace("$", name) for call, text in HELPERS.items() if f"{call.replace('$', name)}(" in code]
-    function = f"{_prototype(program, name)}\n{_block(body)}"
-    return "\n".join([PREAMBLE.replace("$", name), *helpers, code, function])
+    function = f"{_prototype(program, name, precision)}\n{_block(body)}"
+    return in_precision("\n".join([PREAMBLE.replace("$", name), *helpers, code, function]), precision)
 
 
 def _block(lines: list[str]) -> str:
@@ -181,11 +202,11 @@ def _chunk(plan: Schedule, index: int, name: str, constants: dict[int, str]) -> 
 
     def define(value: int, expression: str) -> None:
         names[value] = f"v{value}"
-        lines.append(f"const {'int' if program.is_logical(value) else 'double'} v{value} = {expression};")
+        lines.append(f"const {'int' if program.is_logical(value) else '@T'} v{value} = {expression};")
 
     def load(value: int) -> None:
         # Truth values are 1.0 and 0.0 in slots.
-        define(value, f"s[{plan.slots[value]}]" + (" != 0.0" if program.is_logical(value) else ""))
+        define(value, f"s[{plan.slots[value]}]" + (" != 0.0@f" if program.is_logical(value) else ""))
 
     def store(value: int) -> None:
         lines.extend(f"s[{slot}] = {names[value]};" for slot in stores[value])
@@ -208,18 +229,26 @@ def _chunk(plan: Schedule, index: int, name: str, constants: dict[int, str]) -> 
     return lines or ["(void)s;"]
 
 
-def emit_check(program: Program, name: str, states: Sequence[NDArray[np.float64]], fma: bool = True) -> str:
+def emit_check(
+    program: Program,
+    name: str,
+    states: Sequence[NDArray[np.float64]],
+    fma: bool = True,
+    dtype: DTypeLike = np.float64,
+) -> str:
     """The text of a program that compares the function of `emit_c` with the interpreter on a batch of states."""
     inputs, outputs = parameters(program)
-    expected = evaluate(program, *states, fma=fma)
+    precision = Precision.of(dtype)
+    given = [x.astype(precision.dtype) for x in states]
+    expected = evaluate(program, *given, fma=fma, dtype=dtype)
     count = len(states[0])
-    tables = [_table(f"{name}_in_{n}", x) for n, x in zip(inputs, states, strict=True)]
-    tables += [_table(f"{name}_right_{n}", x) for n, x in zip(outputs, expected, strict=True)]
+    tables = [_table(f"{name}_in_{n}", x, precision) for n, x in zip(inputs, given, strict=True)]
+    tables += [_table(f"{name}_right_{n}", x, precision) for n, x in zip(outputs, expected, strict=True)]
     arguments = [f"{name}_in_{n}[state]" for n in inputs] + [f"got_{n}" for n in outputs]
     fillings = {
         "tables": "".join(tables),
         "variables": "\n".join(
-            f"    double got_{n}[{max(o.size, 1)}];" for n, o in zip(outputs, program.outputs, strict=True)
+            f"    @T got_{n}[{max(o.size, 1)}];" for n, o in zip(outputs, program.outputs, strict=True)
         ),
         "arguments": ", ".join(arguments),
         "comparisons": "\n".join(
@@ -230,13 +259,11 @@ def emit_check(program: Program, name: str, states: Sequence[NDArray[np.float64]
     text = CHECK
     for mark, filling in fillings.items():
         text = text.replace(f"{{{mark}}}", filling)
-    return text.replace("$", name)
+    return in_precision(text.replace("$", name), precision)
 
 
-def _table(name: str, states: NDArray[np.float64]) -> str:
+def _table(name: str, states: NDArray[Any], precision: Precision) -> str:
     """A constant array with a row for each state, numbers one by one on lines of their own."""
     flat = states.reshape(len(states), -1)
-    rows = ["{" + ",\n     ".join(map(literal, row.tolist() or [0.0])) + "}" for row in flat]
-    return (
-        f"static const double {name}[{len(rows)}][{max(flat.shape[1], 1)}] = {{\n    " + ",\n    ".join(rows) + "};\n\n"
-    )
+    rows = ["{" + ",\n     ".join([literal(x, precision) for x in row.tolist() or [0.0]]) + "}" for row in flat]
+    return f"static const @T {name}[{len(rows)}][{max(flat.shape[1], 1)}] = {{\n    " + ",\n    ".join(rows) + "};\n\n"

@@ -20,7 +20,7 @@ from delassus.compiler.lower import lower
 from delassus.compiler.precision import SINGLE, Precision
 from delassus.compiler.program import Program
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[Any]  # of either precision
 
 
 def evaluate(

@@ -30,6 +30,7 @@ from delassus.compiler import bind, threads
 from delassus.compiler.build import Compiled, Recipe, build
 from delassus.compiler.digest import exact, is_frozen
 from delassus.compiler.native import compiling
+from delassus.compiler.precision import Precision
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
@@ -58,7 +59,9 @@ class Kernel:
         self._built: dict[Any, Compiled] = {}
         self._recent: dict[Any, tuple[Any, Compiled]] = {}
 
-    def __call__(self, model: Any, *arrays: Any, out: Any = None, dtype: DTypeLike = None, **options: Any) -> Any:
+    def __call__(
+        self, model: Any, *arrays: Any, out: Any = None, dtype: DTypeLike | None = None, **options: Any
+    ) -> Any:
         """The outputs for one state or a batch: leading axes of the arrays broadcast, as in any NumPy function.
 
         With `dtype=np.float32` inputs are converted to it, and the outputs are float32.
@@ -81,12 +84,12 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(('model', *self.arguments))})>"
 
-    def specialize(self, model: Any, dtype: DTypeLike = None, **options: Any) -> np.ufunc:
+    def specialize(self, model: Any, dtype: DTypeLike | None = None, **options: Any) -> np.ufunc:
         """The NumPy ufunc for this model: the least overhead of a call with arguments; one thread."""
         return self.compiled(model, dtype=dtype, **options).ufunc
 
     def bind(
-        self, model: Any, *arrays: np.ndarray[Any, Any], dtype: DTypeLike = None, **options: Any
+        self, model: Any, *arrays: np.ndarray[Any, Any], dtype: DTypeLike | None = None, **options: Any
     ) -> Callable[[], None]:
         """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
         return bind.bind(self.compiled(model, dtype=dtype, **options), arrays)
@@ -112,7 +115,9 @@ class Kernel:
         function = partial(inline, self.name, call, partial(self.function, model, **complete))
         return record(self.name, lambda *arrays: function(arrays, inputs, outputs), inputs, outputs)
 
-    def inspect(self, model: Any, target: Target | None = None, dtype: DTypeLike = None, **options: Any) -> Report:
+    def inspect(
+        self, model: Any, target: Target | None = None, dtype: DTypeLike | None = None, **options: Any
+    ) -> Report:
         """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
         with compiling:
             return make_report(self.name, partial(self.program, model, **options), _chosen(target, dtype))
@@ -121,17 +126,19 @@ class Kernel:
         """Inputs and outputs with the sizes of this model."""
         return self.signature.resolve(model, self.arguments)
 
-    def compiled(self, model: Any, target: Target | None = None, dtype: DTypeLike = None, **options: Any) -> Compiled:
+    def compiled(
+        self, model: Any, target: Target | None = None, dtype: DTypeLike | None = None, **options: Any
+    ) -> Compiled:
         """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
-        target = _chosen(target, dtype) if target or dtype is not None else None
         complete = self._complete(options)
         for name, value in complete.items():
             _check_content_hash(self.name, f"the option {name}", value)
-        chosen = (exact(tuple(sorted(complete.items()))), target) if options or target else None
+        name = None if dtype is None else Precision.of(dtype).name
+        chosen = (exact(tuple(sorted(complete.items()))), target, name) if options or target or name else None
         recent = self._recently(model, chosen)
         if recent is not None:
             return recent
-        found = self._find(model, target or Target.host(), complete)
+        found = self._find(model, _chosen(target, dtype), complete)
         if is_frozen(model):
             if len(self._recent) >= _RECENT:
                 self._recent.clear()
@@ -220,7 +227,7 @@ def _parameters(function: Callable[..., Any], signature: Signature) -> tuple[tup
     return names, options
 
 
-def _chosen(target: Target | None, dtype: DTypeLike) -> Target:
+def _chosen(target: Target | None, dtype: DTypeLike | None) -> Target:
     """A target for a dtype: without them, that of the target, and the host."""
     target = target or Target.host()
     return target if dtype is None else target.with_dtype(dtype)

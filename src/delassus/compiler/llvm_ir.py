@@ -16,8 +16,8 @@ from delassus.errors import DelassusError
 
 LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 
-# Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value and
-# of such an integer in one lane, $N suffix of intrinsics, $A alignment of a slot, $S bytes of a value in one lane,
+# Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
+# and of such an integer in one lane, $N suffix of intrinsics, $A alignment of a slot, $S bytes of a value in one lane,
 # $X lanes; $( and $) enclose a constant that goes into every lane, its type in front.
 _OPERATIONS: Final = {
     "add": "fadd $T {0}, {1}",

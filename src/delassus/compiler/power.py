@@ -78,7 +78,7 @@ def power(g: Builder, x: int, y: int) -> int:
 
 
 def _split(g: Builder, a: int) -> int:
-    """The upper half of the bits of a number, by Dekker's method; scaled instead of multiplied, since a product may be fused."""
+    """The upper half of a number, by Dekker's method; scaled instead of multiplied, since a product may be fused."""
     wide = g.add(g.scale(a, g.constant(_SPLIT[g.precision])), a)
     return g.sub(wide, g.sub(wide, a))
 

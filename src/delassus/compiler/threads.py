@@ -19,7 +19,7 @@ import numpy as np
 from delassus.compiler.build import Compiled
 
 _MINIMUM_FLOPS = 8_000_000  # per piece, some 200 µs: less is not worth the hand-over
-_ALIGNMENT = 32  # states: pieces of whole pairs of groups of lanes
+_ALIGNMENT = 16  # states: pieces of whole groups of lanes
 
 
 class _Workers:
