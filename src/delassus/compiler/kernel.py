@@ -72,10 +72,10 @@ class Kernel:
                     raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
             return self._inline(model, arrays, options)
         self._check_count(arrays)
+        known = None if options else self._recently(model, _name(dtype))
+        compiled = known or self.compiled(model, dtype=dtype, **options)
         if dtype is not None:
-            compiled = self.compiled(model, dtype=dtype, **options)
-            return threads.run(compiled, tuple(_as_dtype(x, compiled.dtype) for x in arrays), out)
-        compiled = self.compiled(model, **options) if options else self._recently(model) or self.compiled(model)
+            arrays = tuple(_as_dtype(x, compiled.dtype) for x in arrays)
         return threads.run(compiled, arrays, out)
 
     def __reduce__(self) -> str:
@@ -133,8 +133,9 @@ class Kernel:
         complete = self._complete(options)
         for name, value in complete.items():
             _check_content_hash(self.name, f"the option {name}", value)
-        name = None if dtype is None else Precision.of(dtype).name
-        chosen = (exact(tuple(sorted(complete.items()))), target, name) if options or target or name else None
+        chosen: Any = _name(dtype)
+        if options or target:
+            chosen = exact(tuple(sorted(complete.items()))), target, chosen
         recent = self._recently(model, chosen)
         if recent is not None:
             return recent
@@ -231,6 +232,11 @@ def _chosen(target: Target | None, dtype: DTypeLike | None) -> Target:
     """A target for a dtype: without them, that of the target, and the host."""
     target = target or Target.host()
     return target if dtype is None else target.with_dtype(dtype)
+
+
+def _name(dtype: DTypeLike | None) -> str | None:
+    """The name of a dtype that kernels can have; None if none is given."""
+    return None if dtype is None else Precision.of(dtype).name
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
