@@ -401,6 +401,13 @@ def test_the_command_passes_options_by_type(urdf, tmp_path):
     assert "classical = True, frame = 'tool', nothing fused" in (tmp_path / "frame_acceleration.h").read_text()
 
 
+def test_the_command_writes_float32(urdf, tmp_path):
+    assert run(urdf, "aba", "--out", tmp_path, "--float32")[0] == 0
+    assert (
+        "void aba(const float *q, const float *v, const float *tau, float *out0);" in (tmp_path / "aba.h").read_text()
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
