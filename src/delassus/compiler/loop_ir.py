@@ -23,7 +23,8 @@ def emit_loop(target: Target) -> str:
     parts = [_DECLARATIONS, environment, *(fill_in(text, 1, target.precision) for text in one)]
     if target.lanes > 1:
         two_values = str(2 * target.lanes * target.precision.bytes)
-        group = (_FETCH, _MOVE.replace("$COPY", _COPY_MANY), _STATES_MANY.replace("$F", two_values))
+        copy = _COPY_MANY.replace("$H", str(transpose.block_size(target.lanes)))
+        group = (_FETCH, _MOVE.replace("$COPY", copy), _STATES_MANY.replace("$F", two_values))
         parts.append(transpose.emit_copies(target.lanes, target.precision))
         parts += [fill_in(text, target.lanes, target.precision) for text in group]
     parts.append(_LOOP.replace("$MANY", many).replace("$SAVE", save).replace("$RESTORE", restore))
@@ -114,7 +115,7 @@ give:
   call void @llvm.memcpy.p0.p0.i64(ptr %array, ptr %place, i64 %bytes, i1 false)
   br label %next"""
 
-_COPY_MANY = """  %large = icmp sge i64 %size, $X
+_COPY_MANY = """  %large = icmp sge i64 %size, $H
   br i1 %large, label %blocks, label %elements
 blocks:
   br i1 %inwards, label %pack, label %unpack
