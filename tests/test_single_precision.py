@@ -4,20 +4,24 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
+from delassus.compiler.c99 import random_states
 from delassus.compiler.graph import Builder
 from delassus.compiler.interpreter import evaluate
+from delassus.compiler.kernel import Kernel
 from delassus.compiler.precision import DOUBLE, SINGLE, Precision
 from delassus.compiler.program import Operand
 from delassus.compiler.record import record
 from delassus.compiler.signature import SignatureError
 from delassus.compiler.target import Target
 from delassus.model.generators import random_tree
+from robots import file, pinocchio_model
 
 TREE = random_tree(5, seed=2)
 STATES = np.random.default_rng(0).normal(size=(3, 40, TREE.nv))
@@ -212,3 +216,29 @@ def test_subnormal_float32_are_zero(x):
     (expected,) = evaluate(f.program(None), x, dtype=np.float32)
     np.testing.assert_array_equal(expected, 0.0)
     np.testing.assert_array_equal(f(None, x, dtype=np.float32), 0.0)
+
+
+# Robots.
+
+
+@pytest.mark.parametrize("kernel", [k for k in vars(dl).values() if isinstance(k, Kernel)], ids=lambda k: k.name)
+def test_every_kernel_of_the_package_keeps_five_digits(kernel):
+    frame = {"frame": TREE.frame_list[-1].name} if "frame" in kernel.options else {}
+    states = [x.astype(np.float32) for x in random_states(kernel, TREE, 30)]
+    target = Target.host().with_opt(0)
+    double = kernel.compiled(TREE, target=target, **frame).ufunc(*[x.astype(float) for x in states])
+    single = kernel.compiled(TREE, target=target, dtype=np.float32, **frame).ufunc(*states)
+    for right, got in zip(*(x if isinstance(x, tuple) else (x,) for x in (double, single)), strict=True):
+        core = tuple(range(1, right.ndim))
+        size = np.maximum(np.abs(right).max(core), 0.01)
+        assert (np.abs(got - right).max(core) <= 1e-5 * size).all()
+
+
+def test_forward_dynamics_of_a_legged_robot_is_that_of_pinocchio():
+    path = file("solo12.urdf")
+    model, theirs = dl.load(path, root="free"), pinocchio_model(path, "free")
+    data, states = theirs.createData(), [x.astype(np.float32).astype(float) for x in random_states(dl.aba, model, 50)]
+    got = dl.aba(model, *states, dtype=np.float32)
+    for a, q, v, tau in zip(got, dl.q_to_pinocchio(model, states[0]), *states[1:], strict=True):
+        right = pin.aba(theirs, data, q, v, tau)
+        np.testing.assert_allclose(a, right, rtol=0.0, atol=1e-5 * np.abs(right).max())

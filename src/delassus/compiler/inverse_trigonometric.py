@@ -8,7 +8,7 @@ nothing: a zero of either sign is +0, so arctan2(±0, x) is 0 for x = ±0 and x 
 
 arcsin and arccos: a polynomial up to |x| = 1/2; beyond, arcsin x = π/2 - 2 arcsin √((1 - x)/2), whose argument is up to
 1/2 again, and the difference under the root is exact. What the difference from π/2 loses is added again. Measured
-error below 1.1 ulp.
+error below 1.1 ulp (single: 1.2).
 """
 
 import math

@@ -5,8 +5,8 @@ of two floats. |x| = 2ᵏ m with √¾ ≤ m < √3, and m is measured from 1 or
 s = (m - b)/(m + b), |s| ≤ 0.102, log(m/b) = 2/3 s (3 + s² + s⁴ L(s²)). Factors are split into halves of 26 bits (single
 precision: 12), whose products are exact.
 
-Measured error below 0.7 ulp. The edges are those of C's pow, except that a zero of either sign is +0: x⁰ and 1ʸ are 1
-even for NaN, a negative base has a real power if the exponent is an integer, and is NaN otherwise.
+Measured error below 0.7 ulp (single: 0.8). The edges are those of C's pow, except that a zero of either sign is +0: x⁰
+and 1ʸ are 1 even for NaN, a negative base has a real power if the exponent is an integer, and is NaN otherwise.
 """
 
 import math
