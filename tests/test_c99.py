@@ -48,17 +48,17 @@ def compile_c(folder, name, *sources, compiler=None, shared=True, optimize="-O1"
     return result
 
 
-def library(program, folder, name="f", fma=True, chunk=CHUNK, **how):
+def library(program, folder, name="f", fma=True, chunk=CHUNK, dtype=np.float64, **how):
     """The function of a program in C, as a function of arrays of one state that returns the outputs."""
-    header, source = emit_c(program, name, fma, chunk=chunk)
+    header, source = emit_c(program, name, fma, chunk=chunk, dtype=dtype)
     (folder / f"{name}.h").write_text(header)
     (folder / f"{name}.c").write_text(source)
     function = getattr(ctypes.CDLL(str(compile_c(folder, name, f"{name}.c", **how))), name)
     function.restype = None
 
     def call(*arrays):
-        outputs = [np.full(operand.shape, 7.0) for operand in program.outputs]
-        pointers = [np.ascontiguousarray(x, float) for x in arrays] + outputs
+        outputs = [np.full(operand.shape, 7.0, dtype) for operand in program.outputs]
+        pointers = [np.ascontiguousarray(x, dtype) for x in arrays] + outputs
         function(*[ctypes.c_void_p(x.ctypes.data) for x in pointers])
         return outputs
 
@@ -66,7 +66,9 @@ def library(program, folder, name="f", fma=True, chunk=CHUNK, **how):
 
 
 def assert_same_bits(got, right):
-    got, right = (np.where(np.isnan(x), np.nan, x).view(np.int64) for x in (got, right))
+    assert got.dtype == right.dtype
+    kind = f"i{right.dtype.itemsize}"
+    got, right = (np.where(np.isnan(x), x.dtype.type(np.nan), x).view(kind) for x in (got, right))
     np.testing.assert_array_equal(got, right)
 
 
@@ -74,7 +76,7 @@ def check(kernel, folder, *arrays, model=None, **how):
     """Compare C with the interpreter, state by state."""
     program = kernel.program(model)
     call = library(program, folder, **how)
-    expected = evaluate(program, *arrays, fma=how.get("fma", True))
+    expected = evaluate(program, *arrays, fma=how.get("fma", True), dtype=how.get("dtype", np.float64))
     for k in range(len(arrays[0])):
         for got, right in zip(call(*[x[k] for x in arrays]), expected, strict=True):
             assert_same_bits(got, right[k])
@@ -105,6 +107,32 @@ def test_algorithms_have_the_bits_of_the_compiled_kernel(kernel, tmp_path):
     expected = kernel.specialize(TREE)(*states)
     for k in range(20):
         assert_same_bits(call(*[x[k] for x in states])[0], expected[k])
+
+
+@needs_compiler
+@pytest.mark.parametrize("fma", [True, False], ids=["fused", "unfused"])
+def test_algorithms_in_float32_have_the_bits_of_the_interpreter(fma, tmp_path):
+    states = [x.astype(np.float32) for x in random_states(dl.aba, TREE, 7)]
+    check(dl.aba, tmp_path, *states, model=TREE, fma=fma, dtype=np.float32)
+    source = (tmp_path / "f.c").read_text() + (tmp_path / "f.h").read_text()
+    assert not re.search(r"\bdouble\b|\bfma\(|\bsqrt\(|p[+-]\d+\b", source)
+
+
+@needs_compiler
+def test_algorithms_in_float32_have_the_bits_of_the_compiled_kernel(tmp_path):
+    states = [x.astype(np.float32) for x in random_states(dl.aba, TREE, 20)]
+    call = library(dl.aba.program(TREE), tmp_path, fma=Target.host().fma, dtype=np.float32)
+    expected = dl.aba(TREE, *states, dtype=np.float32)
+    for k in range(20):
+        assert_same_bits(call(*[x[k] for x in states])[0], expected[k])
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_check_program_of_float32_says_ok(compiler, tmp_path):
+    _, *sources = export_c(dl.aba, TREE, tmp_path, dtype=np.float32)
+    program = compile_c(tmp_path, "check", *sources, compiler=compiler, shared=False)
+    assert subprocess.run([program], capture_output=True, text=True, check=False).stdout == "ok\n"
 
 
 @needs_compiler
@@ -142,15 +170,17 @@ def test_a_kernel_of_everything_has_the_bits_of_the_interpreter(chunk, compiler,
 
 
 @needs_compiler
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_elementary_functions_have_the_bits_of_the_interpreter(compiler, tmp_path):
+def test_elementary_functions_have_the_bits_of_the_interpreter(compiler, dtype, tmp_path):
     @dl.kernel("(),()->(8),(8)")
     def f(model, x, y):
         first = [dnp.exp(x), dnp.expm1(x), dnp.sinh(x), dnp.cosh(x), dnp.tanh(x), dnp.log(x), dnp.log1p(x), x**y]
         second = [dnp.sin(x), dnp.cos(x), dnp.tan(x), dnp.arcsin(x), dnp.arctan(x), dnp.hypot(x, y), -x, dnp.sqrt(x)]
         return dnp.stack(first), dnp.stack(second)
 
-    check(f, tmp_path, numbers(200), numbers(200, seed=1), compiler=compiler)
+    x, y = numbers(200).astype(dtype), numbers(200, seed=1).astype(dtype)
+    check(f, tmp_path, x, y, compiler=compiler, dtype=np.dtype(dtype))
 
 
 @needs_compiler
@@ -207,11 +237,17 @@ def test_threads_may_call_it_at_once(tmp_path):
 
 @needs_compiler
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(program=programs(), chunk=st.sampled_from([1, 3, CHUNK]), seed=st.integers(0, 99))
-def test_random_programs_have_the_bits_of_the_interpreter(program, chunk, seed, tmp_path_factory):
+@given(
+    program=programs(),
+    chunk=st.sampled_from([1, 3, CHUNK]),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from([np.float64, np.float32]),
+)
+def test_random_programs_have_the_bits_of_the_interpreter(program, chunk, seed, dtype, tmp_path_factory):
     f = dl.kernel(f"({program.inputs})->({program.outputs})")(lambda model, x: program.function(x))
     folder = tmp_path_factory.mktemp("random")
-    check(f, folder, numbers(10, program.inputs, seed=seed), chunk=chunk, optimize="-O0")
+    x = numbers(10, program.inputs, seed=seed).astype(dtype)
+    check(f, folder, x, chunk=chunk, optimize="-O0", dtype=dtype)
 
 
 @needs_compiler
@@ -385,6 +421,13 @@ def test_the_command_passes_options_by_type(urdf, tmp_path):
     words = ("--option", "frame=tool", "--option", "classical=true", "--no-fma")
     assert run(urdf, "frame_acceleration", "--out", tmp_path, *words)[0] == 0
     assert "classical = True, frame = 'tool', nothing fused" in (tmp_path / "frame_acceleration.h").read_text()
+
+
+def test_the_command_writes_float32(urdf, tmp_path):
+    assert run(urdf, "aba", "--out", tmp_path, "--float32")[0] == 0
+    assert (
+        "void aba(const float *q, const float *v, const float *tau, float *out0);" in (tmp_path / "aba.h").read_text()
+    )
 
 
 @pytest.mark.parametrize(

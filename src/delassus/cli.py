@@ -90,6 +90,7 @@ def export(
     ] = None,
     name: Annotated[str | None, typer.Option(help="The name of the C function; the kernel's unless given.")] = None,
     fma: Annotated[bool, typer.Option(help="Whether products are fused into sums.")] = True,
+    float32: Annotated[bool, typer.Option("--float32", help="Numbers are float instead of double.")] = False,
 ) -> None:
     """Write an algorithm for one robot as C99: name.h, name.c and a program name_check.c that checks the bits."""
     console = Console()
@@ -97,7 +98,8 @@ def export(
         kernel = _kernel(algorithm)
         options = dict(_option(kernel, text) for text in option or ())
         model = load(source, root=root, mimic=mimic)
-        files = export_c(kernel, model, out, name=name, fma=fma, **options)
+        dtype = "float32" if float32 else "float64"
+        files = export_c(kernel, model, out, name=name, fma=fma, dtype=dtype, **options)
     except (DelassusError, ValueError, TypeError, OSError) as error:
         raise _failed(error) from None
     _warn(model)

@@ -37,7 +37,8 @@ def facts() -> dict[str, str]:
         "numpy": numpy.__version__,
         "llvmlite": f"{llvmlite.__version__} (LLVM {'.'.join(map(str, llvm.llvm_version_info))})",
         "processor": f"{target.cpu} ({target.triple})",
-        "lanes": f"{target.lanes} doubles, {'with' if target.fma else 'without'} fused multiply-add",
+        "lanes": f"{target.lanes} doubles or {target.with_dtype(numpy.float32).lanes} floats, "
+        f"{'with' if target.fma else 'without'} fused multiply-add",
         "threads": str(threads()),
         "cache": "off" if folder is None else f"{folder} ({entries} entries, {size / 1e6:.1f} MB)",
     }

@@ -100,8 +100,8 @@ def _make_methods() -> dict[bool, _MethodDef]:
 def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
     """A callable that reads the given inputs and writes the given outputs each time it is called.
 
-    Inputs come first, then outputs: float64 arrays with the same batch axes, or none. An output may be an input
-    (the same array, for updates in place), but must not overlap one otherwise.
+    Inputs come first, then outputs: arrays of the kernel's dtype with the same batch axes, or none. An output may be an
+    input (the same array, for updates in place), but must not overlap one otherwise.
     """
     operands, inputs = (*kernel.inputs, *kernel.outputs), len(kernel.inputs)
     if len(arrays) != len(operands):
@@ -129,9 +129,11 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
 
 def _batch(kernel: Compiled, array: object, operand: Operand) -> tuple[int, ...]:
     """The batch axes of an array that can be bound to an operand."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.dtype.isnative:
+    if not isinstance(array, np.ndarray) or array.dtype != kernel.dtype:
         kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(f"{kernel.name}.bind: {operand.name} must be a float64 array, not {kind}: it is used in place.")
+        raise TypeError(
+            f"{kernel.name}.bind: {operand.name} must be a {kernel.dtype} array, not {kind}: it is used in place."
+        )
     if not array.flags.aligned:
         raise ValueError(f"{kernel.name}.bind: {operand.name} is not aligned in memory; pass a copy.")
     lead = array.ndim - len(operand.shape)

@@ -36,6 +36,7 @@ class Compiled:
     name: str
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
+    dtype: np.dtype[Any]
     flops: int
     ufunc: np.ufunc
     loop: int
@@ -95,11 +96,12 @@ def build(recipe: Recipe) -> Compiled:
         )
     facts, object_code = _find(recipe) or _make(recipe)
     code = native.load(object_code, recipe.target)
-    descriptor = describe(recipe.inputs, recipe.outputs, facts.slots, code, recipe.target.lanes)
+    descriptor = describe(recipe.inputs, recipe.outputs, facts.slots, code, recipe.target)
     _kept.append(descriptor)
     loop, data = loop_address(recipe.target), ctypes.addressof(descriptor[0])
-    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs)
-    return Compiled(recipe.name, recipe.inputs, recipe.outputs, facts.flops, ufunc, loop, data)
+    dtype = recipe.target.precision.dtype
+    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype)
+    return Compiled(recipe.name, recipe.inputs, recipe.outputs, dtype, facts.flops, ufunc, loop, data)
 
 
 _kept: list[Any] = []
@@ -110,7 +112,7 @@ def _make(recipe: Recipe) -> tuple[_Facts, bytes]:
     """Trace, then compile unless the cache has the program's code; leaves both in the cache."""
     program = recipe.trace()
     warn_if_large(recipe.name, program, recipe.trace)
-    lowered = lower(program, recipe.target.fma)
+    lowered = lower(program, recipe.target.fma, recipe.target.precision)
     planned = schedule(lowered)
     facts = _Facts(program.digest, flops(lowered), planned.frame)
     key = _key("object", facts.program, recipe.target)

@@ -1,9 +1,9 @@
 """Emits a program as C99: a header and a source that need nothing but the C library's math.h, string.h and stdint.h.
 
 The text follows the schedule, as the LLVM back end does: a static function per chunk, values that cross chunks in an
-array of slots on the stack. One operation per statement, fused operations as calls of fma(), constants as hexadecimal
-floats: a compiler that keeps to the standard has no freedom, so the bits are those of the interpreter. Inputs are
-copied into the slots first and outputs from them last, so that an output may be one of the inputs.
+array of slots on the stack. One operation per statement, fused operations as calls of fma() or fmaf(), constants as
+hexadecimal floats: a compiler that keeps to the standard has no freedom, so the bits are those of the interpreter.
+Inputs are copied into the slots first and outputs from them last, so that an output may be one of the inputs.
 
 `export_c` writes a kernel with a program that checks it: stored states, with outputs that come from the interpreter.
 """
@@ -15,13 +15,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from delassus.compiler.c_text import CHECK, HELPERS, OPERATIONS, PREAMBLE, c_name, comment_line, literal
+from delassus.compiler.c_text import (
+    CHECK,
+    HELPERS,
+    OPERATIONS,
+    PREAMBLE,
+    REAL,
+    c_name,
+    comment_line,
+    in_precision,
+    literal,
+)
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.kernel import Kernel
 from delassus.compiler.llvm_ir import LARGEST_FRAME
 from delassus.compiler.lower import flops, lower
+from delassus.compiler.precision import Precision
 from delassus.compiler.program import Program
 from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, Schedule, Table, count_chunks, first_slots, schedule
 from delassus.errors import DelassusError
@@ -35,6 +46,7 @@ def export_c(
     name: str | None = None,
     fma: bool = True,
     states: int = 10,
+    dtype: DTypeLike = np.float64,
     **options: Any,
 ) -> tuple[Path, ...]:
     """Write a kernel for a model as C99 into a folder, which is made if needed; returns the paths of the files.
@@ -46,6 +58,7 @@ def export_c(
         name: The name of the C function, by default the kernel's.
         fma: Whether products are fused into sums by fma(), which is slow on processors that have no such instruction.
         states: How many random states the check program runs; without any, it is not written.
+        dtype: The type of all numbers, np.float64 (double in C) or np.float32 (float).
         options: The kernel's own options.
     """
     taken = {"name", "fma", "states", "folder"} & set(kernel.options)
@@ -55,11 +68,11 @@ def export_c(
         )
     program = kernel.program(model, **options)
     called = c_name(kernel.name if name is None else name, "the function", function=True)
-    header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma))
+    header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma), dtype=dtype)
     texts = {f"{called}.h": header, f"{called}.c": source}
     if states > 0:
         inputs = random_states(kernel, model, states)
-        texts[f"{called}_check.c"] = emit_check(program, called, inputs, fma)
+        texts[f"{called}_check.c"] = emit_check(program, called, inputs, fma, dtype)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
@@ -88,20 +101,28 @@ def random_states(kernel: Kernel, model: Any, count: int, seed: int = 0) -> list
     return states
 
 
-def emit_c(program: Program, name: str, fma: bool = True, *, about: str = "", chunk: int = CHUNK) -> tuple[str, str]:
+def emit_c(
+    program: Program,
+    name: str,
+    fma: bool = True,
+    *,
+    about: str = "",
+    chunk: int = CHUNK,
+    dtype: DTypeLike = np.float64,
+) -> tuple[str, str]:
     """The texts of `name.h` and `name.c`.
 
     `fma` tells whether products are fused into sums; `about` goes into the header's comment; `chunk` is the number of
-    operations in one C function.
+    operations in one C function; `dtype` is that of all numbers.
     """
-    name = c_name(name, "the function", function=True)
-    plan = schedule(lower(program, fma), chunk)
+    name, precision = c_name(name, "the function", function=True), Precision.of(dtype)
+    plan = schedule(lower(program, fma, precision), chunk)
     if plan.frame > LARGEST_FRAME:
         raise DelassusError(
             f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_FRAME} are possible: split it, or make "
             "its arrays smaller."
         )
-    return _header(plan, name, about, program.digest), _source(plan, name)
+    return _header(plan, name, about, program.digest, precision), _source(plan, name, precision)
 
 
 def parameters(program: Program) -> tuple[list[str], list[str]]:
@@ -114,13 +135,14 @@ def parameters(program: Program) -> tuple[list[str], list[str]]:
     return inputs, outputs
 
 
-def _prototype(program: Program, name: str) -> str:
+def _prototype(program: Program, name: str, precision: Precision) -> str:
     inputs, outputs = parameters(program)
-    return f"void {name}({', '.join([f'const double *{n}' for n in inputs] + [f'double *{n}' for n in outputs])})"
+    real = REAL[precision]
+    return f"void {name}({', '.join([f'const {real} *{n}' for n in inputs] + [f'{real} *{n}' for n in outputs])})"
 
 
-def _header(plan: Schedule, name: str, about: str, digest: str) -> str:
-    program = plan.program
+def _header(plan: Schedule, name: str, about: str, digest: str, precision: Precision) -> str:
+    program, stack = plan.program, precision.bytes * plan.frame
     inputs, outputs = parameters(program)
     operands = list(zip(inputs + outputs, (*program.inputs, *program.outputs), strict=True))
     lines = [comment_line(line) for line in about.strip().splitlines()]
@@ -130,7 +152,7 @@ def _header(plan: Schedule, name: str, about: str, digest: str) -> str:
     lines += [
         f"{sum(program.count().values())} operations ({flops(program)} flops) in {count_chunks(plan)} function(s).",
         "Re-entrant, without heap and global state. An output may be the same array as an input.",
-        f"Stack: {8 * plan.frame} bytes for values between functions, and what the compiler takes for one of them.",
+        f"Stack: {stack} bytes for values between functions, and what the compiler takes for one of them.",
         "Matrices are stored row by row. For the bits of delassus, compile with -std=c99 -ffp-contract=off.",
         f"Program {digest}.",
     ]
@@ -139,52 +161,58 @@ def _header(plan: Schedule, name: str, about: str, digest: str) -> str:
     return (
         f"/*\n{comment}\n */\n#ifndef DELASSUS_{name}_H\n#define DELASSUS_{name}_H\n\n"
         f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
-        f"enum {{\n" + "\n".join(sizes) + f"\n    {name}_stack_bytes = {8 * plan.frame}\n}};\n\n"
-        f"{_prototype(program, name)};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+        f"enum {{\n" + "\n".join(sizes) + f"\n    {name}_stack_bytes = {stack}\n}};\n\n"
+        f"{_prototype(program, name, precision)};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
     )
 
 
-def _source(plan: Schedule, name: str) -> str:
+def _source(plan: Schedule, name: str, precision: Precision) -> str:
     program, frame = plan.program, "slots"
     inputs, outputs = parameters(program)
     while frame in inputs:
         frame += "_"
     functions: list[str] = []
     kind = "static void" if len(plan.steps) == count_chunks(plan) == 1 else f"{name}_CHUNK"
-    calls = _functions(plan, name, kind, functions)
+    calls = _functions(plan, name, kind, precision, functions)
     starts = first_slots((*program.inputs, *program.outputs))
     into = list(zip(inputs, program.inputs, starts, strict=False))
     out = list(zip(outputs, program.outputs, starts[len(inputs) :], strict=True))
-    body = [f"double {frame}[{max(plan.frame, 1)}];"]
+    body = [f"@T {frame}[{max(plan.frame, 1)}];"]
     body += [f"(void){n};" for n, o, _ in (*into, *out) if not o.size]
-    body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(double));" for n, o, k in into if o.size]
-    body += [
-        f"{frame}[{slot}] = {literal(program.constants[-v])};" for v, slots in plan.fixed.items() for slot in slots
-    ]
+    body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(@T));" for n, o, k in into if o.size]
+    fixed = [(slot, literal(program.constants[-v], precision)) for v, slots in plan.fixed.items() for slot in slots]
+    body += [f"{frame}[{slot}] = {number};" for slot, number in fixed]
     body += [call.replace("$s", frame) for call in calls]
-    body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(double));" for n, o, k in out if o.size]
+    body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(@T));" for n, o, k in out if o.size]
     code = "\n".join(functions)
     helpers = [text.replace("$", name) for call, text in HELPERS.items() if f"{call.replace('$', name)}(" in code]
-    function = f"{_prototype(program, name)}\n{_block(body)}"
-    return "\n".join([PREAMBLE.replace("$", name), *helpers, code, function])
+    function = f"{_prototype(program, name, precision)}\n{_block(body)}"
+    return in_precision("\n".join([PREAMBLE.replace("$", name), *helpers, code, function]), precision)
 
 
 def _block(lines: list[str]) -> str:
     return "{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
-def _functions(plan: Schedule, name: str, kind: str, functions: list[str], inside: LoopStep | None = None) -> list[str]:
+def _functions(
+    plan: Schedule,
+    name: str,
+    kind: str,
+    precision: Precision,
+    functions: list[str],
+    inside: LoopStep | None = None,
+) -> list[str]:
     """A C function per chunk and per loop, appended to `functions`; returns the calls, in order, for slots $s."""
     calls = []
     for step in plan.steps:
         if isinstance(step, Chunk):
             call, given = f"{name}_chunk{len(functions)}", ", item, keep" if inside else ""
-            lines = _chunk(plan, step, name, inside)
+            lines = _chunk(plan, step, name, precision, inside)
         else:
-            inner = _functions(step.body, name, kind, functions, step)
+            inner = _functions(step.body, name, kind, precision, functions, step)
             call, given = f"{name}_loop{len(functions)}", ""
             lines = _loop(step, inner)
-        parameters = f"double *s{', const double *item, double *keep' if given else ''}"
+        parameters = f"@T *s{', const @T *item, @T *keep' if given else ''}"
         functions.append(f"{kind} {call}({parameters})\n{_block(lines)}")
         calls.append(f"{call}($s{given});")
     return calls
@@ -199,17 +227,17 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
 
     lines = [f"for (int i = 0; i < {loop.count}; i++) {{"]
     lines += [f"    const int at = {f'{loop.count - 1} - i' if loop.reverse else 'i'};"]
-    lines += [f"    const double *item = {row(step.items)};", f"    double *keep = {row(step.kept)};"]
+    lines += [f"    const @T *item = {row(step.items)};", f"    @T *keep = {row(step.kept)};"]
     lines += [f"    s[{slot}] = item[{k * step.items.per_value}];" for k, slot in step.copied.items()]
     lines += ["    (void)item;", "    (void)keep;", *(f"    {call.replace('$s', 's')}" for call in calls)]
     if loop.carried:
         lines += [f"    for (int k = 0; k < {loop.carried}; k++) s[{step.carried} + k] = s[{step.onward} + k];"]
     if loop.conditional:
-        lines.append(f"    if (s[{step.carried}] == 0.0) break;")
+        lines.append(f"    if (s[{step.carried}] == 0.0@f) break;")
     return [*lines, "}"]
 
 
-def _chunk(plan: Schedule, chunk: Chunk, name: str, inside: LoopStep | None) -> list[str]:
+def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside: LoopStep | None) -> list[str]:
     """The statements of one chunk: values of earlier chunks are taken from their slots where they are first used."""
     program, stores = plan.program, chunk.stores
     names: dict[int, str] = {}
@@ -217,17 +245,17 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, inside: LoopStep | None) -> 
 
     def define(value: int, expression: str) -> None:
         names[value] = f"v{value}"
-        lines.append(f"const {'int' if program.is_logical(value) else 'double'} v{value} = {expression};")
+        lines.append(f"const {'int' if program.is_logical(value) else '@T'} v{value} = {expression};")
 
     def known(value: int) -> str:
         if value <= 0:
-            return literal(program.constants[-value])
+            return literal(program.constants[-value], precision)
         if value not in names:  # truth values are 1.0 and 0.0 in slots
             if value in plan.direct and inside:
                 place = f"item[{plan.direct[value] * inside.items.per_value}]"
             else:
                 place = f"s[{plan.slots[value]}]"
-            define(value, place + (" != 0.0" if program.is_logical(value) else ""))
+            define(value, place + (" != 0.0@f" if program.is_logical(value) else ""))
         return names[value]
 
     def store(value: int) -> None:
@@ -251,18 +279,26 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, inside: LoopStep | None) -> 
     return [*(f"(void){given};" for given in ("s", "item", "keep")[: 3 if inside else 1]), *lines]
 
 
-def emit_check(program: Program, name: str, states: Sequence[NDArray[np.float64]], fma: bool = True) -> str:
+def emit_check(
+    program: Program,
+    name: str,
+    states: Sequence[NDArray[np.float64]],
+    fma: bool = True,
+    dtype: DTypeLike = np.float64,
+) -> str:
     """The text of a program that compares the function of `emit_c` with the interpreter on a batch of states."""
     inputs, outputs = parameters(program)
-    expected = evaluate(program, *states, fma=fma)
+    precision = Precision.of(dtype)
+    given = [x.astype(precision.dtype) for x in states]
+    expected = evaluate(program, *given, fma=fma, dtype=dtype)
     count = len(states[0])
-    tables = [_table(f"{name}_in_{n}", x) for n, x in zip(inputs, states, strict=True)]
-    tables += [_table(f"{name}_right_{n}", x) for n, x in zip(outputs, expected, strict=True)]
+    tables = [_table(f"{name}_in_{n}", x, precision) for n, x in zip(inputs, given, strict=True)]
+    tables += [_table(f"{name}_right_{n}", x, precision) for n, x in zip(outputs, expected, strict=True)]
     arguments = [f"{name}_in_{n}[state]" for n in inputs] + [f"got_{n}" for n in outputs]
     fillings = {
         "tables": "".join(tables),
         "variables": "\n".join(
-            f"    double got_{n}[{max(o.size, 1)}];" for n, o in zip(outputs, program.outputs, strict=True)
+            f"    @T got_{n}[{max(o.size, 1)}];" for n, o in zip(outputs, program.outputs, strict=True)
         ),
         "arguments": ", ".join(arguments),
         "comparisons": "\n".join(
@@ -273,13 +309,11 @@ def emit_check(program: Program, name: str, states: Sequence[NDArray[np.float64]
     text = CHECK
     for mark, filling in fillings.items():
         text = text.replace(f"{{{mark}}}", filling)
-    return text.replace("$", name)
+    return in_precision(text.replace("$", name), precision)
 
 
-def _table(name: str, states: NDArray[np.float64]) -> str:
+def _table(name: str, states: NDArray[Any], precision: Precision) -> str:
     """A constant array with a row for each state, numbers one by one on lines of their own."""
     flat = states.reshape(len(states), -1)
-    rows = ["{" + ",\n     ".join(map(literal, row.tolist() or [0.0])) + "}" for row in flat]
-    return (
-        f"static const double {name}[{len(rows)}][{max(flat.shape[1], 1)}] = {{\n    " + ",\n    ".join(rows) + "};\n\n"
-    )
+    rows = ["{" + ",\n     ".join([literal(x, precision) for x in row.tolist() or [0.0]]) + "}" for row in flat]
+    return f"static const @T {name}[{len(rows)}][{max(flat.shape[1], 1)}] = {{\n    " + ",\n    ".join(rows) + "};\n\n"

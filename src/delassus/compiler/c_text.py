@@ -5,7 +5,13 @@ import re
 import unicodedata
 from typing import Final
 
+from delassus.compiler.precision import DOUBLE, SINGLE, Precision
 from delassus.errors import DelassusError
+
+REAL: Final = {DOUBLE: "double", SINGLE: "float"}
+"""The type of a number."""
+
+_SUFFIX: Final = {DOUBLE: "", SINGLE: "f"}
 
 OPERATIONS: Final = {
     "add": "{0} + {1}",
@@ -13,11 +19,11 @@ OPERATIONS: Final = {
     "mul": "{0} * {1}",
     "div": "{0} / {1}",
     "neg": "-{0}",
-    "sqrt": "sqrt({0})",
-    "abs": "fabs({0})",
-    "fma": "fma({0}, {1}, {2})",
-    "fms": "fma({0}, {1}, -{2})",
-    "fnma": "fma(-{0}, {1}, {2})",
+    "sqrt": "sqrt@f({0})",
+    "abs": "fabs@f({0})",
+    "fma": "fma@f({0}, {1}, {2})",
+    "fms": "fma@f({0}, {1}, -{2})",
+    "fnma": "fma@f(-{0}, {1}, {2})",
     "lt": "{0} < {1}",
     "le": "{0} <= {1}",
     "eq": "{0} == {1}",
@@ -31,33 +37,33 @@ OPERATIONS: Final = {
     "scale": "$_scale({0}, {1})",
     "select": "{0} ? {1} : {2}",
 }
-"""The expression of each operation; $ is the name of the exported function."""
+"""The expression of each operation; $ is the name of the exported function, other marks are those of `in_precision`."""
 
 HELPERS: Final = {
-    "$_bit": """/* One of the 64 bits that hold a double. */
-static int $_bit(double x, int position)
+    "$_bit": """/* One of the bits that hold a number. */
+static int $_bit(@T x, int position)
 {
-    uint64_t bits;
+    @U bits;
     memcpy(&bits, &x, sizeof bits);
     return (int)(bits >> position & 1);
 }
 """,
     "$_exponent": """/* e of a number 2^e m, 1 <= m < 2. */
-static double $_exponent(double x)
+static @T $_exponent(@T x)
 {
-    uint64_t bits;
+    @U bits;
     memcpy(&bits, &x, sizeof bits);
-    return (double)((int)(bits >> 52 & 2047) - 1023);
+    return (@T)((int)(bits >> @D & @E) - @B);
 }
 """,
-    "$_scale": """/* x 2^n for an integer n: the sum with 1.5 2^52 has the digits of n at its end. */
-static double $_scale(double x, double n)
+    "$_scale": """/* x 2^n for an integer n: the sum with 1.5 2^@D has the digits of n at its end. */
+static @T $_scale(@T x, @T n)
 {
-    const double sum = n + 0x1.8p+52;
-    uint64_t bits, digits;
+    const @T sum = n + 0x1.8p+@D@f;
+    @U bits, digits;
     memcpy(&bits, &x, sizeof bits);
     memcpy(&digits, &sum, sizeof digits);
-    bits += digits << 52;
+    bits += digits << @D;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
@@ -76,7 +82,7 @@ PREAMBLE: Final = """#include "$.h"
 #error "this source relies on the rules of IEEE 754: compile it without -ffast-math"
 #endif
 #if defined(__FLT_EVAL_METHOD__) && (__FLT_EVAL_METHOD__ == 2 || __FLT_EVAL_METHOD__ == -1)
-#error "doubles are computed in another precision: on 32-bit x86 add -msse2 -mfpmath=sse"
+#error "@Ts are computed in another precision: on 32-bit x86 add -msse2 -mfpmath=sse"
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
@@ -87,7 +93,7 @@ PREAMBLE: Final = """#include "$.h"
 #define $_CHUNK static void
 #endif
 
-typedef char $_needs_doubles_of_64_bits[sizeof(double) == 8 ? 1 : -1];
+typedef char $_needs_@Ts_of_@N_bits[sizeof(@T) == @N / 8 ? 1 : -1];
 """
 """The beginning of the source."""
 
@@ -122,15 +128,15 @@ CHECK: Final = """/* Runs $ on {states} stored states, and says ok if every outp
 
 {tables}
 /* The same bits; all NaN count as the same. */
-static int $_same(double a, double b)
+static int $_same(@T a, @T b)
 {
-    uint64_t x, y;
+    @U x, y;
     memcpy(&x, &a, sizeof x);
     memcpy(&y, &b, sizeof y);
     return x == y || (a != a && b != b);
 }
 
-static int $_differs(int state, const char *name, const double *got, const double *right, int count)
+static int $_differs(int state, const char *name, const @T *got, const @T *right, int count)
 {
     int k;
     for (k = 0; k < count; k++) {
@@ -178,11 +184,31 @@ def _latin(letter: str) -> str:
     return name.lower() if match[1] == "SMALL" else name.capitalize()
 
 
-def literal(number: float) -> str:
+def in_precision(text: str, precision: Precision) -> str:
+    """Text with the marks filled in that depend on the precision.
+
+    @T is the type of a number and @U of an unsigned integer of its size, @f the suffix of functions and constants;
+    @N, @D, @E and @B are the bits of a number and of its fraction, the mask and the bias of its exponent.
+    """
+    fillings = {
+        "@T": REAL[precision],
+        "@U": str(precision.unsigned) + "_t",
+        "@f": _SUFFIX[precision],
+        "@N": str(8 * precision.bytes),
+        "@D": str(precision.digits),
+        "@E": str(precision.exponents),
+        "@B": str(precision.bias),
+    }
+    for mark, filling in fillings.items():
+        text = text.replace(mark, filling)
+    return text
+
+
+def literal(number: float, precision: Precision = DOUBLE) -> str:
     """A constant that C reads back with the same bits; truth values are integers."""
     if isinstance(number, bool):
         return str(int(number))
-    text = "NAN" if math.isnan(number) else "INFINITY" if math.isinf(number) else abs(number).hex()
+    text = "NAN" if math.isnan(number) else "INFINITY" if math.isinf(number) else abs(number).hex() + _SUFFIX[precision]
     return f"(-{text})" if math.copysign(1.0, number) < 0.0 else text
 
 

@@ -3,17 +3,26 @@
 Elementary functions are graph operations, so that every back end computes the same bits; `trigonometric`,
 `inverse_trigonometric`, `exponential`, `logarithm` and `power` hold the others. Where they correct for the rounding of
 a sum or a product, the products involved are exact: so it makes no difference whether they are fused into a sum.
+
+An expansion is the same in double and in single precision. Its numbers are not: tables hold those of both. Errors are
+given as units in the last place (ulp) of the precision.
 """
 
 import math
+from typing import Final
 
 from delassus.compiler.graph import Builder
+from delassus.compiler.precision import DOUBLE, SINGLE, Precision
+
+_HYPOT: Final = {DOUBLE: (2.0**500, 2.0**-400, 2.0**600), SINGLE: (2.0**60, 2.0**-40, 2.0**80)}
+"""Sides above and below which squares may overflow or lose digits, and the factor that takes them away from there."""
 
 
-def polynomial(g: Builder, z: int, coefficients: tuple[float, ...]) -> int:
-    """Horner's rule, highest coefficient first."""
-    total = g.constant(coefficients[0])
-    for coefficient in coefficients[1:]:
+def polynomial(g: Builder, z: int, table: dict[Precision, tuple[float, ...]]) -> int:
+    """Horner's rule with the coefficients for the precision, highest one first."""
+    first, *others = table[g.precision]
+    total = g.constant(first)
+    for coefficient in others:
         total = g.add(g.mul(total, z), g.constant(coefficient))
     return total
 
@@ -38,9 +47,10 @@ def hypot(g: Builder, x: int, y: int) -> int:
     c = g.constant
     width, height = g.abs(x), g.abs(y)
     larger = g.select(g.lt(width, height), height, width)
-    huge, small = g.lt(c(2.0**500), larger), g.lt(larger, c(2.0**-400))
-    scale = g.select(huge, c(2.0**-600), g.select(small, c(2.0**600), c(1.0)))
-    back = g.select(huge, c(2.0**600), g.select(small, c(2.0**-600), c(1.0)))
+    upper, lower, factor = _HYPOT[g.precision]
+    huge, small = g.lt(c(upper), larger), g.lt(larger, c(lower))
+    scale = g.select(huge, c(1.0 / factor), g.select(small, c(factor), c(1.0)))
+    back = g.select(huge, c(factor), g.select(small, c(1.0 / factor), c(1.0)))
     a, b = g.mul(width, scale), g.mul(height, scale)
     length = g.mul(g.sqrt(g.add(g.mul(a, a), g.mul(b, b))), back)
     infinite = g.logical_or(g.eq(width, c(math.inf)), g.eq(height, c(math.inf)))

@@ -8,20 +8,22 @@ lets NumPy's own `diag`, `tril` and friends move values around and fill the gaps
 what is exactly known: constants, and the identities of 0, 1 and -1. It treats 0·x and 0/x as 0 and does not
 keep the sign of zero, so a test for finiteness has to be made on inputs and outputs. Signs are pulled outwards, so that
 x·(-y) and x·y share one product and the sign ends in a subtraction. Subnormal constants are zero, as they are
-in compiled code.
+in compiled code. Constants are rounded to the builder's precision: double while a function is traced, that of the
+kernel when its program is lowered. Sums, products, quotients and roots of float32 numbers may be folded in double:
+it has more than twice the digits, so that rounding a second time gives the same as rounding once.
 
 `Builder.finish` gives the finished `Program`: only what the outputs need.
 """
 
 import math
 import struct
-import sys
 from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
-from delassus.compiler.program import LOGICAL, ROUNDER, Loop, Node, Operand, Program, arguments, with_arguments
+from delassus.compiler.precision import DOUBLE, Precision
+from delassus.compiler.program import LOGICAL, Loop, Node, Operand, Program, arguments, with_arguments
 
 ZERO: Final = 0
 ONE: Final = -1
@@ -34,7 +36,8 @@ _FIXED_CONSTANTS: Final = (0.0, 1.0, -1.0, False, True)
 class Builder:
     """Makes values; see the module's docstring for what it folds."""
 
-    def __init__(self) -> None:
+    def __init__(self, precision: Precision = DOUBLE) -> None:
+        self.precision = precision
         self.nodes: list[Node] = [("constant",)]
         self.constants: list[float] = list(_FIXED_CONSTANTS)
         self._made: dict[Node, int] = {}
@@ -55,8 +58,8 @@ class Builder:
         """The value of a number or a truth value."""
         if isinstance(number, (bool, np.bool_)):
             return TRUE if number else FALSE
-        number = float(number)
-        if abs(number) < sys.float_info.min:  # zero of either sign, or subnormal
+        number = self.precision.rounded(float(number))
+        if abs(number) < self.precision.smallest:  # zero of either sign, or subnormal
             return ZERO
         bits = struct.pack("<d", number)
         value = self._known.get(bits)
@@ -139,7 +142,7 @@ class Builder:
             divisor = self.constants[-b]
             if a <= 0 and divisor != 0.0:
                 return self.constant(self.constants[-a] / divisor)
-            inverse = _exact_inverse(divisor)
+            inverse = _exact_inverse(divisor, self.precision)
             if inverse is not None:
                 return self.mul(a, self.constant(inverse))
         if a == 0 and b != 0:
@@ -250,15 +253,19 @@ class Builder:
         return self.emit(("select", condition, a, b))
 
     def bit(self, a: int, position: int) -> int:
-        """Bit `position` of the 64 that hold a float, as a truth value."""
+        """Bit `position` of those that hold a float, as a truth value."""
         if a <= 0:
-            return self.constant(bool(_bits(self.constants[-a]) >> position & 1))
+            return self.constant(bool(self.precision.bits(self.constants[-a]) >> position & 1))
         return self.emit((f"bit{position}", a))
 
     def exponent(self, a: int) -> int:
-        """The exponent e of a number ±2ᵉ·m, 1 <= m < 2: what its bits say, so -1023 for 0, and 1024 for inf and NaN."""
+        """The exponent e of a number ±2ᵉ·m, 1 <= m < 2: what its bits say.
+
+        In double precision that is -1023 for 0, and 1024 for inf and NaN; in single precision -127 and 128.
+        """
+        p = self.precision
         if a <= 0:
-            return self.constant(float((_bits(self.constants[-a]) >> 52 & 2047) - 1023))
+            return self.constant(float((p.bits(self.constants[-a]) >> p.digits & p.exponents) - p.bias))
         return self.emit(("exponent", a))
 
     def scale(self, a: int, n: int) -> int:
@@ -270,8 +277,9 @@ class Builder:
         if n == 0:
             return a
         if a <= 0 and n <= 0:
-            bits = _bits(self.constants[-a]) + (_bits(self.constants[-n] + ROUNDER) << 52) & 2**64 - 1
-            return self.constant(struct.unpack("<d", struct.pack("<Q", bits))[0])
+            p = self.precision
+            digits = p.bits(self.constants[-n] + p.rounder)
+            return self.constant(p.from_bits(p.bits(self.constants[-a]) + (digits << p.digits)))
         return self.emit(("scale", a, n))
 
     # --- loops ----------------------------------------------------------------------------------------------
@@ -336,15 +344,9 @@ class Builder:
         return Program(tuple(nodes), tuple(constants), inputs, outputs, final, loops)
 
 
-def _bits(number: float) -> int:
-    """The 64 bits of a float."""
-    bits: int = struct.unpack("<Q", struct.pack("<d", number))[0]
-    return bits
-
-
-def _exact_inverse(divisor: float) -> float | None:
+def _exact_inverse(divisor: float, precision: Precision) -> float | None:
     """1/divisor if the divisor is a power of two whose inverse is a normal number, else None."""
     if divisor == 0.0 or not math.isfinite(divisor) or abs(math.frexp(divisor)[0]) != 0.5:
         return None
     inverse = 1.0 / divisor
-    return inverse if sys.float_info.min <= abs(inverse) <= sys.float_info.max else None
+    return inverse if precision.smallest <= abs(inverse) <= precision.largest else None

@@ -46,12 +46,18 @@ def frozen_signature(inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]) 
 
 
 def make_ufunc(
-    loop: int, data: int, name: str, doc: str, inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
+    loop: int,
+    data: int,
+    name: str,
+    doc: str,
+    inputs: tuple[Operand, ...],
+    outputs: tuple[Operand, ...],
+    dtype: np.dtype[Any],
 ) -> np.ufunc:
-    """A float64 gufunc whose inner loop is the machine code at address `loop`, called with the address `data`."""
+    """A gufunc of one dtype whose inner loop is the machine code at address `loop`, called with the address `data`."""
     functions = (ctypes.c_void_p * 1)(loop)
     pointers = (ctypes.c_void_p * 1)(data)
-    types = bytes([np.dtype(np.float64).num]) * (len(inputs) + len(outputs))
+    types = bytes([dtype.num]) * (len(inputs) + len(outputs))
     texts = [text.encode() for text in (name, doc, frozen_signature(inputs, outputs))]
     _kept.append((functions, pointers, types, texts))
     ufunc: np.ufunc = _constructor()(

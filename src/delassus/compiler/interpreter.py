@@ -1,7 +1,8 @@
 """Evaluates a program on NumPy arrays: the reference that compiled code has to meet bit by bit.
 
-One NumPy operation per node, over any batch. Arithmetic is IEEE double precision with subnormals taken as zero,
-as in compiled code. The fused operations round once, by the C library's `fma` (`math.fma` from Python 3.13 on).
+One NumPy operation per node, over any batch. Arithmetic is IEEE double or single precision with subnormals taken as
+zero, as in compiled code. The fused operations round once: in double precision by the C library's `fma` (`math.fma`
+from Python 3.13 on), in single precision by way of a double that is rounded to odd.
 """
 
 import ctypes
@@ -13,21 +14,27 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from delassus.compiler.lower import lower
-from delassus.compiler.program import ROUNDER, Loop, Program, arguments
+from delassus.compiler.precision import SINGLE, Precision
+from delassus.compiler.program import Loop, Program, arguments
 
-Floats = NDArray[np.float64]
+Floats = NDArray[Any]  # of either precision
 
 
-def evaluate(program: Program, *inputs: ArrayLike, fma: bool = True) -> tuple[Floats, ...]:
+def evaluate(
+    program: Program, *inputs: ArrayLike, fma: bool = True, dtype: DTypeLike = np.float64
+) -> tuple[Floats, ...]:
     """The outputs of a program, lowered first; inputs may carry leading batch axes, which broadcast.
 
     `fma` tells which of the two lowered forms to run: the one for machines with fused multiply-add, or without.
+    `dtype` is that of all numbers, float64 or float32.
     """
-    lowered = lower(program, fma)
-    arrays = [np.asarray(x, float) for x in inputs]
+    precision = Precision.of(dtype)
+    kind = precision.dtype
+    lowered = lower(program, fma, precision)
+    arrays = [np.asarray(x, kind) for x in inputs]
     batches = []
     for array, operand in zip(arrays, lowered.inputs, strict=True):
         lead = array.ndim - len(operand.shape)
@@ -36,27 +43,30 @@ def evaluate(program: Program, *inputs: ArrayLike, fma: bool = True) -> tuple[Fl
         batches.append(array.shape[:lead])
     batch = np.broadcast_shapes(*batches)
     flat = [
-        _flush(np.broadcast_to(a, batch + o.shape).reshape(*batch, o.size).astype(float))
+        _flush(np.broadcast_to(a, batch + o.shape).reshape(*batch, o.size).astype(kind))
         for a, o in zip(arrays, lowered.inputs, strict=True)
     ]
     with np.errstate(all="ignore"):
-        results = _run(lowered, [[x[..., k] for k in range(o.size)] for x, o in zip(flat, lowered.inputs, strict=True)])
+        given = [[x[..., k] for k in range(o.size)] for x, o in zip(flat, lowered.inputs, strict=True)]
+        results = _run(lowered, given, kind)
     outputs = []
     for operand, result in zip(lowered.outputs, results, strict=True):
-        columns = [np.broadcast_to(np.asarray(x, float), batch) for x in result]
-        stacked = np.stack(columns, -1) if columns else np.zeros((*batch, 0))
+        columns = [np.broadcast_to(np.asarray(x, kind), batch) for x in result]
+        stacked = np.stack(columns, -1) if columns else np.zeros((*batch, 0), kind)
         outputs.append(stacked.reshape(batch + operand.shape))
     return tuple(outputs)
 
 
-def _run(program: Program, inputs: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """The results of a lowered program, for each output a list of arrays over the batch."""
-    values: dict[int, Any] = {-k: np.asarray(c) for k, c in enumerate(program.constants)}
+def _run(program: Program, inputs: Sequence[Sequence[Any]], kind: np.dtype[Any]) -> list[list[Any]]:
+    """The results of a lowered program in numbers of some kind, for each output a list of arrays over the batch."""
+    values: dict[int, Any] = {
+        -k: np.asarray(c, bool if isinstance(c, bool) else kind) for k, c in enumerate(program.constants)
+    }
     for value, node in enumerate(program.nodes):
         if node[0] == "input":
             values[value] = inputs[node[1]][node[2]]
         elif node[0] == "loop":
-            values[value] = _run_loop(program.loops[node[1]], [values[a] for a in arguments(node)])
+            values[value] = _run_loop(program.loops[node[1]], [values[a] for a in arguments(node)], kind)
         elif node[0] == "part":
             values[value] = values[node[1]][node[2]]
         elif value:
@@ -64,12 +74,12 @@ def _run(program: Program, inputs: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [[values[v] for v in result] for result in program.results]
 
 
-def _run_loop(loop: Loop, values: list[Any]) -> list[Any]:
+def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any]) -> list[Any]:
     """The parts of a loop; a conditional one ends when no state of the batch goes on."""
     carried, items, captured = loop.split(values)
     kept: list[list[Any]] = [[] for _ in range(loop.count)]
     for k in reversed(range(loop.count)) if loop.reverse else range(loop.count):
-        carried, kept[k] = _run(loop.body, [carried, items[k], captured])
+        carried, kept[k] = _run(loop.body, [carried, items[k], captured], kind)
         if loop.conditional and not np.any(carried[0]):
             break
     return [*carried, *(x for row in kept for x in row)]
@@ -79,7 +89,7 @@ def _flush(x: Any) -> Any:
     """Subnormals as zero; truth values as they are."""
     if x.dtype == bool:
         return x
-    return np.where(np.abs(x) < sys.float_info.min, np.copysign(0.0, x), x)
+    return np.where(np.abs(x) < Precision.of(x.dtype).smallest, np.copysign(0.0, x), x)
 
 
 @cache
@@ -93,7 +103,29 @@ def _scalar_fma() -> Callable[[float, float, float], float]:
 
 
 def _fma(a: Any, b: Any, c: Any) -> Floats:
-    """a·b + c rounded once, element by element."""
+    """a·b + c rounded once."""
+    return _single_fma(a, b, c) if a.dtype == SINGLE.dtype else _double_fma(a, b, c)
+
+
+def _single_fma(a: Any, b: Any, c: Any) -> Floats:
+    """a·b + c in single precision.
+
+    The product is exact in double, the sum is not. It becomes the one of its two neighbours whose last bit is set: odd
+    numbers lie on no border between floats of single precision, so that the second rounding goes the right way.
+    """
+    product, addend = np.asarray(a, float) * np.asarray(b, float), np.asarray(c, float)
+    total = np.asarray(product + addend)
+    of_addend = total - product
+    lost = (product - (total - of_addend)) + (addend - of_addend)
+    bits = total.view(np.int64)
+    even = np.isfinite(total) & (lost != 0.0) & (bits & 1 == 0)
+    outwards = np.where((lost > 0.0) == (total > 0.0), 1, -1)
+    odd: Floats = np.asarray(bits + np.where(even, outwards, 0)).view(float).astype(SINGLE.dtype)
+    return odd
+
+
+def _double_fma(a: Any, b: Any, c: Any) -> Floats:
+    """a·b + c in double precision, element by element."""
     broadcast = np.broadcast_arrays(a, b, c)
     scalar = _scalar_fma()
 
@@ -109,19 +141,21 @@ def _fma(a: Any, b: Any, c: Any) -> Floats:
 
 
 def _bit(position: int) -> Callable[[Any], Any]:
-    return lambda a: (_bits(a) >> np.uint64(position) & np.uint64(1)).astype(bool)
+    return lambda a: (_bits(a) >> position & 1).astype(bool)
 
 
 def _bits(a: Any) -> Any:
-    return np.asarray(a, float).view(np.uint64)
+    return np.asarray(a).view(Precision.of(a.dtype).unsigned)
 
 
 def _exponent(a: Any) -> Any:
-    return (_bits(a) >> np.uint64(52) & np.uint64(2047)).astype(float) - 1023.0
+    p = Precision.of(a.dtype)
+    return (_bits(a) >> p.digits & p.exponents).astype(p.dtype) - p.bias
 
 
 def _scale(a: Any, n: Any) -> Any:
-    return np.asarray(_bits(a) + (_bits(n + ROUNDER) << np.uint64(52))).view(float)
+    p = Precision.of(a.dtype)
+    return np.asarray(_bits(a) + (_bits(n + p.dtype.type(p.rounder)) << p.digits)).view(p.dtype)
 
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {

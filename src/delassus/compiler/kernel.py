@@ -9,6 +9,8 @@
     aba.python(model, q, v, tau)      the plain function, for one state: slow, and open to the debugger
     aba.inspect(model)                what it compiles to
 
+All of these but `python` take `dtype=np.float32`, which computes in single precision, on twice the states at a time.
+
 The model may be any object that is hashable by content, such as a frozen dataclass, a tuple, a string or None.
 Keyword-only parameters of the function are options: they are part of what is compiled and must be hashable too.
 Inside another kernel a call is inlined.
@@ -22,11 +24,13 @@ from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from delassus.compiler import bind, threads
 from delassus.compiler.build import Compiled, Recipe, build
 from delassus.compiler.digest import exact, is_frozen
 from delassus.compiler.native import compiling
+from delassus.compiler.precision import Precision
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
@@ -55,14 +59,23 @@ class Kernel:
         self._built: dict[Any, Compiled] = {}
         self._recent: dict[Any, tuple[Any, Compiled]] = {}
 
-    def __call__(self, model: Any, *arrays: Any, out: Any = None, **options: Any) -> Any:
-        """The outputs for one state or a batch: leading axes of the arrays broadcast, as in any NumPy function."""
+    def __call__(
+        self, model: Any, *arrays: Any, out: Any = None, dtype: DTypeLike | None = None, **options: Any
+    ) -> Any:
+        """The outputs for one state or a batch: leading axes of the arrays broadcast, as in any NumPy function.
+
+        With `dtype=np.float32` inputs are converted to it, and the outputs are float32.
+        """
         if current() is not None:
-            if out is not None:
-                raise TypeError(f"{self.name} is being inlined into another kernel, where out= has no meaning.")
+            for name, value in (("out", out), ("dtype", dtype)):
+                if value is not None:
+                    raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
             return self._inline(model, arrays, options)
         self._check_count(arrays)
-        compiled = self.compiled(model, **options) if options else self._recently(model) or self.compiled(model)
+        known = None if options else self._recently(model, _name(dtype))
+        compiled = known or self.compiled(model, dtype=dtype, **options)
+        if dtype is not None:
+            arrays = tuple(_as_dtype(x, compiled.dtype) for x in arrays)
         return threads.run(compiled, arrays, out)
 
     def __reduce__(self) -> str:
@@ -71,13 +84,15 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(('model', *self.arguments))})>"
 
-    def specialize(self, model: Any, **options: Any) -> np.ufunc:
+    def specialize(self, model: Any, dtype: DTypeLike | None = None, **options: Any) -> np.ufunc:
         """The NumPy ufunc for this model: the least overhead of a call with arguments; one thread."""
-        return self.compiled(model, **options).ufunc
+        return self.compiled(model, dtype=dtype, **options).ufunc
 
-    def bind(self, model: Any, *arrays: np.ndarray[Any, Any], **options: Any) -> Callable[[], None]:
+    def bind(
+        self, model: Any, *arrays: np.ndarray[Any, Any], dtype: DTypeLike | None = None, **options: Any
+    ) -> Callable[[], None]:
         """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
-        return bind.bind(self.compiled(model, **options), arrays)
+        return bind.bind(self.compiled(model, dtype=dtype, **options), arrays)
 
     def python(self, model: Any, *arrays: Any, **options: Any) -> Any:
         """The plain function on the numbers of one state."""
@@ -100,25 +115,31 @@ class Kernel:
         function = partial(inline, self.name, call, partial(self.function, model, **complete))
         return record(self.name, lambda *arrays: function(arrays, inputs, outputs), inputs, outputs)
 
-    def inspect(self, model: Any, target: Target | None = None, **options: Any) -> Report:
+    def inspect(
+        self, model: Any, target: Target | None = None, dtype: DTypeLike | None = None, **options: Any
+    ) -> Report:
         """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
         with compiling:
-            return make_report(self.name, partial(self.program, model, **options), target or Target.host())
+            return make_report(self.name, partial(self.program, model, **options), _chosen(target, dtype))
 
     def operands(self, model: Any) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
         """Inputs and outputs with the sizes of this model."""
         return self.signature.resolve(model, self.arguments)
 
-    def compiled(self, model: Any, target: Target | None = None, **options: Any) -> Compiled:
-        """The compiled kernel, built on first use and remembered; for the host unless a target is given."""
+    def compiled(
+        self, model: Any, target: Target | None = None, dtype: DTypeLike | None = None, **options: Any
+    ) -> Compiled:
+        """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
         complete = self._complete(options)
         for name, value in complete.items():
             _check_content_hash(self.name, f"the option {name}", value)
-        chosen = (exact(tuple(sorted(complete.items()))), target) if options or target else None
+        chosen: Any = _name(dtype)
+        if options or target:
+            chosen = exact(tuple(sorted(complete.items()))), target, chosen
         recent = self._recently(model, chosen)
         if recent is not None:
             return recent
-        found = self._find(model, target or Target.host(), complete)
+        found = self._find(model, _chosen(target, dtype), complete)
         if is_frozen(model):
             if len(self._recent) >= _RECENT:
                 self._recent.clear()
@@ -193,7 +214,7 @@ def _parameters(function: Callable[..., Any], signature: Signature) -> tuple[tup
         raise SignatureError(
             f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
         )
-    reserved = {"self", "model", "out", "target"} & set(options)
+    reserved = {"self", "model", "out", "target", "dtype"} & set(options)
     if reserved:
         raise SignatureError(
             f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."
@@ -205,6 +226,23 @@ def _parameters(function: Callable[..., Any], signature: Signature) -> tuple[tup
             f"{len(signature.inputs)} array(s)."
         )
     return names, options
+
+
+def _chosen(target: Target | None, dtype: DTypeLike | None) -> Target:
+    """A target for a dtype: without them, that of the target, and the host."""
+    target = target or Target.host()
+    return target if dtype is None else target.with_dtype(dtype)
+
+
+def _name(dtype: DTypeLike | None) -> str | None:
+    """The name of a dtype that kernels can have; None if none is given."""
+    return None if dtype is None else Precision.of(dtype).name
+
+
+def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
+    """An array of another dtype; complex numbers and the like are refused, as a ufunc refuses them."""
+    array = np.asanyarray(x)
+    return array if array.dtype == dtype else array.astype(dtype, casting="same_kind")
 
 
 def _check_content_hash(kernel: str, what: str, value: Any) -> None:

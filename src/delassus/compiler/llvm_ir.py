@@ -9,16 +9,18 @@ import struct
 from typing import Final
 
 from delassus.compiler.llvm_loop import emit_loop_step
-from delassus.compiler.program import LOGICAL, ROUNDER
+from delassus.compiler.precision import Precision
+from delassus.compiler.program import LOGICAL
 from delassus.compiler.schedule import Chunk, LoopStep, Schedule
 from delassus.compiler.target import Target
 from delassus.errors import DelassusError
 
 LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 
-# Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $N suffix of intrinsics,
-# $A alignment of a slot, $X lanes, $ANY whether any lane of %go holds; $( and $) enclose a constant that goes into
-# every lane, its type in front.
+# Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
+# and of such an integer in one lane, $N suffix of intrinsics, $A alignment of a slot, $S bytes of a value in one lane,
+# $X lanes, $ANY whether any lane of %go holds; $( and $) enclose a constant that goes into every lane, its type in
+# front.
 _OPERATIONS: Final = {
     "add": "fadd $T {0}, {1}",
     "sub": "fsub $T {0}, {1}",
@@ -39,8 +41,8 @@ _OPERATIONS: Final = {
 }
 """Operations that are one instruction."""
 
-_ZERO: Final = "$(double 0.0$)"
-_ONE: Final = "$(double 1.0$)"
+_ZERO: Final = "$($E 0.0$)"
+_ONE: Final = "$($E 1.0$)"
 
 _DECLARATIONS: Final = """
 declare $T @llvm.fma.$N($T, $T, $T)
@@ -51,24 +53,23 @@ declare $T @llvm.fabs.$N($T)
 _REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
 
 
-def float_type(lanes: int) -> str:
-    """The type of a value."""
-    return "double" if lanes == 1 else f"<{lanes} x double>"
-
-
-def fill_in(text: str, lanes: int) -> str:
-    """Text with marks, for one number of lanes."""
+def fill_in(text: str, lanes: int, precision: Precision) -> str:
+    """Text with marks, for one number of lanes and one precision."""
     scalar = lanes == 1
+    real, bits = "double" if precision.bytes == 8 else "float", 8 * precision.bytes
     if scalar:
-        for kind in ("double", "i1", "i64"):
+        for kind in ("$E", "i1", "$W"):
             text = text.replace(f"$({kind} ", "")
     for mark, filling in (
         ("$ANY", "and i1 %go, true" if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B %go)"),
-        ("$T", float_type(lanes)),
+        ("$T", real if scalar else f"<{lanes} x {real}>"),
         ("$B", "i1" if scalar else f"<{lanes} x i1>"),
-        ("$I", "i64" if scalar else f"<{lanes} x i64>"),
-        ("$N", "f64" if scalar else f"v{lanes}f64"),
-        ("$A", str(8 * lanes)),
+        ("$I", f"i{bits}" if scalar else f"<{lanes} x i{bits}>"),
+        ("$E", real),
+        ("$W", f"i{bits}"),
+        ("$N", f"f{bits}" if scalar else f"v{lanes}f{bits}"),
+        ("$A", str(precision.bytes * lanes)),
+        ("$S", str(precision.bytes)),
         ("$X", str(lanes)),
         ("$(", "splat ("),
         ("$)", "" if scalar else ")"),
@@ -85,16 +86,18 @@ def emit_module(schedule: Schedule, target: Target) -> str:
             "split it, or make its arrays smaller."
         )
     functions: list[str] = []
-    calls = _emit_steps(schedule, functions)
-    parts = [_DECLARATIONS, *functions, _emit_start(schedule), _emit_body1(calls)]
-    text = fill_in("".join(parts), 1)
+    calls = _emit_steps(schedule, functions, target.precision)
+    parts = [_DECLARATIONS, *functions, _emit_start(schedule, target.precision), _emit_body1(calls)]
+    text = fill_in("".join(parts), 1, target.precision)
     if target.lanes > 1:
         parts += [_REDUCTION, _emit_body2(calls, 2 * target.lanes)]
-        text += fill_in("".join(parts), target.lanes)
+        text += fill_in("".join(parts), target.lanes, target.precision)
     return text + target.attributes
 
 
-def _emit_steps(schedule: Schedule, functions: list[str], inside: LoopStep | None = None) -> list[str]:
+def _emit_steps(
+    schedule: Schedule, functions: list[str], precision: Precision, inside: LoopStep | None = None
+) -> list[str]:
     """A function per chunk and per loop, `void step(ptr frame, ptr frame)`, appended to `functions`; returns names.
 
     A chunk gets its frame twice, as a place to read and as a place to write. No slot is read and written in the
@@ -105,21 +108,21 @@ def _emit_steps(schedule: Schedule, functions: list[str], inside: LoopStep | Non
     for step in schedule.steps:
         if isinstance(step, Chunk):
             name = f"@chunk{len(functions)}_x$X"
-            lines = _Chunk(schedule, step, inside).text()
+            lines = _Chunk(schedule, step, precision, inside).text()
             item = ", ptr noalias readonly %item, ptr noalias writeonly %keep" if inside else ""
             header = f"define internal void {name}(ptr noalias readonly %frame, ptr noalias writeonly %out{item})"
             functions.append(f"{header} #0 {{\nentry:\n{lines}  ret void\n}}\n")
         else:
-            calls = _emit_steps(step.body, functions, step)
+            calls = _emit_steps(step.body, functions, precision, step)
             name = f"@loop{len(functions)}_x$X"
             functions.append(emit_loop_step(step, name, calls))
         names.append(name)
     return names
 
 
-def _emit_start(schedule: Schedule) -> str:
+def _emit_start(schedule: Schedule, precision: Precision) -> str:
     """`start(frame)`: outputs that are constants, which stay in a frame for all the states that pass through it."""
-    lines = _Chunk(schedule, Chunk((), schedule.fixed), None).text()
+    lines = _Chunk(schedule, Chunk((), schedule.fixed), precision).text()
     return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{lines}  ret void\n}}\n"
 
 
@@ -147,17 +150,19 @@ def _emit_body2(steps: list[str], states: int) -> str:
 
 
 def _constant(number: float) -> str:
+    """A constant for every lane; LLVM wants the bits of a double also for a float."""
     if isinstance(number, bool):
         return f"$(i1 {str(number).lower()}$)"
-    return f"$(double 0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}$)"
+    return f"$($E 0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}$)"
 
 
 class _Chunk:
     """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
 
-    def __init__(self, schedule: Schedule, chunk: Chunk, inside: LoopStep | None) -> None:
+    def __init__(self, schedule: Schedule, chunk: Chunk, precision: Precision, inside: LoopStep | None = None) -> None:
         self.schedule = schedule
         self.chunk = chunk
+        self.precision = precision
         self.inside = inside
         self.names: dict[int, str] = {}
         self.lines: list[str] = []
@@ -197,22 +202,24 @@ class _Chunk:
             return self.exponent(bits)
         if kind == "scale":
             return self.scale(bits, args[1])
-        masked = self.emit(f"and $I {bits}, $(i64 {1 << int(kind.removeprefix('bit'))}$)")
-        return self.emit(f"icmp ne $I {masked}, $(i64 0$)")
+        masked = self.emit(f"and $I {bits}, $($W {1 << int(kind.removeprefix('bit'))}$)")
+        return self.emit(f"icmp ne $I {masked}, $($W 0$)")
 
     def exponent(self, bits: str) -> str:
-        """Eleven bits as a float: put into 2⁵² as its last digits, since not every machine converts vectors of i64."""
-        shifted = self.emit(f"lshr $I {bits}, $(i64 52$)")
-        masked = self.emit(f"and $I {shifted}, $(i64 2047$)")
-        merged = self.emit(f"or $I {masked}, $(i64 {(1023 + 52) << 52}$)")
+        """An exponent as a float: put into 2⁵² (float32: 2²³) as its last digits, since not every machine converts
+        vectors of i64."""
+        p = self.precision
+        shifted = self.emit(f"lshr $I {bits}, $($W {p.digits}$)")
+        masked = self.emit(f"and $I {shifted}, $($W {p.exponents}$)")
+        merged = self.emit(f"or $I {masked}, $($W {(p.bias + p.digits) << p.digits}$)")
         number = self.emit(f"bitcast $I {merged} to $T")
-        return self.emit(f"fsub $T {number}, {_constant(2.0**52 + 1023.0)}")
+        return self.emit(f"fsub $T {number}, {_constant(2.0**p.digits + p.bias)}")
 
     def scale(self, bits: str, n: str) -> str:
         """The bits of a float with n added to its exponent; the last digits of the sum are those of n."""
-        rounded = self.emit(f"fadd $T {n}, {_constant(ROUNDER)}")
+        rounded = self.emit(f"fadd $T {n}, {_constant(self.precision.rounder)}")
         digits = self.emit(f"bitcast $T {rounded} to $I")
-        shifted = self.emit(f"shl $I {digits}, $(i64 52$)")
+        shifted = self.emit(f"shl $I {digits}, $($W {self.precision.digits}$)")
         total = self.emit(f"add $I {bits}, {shifted}")
         return self.emit(f"bitcast $I {total} to $T")
 

@@ -32,7 +32,7 @@ head:
         text += (
             f"  %flag.at = getelementptr $T, ptr %frame, i64 {step.carried}\n"
             "  %flag = load $T, ptr %flag.at, align $A\n"
-            "  %go = fcmp une $T %flag, $(double 0.0$)\n"
+            "  %go = fcmp une $T %flag, $($E 0.0$)\n"
             "  %any = $ANY\n"
             "  %again = and i1 %more, %any\n"
         )

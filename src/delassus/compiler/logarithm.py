@@ -10,19 +10,26 @@ from typing import Final
 
 from delassus.compiler.elementary import polynomial
 from delassus.compiler.graph import Builder
+from delassus.compiler.precision import DOUBLE, SINGLE
 
-_LN2: Final = (float.fromhex("0x1.62e42ffp-1"), float.fromhex("-0x1.718432a1b0e26p-35"))
+_LN2: Final = {
+    DOUBLE: (float.fromhex("0x1.62e42ffp-1"), float.fromhex("-0x1.718432a1b0e26p-35")),
+    SINGLE: (float.fromhex("0x1.62e4p-1"), float.fromhex("0x1.7f7d1cp-20")),
+}
 
-_ARTANH: Final = (
-    0.14796096338455247,
-    0.15314036685121393,
-    0.1818356483574872,
-    0.22222198564040427,
-    0.28571428742469757,
-    0.39999999999414343,
-    0.6666666666666734,
-)
-"""2 artanh s = 2 s + s³ Q(s²) for |s| ≤ 0.1716, relative error below 2⁻⁵⁸."""
+_ARTANH: Final = {
+    DOUBLE: (
+        0.14796096338455247,
+        0.15314036685121393,
+        0.1818356483574872,
+        0.22222198564040427,
+        0.28571428742469757,
+        0.39999999999414343,
+        0.6666666666666734,
+    ),
+    SINGLE: (0.2987082898616791, 0.39977583289146423, 0.6666677594184875),
+}
+"""2 artanh s = 2 s + s³ Q(s²) for |s| ≤ 0.1716, relative error below 2⁻⁵⁸ and 2⁻³⁰."""
 
 
 def log(g: Builder, x: int) -> int:
@@ -30,7 +37,7 @@ def log(g: Builder, x: int) -> int:
     c = g.constant
     k = _exponent(g, x)
     f = g.sub(g.scale(x, g.neg(k)), c(1.0))
-    return _on_domain(g, x, c(0.0), _sum(g, k, f, g.mul(k, c(_LN2[1]))))
+    return _on_domain(g, x, c(0.0), _sum(g, k, f, g.mul(k, c(_LN2[g.precision][1]))))
 
 
 def log1p(g: Builder, x: int) -> int:
@@ -43,7 +50,7 @@ def log1p(g: Builder, x: int) -> int:
     f = g.select(near, x, g.sub(g.scale(u, g.neg(k)), one))
     lost = g.select(g.lt(one, x), g.sub(one, g.sub(u, x)), g.sub(x, g.sub(u, one)))
     correction = g.select(near, c(0.0), g.div(lost, u))
-    return _on_domain(g, x, c(-1.0), _sum(g, k, f, g.add(g.mul(k, c(_LN2[1])), correction)))
+    return _on_domain(g, x, c(-1.0), _sum(g, k, f, g.add(g.mul(k, c(_LN2[g.precision][1])), correction)))
 
 
 def _exponent(g: Builder, x: int) -> int:
@@ -58,7 +65,7 @@ def _sum(g: Builder, k: int, f: int, small: int) -> int:
     z = g.mul(s, s)
     half = g.mul(g.mul(f, c(0.5)), f)
     rest = g.add(g.mul(s, g.add(half, g.mul(z, polynomial(g, z, _ARTANH)))), small)
-    return g.sub(g.mul(k, c(_LN2[0])), g.sub(g.sub(half, rest), f))
+    return g.sub(g.mul(k, c(_LN2[g.precision][0])), g.sub(g.sub(half, rest), f))
 
 
 def _on_domain(g: Builder, x: int, pole: int, value: int) -> int:

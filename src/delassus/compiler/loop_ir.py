@@ -19,14 +19,14 @@ def emit_loop(target: Target) -> str:
     """The module of the loop, as text; its entry is `LOOP`."""
     save, restore, environment = _float_environment(target)
     many = "states_x1" if target.lanes == 1 else f"states_x{target.lanes}"
-    parts = [_DECLARATIONS, environment, transpose.ELEMENTS, fill_in(_MOVE.replace("$COPY", _COPY_ONE), 1), _STATES_ONE]
+    one = (transpose.ELEMENTS, _MOVE.replace("$COPY", _COPY_ONE), _STATES_ONE)
+    parts = [_DECLARATIONS, environment, *(fill_in(text, 1, target.precision) for text in one)]
     if target.lanes > 1:
-        parts += [
-            transpose.emit_copies(target.lanes),
-            _FETCH,
-            fill_in(_MOVE.replace("$COPY", _COPY_MANY), target.lanes),
-            fill_in(_STATES_MANY.replace("$F", str(2 * target.lanes * transpose.WORD)), target.lanes),
-        ]
+        two_values = str(2 * target.lanes * target.precision.bytes)
+        copy = _COPY_MANY.replace("$H", str(transpose.block_size(target.lanes)))
+        group = (_FETCH, _MOVE.replace("$COPY", copy), _STATES_MANY.replace("$F", two_values))
+        parts.append(transpose.emit_copies(target.lanes, target.precision))
+        parts += [fill_in(text, target.lanes, target.precision) for text in group]
     parts.append(_LOOP.replace("$MANY", many).replace("$SAVE", save).replace("$RESTORE", restore))
     return "".join((*parts, target.attributes))
 
@@ -77,7 +77,7 @@ move:
   br label %check
 check:
   %left = phi i64 [ %axes, %move ], [ %a, %check.axis ]
-  %expected = phi i64 [ 8, %move ], [ %expected1, %check.axis ]
+  %expected = phi i64 [ $S, %move ], [ %expected1, %check.axis ]
   %checked = icmp eq i64 %left, 0
   br i1 %checked, label %contiguous, label %check.axis
 check.axis:
@@ -111,11 +111,11 @@ take:
   call void @take(ptr %place, ptr %array, i64 %size)
   br label %next
 give:
-  %bytes = mul i64 %size, 8
+  %bytes = mul i64 %size, $S
   call void @llvm.memcpy.p0.p0.i64(ptr %array, ptr %place, i64 %bytes, i1 false)
   br label %next"""
 
-_COPY_MANY = """  %large = icmp sge i64 %size, $X
+_COPY_MANY = """  %large = icmp sge i64 %size, $H
   br i1 %large, label %blocks, label %elements
 blocks:
   br i1 %inwards, label %pack, label %unpack
@@ -142,7 +142,7 @@ entry:
   %slots = load i64, ptr %slots.at, align 8
   %body.at = getelementptr i64, ptr %kernel, i64 5
   %body = load ptr, ptr %body.at, align 8
-  %bytes = mul i64 %slots, 8
+  %bytes = mul i64 %slots, $S
   %small = icmp ule i64 %bytes, {STACK_BYTES}
   br i1 %small, label %stack, label %heap
 heap:
@@ -276,9 +276,9 @@ operand:
   %k = phi i64 [ 0, %entry ], [ %k1, %operand.done ]
   %row = getelementptr { i64, i64, i64, ptr }, ptr %table, i64 %k
   %size = load i64, ptr %row, align 8
-  %is.large = icmp sgt i64 %size, 512
-  %fetched = select i1 %is.large, i64 1, i64 %size
-  %bytes = mul i64 %fetched, 8
+  %row.bytes = mul i64 %size, $S
+  %is.large = icmp sgt i64 %row.bytes, 4096
+  %bytes = select i1 %is.large, i64 1, i64 %row.bytes
   %base.at = getelementptr ptr, ptr %args, i64 %k
   %base = load ptr, ptr %base.at, align 8
   %stride.at = getelementptr i64, ptr %strides, i64 %k

@@ -11,6 +11,7 @@ from typing import Final
 
 from delassus.compiler import elementary, exponential, inverse_trigonometric, logarithm, power, trigonometric
 from delassus.compiler.graph import Builder
+from delassus.compiler.precision import DOUBLE, Precision
 from delassus.compiler.program import Node, Program, arguments, with_arguments
 
 _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
@@ -39,12 +40,12 @@ FLOPS: Final = {"add": 1, "sub": 1, "mul": 1, "div": 1, "sqrt": 1, "fma": 2, "fm
 """Floating-point operations by kind; kinds that are not here count as none."""
 
 
-def lower(program: Program, fma: bool) -> Program:
-    """Expand elementary functions, then fuse products into sums if the machine can (`fma`)."""
-    g = Builder()
+def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program:
+    """Expand elementary functions for a precision, then fuse products into sums if the machine can (`fma`)."""
+    g = Builder(precision)
     new = [0] * len(program.nodes)
     constants = [g.constant(c) for c in program.constants]
-    g.loops += [replace(loop, body=lower(loop.body, fma)) for loop in program.loops]
+    g.loops += [replace(loop, body=lower(loop.body, fma, precision)) for loop in program.loops]
     for value, node in enumerate(program.nodes):
         if value:
             args = [new[a] if a > 0 else constants[-a] for a in arguments(node)]

@@ -16,9 +16,6 @@ Shape: TypeAlias = tuple[int, ...]
 LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "bit0", "bit1"})
 """Operations whose value is a truth value; all others give a float."""
 
-ROUNDER: Final = 1.5 * 2.0**52
-"""Adding it rounds to an integer and leaves that integer's low bits in the low bits of the sum."""
-
 
 @dataclass(frozen=True)
 class Operand:

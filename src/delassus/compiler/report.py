@@ -59,7 +59,7 @@ class Report:
 
         stages = ", ".join(f"{stage} {1e3 * t:.1f}" for stage, t in self.seconds.items())
         return (
-            f"{self.name} for {self.target.cpu}, {self.target.lanes} lanes\n"
+            f"{self.name} for {self.target.cpu}, {self.target.lanes} lanes of {self.target.precision.name}\n"
             f"  traced operations   {kinds(self.traced)}\n"
             f"  machine operations  {kinds(self.operations)}\n"
             f"  flops               {self.flops}\n"
@@ -85,7 +85,7 @@ def make_report(name: str, trace: Callable[[], Program], target: Target) -> Repo
     with stage("trace"):
         program = trace()
     with stage("lower"):
-        lowered = lower(program, target.fma)
+        lowered = lower(program, target.fma, target.precision)
     with stage("schedule"):
         planned = schedule(lowered)
     with stage("emit"):

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from delassus.compiler import cache as disk
-from delassus.compiler import native, transpose
+from delassus.compiler import native
 from delassus.compiler.loop_ir import LOOP, emit_loop
 from delassus.compiler.program import Operand
 from delassus.compiler.schedule import first_slots
@@ -49,10 +49,10 @@ class _Descriptor(ctypes.Structure):
 
 
 def describe(
-    inputs: tuple[Operand, ...], outputs: tuple[Operand, ...], slots: int, code: native.Code, lanes: int
+    inputs: tuple[Operand, ...], outputs: tuple[Operand, ...], slots: int, code: native.Code, target: Target
 ) -> Any:
     """The descriptor of a kernel, and what it points to, all to be kept alive as long as the kernel."""
-    operands = (*inputs, *outputs)
+    operands, lanes = (*inputs, *outputs), target.lanes
     shapes = [(ctypes.c_int64 * max(1, len(o.shape)))(*o.shape) for o in operands]
     table = (_Operand * len(operands))(
         *[
@@ -64,7 +64,7 @@ def describe(
         len(operands),
         len(inputs),
         slots,
-        CACHE_BYTES // max(1, transpose.WORD * sum(o.size for o in operands)),
+        CACHE_BYTES // max(1, target.precision.bytes * sum(o.size for o in operands)),
         ctypes.addressof(table),
         code.address("body1_x1"),
         code.address(f"body1_x{lanes}"),

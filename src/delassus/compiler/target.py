@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import llvmlite.binding as llvm
+from numpy.typing import DTypeLike
 
+from delassus.compiler.precision import DOUBLE, Precision
 from delassus.errors import DelassusError
 
 
@@ -21,6 +23,7 @@ class Target:
         features: Its instruction sets, in LLVM's notation.
         lanes: How many states a vector instruction works on.
         opt: LLVM's code generation level; 0 compiles faster and runs slower.
+        precision: The format of numbers. A vector register holds twice as many of single precision.
     """
 
     triple: str
@@ -28,6 +31,7 @@ class Target:
     features: str
     lanes: int
     opt: int = 2
+    precision: Precision = DOUBLE
 
     @classmethod
     def host(cls) -> Target:
@@ -37,7 +41,9 @@ class Target:
     @cached_property
     def widths(self) -> tuple[int, ...]:
         """Every number of lanes that this CPU has instructions for, widest first."""
-        return tuple(w for w in (8, 4, 2) if w <= _widest(self.triple, self.features))
+        registers = (64, 32, 16)  # bytes
+        widest = _widest_register(self.features)
+        return tuple(size // self.precision.bytes for size in registers if size <= widest)
 
     def with_lanes(self, lanes: int) -> Target:
         """The same machine with narrower vectors; 1 for scalar code only."""
@@ -47,6 +53,12 @@ class Target:
                 f"{self.cpu} can work on {possible} states at a time, not on {lanes} (DELASSUS_LANES?)."
             )
         return replace(self, lanes=lanes)
+
+    def with_dtype(self, dtype: DTypeLike) -> Target:
+        """The same machine for float64 or float32, its vectors as many bytes wide as before; scalar code stays so."""
+        precision = Precision.of(dtype)
+        lanes = self.lanes if self.lanes == 1 else self.lanes * self.precision.bytes // precision.bytes
+        return replace(self, precision=precision, lanes=lanes)
 
     def with_opt(self, opt: int) -> Target:
         """The same machine at another code generation level, 0 to 3."""
@@ -59,7 +71,8 @@ class Target:
         """Whether the machine that runs this process has all that this one has."""
         host = _host()
         missing = _enabled(self.features) - _enabled(host.features)
-        return (self.triple, self.cpu) == (host.triple, host.cpu) and not missing and self.lanes in (*host.widths, 1)
+        widths = (*host.with_dtype(self.precision.dtype).widths, 1)
+        return (self.triple, self.cpu) == (host.triple, host.cpu) and not missing and self.lanes in widths
 
     @property
     def fma(self) -> bool:
@@ -79,7 +92,7 @@ class Target:
     @property
     def attributes(self) -> str:
         """The group `#0` of attributes of every function; LLVM would else prefer narrower vectors than there are."""
-        widths = f'"min-legal-vector-width"="{64 * self.lanes}" "prefer-vector-width"="512"'
+        widths = f'"min-legal-vector-width"="{8 * self.precision.bytes * self.lanes}" "prefer-vector-width"="512"'
         return f"attributes #0 = {{ noinline nounwind {widths} }}\n"
 
     @property
@@ -107,9 +120,10 @@ def _enabled(features: str) -> set[str]:
     return {feature for feature in features.split(",") if feature.startswith("+")}
 
 
-def _widest(triple: str, features: str) -> int:
+def _widest_register(features: str) -> int:
+    """Bytes of the widest vectors."""
     enabled = _enabled(features)
-    return 8 if "+avx512f" in enabled and "+avx512dq" in enabled else 4 if "+avx2" in enabled else 2
+    return 64 if "+avx512f" in enabled and "+avx512dq" in enabled else 32 if "+avx2" in enabled else 16
 
 
 @cache
@@ -118,7 +132,7 @@ def _host() -> Target:
     llvm.initialize_native_asmprinter()
     triple, features = llvm.get_process_triple(), llvm.get_host_cpu_features().flatten()
     wanted = os.environ.get("DELASSUS_LANES", "")
-    target = Target(triple, llvm.get_host_cpu_name(), features, _widest(triple, features))
+    target = Target(triple, llvm.get_host_cpu_name(), features, _widest_register(features) // DOUBLE.bytes)
     if not (target.is_x86 or target.is_arm):
         raise DelassusError(f"Delassus generates code for 64-bit x86 and ARM processors; this is {triple}.")
     if not wanted:

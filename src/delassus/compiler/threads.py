@@ -79,7 +79,7 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
     if plan is None:
         return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
     batch, axis, pieces = plan
-    outs = tuple(np.empty(batch + o.shape) for o in kernel.outputs) if out is None else _as_tuple(out)
+    outs = tuple(np.empty(batch + o.shape, kernel.dtype) for o in kernel.outputs) if out is None else _as_tuple(out)
 
     def piece(part: slice) -> None:
         ins = [_cut(x, len(o.shape), axis - len(batch), part) for x, o in zip(arrays, kernel.inputs, strict=True)]
