@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler import build, loop_ir, runtime, threads
+from delassus.compiler.control import scan, while_loop
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.schedule import CHUNK, schedule
 from delassus.compiler.target import Target
@@ -198,6 +199,16 @@ def test_elementary_functions_have_the_bits_of_the_interpreter(lanes):
     x, y = pairs()
     (expected,) = interpret(functions.program(None), x, y)
     assert_same_bits(functions.compiled(None, target=HOST.with_lanes(lanes)).ufunc(x, y), expected)
+
+
+@every_width
+def test_loops_have_the_bits_of_the_interpreter(lanes):
+    @dl.kernel("(3),(20,3)->(3),(20),(3)")
+    def f(model, x, A):
+        last, squares = scan(lambda c, a: (dnp.sin(c) + 0.1 * a, c @ c), x, A)
+        return last, squares, while_loop(lambda c: c @ c > 0.5, lambda c: 0.7 * c, x, 20)
+
+    check(f, lanes, numbers(35, 3), numbers(35, 20, 3, seed=1))
 
 
 @settings(max_examples=60, deadline=None)
