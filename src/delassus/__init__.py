@@ -2,6 +2,17 @@
 
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
+from delassus.constrained.caba import caba
+from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
+from delassus.constrained.kkt import kkt
+from delassus.constrained.prox_ltl import prox_ltl
+from delassus.constrained.prox_ltls import prox_ltls
+from delassus.constrained.prox_pv import prox_pv
+from delassus.constrained.pv_soft import pv_soft
+from delassus.constraints.joint_lock import JointLock
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.point import Point
+from delassus.constraints.weld import Weld
 from delassus.dynamics.aba import aba
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
 from delassus.dynamics.crba import crba
@@ -30,14 +41,21 @@ __all__ = [
     "DelassusError",
     "DelassusWarning",
     "Inertia",
+    "JointLock",
+    "Mechanism",
     "Model",
     "Placement",
+    "Point",
+    "Weld",
     "__version__",
     "aba",
     "bias_torques",
+    "caba",
     "center_of_mass",
     "center_of_mass_jacobian",
     "centroidal_momentum",
+    "constraint_bias",
+    "constraint_jacobian",
     "crba",
     "difference",
     "forward_kinematics",
@@ -53,9 +71,14 @@ __all__ = [
     "inverse_mass_matrix",
     "kernel",
     "kinetic_energy",
+    "kkt",
     "load",
     "normalize",
     "potential_energy",
+    "prox_ltl",
+    "prox_ltls",
+    "prox_pv",
+    "pv_soft",
     "q_from_pinocchio",
     "q_to_pinocchio",
     "rnea",

@@ -1,0 +1,208 @@
+"""The constrained articulated-body algorithm: accelerations and constraint forces in O(n + m) per iteration.
+
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 by proximal iterations (see `task`) without forming M, J or a Delassus
+matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's inertia, Kᵀ(ρ k + keep λ⁻) its forces,
+and the articulated-body recursion solves for a. A further iteration changes forces only, so two sweeps over the
+links that move constraints give the next accelerations; the other links are visited once, at the end.
+
+Choose it for robots of many joints, or many rows: nothing in it grows faster than their number. Penalties cost digits,
+about log10(ρ/mass) of them: where these count (float32), or for a few rows on a small robot, take `prox_pv` or `prox_ltl`.
+
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), algorithm 2, with the
+joint forces u accumulated from iteration to iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.kernel import kernel
+from delassus.constrained import prox_ltls
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task, check_iterations, task_of
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.rows import row_values, shifted
+from delassus.dynamics.articulated import FreeJoint, free_joint
+from delassus.dynamics.poses import Blocks, Pair, rigid_blocks
+from delassus.dynamics.recursion import bias_force
+from delassus.model.links import links_of
+
+
+@kernel(SIGNATURE, inputs=ROW_INPUTS)
+def caba(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    iterations: int = 3,
+    proximal: Proximal = 1e-6,
+    mask: Any = None,
+    force: Any = None,
+    acceleration: Any = None,
+) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m].
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+        tau: Generalised forces (nv,) [N·m, N].
+        iterations: Number of proximal iterations, unrolled.
+        proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row.
+        mask: (m,) not zero for rows that act (input at run time).
+        force: (m,) forces to start from (input at run time).
+        acceleration: (m,) desired accelerations of the rows (input at run time).
+    """
+    check_iterations(iterations)
+    if links_of(mechanism.model).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
+        return prox_ltls.solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
+    task = task_of(mechanism, q, v, tau, proximal, mask, acceleration)
+    factors = factor(task)
+    state = start(factors, force)
+    for _ in range(iterations - 1):
+        state = iterate(factors, state)
+    return finish(factors, state)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What does not change between iterations: the joints' factors, the inertias felt through them, k - K g (m,)."""
+
+    task: Task
+    joints: list[FreeJoint]
+    felt: list[Blocks | None]
+    k: Any
+
+
+class State(NamedTuple):
+    """Forces λ (m,) before an iteration, and D⁻¹ u (nv,), whose accelerations are those of the iteration."""
+
+    force: Any
+    push: Any
+
+
+def factor(task: Task) -> Factors:
+    """Inward: articulated inertias, with the penalties of the constraints."""
+    tree, rows = task.motions.tree, task.rows
+    joints: list[Any] = [None] * len(tree.links)
+    felt: list[Blocks | None] = [None] * len(tree.links)
+    A = [rigid_blocks(link) for link in tree.links]
+    for i, own in rows.links.items():
+        A[i] = _sum(A[i], _penalty(own.K, task.rho[list(own.rows)]))
+    for i, link in reversed(list(enumerate(tree.links))):
+        added = None
+        if rows.of_joint(i):
+            added = np.zeros(link.motion.nv)
+            for dof in rows.of_joint(i):
+                added[dof.k] = added[dof.k] + dof.factor**2 * task.rho[dof.row]
+        joints[i] = free_joint(link, A[i], added)
+        if link.parent >= 0:
+            felt[i] = joints[i].felt_through(A[i])
+            A[link.parent] = _sum(A[link.parent], task.motions.poses[i].inertia_to_parent(*felt[i]))
+    return Factors(task, joints, felt, shifted(rows, task.motions, task.k))
+
+
+def start(factors: Factors, force: Any = None) -> State:
+    """Inward: all forces, those of the constraints at their penalty, through the joints."""
+    task = factors.task
+    tree, motions = task.motions.tree, task.motions
+    first = task.first_force(force)
+    applied, driven = _row_forces(task, task.keep * first + task.rho * factors.k)
+    p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(tree.links)]
+    for i, (f, n) in applied.items():
+        p[i] = (p[i][0] - f, p[i][1] - n)
+    push = np.zeros(task.mechanism.nv)
+    for i, link in reversed(list(enumerate(tree.links))):
+        S_lin, S_ang = link.subspace
+        at = slice(link.v, link.v + link.motion.nv)
+        u = task.tau[at] + driven[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
+        push[at] = factors.joints[i].push(u)
+        felt = factors.felt[i]
+        if felt is not None:
+            (M, H, I), b, W = felt, motions.product[i], factors.joints[i].W
+            f = p[i][0] + M @ b[0] + H @ b[1] + W[:3] @ u
+            n = p[i][1] + H.T @ b[0] + I @ b[1] + W[3:] @ u
+            f, n = motions.poses[i].force_to_parent(f, n)
+            p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
+    return State(first, push)
+
+
+def iterate(factors: Factors, state: State) -> State:
+    """One more iteration: the change of the constraints' forces, through the joints that carry them."""
+    task = factors.task
+    tree, motions = task.motions.tree, task.motions
+    force = _updated(factors, state)
+    applied, driven = _row_forces(task, task.keep * (force - state.force))
+    push = np.array(state.push)
+    for i in reversed(task.rows.support):
+        link, joint = tree.links[i], factors.joints[i]
+        at = slice(link.v, link.v + link.motion.nv)
+        here = applied.get(i, (np.zeros(3), np.zeros(3)))
+        u, f, n = joint.carry(*here, driven[at] if task.rows.of_joint(i) else None)
+        push[at] = push[at] + joint.push(u)
+        if link.parent >= 0:
+            f, n = motions.poses[i].force_to_parent(f, n)
+            before = applied.get(link.parent, (np.zeros(3), np.zeros(3)))
+            applied[link.parent] = (before[0] + f, before[1] + n)
+    return State(force, push)
+
+
+def finish(factors: Factors, state: State) -> tuple[Any, Any]:
+    """The accelerations of all joints, and the forces λ."""
+    every = tuple(range(len(factors.joints)))
+    _, a = _outward(factors, state.push, every)
+    return a, _updated(factors, state)
+
+
+def residual(factors: Factors, state: State) -> Any:
+    """J a + γ (m,) of the iteration."""
+    motion, a = _outward(factors, state.push, factors.task.rows.support)
+    return factors.task.active(row_values(factors.task.rows, motion, a) - factors.k)
+
+
+def _updated(factors: Factors, state: State) -> Any:
+    """λ = keep λ⁻ - ρ (J a + γ)."""
+    task = factors.task
+    return task.keep * state.force - task.rho * residual(factors, state)
+
+
+def _outward(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any]:
+    """Accelerations of some links (those that carry them included), against gravity, and of their joints (nv,)."""
+    task = factors.task
+    tree, motions = task.motions.tree, task.motions
+    acceleration: dict[int, Pair] = {-1: (-np.array(tree.gravity), np.zeros(3))}
+    a = np.zeros(task.mechanism.nv)
+    for i in links:
+        link, W = tree.links[i], factors.joints[i].W
+        S_lin, S_ang = link.subspace
+        lin, ang = motions.poses[i].motion_to_child(*acceleration[link.parent])
+        lin, ang = lin + motions.product[i][0], ang + motions.product[i][1]
+        at = slice(link.v, link.v + link.motion.nv)
+        own = push[at] - W[:3].T @ lin - W[3:].T @ ang
+        acceleration[i] = (lin + S_lin @ own, ang + S_ang @ own)
+        a[at] = own
+    return acceleration, a
+
+
+def _row_forces(task: Task, x: Any) -> tuple[dict[int, Pair], Any]:
+    """Kᵀ x on the links, and on the velocities (nv,), of numbers x (m,) by row."""
+    applied = {}
+    for i, own in task.rows.links.items():
+        here = x[list(own.rows)]
+        applied[i] = (own.K[:, :3].T @ here, own.K[:, 3:].T @ here)
+    driven = np.zeros(task.mechanism.nv)
+    for dof in task.rows.dofs:
+        driven[dof.v] = driven[dof.v] + dof.factor * x[dof.row]
+    return applied, driven
+
+
+def _penalty(K: Any, rho: Any) -> Blocks:
+    """Kᵀ diag(ρ) K in blocks."""
+    weighted = K.T * rho
+    return weighted[:3] @ K[:, :3], weighted[:3] @ K[:, 3:], weighted[3:] @ K[:, 3:]
+
+
+def _sum(A: Blocks, B: Blocks) -> Blocks:
+    return A[0] + B[0], A[1] + B[1], A[2] + B[2]
