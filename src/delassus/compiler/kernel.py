@@ -75,11 +75,15 @@ class Kernel:
                 raise TypeError(f"{self.name} is being inlined into another kernel, where out= has no meaning.")
             return self._inline(model, arrays, options)
         self._check_count(arrays)
+        given, options = self._split(options) if options else ({}, options)
+        arrays = (*arrays, *given.values())
         if not options:
-            return threads.run(self._recently(model) or self.compiled(model), arrays, out)
-        given, options = self._split(options)
-        compiled = self.compiled(model, inputs=tuple(given), **options)
-        return threads.run(compiled, (*arrays, *given.values()), out)
+            compiled = self._recently(model, tuple(given) or None)
+            if compiled is not None:
+                return threads.run(compiled, arrays, out)
+        if not all(operand.size for side in self.operands(model, tuple(given)) for operand in side):
+            return self._call_without_empty(model, arrays, tuple(given), options, out)
+        return threads.run(self.compiled(model, inputs=tuple(given), **options), arrays, out)
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # another process gets the name
@@ -145,8 +149,7 @@ class Kernel:
         complete, names = self._complete(options), self._ordered(inputs)
         for name, value in complete.items():
             _check_content_hash(self.name, f"the option {name}", value)
-        given = options or target or names
-        chosen = (exact(tuple(sorted(complete.items()))), target, names) if given else None
+        chosen = (exact(tuple(sorted(complete.items()))), target, names) if options or target else names or None
         recent = self._recently(model, chosen)
         if recent is not None:
             return recent
@@ -195,6 +198,43 @@ class Kernel:
         call = (self, model, names, tuple(sorted(complete.items())))
         function = self._function(model, names, complete)
         return inline(self.name, call, function, (*arrays, *given.values()), inputs, outputs)
+
+    def _call_without_empty(
+        self, model: Any, arrays: tuple[Any, ...], names: tuple[str, ...], options: dict[str, Any], out: Any
+    ) -> Any:
+        """A call for a model on which some arrays have no elements: a ufunc of the others, and empty outputs."""
+        if out is not None:
+            raise TypeError(f"{self.name} has outputs without elements for this model: out= is not possible there.")
+        inputs, outputs = self.operands(model, names)
+        shapes = [np.shape(x) for x in arrays]
+        for shape, operand in zip(shapes, inputs, strict=True):
+            if shape[len(shape) - len(operand.shape) :] != operand.shape:
+                raise ValueError(f"{self.name}: {operand.name} has shape {shape}, its core must be {operand.shape}.")
+        batch = np.broadcast_shapes(*[s[: len(s) - len(o.shape)] for s, o in zip(shapes, inputs, strict=True)])
+        some_in, some_out = (tuple(o for o in side if o.size) for side in (inputs, outputs))
+        complete = self._complete(options)
+        function = self._function(model, names, complete)
+
+        def shortened(*given: Any) -> Any:
+            left = iter(given)
+            results = function(*[next(left) if o.size else np.zeros(o.shape) for o in inputs])
+            return tuple(r for r, o in zip(results, outputs, strict=True) if o.size)
+
+        key = (exact(model), names, exact(tuple(sorted(complete.items()))), "without empty")
+        with compiling:
+            if key not in self._built:
+                trace = partial(record, self.name, shortened, some_in, some_out)
+                doc = inspect.getdoc(self.function) or ""
+                recipe = Recipe(self.name, doc, some_in, some_out, trace, None, Target.host())
+                self._built[key] = build(recipe)
+        results = threads.run(
+            self._built[key], tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size), None
+        )
+        found = iter(results if len(some_out) > 1 else (results,))
+        return tuple(
+            np.array(np.broadcast_to(next(found), batch + o.shape)) if o.size else np.zeros(batch + o.shape)
+            for o in outputs
+        )
 
     def _function(self, model: Any, inputs: tuple[str, ...], options: dict[str, Any]) -> Callable[..., Any]:
         """The function of arrays alone; optional inputs come last."""

@@ -23,6 +23,7 @@ from delassus.constrained import prox_ltls
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task, check_iterations, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import row_values, shifted
+from delassus.dynamics.aba import aba
 from delassus.dynamics.articulated import FreeJoint, free_joint
 from delassus.dynamics.poses import Blocks, Pair, rigid_blocks
 from delassus.dynamics.recursion import bias_force
@@ -56,11 +57,12 @@ def caba(
         acceleration: (m,) desired accelerations of the rows (input at run time).
     """
     check_iterations(iterations)
+    if not mechanism.m:
+        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
     if links_of(mechanism.model).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
         return prox_ltls.solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
     task = task_of(mechanism, q, v, tau, proximal, mask, acceleration)
-    factors = factor(task)
-    state = start(factors, force)
+    factors, state = factor(task, force)
     for _ in range(iterations - 1):
         state = iterate(factors, state)
     return finish(factors, state)
@@ -68,11 +70,10 @@ def caba(
 
 @dataclass(frozen=True)
 class Factors:
-    """What does not change between iterations: the joints' factors, the inertias felt through them, k - K g (m,)."""
+    """What does not change between iterations: the joints' factors, and the right-hand side k - K g (m,)."""
 
     task: Task
     joints: list[FreeJoint]
-    felt: list[Blocks | None]
     k: Any
 
 
@@ -83,50 +84,36 @@ class State(NamedTuple):
     push: Any
 
 
-def factor(task: Task) -> Factors:
-    """Inward: articulated inertias, with the penalties of the constraints."""
-    tree, rows = task.motions.tree, task.rows
-    joints: list[Any] = [None] * len(tree.links)
-    felt: list[Blocks | None] = [None] * len(tree.links)
+def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
+    """Inward: articulated inertias with the penalties of the constraints, and all forces, for the first iteration.
+
+    One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
+    """
+    tree, rows, motions = task.motions.tree, task.rows, task.motions
+    first, k = task.first_force(force), shifted(rows, motions, task.k)
+    applied, driven = _row_forces(task, task.keep * first + task.rho * k)
     A = [rigid_blocks(link) for link in tree.links]
+    p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(tree.links)]
     for i, own in rows.links.items():
         A[i] = _sum(A[i], _penalty(own.K, task.rho[list(own.rows)]))
-    for i, link in reversed(list(enumerate(tree.links))):
-        added = None
-        if rows.of_joint(i):
-            added = np.zeros(link.motion.nv)
-            for dof in rows.of_joint(i):
-                added[dof.k] = added[dof.k] + dof.factor**2 * task.rho[dof.row]
-        joints[i] = free_joint(link, A[i], added)
-        if link.parent >= 0:
-            felt[i] = joints[i].felt_through(A[i])
-            A[link.parent] = _sum(A[link.parent], task.motions.poses[i].inertia_to_parent(*felt[i]))
-    return Factors(task, joints, felt, shifted(rows, task.motions, task.k))
-
-
-def start(factors: Factors, force: Any = None) -> State:
-    """Inward: all forces, those of the constraints at their penalty, through the joints."""
-    task = factors.task
-    tree, motions = task.motions.tree, task.motions
-    first = task.first_force(force)
-    applied, driven = _row_forces(task, task.keep * first + task.rho * factors.k)
-    p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(tree.links)]
-    for i, (f, n) in applied.items():
-        p[i] = (p[i][0] - f, p[i][1] - n)
+        p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
+    joints: list[Any] = [None] * len(tree.links)
     push = np.zeros(task.mechanism.nv)
     for i, link in reversed(list(enumerate(tree.links))):
+        joint = joints[i] = free_joint(link, A[i], _joint_penalty(task, i))
         S_lin, S_ang = link.subspace
         at = slice(link.v, link.v + link.motion.nv)
         u = task.tau[at] + driven[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
-        push[at] = factors.joints[i].push(u)
-        felt = factors.felt[i]
-        if felt is not None:
-            (M, H, I), b, W = felt, motions.product[i], factors.joints[i].W
-            f = p[i][0] + M @ b[0] + H @ b[1] + W[:3] @ u
-            n = p[i][1] + H.T @ b[0] + I @ b[1] + W[3:] @ u
-            f, n = motions.poses[i].force_to_parent(f, n)
-            p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
-    return State(first, push)
+        push[at] = joint.push(u)
+        if link.parent < 0:
+            continue
+        (M, H, I), b = joint.felt_through(A[i]), motions.product[i]
+        f = p[i][0] + M @ b[0] + H @ b[1] + joint.W[:3] @ u
+        n = p[i][1] + H.T @ b[0] + I @ b[1] + joint.W[3:] @ u
+        f, n = motions.poses[i].force_to_parent(f, n)
+        p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
+        A[link.parent] = _sum(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
+    return Factors(task, joints, k), State(first, push)
 
 
 def iterate(factors: Factors, state: State) -> State:
@@ -196,6 +183,17 @@ def _row_forces(task: Task, x: Any) -> tuple[dict[int, Pair], Any]:
     for dof in task.rows.dofs:
         driven[dof.v] = driven[dof.v] + dof.factor * x[dof.row]
     return applied, driven
+
+
+def _joint_penalty(task: Task, link: int) -> Any:
+    """What rows on a joint's velocities add to its D (n,), if there are any."""
+    own = task.rows.of_joint(link)
+    if not own:
+        return None
+    added = np.zeros(task.motions.tree.links[link].motion.nv)
+    for dof in own:
+        added[dof.k] = added[dof.k] + dof.factor**2 * task.rho[dof.row]
+    return added
 
 
 def _penalty(K: Any, rho: Any) -> Blocks:

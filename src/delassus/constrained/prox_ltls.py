@@ -21,6 +21,7 @@ from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import bias_of, jacobian_of
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task, check_iterations, task_of
 from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.aba import aba
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.factor import ancestors, backward, factor_tree, forward
 from delassus.dynamics.rnea import bias_torques
@@ -56,6 +57,8 @@ def solve(
 ) -> tuple[Any, Any]:
     """The method, as a part of others."""
     check_iterations(iterations)
+    if not mechanism.m:
+        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
     factors = factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration))
     state = start(factors, force)
     for _ in range(iterations - 1):

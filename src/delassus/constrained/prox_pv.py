@@ -24,6 +24,7 @@ from delassus.constrained import dual, prox_ltl
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task, check_iterations, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import shifted
+from delassus.dynamics.aba import aba
 from delassus.dynamics.articulated import FreeJoint, free_joint
 from delassus.dynamics.poses import Blocks, rigid_blocks
 from delassus.dynamics.recursion import bias_force
@@ -45,6 +46,8 @@ def prox_pv(
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
     check_iterations(iterations)
+    if not mechanism.m:
+        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
     if links_of(mechanism.model).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
         return prox_ltl.solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
     factors = factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration))

@@ -36,7 +36,7 @@ def aba(model: Model, q: Any, v: Any, tau: Any) -> Any:
     tree = links_of(model)
     check_inertias(model)
     if tree.mimics:
-        return udu_solve(model, q, tau - bias_torques(model, q, v))
+        return udu_solve.function(model, q, tau - bias_torques.function(model, q, v))
     links, poses = tree.links, poses_of(tree, q)
 
     # Outward: velocities, velocity-product accelerations b, bias forces p, rigid inertias A.
