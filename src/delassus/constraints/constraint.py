@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from delassus.model.model import Model
 
 PerRow: TypeAlias = float | tuple[float, ...]
 """One number for all rows, or one for each."""
+
+NOT_NEGATIVE: Final = ("position_gain", "velocity_gain", "compliance")
+"""Parameters that must not be negative."""
 
 
 class ConstraintError(DelassusError, ValueError):
@@ -65,12 +68,10 @@ class Constraint:
     velocity_gain: PerRow = 0.0
     compliance: PerRow = 0.0
 
-    _NOT_NEGATIVE: ClassVar = ("position_gain", "velocity_gain", "compliance")
-
     def __post_init__(self) -> None:
-        for field in ("acceleration", *self._NOT_NEGATIVE):
+        for field in ("acceleration", *NOT_NEGATIVE):
             numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
-            if field in self._NOT_NEGATIVE and np.min(numbers) < 0.0:
+            if field in NOT_NEGATIVE and np.min(numbers) < 0.0:
                 raise ConstraintError(
                     f"{field} of {self.label!r} is {np.min(numbers):g}; it must not be negative, since the "
                     "constraint would then drive the robot away."

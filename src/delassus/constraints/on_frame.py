@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.constraints.constraint import BodyRows, Constraint, ConstraintError, chosen_rows
+from delassus.constraints.constraint import NOT_NEGATIVE, BodyRows, Constraint, ConstraintError, chosen_rows
 from delassus.constraints.motions import LinkMotions
 from delassus.dynamics.poses import Pair, fixed_pose
 from delassus.model.links import links_of
@@ -39,7 +39,7 @@ class OnFrame(Constraint):
         names = ROW_NAMES[: self.most]
         object.__setattr__(self, "rows", chosen_rows(self.label, self.rows, names))
         super().__post_init__()
-        for field in ("acceleration", *self._NOT_NEGATIVE):
+        for field in ("acceleration", *NOT_NEGATIVE):
             self.per_row(field, len(self.rows))
 
     @property
