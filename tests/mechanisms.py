@@ -5,6 +5,7 @@ and accelerations of frames. The answer is the one that means the same whatever 
 the rows in the least-squares sense, the nearest to the free motion in the metric of M; of its forces, the smallest.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,21 @@ class Dense:
         free = np.linalg.solve(L, self.h)
         y = free - np.linalg.pinv(B, rcond=1e-6) @ (self.gamma + B @ free)
         return np.linalg.solve(L.T, y), np.linalg.pinv(B.T, rcond=1e-6) @ (y - free)
+
+    @property
+    def slowest(self) -> float:
+        """The smallest singular value that is not zero, as a share of the largest."""
+        return min(s for s in self.spectrum if s > 1e-13)
+
+    @property
+    def proximal(self) -> float:
+        """ε somewhat below the smallest singular value, and at least 1e-5 of the largest, since less costs digits."""
+        return self.scale * max(1e-5, 0.03 * self.slowest)
+
+    @property
+    def iterations(self) -> int:
+        """Iterations after which the slowest direction is met to 1e-13; each one contracts it by ε/(ε + σ)."""
+        return 3 + math.ceil(math.log(1e-13) / math.log(self.proximal / (self.proximal + self.scale * self.slowest)))
 
     def is_clear(self) -> bool:
         """Whether the rank is beyond doubt: singular values are either below 1e-13 or above 1e-6 of the largest."""

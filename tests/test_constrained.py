@@ -1,11 +1,10 @@
-"""Constrained dynamics against the dense answer by singular values, whatever the rank, and the methods against each other.
+"""Constrained dynamics against the dense answer by singular values, whatever the rank; all methods against each other.
 
 Numbers of iterations follow from the contraction ε/(ε + σ) of an iteration, σ the smallest singular value of
 J M⁻¹ Jᵀ that is not zero. ε is taken somewhat smaller than σ, and at least 1e-5 of the largest: less costs digits
 (see docs/constraints.md). Plain NumPy runs here unless compiled code is the point.
 """
 
-import math
 from functools import cache
 
 import numpy as np
@@ -15,30 +14,15 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.compiler.interpreter import evaluate
+from delassus.constrained.kkt import DenseSystem, dense_system, solve_dense
 from delassus.constrained.residual import constraint_residual
 from delassus.model.generators import chain, random_tree
 from mechanisms import CORNERS, PROXIMAL, Dense, dense, relative, robot, state
-
-
-def proximal_share(system: Dense) -> float:
-    """ε as a share of the largest singular value."""
-    return max(1e-5, 0.03 * slowest(system))
-
-
-def slowest(system: Dense) -> float:
-    """The smallest singular value that is not zero, as a share of the largest."""
-    return min(s for s in system.spectrum if s > 1e-13)
-
-
-def enough(system: Dense) -> int:
-    """Iterations after which the slowest direction is met to 1e-13."""
-    share = proximal_share(system)
-    return 3 + math.ceil(math.log(1e-13) / math.log(share / (share + slowest(system))))
+from robots import file
 
 
 def solve(method, mechanism, q, v, tau, system: Dense):
-    proximal = proximal_share(system) * system.scale
-    return method.python(mechanism, q, v, tau, iterations=enough(system), proximal=proximal)
+    return method.python(mechanism, q, v, tau, iterations=system.iterations, proximal=system.proximal)
 
 
 def check(method, mechanism, q, v, tau, system: Dense):
@@ -71,9 +55,7 @@ def mechanisms(draw):
         placement = dl.Placement.from_xyz_rpy([draw(number) / 5 for _ in range(3)], [draw(number) for _ in range(3)])
         make = dl.Point if kind == "point" else dl.Weld
         gain = draw(st.sampled_from([0.0, 5.0]))
-        constraints.append(
-            make(f"link{link}", rows=rows, placement=placement, acceleration=wanted, velocity_gain=gain)
-        )
+        constraints.append(make(f"link{link}", rows=rows, placement=placement, acceleration=wanted, velocity_gain=gain))
     constraints += constraints[: draw(st.integers(0, 2))]
     return dl.Mechanism(tree, constraints)
 
@@ -112,8 +94,6 @@ def test_kkt_has_the_dense_answer(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
     system = dense(mechanism, q, v, tau)
     assume(clear(system))
-    from delassus.constrained.kkt import DenseSystem, dense_system, solve_dense
-
     a, force = solve_dense(DenseSystem(*dense_system.python(mechanism, q, v, tau), np.zeros(mechanism.m)))
     assert relative(a, system.answer[0]) < 1e-9
     assert relative(force, system.answer[1]) < 1e-9
@@ -157,7 +137,9 @@ def humanoid(file: str, kind: str) -> dl.Mechanism:
     return dl.Mechanism(model, sets[kind])
 
 
-QUADRUPEDS = [(f, k) for f in ("solo.urdf", "solo12.urdf", "anymal.urdf") for k in ("feet", "thrice", "welds", "contradiction")]
+QUADRUPEDS = [
+    (f, k) for f in ("solo.urdf", "solo12.urdf", "anymal.urdf") for k in ("feet", "thrice", "welds", "contradiction")
+]
 HUMANOIDS = [
     (f, k)
     for f in ("icub.urdf", "icub_reduced.urdf", "talos_full_v2.urdf")
@@ -166,7 +148,9 @@ HUMANOIDS = [
 # The legs and arms of a robot are stretched in its neutral configuration, where Jacobians lose rank. There the mass
 # matrix of icub.urdf is singular itself: a joint of its head turns a body without inertia about that axis.
 CASES = [
-    (*case, where) for case in QUADRUPEDS + HUMANOIDS for where in ("random", "stretched")
+    (*case, where)
+    for case in QUADRUPEDS + HUMANOIDS
+    for where in ("random", "stretched")
     if (case[0], where) != ("icub.urdf", "stretched")
 ]
 
@@ -243,7 +227,7 @@ def test_the_reported_residual_is_the_dense_one():
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
 def test_a_soft_constraint_is_the_first_iterate(method):
-    mechanism, q, v, tau, system = problem("solo12.urdf", "feet", "random")
+    mechanism, q, v, tau, _ = problem("solo12.urdf", "feet", "random")
     soft = dl.pv_soft.python(mechanism, q, v, tau, proximal=1e-3)
     first = method.python(mechanism, q, v, tau, iterations=1, proximal=1e-3)
     assert relative(soft[0], first[0]) < 1e-9
@@ -287,7 +271,9 @@ def test_kkt_knows_compliance():
 
 @pytest.mark.parametrize("method", [*PROXIMAL, dl.pv_soft], ids=lambda f: f.name)
 def test_a_masked_mechanism_is_the_one_without_these_rows(method):
-    whole = dl.Mechanism(robot("solo12.urdf"), [*(dl.Point(f"{leg}_FOOT") for leg in ("FL", "HL", "FR")), dl.JointLock("HR_HFE")])
+    whole = dl.Mechanism(
+        robot("solo12.urdf"), [*(dl.Point(f"{leg}_FOOT") for leg in ("FL", "HL", "FR")), dl.JointLock("HR_HFE")]
+    )
     some = dl.Mechanism(whole.model, [dl.Point("FL_FOOT", rows="xz"), dl.Point("FR_FOOT")])
     q, v, tau = state(whole.model, 5)
     mask = np.array([1.0, 0.0, -3.0, 0, 0, 0, 1, 1, 1, 0])
@@ -356,8 +342,6 @@ def test_more_rows_than_dofs_are_fine(method):
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
 def test_joints_may_share_coordinates(method):
-    from robots import file
-
     model = dl.load(file("talos_full_v2.urdf"), root="free")
     assert any(joint.mimic for joint in model.joints)
     mechanism = dl.Mechanism(model, [dl.Weld("left_sole_link"), dl.Point("gripper_left_fingertip_1_link")])
@@ -375,7 +359,7 @@ ONES = np.ones((3, 3))
 @pytest.mark.parametrize("proximal", [0.0, -1e-6, np.inf, np.nan, (1e-6, 0.0, 1e-6)])
 @pytest.mark.parametrize("method", [*PROXIMAL, dl.pv_soft], ids=lambda f: f.name)
 def test_a_proximal_parameter_that_is_not_positive_is_explained(method, proximal):
-    with pytest.raises(dl.DelassusError, match="must be positive and finite.*take 1e-6 and more iterations"):
+    with pytest.raises(dl.DelassusError, match=r"must be positive and finite.*take 1e-6 and more iterations"):
         method(ARM, *ONES, proximal=proximal)
 
 

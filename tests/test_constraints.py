@@ -170,7 +170,7 @@ def test_gains_are_refused_exactly_where_a_simulation_would_not_settle(h, damped
 
 
 def test_a_spring_without_a_damper_is_refused():
-    with pytest.raises(ConstraintError, match="swing for ever. Give velocity_gain = .* = 20 1/s"):
+    with pytest.raises(ConstraintError, match=r"swing for ever. Give velocity_gain = .* = 20 1/s"):
         dl.Mechanism(ARM, dl.Point("tip", position=(0, 0, 0), position_gain=100.0), step=1e-3)
 
 

@@ -136,9 +136,7 @@ class Kernel:
             trace = partial(self.program, model, inputs=inputs, **options)
             return make_report(self.name, trace, target or Target.host())
 
-    def operands(
-        self, model: Any, inputs: tuple[str, ...] = ()
-    ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    def operands(self, model: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
         """Inputs, the given optional ones among them, and outputs with the sizes of this model."""
         return self.signature.resolve(model, self.arguments, inputs)
 
@@ -227,9 +225,7 @@ class Kernel:
                 doc = inspect.getdoc(self.function) or ""
                 recipe = Recipe(self.name, doc, some_in, some_out, trace, None, Target.host())
                 self._built[key] = build(recipe)
-        results = threads.run(
-            self._built[key], tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size), None
-        )
+        results = threads.run(self._built[key], tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size), None)
         found = iter(results if len(some_out) > 1 else (results,))
         return tuple(
             np.array(np.broadcast_to(next(found), batch + o.shape)) if o.size else np.zeros(batch + o.shape)
@@ -241,9 +237,7 @@ class Kernel:
         count = len(self.arguments)
 
         def function(*arrays: Any) -> Any:
-            return self.function(
-                model, *arrays[:count], **dict(zip(inputs, arrays[count:], strict=True)), **options
-            )
+            return self.function(model, *arrays[:count], **dict(zip(inputs, arrays[count:], strict=True)), **options)
 
         return function
 
@@ -260,9 +254,7 @@ class Kernel:
         unknown = [name for name in names if name not in self.signature.optional]
         if unknown or len(set(names)) < len(names):
             known = ", ".join(self.signature.optional) or "none"
-            raise TypeError(
-                f"{self.name} cannot take the optional inputs {tuple(names)}: each of these once: {known}."
-            )
+            raise TypeError(f"{self.name} cannot take the optional inputs {tuple(names)}: each of these once: {known}.")
         return tuple(name for name in self.signature.optional if name in names)
 
     def _complete(self, options: dict[str, Any]) -> dict[str, Any]:

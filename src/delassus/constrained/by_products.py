@@ -46,7 +46,7 @@ def factor(mechanism: Mechanism, q: Any, proximal: Proximal) -> KktFactor:
 
 @kernel("(nq)->(m,m)")
 def delassus_matrix(mechanism: Mechanism, q: Any) -> Any:
-    """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: accelerations of the rows per unit of their forces."""
+    """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the rows' accelerations per unit of their forces."""
     check_inertias(mechanism.model)
     return _symmetric(tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q)).delassus)
 

@@ -5,8 +5,9 @@ matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's i
 and the articulated-body recursion solves for a. A further iteration changes forces only, so two sweeps over the
 links that move constraints give the next accelerations; the other links are visited once, at the end.
 
-Choose it for robots of many joints, or many rows: nothing in it grows faster than their number. Penalties cost digits,
-about log10(ρ/mass) of them: where these count (float32), or for a few rows on a small robot, take `prox_pv` or `prox_ltl`.
+Choose it for robots of many joints, or many rows: nothing in it grows faster than their number. Penalties cost
+digits, about log10(ρ/mass) of them: where these count (float32), or for a few rows on a small robot, take `prox_pv` or
+`prox_ltl`.
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), algorithm 2, with the
 joint forces u accumulated from iteration to iteration.
@@ -59,7 +60,9 @@ def caba(
     check_iterations(iterations)
     if not mechanism.m:
         return aba.function(mechanism.model, q, v, tau), np.zeros(0)
-    if links_of(mechanism.model).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
+    if links_of(
+        mechanism.model
+    ).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
         return prox_ltls.solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
     task = task_of(mechanism, q, v, tau, proximal, mask, acceleration)
     factors, state = factor(task, force)

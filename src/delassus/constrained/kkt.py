@@ -51,7 +51,7 @@ def dense_system(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Any:
 
 
 def kkt(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Floats, Floats]:
-    """Accelerations (…, nv) [rad/s², m/s²] and the smallest constraint forces (…, m) [N, N·m], for one state or a batch.
+    """Accelerations (…, nv) [rad/s², m/s²] and the smallest forces (…, m) [N, N·m], for one state or a batch.
 
     Args:
         mechanism: The robot and its constraints.
@@ -59,7 +59,8 @@ def kkt(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tup
         v: Velocity (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N].
     """
-    return solve_dense(DenseSystem(*dense_system(mechanism, q, v, tau), rows_of(mechanism).compliance))
+    M, h, J, gamma = dense_system(mechanism, q, v, tau)
+    return solve_dense(DenseSystem(M, h, J, gamma, rows_of(mechanism).compliance))
 
 
 def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:
@@ -83,7 +84,9 @@ def kkt_inverse(M: Floats, J: Floats, damping: float = 0.0) -> Floats:
     L_inv = np.linalg.inv(L)
     M_inv, JM = L_inv.mT @ L_inv, A.mT @ L_inv
     upper = np.concatenate([M_inv - JM.mT @ Lam @ JM, JM.mT @ Lam], axis=-1)
-    return np.concatenate([upper, np.concatenate([Lam @ JM, -Lam], axis=-1)], axis=-2)
+    lower = np.concatenate([Lam @ JM, -Lam], axis=-1)
+    inverse: Floats = np.concatenate([upper, lower], axis=-2)
+    return inverse
 
 
 def _pseudo_inverse(A: Floats, C: Floats) -> Floats:
@@ -94,4 +97,5 @@ def _pseudo_inverse(A: Floats, C: Floats) -> Floats:
     _, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s**2 > RANK * np.max(s, axis=-1, keepdims=True, initial=0.0) ** 2
     inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0) ** 2, 0.0)
-    return (Vt.mT * inverse[..., None, :]) @ Vt
+    pseudo: Floats = (Vt.mT * inverse[..., None, :]) @ Vt
+    return pseudo

@@ -8,8 +8,8 @@ leaves, elimination from the last to the first fills in nothing that M, J and th
 the diagonal being (-D_Λ, D_M). O(n d² + m d² + m² d + m³) operations for depth d, m² an iteration. Choose it for its
 by-products (see `kkt_factor`), or as the reference next to the recursions over the tree.
 
-References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations (2021);
-R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5.
+References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations
+(2021); R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5.
 """
 
 from __future__ import annotations

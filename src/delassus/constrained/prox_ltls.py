@@ -6,7 +6,7 @@ Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`) by
 
 Constraints against the world couple velocities that M couples already, so the augmented matrix has M's sparsity and
 M's factors U D Uᵀ. O(n d² + m d²) operations, and O(m d + n d) per iteration. Choose it for small robots of little
-depth with many rows, or where the mass matrix is shared by several joints (mimicry). Penalties cost digits, as in `caba`.
+depth with many rows, or where joints share coordinates (mimicry). Penalties cost digits, as in `caba`.
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), section IV.
 """

@@ -1,13 +1,13 @@
 """The proximal Popov–Vereshchagin algorithm: the Delassus matrix by one sweep over the tree, then its iterations.
 
-Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`) without forming M or J. Inward, next to the articulated-body
-recursion, the rows of constraints travel from their links to the base: K (r, 6) what they feel of a link's acceleration,
-L their Delassus matrix and l their acceleration, as far as joints below it decide,
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`) without forming M or J. Inward, next to the
+articulated-body recursion, the rows travel from their links to the base: K (r, 6) what they feel of a link's
+acceleration, L their Delassus matrix and l their acceleration, as far as joints below it decide,
 
     K_π = (K - K S Wᵀ) X,   L += K S D⁻¹ (K S)ᵀ,   l += K (b + S D⁻¹ (u - Uᵀ b)).
 
-At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations and m² an iteration. Choose it for few
-rows, or where digits count: there are no penalties in it.
+At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations and m² an iteration. Choose it
+for few rows, or where digits count: there are no penalties in it.
 
 References: A. Vereshchagin, Modeling and control of motion of manipulational robots (1989); A. Sathya, J. Carpentier,
 Constrained articulated body dynamics algorithms (2024), section V.
@@ -48,7 +48,9 @@ def prox_pv(
     check_iterations(iterations)
     if not mechanism.m:
         return aba.function(mechanism.model, q, v, tau), np.zeros(0)
-    if links_of(mechanism.model).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
+    if links_of(
+        mechanism.model
+    ).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
         return prox_ltl.solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
     factors = factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration))
     state = dual.start(factors.dual, force)

@@ -31,7 +31,7 @@ from delassus.errors import DelassusError
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
 ROW_INPUTS: Final = {"mask": "(m)", "force": "(m)", "acceleration": "(m)"}
-"""Optional inputs of every method, by row: not zero where it acts, the force to start from, the desired acceleration."""
+"""Optional inputs of all methods, by row: not zero where it acts, the force to start from, its desired acceleration."""
 
 Proximal = float | tuple[float, ...]
 

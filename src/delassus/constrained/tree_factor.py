@@ -1,4 +1,4 @@
-"""The part of the sparse factors of [·, J; Jᵀ, M] that belongs to the tree, and the Delassus matrix it leaves behind."""
+"""The part of the sparse factors of [·, J; Jᵀ, M] that belongs to the tree, and the Delassus matrix that it leaves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delassus.model.model import Model
 
 @dataclass(frozen=True)
 class TreeFactor:
-    """M = U D Uᵀ, Y = J Uᵀ⁻¹ D⁻¹ (m, nv), and `delassus`, J M⁻¹ Jᵀ = Y D Yᵀ (m, m), of which the lower triangle is set."""
+    """M = U D Uᵀ, Y = J Uᵀ⁻¹ D⁻¹ (m, nv), and the lower triangle of `delassus`, J M⁻¹ Jᵀ = Y D Yᵀ (m, m)."""
 
     above: list[list[int]]
     U: Any

@@ -14,7 +14,7 @@ from delassus.model.model import Joint, Model
 
 @dataclass(frozen=True)
 class JointLock(Constraint):
-    """The velocities of a joint have the derivative a*: one row each, the force is the joint's torque [N·m] or force [N].
+    """The velocities of a joint have the derivative a*: one row each, whose force is a torque [N·m] or a force [N].
 
     Unlike `Model.lock`, it can be switched off at run time and its force is known. `rows=(0,)` holds some of the
     velocities of a joint that has several. `position` (one number per row) [rad, m] is the reference of the joint's
@@ -53,7 +53,7 @@ class JointLock(Constraint):
         ratio = joint.mimic.ratio if joint.mimic else 1.0
         if ratio == 0.0:
             raise ConstraintError(
-                f"the joint {self.joint!r} mimics another with the ratio 0, so it cannot move: there is nothing to lock."
+                f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move: there is nothing to lock."
             )
         return tuple(JointRow(start + row, ratio) for row in self._chosen(model))
 
