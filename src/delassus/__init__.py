@@ -2,6 +2,7 @@
 
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
+from delassus.constrained.by_products import delassus_matrix
 from delassus.constrained.caba import caba
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.kkt import kkt
@@ -9,6 +10,8 @@ from delassus.constrained.prox_ltl import prox_ltl
 from delassus.constrained.prox_ltls import prox_ltls
 from delassus.constrained.prox_pv import prox_pv
 from delassus.constrained.pv_soft import pv_soft
+from delassus.constrained.status import Solution, Status
+from delassus.constrained.three_steps import three_steps
 from delassus.constraints.joint_lock import JointLock
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.point import Point
@@ -46,6 +49,8 @@ __all__ = [
     "Model",
     "Placement",
     "Point",
+    "Solution",
+    "Status",
     "Weld",
     "__version__",
     "aba",
@@ -57,6 +62,7 @@ __all__ = [
     "constraint_bias",
     "constraint_jacobian",
     "crba",
+    "delassus_matrix",
     "difference",
     "forward_kinematics",
     "frame_acceleration",
@@ -84,6 +90,7 @@ __all__ = [
     "rnea",
     "rnea_external",
     "threads",
+    "three_steps",
     "udu",
     "udu_solve",
 ]

@@ -16,15 +16,15 @@ joint forces u accumulated from iteration to iteration.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltls
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task, check_iterations, task_of
+from delassus.constrained.method import Method, PrimalState, solve
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import row_values, shifted
-from delassus.dynamics.aba import aba
 from delassus.dynamics.articulated import FreeJoint, free_joint
 from delassus.dynamics.poses import Blocks, Pair, rigid_blocks
 from delassus.dynamics.recursion import bias_force
@@ -57,18 +57,20 @@ def caba(
         force: (m,) forces to start from (input at run time).
         acceleration: (m,) desired accelerations of the rows (input at run time).
     """
-    check_iterations(iterations)
-    if not mechanism.m:
-        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
-    if links_of(
-        mechanism.model
-    ).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
-        return prox_ltls.solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
-    task = task_of(mechanism, q, v, tau, proximal, mask, acceleration)
-    factors, state = factor(task, force)
-    for _ in range(iterations - 1):
-        state = iterate(factors, state)
-    return finish(factors, state)
+    # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
+    method = prox_ltls.METHOD if links_of(mechanism.model).mimics else METHOD
+    return solve(
+        method,
+        mechanism,
+        q,
+        v,
+        tau,
+        iterations=iterations,
+        proximal=proximal,
+        mask=mask,
+        force=force,
+        acceleration=acceleration,
+    )
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,7 @@ class Factors:
     k: Any
 
 
-class State(NamedTuple):
-    """Forces λ (m,) before an iteration, and D⁻¹ u (nv,), whose accelerations are those of the iteration."""
-
-    force: Any
-    push: Any
-
-
-def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
+def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
     """Inward: articulated inertias with the penalties of the constraints, and all forces, for the first iteration.
 
     One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
@@ -116,16 +111,16 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
         f, n = motions.poses[i].force_to_parent(f, n)
         p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
         A[link.parent] = _sum(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
-    return Factors(task, joints, k), State(first, push)
+    factors = Factors(task, joints, k)
+    return factors, _state(factors, first, push)
 
 
-def iterate(factors: Factors, state: State) -> State:
+def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     """One more iteration: the change of the constraints' forces, through the joints that carry them."""
     task = factors.task
     tree, motions = task.motions.tree, task.motions
-    force = _updated(factors, state)
-    applied, driven = _row_forces(task, task.keep * (force - state.force))
-    push = np.array(state.push)
+    applied, driven = _row_forces(task, task.keep * (state.force - state.before))
+    push = np.array(state.work)
     for i in reversed(task.rows.support):
         link, joint = tree.links[i], factors.joints[i]
         at = slice(link.v, link.v + link.motion.nv)
@@ -136,26 +131,24 @@ def iterate(factors: Factors, state: State) -> State:
             f, n = motions.poses[i].force_to_parent(f, n)
             before = applied.get(link.parent, (np.zeros(3), np.zeros(3)))
             applied[link.parent] = (before[0] + f, before[1] + n)
-    return State(force, push)
+    return _state(factors, state.force, push)
 
 
-def finish(factors: Factors, state: State) -> tuple[Any, Any]:
+def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     """The accelerations of all joints, and the forces λ."""
-    every = tuple(range(len(factors.joints)))
-    _, a = _outward(factors, state.push, every)
-    return a, _updated(factors, state)
+    _, a = _outward(factors, state.work, tuple(range(len(factors.joints))))
+    return a, state.force
 
 
-def residual(factors: Factors, state: State) -> Any:
-    """J a + γ (m,) of the iteration."""
-    motion, a = _outward(factors, state.push, factors.task.rows.support)
-    return factors.task.active(row_values(factors.task.rows, motion, a) - factors.k)
+METHOD = Method(factor, iterate, finish)
 
 
-def _updated(factors: Factors, state: State) -> Any:
-    """λ = keep λ⁻ - ρ (J a + γ)."""
+def _state(factors: Factors, before: Any, push: Any) -> PrimalState:
+    """The state after an iteration: outward to the constraints with D⁻¹ u (nv,), and their forces from λ⁻ (m,)."""
     task = factors.task
-    return task.keep * state.force - task.rho * residual(factors, state)
+    motion, a = _outward(factors, push, task.rows.support)
+    force, residual = task.update(before, task.active(row_values(task.rows, motion, a) - factors.k))
+    return PrimalState(force, before, residual, push)
 
 
 def _outward(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any]:

@@ -2,7 +2,7 @@
 
 With the accelerations b = J a_free + γ that the rows have without forces, the iteration of `task` reads
 
-    (G + C + E) λ = -(b - E λ⁻),      J a + γ = -E (λ - λ⁻) - C λ:
+    (G + C + E) λ = -(b - E λ⁻),      J a + γ + C λ = -E (λ - λ⁻):
 
 one factorisation, m² operations an iteration, and no digits lost to penalties.
 """
@@ -10,9 +10,10 @@ one factorisation, m² operations an iteration, and no digits lost to penalties.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import delassus.numpy as np
+from delassus.constrained.method import State
 from delassus.constrained.task import Task
 from delassus.dynamics.ldl import Ldl, ldl
 
@@ -26,13 +27,6 @@ class Dual:
     b: Any
 
 
-class State(NamedTuple):
-    """Forces λ (m,) after an iteration, and before it."""
-
-    force: Any
-    before: Any
-
-
 def factor(task: Task, G: Any, b: Any) -> Dual:
     """From the Delassus matrix (m, m), of which the lower triangle is read."""
     return Dual(task, ldl(G + np.diag(task.rows.compliance + task.epsilon)), b)
@@ -40,20 +34,15 @@ def factor(task: Task, G: Any, b: Any) -> Dual:
 
 def start(dual: Dual, force: Any = None) -> State:
     """The first iteration."""
-    first = dual.task.first_force(force)
-    return State(_solve(dual, first), first)
+    return _state(dual, dual.task.first_force(force))
 
 
 def iterate(dual: Dual, state: State) -> State:
     """One more iteration."""
-    return State(_solve(dual, state.force), state.force)
+    return _state(dual, state.force)
 
 
-def residual(dual: Dual, state: State) -> Any:
-    """J a + γ (m,) of the iteration."""
-    task = dual.task
-    return -(task.epsilon * (state.force - state.before) + task.rows.compliance * state.force)
-
-
-def _solve(dual: Dual, before: Any) -> Any:
-    return -dual.factors.solve(dual.b - dual.task.epsilon * before)
+def _state(dual: Dual, before: Any) -> State:
+    epsilon = dual.task.epsilon
+    force = -dual.factors.solve(dual.b - epsilon * before)
+    return State(force, before, epsilon * (before - force))

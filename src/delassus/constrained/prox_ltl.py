@@ -17,14 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import dual
 from delassus.constrained.jacobian import bias_of, jacobian_of
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task, check_iterations, task_of
+from delassus.constrained.method import Method, State, solve
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
 from delassus.constrained.tree_factor import TreeFactor, tree_factor
 from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.aba import aba
 from delassus.dynamics.factor import backward, forward
 from delassus.dynamics.rnea import bias_torques
 
@@ -43,29 +42,18 @@ def prox_ltl(
     acceleration: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
-
-
-def solve(
-    mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    tau: Any,
-    iterations: int,
-    proximal: Proximal,
-    mask: Any,
-    force: Any,
-    acceleration: Any,
-) -> tuple[Any, Any]:
-    """The method, as a part of others."""
-    check_iterations(iterations)
-    if not mechanism.m:
-        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
-    factors = factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration))
-    state = dual.start(factors.dual, force)
-    for _ in range(iterations - 1):
-        state = dual.iterate(factors.dual, state)
-    return finish(factors, state)
+    return solve(
+        METHOD,
+        mechanism,
+        q,
+        v,
+        tau,
+        iterations=iterations,
+        proximal=proximal,
+        mask=mask,
+        force=force,
+        acceleration=acceleration,
+    )
 
 
 @dataclass(frozen=True)
@@ -77,15 +65,24 @@ class Factors:
     half: Any
 
 
-def factor(task: Task) -> Factors:
-    """Everything before the iterations."""
+def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
+    """The factors, and the first iteration."""
     model, q = task.mechanism.model, task.motions.q
     tree = tree_factor(model, q, jacobian_of(task))
     half = backward(tree.above, tree.U, task.tau - bias_torques.function(model, q, task.motions.v))
-    return Factors(dual.factor(task, tree.delassus, bias_of(task) + tree.Y @ half), tree, half)
+    factors = Factors(dual.factor(task, tree.delassus, bias_of(task) + tree.Y @ half), tree, half)
+    return factors, dual.start(factors.dual, force)
 
 
-def finish(factors: Factors, state: dual.State) -> tuple[Any, Any]:
+def iterate(factors: Factors, state: State) -> State:
+    """One more iteration."""
+    return dual.iterate(factors.dual, state)
+
+
+def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     """a = U_Mᵀ⁻¹ (D_M⁻¹ U_M⁻¹ (tau - c) + Yᵀ λ)."""
     tree = factors.tree
     return forward(tree.above, tree.U, factors.half / tree.D + tree.Y.T @ state.force), state.force
+
+
+METHOD = Method(factor, iterate, finish)

@@ -14,14 +14,14 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import bias_of, jacobian_of
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task, check_iterations, task_of
+from delassus.constrained.method import Method, PrimalState, solve
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
 from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.aba import aba
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.factor import ancestors, backward, factor_tree, forward
 from delassus.dynamics.rnea import bias_torques
@@ -41,29 +41,18 @@ def prox_ltls(
     acceleration: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
-
-
-def solve(
-    mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    tau: Any,
-    iterations: int,
-    proximal: Proximal,
-    mask: Any,
-    force: Any,
-    acceleration: Any,
-) -> tuple[Any, Any]:
-    """The method, as a part of others."""
-    check_iterations(iterations)
-    if not mechanism.m:
-        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
-    factors = factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration))
-    state = start(factors, force)
-    for _ in range(iterations - 1):
-        state = iterate(factors, state)
-    return finish(factors, state)
+    return solve(
+        METHOD,
+        mechanism,
+        q,
+        v,
+        tau,
+        iterations=iterations,
+        proximal=proximal,
+        mask=mask,
+        force=force,
+        acceleration=acceleration,
+    )
 
 
 @dataclass(frozen=True)
@@ -79,15 +68,8 @@ class Factors:
     support: list[int]
 
 
-class State(NamedTuple):
-    """Forces λ (m,) before an iteration, and D⁻¹ U⁻¹ of the right-hand side (nv,) of the iteration."""
-
-    force: Any
-    half: Any
-
-
-def factor(task: Task) -> Factors:
-    """J, γ and the factors of the augmented mass matrix."""
+def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
+    """J, γ and the factors of the augmented mass matrix; the right-hand side of the first iteration, half solved."""
     model = task.mechanism.model
     J, gamma = jacobian_of(task), bias_of(task)
     above = ancestors(model)
@@ -101,41 +83,33 @@ def factor(task: Task) -> Factors:
                     M[j, i] = M[j, i] + weighted * J[r, j]
     U, D = factor_tree(above, M)
     support = sorted({i for dofs in moving for i in dofs})
-    return Factors(task, J, gamma, above, U, D, _closed(above, support))
-
-
-def start(factors: Factors, force: Any = None) -> State:
-    """The right-hand side of the first iteration, half solved."""
-    task = factors.task
+    factors = Factors(task, J, gamma, above, U, D, _closed(above, support))
     first = task.first_force(force)
-    c = bias_torques.function(task.mechanism.model, task.motions.q, task.motions.v)
-    right = task.tau - c + factors.J.T @ (task.keep * first - task.rho * factors.gamma)
-    return State(first, backward(factors.above, factors.U, right) / factors.D)
+    c = bias_torques.function(model, task.motions.q, task.motions.v)
+    right = task.tau - c + J.T @ (task.keep * first - task.rho * gamma)
+    return factors, _state(factors, first, backward(above, U, right) / D)
 
 
-def iterate(factors: Factors, state: State) -> State:
+def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     """One more iteration: the change of the right-hand side."""
-    task = factors.task
-    force = _updated(factors, state)
-    right = factors.J.T @ (task.keep * (force - state.force))
+    right = factors.J.T @ (factors.task.keep * (state.force - state.before))
     more = backward(factors.above, factors.U, right, factors.support) / factors.D
-    return State(force, state.half + more)
+    return _state(factors, state.force, state.work + more)
 
 
-def finish(factors: Factors, state: State) -> tuple[Any, Any]:
+def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     """The accelerations of all joints, and the forces λ."""
-    return forward(factors.above, factors.U, state.half), _updated(factors, state)
+    return forward(factors.above, factors.U, state.work), state.force
 
 
-def residual(factors: Factors, state: State) -> Any:
-    """J a + γ (m,) of the iteration."""
-    a = forward(factors.above, factors.U, state.half, factors.support)
-    return factors.task.active(factors.J @ a + factors.gamma)
+METHOD = Method(factor, iterate, finish)
 
 
-def _updated(factors: Factors, state: State) -> Any:
-    """λ = keep λ⁻ - ρ (J a + γ)."""
-    return factors.task.keep * state.force - factors.task.rho * residual(factors, state)
+def _state(factors: Factors, before: Any, half: Any) -> PrimalState:
+    """The state after an iteration, from D⁻¹ U⁻¹ of its right-hand side (nv,)."""
+    a = forward(factors.above, factors.U, half, factors.support)
+    force, residual = factors.task.update(before, factors.task.active(factors.J @ a + factors.gamma))
+    return PrimalState(force, before, residual, half)
 
 
 def moving_dofs(task: Task) -> list[list[int]]:

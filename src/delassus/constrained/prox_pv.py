@@ -21,10 +21,10 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import dual, prox_ltl
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task, check_iterations, task_of
+from delassus.constrained.method import Method, State, solve
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import shifted
-from delassus.dynamics.aba import aba
 from delassus.dynamics.articulated import FreeJoint, free_joint
 from delassus.dynamics.poses import Blocks, rigid_blocks
 from delassus.dynamics.recursion import bias_force
@@ -45,18 +45,20 @@ def prox_pv(
     acceleration: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    check_iterations(iterations)
-    if not mechanism.m:
-        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
-    if links_of(
-        mechanism.model
-    ).mimics:  # shared coordinates: no recursion over the tree, the same iterates in joint space
-        return prox_ltl.solve(mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
-    factors = factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration))
-    state = dual.start(factors.dual, force)
-    for _ in range(iterations - 1):
-        state = dual.iterate(factors.dual, state)
-    return finish(factors, state)
+    # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
+    method = prox_ltl.METHOD if links_of(mechanism.model).mimics else METHOD
+    return solve(
+        method,
+        mechanism,
+        q,
+        v,
+        tau,
+        iterations=iterations,
+        proximal=proximal,
+        mask=mask,
+        force=force,
+        acceleration=acceleration,
+    )
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class Factors:
     moved: list[dict[int, Any]]
 
 
-def factor(task: Task) -> Factors:
-    """Inward: articulated inertias and forces, and the rows of the constraints."""
+def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
+    """Inward: articulated inertias and forces, and the rows of the constraints; then the first iteration."""
     tree, rows, motions = task.motions.tree, task.rows, task.motions
     links = tree.links
     A: list[Blocks] = [rigid_blocks(link) for link in links]
@@ -120,10 +122,16 @@ def factor(task: Task) -> Factors:
         p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
         own_A, more = A[link.parent], motions.poses[i].inertia_to_parent(M, H, I)
         A[link.parent] = (own_A[0] + more[0], own_A[1] + more[1], own_A[2] + more[2])
-    return Factors(dual.factor(task, L, l), joints, push, moved)
+    factors = Factors(dual.factor(task, L, l), joints, push, moved)
+    return factors, dual.start(factors.dual, force)
 
 
-def finish(factors: Factors, state: dual.State) -> tuple[Any, Any]:
+def iterate(factors: Factors, state: State) -> State:
+    """One more iteration."""
+    return dual.iterate(factors.dual, state)
+
+
+def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     """Outward: the accelerations of all joints under the forces λ."""
     task = factors.dual.task
     tree, motions = task.motions.tree, task.motions
@@ -144,6 +152,9 @@ def finish(factors: Factors, state: dual.State) -> tuple[Any, Any]:
         acceleration.append((lin + S_lin @ own, ang + S_ang @ own))
         a[at] = own
     return a, state.force
+
+
+METHOD = Method(factor, iterate, finish)
 
 
 def _unit(k: int, n: int, value: Any) -> Any:

@@ -57,6 +57,11 @@ class Task:
             return values
         return values * self.on if np.ndim(values) == 1 else values * self.on[:, None]
 
+    def update(self, before: Any, residual: Any) -> tuple[Any, Any]:
+        """λ = keep λ⁻ - ρ r and J a + γ + C λ, of the residual r = J a + γ (m,)."""
+        force = self.keep * before - self.rho * residual
+        return force, residual + self.rows.compliance * force
+
     def first_force(self, force: Any) -> Any:
         """λ⁰ (m,): the force given, or zero."""
         return np.zeros(self.rows.m) if force is None else self.active(force)
@@ -93,9 +98,3 @@ def proximal_rows(mechanism: Mechanism, proximal: Proximal) -> NDArray[numpy.flo
             "in fewer iterations and loses digits."
         )
     return numpy.broadcast_to(epsilon, mechanism.m)
-
-
-def check_iterations(iterations: int) -> None:
-    """Raise unless there is at least one iteration."""
-    if not isinstance(iterations, (int, numpy.integer)) or isinstance(iterations, bool) or iterations < 1:
-        raise DelassusError(f"iterations is {iterations!r}; it is a whole number, 1 or more.")
