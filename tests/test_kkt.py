@@ -1,9 +1,12 @@
 """The dense system and its inverse, the three steps, and what the sparse factors give besides accelerations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import delassus as dl
+from delassus.constrained import dual, prox_ltl, prox_pv
 from delassus.constrained.by_products import (
     delassus_matrix,
     factor,
@@ -142,6 +145,22 @@ def test_forces_of_contradictory_rows_drift_and_the_drift_can_be_removed(method,
     residual, _ = residual_of(task, a, force)
     assert relative(force, expected) > 1.0
     assert relative(smallest_force(task, force, residual), expected) < 1e-8
+
+
+@pytest.mark.parametrize("method", [prox_pv.METHOD, prox_ltl.METHOD], ids=["prox_pv", "prox_ltl"])
+def test_contradictory_rows_that_are_made_to_agree_have_all_their_digits(method):
+    expected = dense(CONTRADICTORY, *STATE).answer
+    factors, state = method.factor(task_of(CONTRADICTORY, *STATE, proximal=1e-6), None)
+    for _ in range(20):
+        state = method.iterate(factors, state)
+    for _ in range(2):
+        factors = replace(factors, dual=dual.consistent(factors.dual, state))
+        state = dual.start(factors.dual)
+        for _ in range(3):
+            state = method.iterate(factors, state)
+    a, force = method.finish(factors, state)
+    assert relative(a, expected[0]) < 1e-13
+    assert relative(force, expected[1]) < 1e-8
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
