@@ -82,11 +82,21 @@ def test_a_lock_of_a_mimicking_joint_counts_with_its_ratio():
         (lambda: dl.Point("tip", position_gain=1.0), "no position to pull to"),
         (lambda: dl.Weld("tip", position_gain=1.0), "no placement to pull to"),
         (lambda: dl.JointLock("joint0", position_gain=1.0), "no position to pull to"),
+        (lambda: dl.Point(None), "given by its name or number, not on None"),
+        (lambda: dl.Point("tip", placement=np.eye(4)), "needs a Placement"),
+        (lambda: dl.Weld("tip", target=(0, 0, 1)), "needs a Placement"),
+        (lambda: dl.Point("tip", position=(0, 1)), "it is a point \\(x, y, z\\)"),
+        (lambda: dl.Point("tip", position=(0, 1, np.nan)), "must be finite"),
     ],
 )
 def test_a_constraint_that_makes_no_sense_is_refused(make, message):
     with pytest.raises(ConstraintError, match=message):
         make()
+
+
+def test_a_placement_that_is_none_is_refused():
+    with pytest.raises(dl.DelassusError, match="no rotation"):
+        dl.Point("tip", placement=dl.Placement.of(2.0 * np.eye(3)))
 
 
 # --- references -------------------------------------------------------------------------------------------------------

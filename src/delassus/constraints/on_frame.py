@@ -12,7 +12,7 @@ from delassus.constraints.constraint import NOT_NEGATIVE, BodyRows, Constraint, 
 from delassus.constraints.motions import LinkMotions
 from delassus.dynamics.poses import Pair, fixed_pose
 from delassus.model.links import links_of
-from delassus.model.model import WORLD, Frame, Model
+from delassus.model.model import WORLD, Frame, Model, check_placements
 from delassus.model.placement import HERE, Placement
 
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")
@@ -36,11 +36,20 @@ class OnFrame(Constraint):
     def __post_init__(self) -> None:
         if isinstance(self.frame, Frame):
             object.__setattr__(self, "frame", self.frame.name)
+        elif not isinstance(self.frame, (str, int, numpy.integer)):
+            raise ConstraintError(f"a constraint is on a frame, given by its name or number, not on {self.frame!r}.")
+        self.check_placement(self.placement)
         names = ROW_NAMES[: self.most]
         object.__setattr__(self, "rows", chosen_rows(self.label, self.rows, names))
         super().__post_init__()
         for field in ("acceleration", *NOT_NEGATIVE):
             self.per_row(field, len(self.rows))
+
+    def check_placement(self, placement: Any) -> None:
+        """Raise unless a placement is one, of finite numbers."""
+        if not isinstance(placement, Placement):
+            raise ConstraintError(f"the constraint {self.label!r} needs a Placement, not {placement!r}.")
+        check_placements((Frame(self.label, WORLD, placement),))
 
     @property
     def most(self) -> int:

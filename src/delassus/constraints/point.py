@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.constraint import ConstraintError, frozen_numbers
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.on_frame import OnFrame
-from delassus.model.placement import Vector, vector
+from delassus.model.placement import Vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,10 @@ class Point(OnFrame):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.position is not None:
-            object.__setattr__(self, "position", vector(self.position))
+            numbers = frozen_numbers(f"position of {self.label!r}", self.position)
+            if np.shape(numbers) != (3,):
+                raise ConstraintError(f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).")
+            object.__setattr__(self, "position", numbers)
         elif np.any(self.position_gain):
             raise ConstraintError(
                 f"the constraint {self.label!r} has a position_gain, and no position to pull to: give "

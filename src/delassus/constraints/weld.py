@@ -27,7 +27,9 @@ class Weld(OnFrame):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.target is None and np.any(self.position_gain):
+        if self.target is not None:
+            self.check_placement(self.target)
+        elif np.any(self.position_gain):
             raise ConstraintError(
                 f"the constraint {self.label!r} has a position_gain, and no placement to pull to: give "
                 "target=Placement.of(R, p), the frame's place in the world."
