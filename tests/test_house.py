@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "delassus"
-ROOMS = ["errors", "compiler", "numpy", "spatial", "model", "dynamics", "doctor", "cli", "__main__"]
+ROOMS = [
+    "errors",
+    "compiler",
+    "numpy",
+    "spatial",
+    "model",
+    "dynamics",
+    "constraints",
+    "constrained",
+    "doctor",
+    "cli",
+    "__main__",
+]
 MODULES = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
 
 

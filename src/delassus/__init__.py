@@ -2,6 +2,20 @@
 
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
+from delassus.constrained.by_products import delassus_matrix
+from delassus.constrained.caba import caba
+from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
+from delassus.constrained.kkt import kkt
+from delassus.constrained.prox_ltl import prox_ltl
+from delassus.constrained.prox_ltls import prox_ltls
+from delassus.constrained.prox_pv import prox_pv
+from delassus.constrained.pv_soft import pv_soft
+from delassus.constrained.status import Solution, Status
+from delassus.constrained.three_steps import three_steps
+from delassus.constraints.joint_lock import JointLock
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.point import Point
+from delassus.constraints.weld import Weld
 from delassus.dynamics.aba import aba
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
 from delassus.dynamics.crba import crba
@@ -30,15 +44,25 @@ __all__ = [
     "DelassusError",
     "DelassusWarning",
     "Inertia",
+    "JointLock",
+    "Mechanism",
     "Model",
     "Placement",
+    "Point",
+    "Solution",
+    "Status",
+    "Weld",
     "__version__",
     "aba",
     "bias_torques",
+    "caba",
     "center_of_mass",
     "center_of_mass_jacobian",
     "centroidal_momentum",
+    "constraint_bias",
+    "constraint_jacobian",
     "crba",
+    "delassus_matrix",
     "difference",
     "forward_kinematics",
     "frame_acceleration",
@@ -53,14 +77,20 @@ __all__ = [
     "inverse_mass_matrix",
     "kernel",
     "kinetic_energy",
+    "kkt",
     "load",
     "normalize",
     "potential_energy",
+    "prox_ltl",
+    "prox_ltls",
+    "prox_pv",
+    "pv_soft",
     "q_from_pinocchio",
     "q_to_pinocchio",
     "rnea",
     "rnea_external",
     "threads",
+    "three_steps",
     "udu",
     "udu_solve",
 ]

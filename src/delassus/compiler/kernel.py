@@ -13,13 +13,23 @@ All of these but `python` take `dtype=np.float32`, which computes in single prec
 
 The model may be any object that is hashable by content, such as a frozen dataclass, a tuple, a string or None.
 Keyword-only parameters of the function are options: they are part of what is compiled and must be hashable too.
-Inside another kernel a call is inlined.
+Those that the decorator lists as `inputs` are arrays that may be given or not, at run time:
+
+    @kernel("(nq),(nv),(nv)->(nv)", inputs={"load": "(nv)"})
+    def aba(model, q, v, tau, *, load=None): ...
+
+    aba(model, q, v, tau, load=load)
+    aba.specialize(model, inputs=("load",))(q, v, tau, load)
+    aba.bind(model, q, v, tau, load, a, inputs=("load",))
+
+They come after the other inputs, in the order in which the decorator lists them. Inside another kernel a call is
+inlined.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
@@ -41,9 +51,12 @@ from delassus.compiler.trace import current
 _RECENT = 256  # models found again by identity, which spares hashing their content at every call
 
 
-def kernel(signature: str) -> Callable[[Callable[..., Any]], Kernel]:
-    """Make a kernel of a function of a model and arrays; see the module's docstring."""
-    parsed = Signature.parse(signature)
+def kernel(signature: str, inputs: Mapping[str, str] | None = None) -> Callable[[Callable[..., Any]], Kernel]:
+    """Make a kernel of a function of a model and arrays; see the module's docstring.
+
+    `inputs` gives the core shapes of those keyword-only parameters that are arrays at run time.
+    """
+    parsed = Signature.parse(signature).with_optional(inputs or {})
     return lambda function: Kernel(function, parsed)
 
 
@@ -72,11 +85,17 @@ class Kernel:
                     raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
             return self._inline(model, arrays, options)
         self._check_count(arrays)
-        known = None if options else self._recently(model, _name(dtype))
-        compiled = known or self.compiled(model, dtype=dtype, **options)
+        given, options = self._split(options) if options else ({}, options)
+        names = tuple(given)
+        known = None if options else self._recently(model, _brief(names, dtype))
+        arrays = (*arrays, *given.values())
         if dtype is not None:
-            arrays = tuple(_as_dtype(x, compiled.dtype) for x in arrays)
-        return threads.run(compiled, arrays, out)
+            arrays = tuple(_as_dtype(x, Precision.of(dtype).dtype) for x in arrays)
+        if known is not None:
+            return threads.run(known, arrays, out)
+        if not all(operand.size for side in self.operands(model, names) for operand in side):
+            return self._call_without_empty(model, arrays, names, options, out, _chosen(None, dtype))
+        return threads.run(self.compiled(model, dtype=dtype, inputs=names, **options), arrays, out)
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # another process gets the name
@@ -84,62 +103,88 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(('model', *self.arguments))})>"
 
-    def specialize(self, model: Any, dtype: DTypeLike | None = None, **options: Any) -> np.ufunc:
-        """The NumPy ufunc for this model: the least overhead of a call with arguments; one thread."""
-        return self.compiled(model, dtype=dtype, **options).ufunc
+    def specialize(
+        self, model: Any, dtype: DTypeLike | None = None, *, inputs: Sequence[str] = (), **options: Any
+    ) -> np.ufunc:
+        """The NumPy ufunc for this model: the least overhead of a call with arguments; one thread.
+
+        `inputs` names the optional inputs that it takes, after the others, in the kernel's own order.
+        """
+        return self.compiled(model, dtype=dtype, inputs=inputs, **options).ufunc
 
     def bind(
-        self, model: Any, *arrays: np.ndarray[Any, Any], dtype: DTypeLike | None = None, **options: Any
+        self,
+        model: Any,
+        *arrays: np.ndarray[Any, Any],
+        dtype: DTypeLike | None = None,
+        inputs: Sequence[str] = (),
+        **options: Any,
     ) -> Callable[[], None]:
         """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
-        return bind.bind(self.compiled(model, dtype=dtype, **options), arrays)
+        return bind.bind(self.compiled(model, dtype=dtype, inputs=inputs, **options), arrays)
 
     def python(self, model: Any, *arrays: Any, **options: Any) -> Any:
         """The plain function on the numbers of one state."""
-        inputs, outputs = self.operands(model)
         self._check_count(arrays)
-        states = [np.asarray(x, float) for x in arrays]
+        given, options = self._split(options)
+        inputs, outputs = self.operands(model, tuple(given))
+        states = [np.asarray(x, float) for x in (*arrays, *given.values())]
         for state, operand in zip(states, inputs, strict=True):
             if state.shape != operand.shape:
                 raise ValueError(
                     f"{self.name}.python takes one state: {operand.name} has shape {state.shape}, not {operand.shape}."
                 )
-        results = checked_results(self.name, self.function(model, *states, **self._complete(options)), outputs, None)
+        function = self._function(model, tuple(given), self._complete(options))
+        results = checked_results(self.name, function(*states), outputs, None)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def program(self, model: Any, **options: Any) -> Program:
+    def program(self, model: Any, *, inputs: Sequence[str] = (), **options: Any) -> Program:
         """The expression graph for this model."""
-        inputs, outputs = self.operands(model)
+        names = self._ordered(inputs)
+        ins, outputs = self.operands(model, names)
         complete = self._complete(options)
-        call = (self, model, tuple(sorted(complete.items())))
-        function = partial(inline, self.name, call, partial(self.function, model, **complete))
-        return record(self.name, lambda *arrays: function(arrays, inputs, outputs), inputs, outputs)
+        call = (self, model, names, tuple(sorted(complete.items())))
+        function = partial(inline, self.name, call, self._function(model, names, complete))
+        return record(self.name, lambda *arrays: function(arrays, ins, outputs), ins, outputs)
 
     def inspect(
-        self, model: Any, target: Target | None = None, dtype: DTypeLike | None = None, **options: Any
+        self,
+        model: Any,
+        target: Target | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        inputs: Sequence[str] = (),
+        **options: Any,
     ) -> Report:
         """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
         with compiling:
-            return make_report(self.name, partial(self.program, model, **options), _chosen(target, dtype))
+            trace = partial(self.program, model, inputs=inputs, **options)
+            return make_report(self.name, trace, _chosen(target, dtype))
 
-    def operands(self, model: Any) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-        """Inputs and outputs with the sizes of this model."""
-        return self.signature.resolve(model, self.arguments)
+    def operands(self, model: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+        """Inputs, the given optional ones among them, and outputs with the sizes of this model."""
+        return self.signature.resolve(model, self.arguments, inputs)
 
     def compiled(
-        self, model: Any, target: Target | None = None, dtype: DTypeLike | None = None, **options: Any
+        self,
+        model: Any,
+        target: Target | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        inputs: Sequence[str] = (),
+        **options: Any,
     ) -> Compiled:
         """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
-        complete = self._complete(options)
+        complete, names = self._complete(options), self._ordered(inputs)
         for name, value in complete.items():
             _check_content_hash(self.name, f"the option {name}", value)
-        chosen: Any = _name(dtype)
+        chosen = _brief(names, dtype)
         if options or target:
             chosen = exact(tuple(sorted(complete.items()))), target, chosen
         recent = self._recently(model, chosen)
         if recent is not None:
             return recent
-        found = self._find(model, _chosen(target, dtype), complete)
+        found = self._find(model, _chosen(target, dtype), names, complete)
         if is_frozen(model):
             if len(self._recent) >= _RECENT:
                 self._recent.clear()
@@ -150,19 +195,19 @@ class Kernel:
         recent = self._recent.get((id(model), chosen) if chosen else id(model))
         return recent[1] if recent is not None and recent[0] is model else None
 
-    def _find(self, model: Any, target: Target, options: dict[str, Any]) -> Compiled:
+    def _find(self, model: Any, target: Target, inputs: tuple[str, ...], options: dict[str, Any]) -> Compiled:
         _check_content_hash(self.name, "the model", model)
-        key = (exact(model), exact(tuple(sorted(options.items()))), target)
+        key = (exact(model), inputs, exact(tuple(sorted(options.items()))), target)
         found = self._built.get(key)
         if found is None:
             with compiling:
                 found = self._built.get(key)
                 if found is None:
-                    found = self._built[key] = build(self._recipe(model, target, options))
+                    found = self._built[key] = build(self._recipe(model, target, inputs, options))
         return found
 
-    def _recipe(self, model: Any, target: Target, options: dict[str, Any]) -> Recipe:
-        inputs, outputs = self.operands(model)
+    def _recipe(self, model: Any, target: Target, names: tuple[str, ...], options: dict[str, Any]) -> Recipe:
+        inputs, outputs = self.operands(model, names)
         # A function inside another one may depend on what surrounds it: only the package's own plain functions count.
         module, package = self.function.__module__ or "", __name__.partition(".")[0]
         own = module.partition(".")[0] == package and self.function.__qualname__ == self.name
@@ -171,17 +216,91 @@ class Kernel:
             doc=inspect.getdoc(self.function) or "",
             inputs=inputs,
             outputs=outputs,
-            trace=partial(self.program, model, **options),
-            identity=(module, model, tuple(sorted(options.items()))) if own else None,
+            trace=partial(self.program, model, inputs=names, **options),
+            identity=(module, model, names, tuple(sorted(options.items()))) if own else None,
             target=target,
         )
 
     def _inline(self, model: Any, arrays: tuple[Any, ...], options: dict[str, Any]) -> Any:
         self._check_count(arrays)
+        given, options = self._split(options)
+        complete, names = self._complete(options), tuple(given)
+        inputs, outputs = self.operands(model, names)
+        call = (self, model, names, tuple(sorted(complete.items())))
+        function = self._function(model, names, complete)
+        return inline(self.name, call, function, (*arrays, *given.values()), inputs, outputs)
+
+    def _call_without_empty(
+        self,
+        model: Any,
+        arrays: tuple[Any, ...],
+        names: tuple[str, ...],
+        options: dict[str, Any],
+        out: Any,
+        target: Target,
+    ) -> Any:
+        """A call for a model on which some arrays have no elements: a ufunc of the others, and empty outputs."""
+        if out is not None:
+            raise TypeError(f"{self.name} has outputs without elements for this model: out= is not possible there.")
+        inputs, outputs = self.operands(model, names)
+        shapes = [np.shape(x) for x in arrays]
+        for shape, operand in zip(shapes, inputs, strict=True):
+            if shape[len(shape) - len(operand.shape) :] != operand.shape:
+                raise ValueError(f"{self.name}: {operand.name} has shape {shape}, its core must be {operand.shape}.")
+        batch = np.broadcast_shapes(*[s[: len(s) - len(o.shape)] for s, o in zip(shapes, inputs, strict=True)])
+        some_in, some_out = (tuple(o for o in side if o.size) for side in (inputs, outputs))
         complete = self._complete(options)
-        inputs, outputs = self.operands(model)
-        call = (self, model, tuple(sorted(complete.items())))
-        return inline(self.name, call, partial(self.function, model, **complete), arrays, inputs, outputs)
+        function = self._function(model, names, complete)
+
+        def shortened(*given: Any) -> Any:
+            left = iter(given)
+            results = function(*[next(left) if o.size else np.zeros(o.shape) for o in inputs])
+            returned = results if isinstance(results, tuple) else (results,)
+            return tuple(r for r, o in zip(returned, outputs, strict=True) if o.size)
+
+        key = (exact(model), names, exact(tuple(sorted(complete.items()))), target, "without empty")
+        found: Iterator[Any] = iter(())
+        if some_out:
+            with compiling:
+                if key not in self._built:
+                    trace = partial(record, self.name, shortened, some_in, some_out)
+                    doc = inspect.getdoc(self.function) or ""
+                    self._built[key] = build(Recipe(self.name, doc, some_in, some_out, trace, None, target))
+            some = tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size)
+            results = threads.run(self._built[key], some, None)
+            found = iter(results if len(some_out) > 1 else (results,))
+        complete_outputs = tuple(
+            np.array(np.broadcast_to(next(found), batch + o.shape))
+            if o.size
+            else np.zeros(batch + o.shape, target.precision.dtype)
+            for o in outputs
+        )
+        return complete_outputs if len(outputs) > 1 else complete_outputs[0]
+
+    def _function(self, model: Any, inputs: tuple[str, ...], options: dict[str, Any]) -> Callable[..., Any]:
+        """The function of arrays alone; optional inputs come last."""
+        count = len(self.arguments)
+
+        def function(*arrays: Any) -> Any:
+            return self.function(model, *arrays[:count], **dict(zip(inputs, arrays[count:], strict=True)), **options)
+
+        return function
+
+    def _split(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Optional inputs that are given, in the kernel's order, and options."""
+        given = {name: options[name] for name in self.signature.optional if options.get(name) is not None}
+        return given, {name: value for name, value in options.items() if name not in self.signature.optional}
+
+    def _ordered(self, inputs: Sequence[str]) -> tuple[str, ...]:
+        """Names of optional inputs, checked, in the kernel's order."""
+        if not inputs:
+            return ()
+        names = [inputs] if isinstance(inputs, str) else list(inputs)
+        unknown = [name for name in names if name not in self.signature.optional]
+        if unknown or len(set(names)) < len(names):
+            known = ", ".join(self.signature.optional) or "none"
+            raise TypeError(f"{self.name} cannot take the optional inputs {tuple(names)}: each of these once: {known}.")
+        return tuple(name for name in self.signature.optional if name in names)
 
     def _complete(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with their defaults."""
@@ -209,12 +328,19 @@ def _parameters(function: Callable[..., Any], signature: Signature) -> tuple[tup
     """Names of the array parameters, and the options with their defaults."""
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    if len(positional) + len(options) != len(parameters):
+    keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if len(positional) + len(keywords) != len(parameters):
         raise SignatureError(
             f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
         )
-    reserved = {"self", "model", "out", "target", "dtype"} & set(options)
+    for name in signature.optional:
+        if keywords.get(name, inspect.Parameter.empty) is not None:
+            raise SignatureError(
+                f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name, whose "
+                "default None means that it is not given."
+            )
+    options = {name: default for name, default in keywords.items() if name not in signature.optional}
+    reserved = {"self", "model", "out", "target", "dtype", "inputs"} & set(keywords)
     if reserved:
         raise SignatureError(
             f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."
@@ -234,9 +360,9 @@ def _chosen(target: Target | None, dtype: DTypeLike | None) -> Target:
     return target if dtype is None else target.with_dtype(dtype)
 
 
-def _name(dtype: DTypeLike | None) -> str | None:
-    """The name of a dtype that kernels can have; None if none is given."""
-    return None if dtype is None else Precision.of(dtype).name
+def _brief(inputs: tuple[str, ...], dtype: DTypeLike | None) -> Any:
+    """A key for optional inputs and a dtype; None if none is given."""
+    return (inputs, None if dtype is None else Precision.of(dtype).name) if inputs or dtype is not None else None
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

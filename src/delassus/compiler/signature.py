@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, TypeAlias
 
@@ -28,10 +28,11 @@ class SignatureError(DelassusError, ValueError):
 
 @dataclass(frozen=True)
 class Signature:
-    """Core shapes of inputs and outputs, with names where the model decides."""
+    """Core shapes of inputs and outputs, with names where the model decides; `optional` inputs by their own names."""
 
     inputs: tuple[Core, ...]
     outputs: tuple[Core, ...]
+    optional: Mapping[str, Core] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -45,9 +46,21 @@ class Signature:
         inputs, outputs = (tuple(map(_core, re.findall(_CORE, side))) for side in match.groups())
         return cls(inputs, outputs)
 
-    def resolve(self, model: Any, names: Sequence[str]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-        """Inputs and outputs with the model's sizes; `names` are those of the inputs, for messages."""
-        inputs = tuple(Operand(n, _shape(c, model)) for n, c in zip(names, self.inputs, strict=True))
+    def with_optional(self, cores: Mapping[str, str]) -> Signature:
+        """The signature with inputs that may be given or not: their core shapes by their names."""
+        parsed = {}
+        for name, core in cores.items():
+            if not isinstance(core, str) or re.fullmatch(rf"\s*{_CORE}\s*", core, re.ASCII) is None:
+                raise SignatureError(f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.")
+            parsed[name] = _core(core)
+        return replace(self, optional=parsed)
+
+    def resolve(
+        self, model: Any, names: Sequence[str], optional: Sequence[str] = ()
+    ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+        """Inputs (those named in `optional` last) and outputs with the model's sizes; `names` are for messages."""
+        cores = [*zip(names, self.inputs, strict=True), *((name, self.optional[name]) for name in optional)]
+        inputs = tuple(Operand(n, _shape(c, model)) for n, c in cores)
         outputs = tuple(Operand(f"output {k}", _shape(c, model)) for k, c in enumerate(self.outputs))
         return inputs, outputs
 

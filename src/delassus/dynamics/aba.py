@@ -13,13 +13,13 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
+from delassus.dynamics.articulated import free_joint
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import udu_solve
-from delassus.dynamics.poses import Blocks, mirrored, poses_of, rigid_blocks
+from delassus.dynamics.poses import poses_of, rigid_blocks
 from delassus.dynamics.recursion import bias_force, joint_motions, link_velocities
 from delassus.dynamics.rnea import bias_torques
-from delassus.model.joints import Motion
-from delassus.model.links import Link, links_of
+from delassus.model.links import links_of
 from delassus.model.model import Model
 
 
@@ -36,7 +36,7 @@ def aba(model: Model, q: Any, v: Any, tau: Any) -> Any:
     tree = links_of(model)
     check_inertias(model)
     if tree.mimics:
-        return udu_solve(model, q, tau - bias_torques(model, q, v))
+        return udu_solve.function(model, q, tau - bias_torques.function(model, q, v))
     links, poses = tree.links, poses_of(tree, q)
 
     # Outward: velocities, velocity-product accelerations b, bias forces p, rigid inertias A.
@@ -45,20 +45,18 @@ def aba(model: Model, q: Any, v: Any, tau: Any) -> Any:
     A = [rigid_blocks(link) for link in links]
 
     # Inward: articulated inertias and bias forces, felt through each joint and carried to the parent.
-    W: list[Any] = [None] * len(links)  # U D⁻¹ and D⁻¹ u, which the last pass needs
-    push: list[Any] = [None] * len(links)
+    joints: list[Any] = [None] * len(links)
+    push: list[Any] = [None] * len(links)  # D⁻¹ u
     for i, link in reversed(list(enumerate(links))):
         S_lin, S_ang = link.subspace
-        M, H, I = A[i]
-        U = np.concatenate([M @ S_lin + H @ S_ang, H.T @ S_lin + I @ S_ang])
-        D = S_lin.T @ U[:3] + S_ang.T @ U[3:] + np.array(np.diag(link.armature))
+        joints[i] = free_joint(link, A[i])
         u = tau[link.v : link.v + link.motion.nv] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
-        W[i], push[i] = _solve_joint(link, D, U, u)
+        push[i] = joints[i].push(u)
         if link.parent < 0:
             continue
-        M, H, I = _felt_through(link, A[i], U, W[i])
-        f = p[i][0] + M @ b[i][0] + H @ b[i][1] + W[i][:3] @ u
-        n = p[i][1] + H.T @ b[i][0] + I @ b[i][1] + W[i][3:] @ u
+        M, H, I = joints[i].felt_through(A[i])
+        f = p[i][0] + M @ b[i][0] + H @ b[i][1] + joints[i].W[:3] @ u
+        n = p[i][1] + H.T @ b[i][0] + I @ b[i][1] + joints[i].W[3:] @ u
         f_parent, n_parent = poses[i].force_to_parent(f, n)
         p[link.parent] = (p[link.parent][0] + f_parent, p[link.parent][1] + n_parent)
         M_parent, H_parent, I_parent = A[link.parent]
@@ -73,49 +71,7 @@ def aba(model: Model, q: Any, v: Any, tau: Any) -> Any:
         at_parent = (-np.array(tree.gravity), np.zeros(3)) if link.parent < 0 else acceleration[link.parent]
         lin, ang = poses[i].motion_to_child(*at_parent)
         lin, ang = lin + b[i][0], ang + b[i][1]
-        a = push[i] - W[i][:3].T @ lin - W[i][3:].T @ ang
+        a = push[i] - joints[i].W[:3].T @ lin - joints[i].W[3:].T @ ang
         acceleration.append((lin + S_lin @ a, ang + S_ang @ a))
         result[link.v : link.v + link.motion.nv] = a
     return result
-
-
-def _is_plain(link: Link) -> bool:
-    """Whether the joint's directions are axes of the link and nothing is added to D, which makes SᵀW = 1 exact."""
-    return link.motion is not Motion.HELICAL and not any(link.armature)
-
-
-def _solve_joint(link: Link, D: Any, U: Any, u: Any) -> tuple[Any, Any]:
-    """W = U D⁻¹ (6, n) and D⁻¹ u (n,)."""
-    n = link.motion.nv
-    directions = list(link.motion.directions)
-    others = [r for r in range(6) if r not in directions] if _is_plain(link) else list(range(6))
-    if n == 1:
-        D_inv = 1.0 / D[0, 0]
-        W, push = U * D_inv, u * D_inv
-    else:
-        right = np.concatenate([U[others].T, u[:, None]], axis=1)
-        X = np.linalg.solve(D, right, assume_a="pos")
-        W, push = np.zeros((6, n)), X[:, -1]
-        for k, row in enumerate(others):
-            W[row] = X[:, k]
-    if _is_plain(link):
-        for k, row in enumerate(directions):
-            W[row] = np.eye(n)[k]
-    return W, push
-
-
-def _felt_through(link: Link, A: Blocks, U: Any, W: Any) -> Blocks:
-    """A - U D⁻¹ Uᵀ: the inertia felt through the free joint; nothing along its own directions."""
-    M, H, I = A
-    M, H, I = (
-        mirrored(M - W[:3] @ U[:3].T),
-        np.array(H - W[:3] @ U[3:].T),
-        mirrored(I - W[3:] @ U[3:].T),
-    )
-    if _is_plain(link):
-        for d in link.motion.directions:
-            if d < 3:
-                M[d, :] = M[:, d] = H[d, :] = 0.0
-            else:
-                I[d - 3, :] = I[:, d - 3] = H[:, d - 3] = 0.0
-    return M, H, I

@@ -5,6 +5,7 @@ O(n d²) operations for depth d. Choose it over `aba` for many right-hand sides,
 R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5 (there as LᵀDL).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import delassus.numpy as np
@@ -19,7 +20,7 @@ from delassus.model.model import Model
 def udu(model: Model, q: Any) -> Any:
     """The factors U (nv, nv), unit upper triangular, and D (nv,), its diagonal, with M = U D Uᵀ."""
     check_inertias(model)
-    U, D = factor(ancestors(model), mass_matrix(model, q))
+    U, D = factor_tree(ancestors(model), mass_matrix(model, q))
     return U, D
 
 
@@ -28,7 +29,7 @@ def udu_solve(model: Model, q: Any, b: Any) -> Any:
     """M(q)⁻¹ b (nv,)."""
     check_inertias(model)
     above = ancestors(model)
-    U, D = factor(above, mass_matrix(model, q))
+    U, D = factor_tree(above, mass_matrix(model, q))
     return substitute(above, U, D, b)
 
 
@@ -37,7 +38,7 @@ def inverse_mass_matrix(model: Model, q: Any) -> Any:
     """M(q)⁻¹ (nv, nv), symmetric and complete."""
     check_inertias(model)
     above, n = ancestors(model), model.nv
-    U, D = factor(above, mass_matrix(model, q))
+    U, D = factor_tree(above, mass_matrix(model, q))
     columns = [substitute(above, U, D, np.eye(n)[:, k]) for k in range(n)]
     inverse = np.stack(columns, axis=1)
     return np.tril(inverse) + np.tril(inverse, -1).T
@@ -63,7 +64,7 @@ def ancestors(model: Model) -> list[list[int]]:
     return [sorted(c, reverse=True) for c in coupled]
 
 
-def factor(above: list[list[int]], M: Any) -> tuple[Any, Any]:
+def factor_tree(above: list[list[int]], M: Any) -> tuple[Any, Any]:
     """U and D of a matrix with the sparsity of a tree, from the leaves to the root."""
     n = len(above)
     A = np.array(M)
@@ -81,12 +82,22 @@ def factor(above: list[list[int]], M: Any) -> tuple[Any, Any]:
 
 def substitute(above: list[list[int]], U: Any, D: Any, b: Any) -> Any:
     """x with U D Uᵀ x = b."""
+    return forward(above, U, backward(above, U, b) / D)
+
+
+def backward(above: list[list[int]], U: Any, b: Any, only: Sequence[int] | None = None) -> Any:
+    """U⁻¹ b; with `only`, for a b that is zero at all other velocities, which has to hold what is above its own."""
     x = np.array(b)
-    for k in reversed(range(len(above))):
+    for k in reversed(range(len(above)) if only is None else only):
         for i in above[k]:
             x[i] = x[i] - U[i, k] * x[k]
-    x = x / D
-    for k in range(len(above)):
+    return x
+
+
+def forward(above: list[list[int]], U: Any, b: Any, only: Sequence[int] | None = None) -> Any:
+    """U⁻ᵀ b; with `only`, at these velocities, which have to hold what is above them; the others are left as in b."""
+    x = np.array(b)
+    for k in range(len(above)) if only is None else only:
         for i in above[k]:
             x[k] = x[k] - U[i, k] * x[i]
     return x

@@ -130,7 +130,7 @@ class Model:
                     f"{len(self.joints)}, and -1 is the world."
                 )
         _check_inertia("what is fixed to the world", self.base_inertia)
-        _check_placements((*self.joints, *placed))
+        check_placements((*self.joints, *placed))
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
             repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
             if repeated:
@@ -362,7 +362,7 @@ def _check_inertia(what: str, inertia: Inertia) -> None:
         raise DelassusError(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.")
 
 
-def _check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
+def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
     """Raise unless all placements are finite and their matrices rotations, to six digits."""
     if not items:
         return

@@ -1,0 +1,1 @@
+"""Dynamics of mechanisms under constraints, one file an algorithm."""

@@ -1,0 +1,90 @@
+"""What the sparse factors of `prox_ltl` give besides accelerations: Delassus matrix, operational inertia, K⁻¹.
+
+K = [-E - C, J; Jᵀ, M] with E = diag(ε) the `proximal` parameter. M⁻¹ itself is `inverse_mass_matrix`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.kernel import kernel
+from delassus.constrained.jacobian import constraint_jacobian
+from delassus.constrained.task import Proximal, proximal_rows
+from delassus.constrained.tree_factor import TreeFactor, tree_factor
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.rows import rows_of
+from delassus.dynamics.check import check_inertias
+from delassus.dynamics.factor import forward
+from delassus.dynamics.ldl import Ldl, ldl
+
+
+@dataclass(frozen=True)
+class KktFactor:
+    """K = U D Uᵀ with U = [U_Λ  Y; 0  U_M] and D = (-D_Λ, D_M); `corner` holds U_Λ and D_Λ with rows reversed."""
+
+    tree: TreeFactor
+    corner: Ldl
+
+    def damped(self, damping: Any) -> KktFactor:
+        """The factors for another diagonal E + C (m,): m³/6 operations, the tree is not touched."""
+        return KktFactor(self.tree, _corner(self.tree.delassus, damping))
+
+    def solve_rows(self, b: Any) -> Any:
+        """(J M⁻¹ Jᵀ + E + C)⁻¹ b for b (m,) or (m, k)."""
+        return self.corner.solve(b[::-1])[::-1]
+
+
+def factor(mechanism: Mechanism, q: Any, proximal: Proximal) -> KktFactor:
+    """The factors of K in a configuration, as a part of other kernels."""
+    check_inertias(mechanism.model)
+    tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q))
+    damping = proximal_rows(mechanism, proximal) + rows_of(mechanism).compliance
+    return KktFactor(tree, _corner(tree.delassus, damping))
+
+
+@kernel("(nq)->(m,m)")
+def delassus_matrix(mechanism: Mechanism, q: Any) -> Any:
+    """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the rows' accelerations per unit of their forces."""
+    check_inertias(mechanism.model)
+    return _symmetric(tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q)).delassus)
+
+
+@kernel("(nq)->(m,m)")
+def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6) -> Any:
+    """Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ (m, m) [kg, kg·m, kg·m²]: the damped operational-space inertia matrix."""
+    factors = factor(mechanism, q, proximal)
+    return _symmetric(factors.solve_rows(np.eye(mechanism.m)))
+
+
+@kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)")
+def kkt_factor(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6) -> Any:
+    """U_Λ (m, m), D_Λ (m,), Y (m, nv), U_M (nv, nv), D_M (nv,): K = U D Uᵀ, U = [U_Λ Y; 0 U_M], D = (-D_Λ, D_M)."""
+    factors = factor(mechanism, q, proximal)
+    U = np.tril(factors.corner.L, -1)[::-1, ::-1] + np.eye(mechanism.m)
+    return U, 1.0 / factors.corner.inverse[::-1], factors.tree.Y, factors.tree.U, factors.tree.D
+
+
+@kernel("(nq)->(m,m),(m,nv),(nv,nv)")
+def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6) -> Any:
+    """K⁻¹ = [-Λ, B; Bᵀ, N] as -Λ (m, m), B = Λ J M⁻¹ (m, nv) and N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (nv, nv)."""
+    factors = factor(mechanism, q, proximal)
+    tree, n = factors.tree, mechanism.nv
+    # Columns of U_Mᵀ⁻¹: M⁻¹ = V D⁻¹ Vᵀ and J M⁻¹ = Y Vᵀ.
+    V = np.stack([forward(tree.above, tree.U, np.eye(n)[:, k]) for k in range(n)], axis=1)
+    JM = tree.Y @ V.T
+    B = factors.solve_rows(JM)
+    N = (V / tree.D) @ V.T - JM.T @ B
+    return -_symmetric(factors.solve_rows(np.eye(mechanism.m))), B, _symmetric(N)
+
+
+def _corner(G: Any, damping: Any) -> Ldl:
+    """The factors of G + damping from the last row up, as those of the matrix with rows and columns reversed."""
+    full = _symmetric(G) + np.diag(damping)
+    return ldl(full[::-1, ::-1])
+
+
+def _symmetric(A: Any) -> Any:
+    """The lower triangle, mirrored."""
+    return np.tril(A) + np.tril(A, -1).T

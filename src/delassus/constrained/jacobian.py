@@ -1,0 +1,81 @@
+"""The Jacobian of all constraints of a mechanism, and what their accelerations are where the joints' are zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.kernel import kernel
+from delassus.constrained.task import Task
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.motions import LinkMotions
+from delassus.constraints.rows import Rows, right_hand_side, row_values, rows_of
+from delassus.dynamics.poses import ShiftStep
+
+
+@kernel("(nq)->(m,nv)")
+def constraint_jacobian(mechanism: Mechanism, q: Any) -> Any:
+    """J (m, nv): the velocities of all rows are J v."""
+    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv))
+    return _jacobian(mechanism, rows_of(mechanism), motions)
+
+
+@kernel("(nq),(nv)->(m)")
+def constraint_bias(mechanism: Mechanism, q: Any, v: Any) -> Any:
+    """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included."""
+    motions = LinkMotions.of(mechanism.model, q, v)
+    return _bias(rows_of(mechanism), motions, right_hand_side(mechanism, motions))
+
+
+def jacobian_of(task: Task) -> Any:
+    """J of a task, the rows that are switched off replaced by zeros."""
+    return task.active(_jacobian(task.mechanism, task.rows, task.motions))
+
+
+def bias_of(task: Task) -> Any:
+    """γ of a task, the rows that are switched off replaced by zeros."""
+    return task.active(_bias(task.rows, task.motions, task.k))
+
+
+def _bias(rows: Rows, motions: LinkMotions, k: Any) -> Any:
+    acceleration = {}
+    for link in rows.links:
+        a = motions.bias_acceleration(link)
+        acceleration[link] = (a[:3], a[3:])
+    return row_values(rows, acceleration, np.zeros(motions.model.nv)) - k
+
+
+def _jacobian(mechanism: Mechanism, rows: Rows, motions: LinkMotions) -> Any:
+    J = np.zeros((rows.m, mechanism.nv))
+    for link, own in rows.links.items():
+        for v, lin, ang in _columns(motions, link):
+            column = own.K[:, :3] @ lin + own.K[:, 3:] @ ang
+            for j, row in enumerate(own.rows):
+                J[row, v] = J[row, v] + column[j]
+    for dof in rows.dofs:
+        J[dof.row, dof.v] = J[dof.row, dof.v] + dof.factor
+    return J
+
+
+def _columns(motions: LinkMotions, link: int) -> list[tuple[int, Any, Any]]:
+    """For each velocity that moves a link, the link's motion per unit of it, in the link's axes.
+
+    Inward from the link, its axes and its origin in the frame of each link that carries it: four vectors, however
+    many rows there are.
+    """
+    found = []
+    axes, origin = [np.eye(3)[k] for k in range(3)], np.zeros(3)
+    for i in reversed(motions.tree.path(link)):
+        carrier = motions.tree.links[i]
+        S_lin, S_ang = carrier.subspace
+        turn = np.stack(axes)
+        for k in range(carrier.motion.nv):
+            lin, ang = turn @ (S_lin[:, k] + np.cross(S_ang[:, k], origin)), turn @ S_ang[:, k]
+            found.append((carrier.v + k, carrier.ratio * lin, carrier.ratio * ang))
+        for step in motions.poses[i].steps:
+            if isinstance(step, ShiftStep):
+                origin = origin + step.p
+            else:
+                origin, _ = step.motion_to_parent(origin, np.zeros(3))
+                axes = [step.motion_to_parent(axis, np.zeros(3))[0] for axis in axes]
+    return found

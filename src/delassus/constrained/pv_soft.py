@@ -1,0 +1,32 @@
+"""Soft constraints in O(n + m): the articulated-body algorithm on links that carry penalties.
+
+The first iteration of `caba` and its like, from zero forces. Rows give way by ε λ, ε the `proximal` parameter: nothing
+removes it, as nothing removes compliance. Choose it where constraints are soft on purpose, or as a fast first guess.
+
+Reference: A. Sathya, H. Bruyninckx, W. Decré, G. Pipeleers, Efficient constrained dynamics algorithms based on an
+equivalent LQR formulation using Gauss' principle of least constraint (2023).
+"""
+
+from typing import Any
+
+from delassus.compiler.kernel import kernel
+from delassus.constrained.caba import caba
+from delassus.constrained.task import SIGNATURE, Proximal
+from delassus.constraints.mechanism import Mechanism
+
+
+@kernel(SIGNATURE, inputs={"mask": "(m)", "acceleration": "(m)"})
+def pv_soft(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    proximal: Proximal = 1e-6,
+    mask: Any = None,
+    acceleration: Any = None,
+) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`."""
+    return caba.function(
+        mechanism, q, v, tau, iterations=1, proximal=proximal, mask=mask, force=None, acceleration=acceleration
+    )

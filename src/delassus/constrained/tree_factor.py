@@ -1,0 +1,38 @@
+"""The part of the sparse factors of [·, J; Jᵀ, M] that belongs to the tree, and the Delassus matrix that it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.crba import mass_matrix
+from delassus.dynamics.factor import ancestors, factor_tree
+from delassus.model.model import Model
+
+
+@dataclass(frozen=True)
+class TreeFactor:
+    """M = U D Uᵀ, Y = J Uᵀ⁻¹ D⁻¹ (m, nv), and the lower triangle of `delassus`, J M⁻¹ Jᵀ = Y D Yᵀ (m, m)."""
+
+    above: list[list[int]]
+    U: Any
+    D: Any
+    Y: Any
+    delassus: Any
+
+
+def tree_factor(model: Model, q: Any, J: Any) -> TreeFactor:
+    """Eliminate the velocities, from the leaves to the root, from M and from the rows of J (m, nv)."""
+    above = ancestors(model)
+    U, D = factor_tree(above, mass_matrix(model, q))
+    m = len(J)
+    X, Y = np.array(J), np.zeros(J.shape)
+    G = np.zeros((m, m))
+    for k in reversed(range(model.nv)):
+        Y[:, k] = X[:, k] / D[k]
+        for i in above[k]:
+            X[:, i] = X[:, i] - U[i, k] * X[:, k]
+        for r in range(m):
+            G[r, : r + 1] = G[r, : r + 1] + X[r, k] * Y[: r + 1, k]
+    return TreeFactor(above, U, D, Y, G)

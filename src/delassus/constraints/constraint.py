@@ -1,0 +1,146 @@
+"""What all constraints share: rows of K a = k on the accelerations of bodies or of joints, and their parameters.
+
+Row r asks for an acceleration
+
+    a*_r = acceleration_r - velocity_gain_r · (its velocity) - position_gain_r · (its error of position)
+
+(Baumgarte), and gives way by `compliance_r` times its force. A constraint says, for every body that it touches, which
+combination K (rows, 6) of that body's acceleration it takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constraints.motions import LinkMotions
+from delassus.errors import DelassusError
+from delassus.model.model import Model
+
+PerRow: TypeAlias = float | tuple[float, ...]
+"""One number for all rows, or one for each."""
+
+NOT_NEGATIVE: Final = ("position_gain", "velocity_gain", "compliance")
+"""Parameters that must not be negative."""
+
+
+class ConstraintError(DelassusError, ValueError):
+    """A constraint that says nothing, contradicts itself, or does not fit its model."""
+
+
+@dataclass(frozen=True, eq=False)
+class BodyRows:
+    """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes."""
+
+    link: int
+    K: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class JointRow:
+    """A row on one velocity: `factor` times the velocity number `v`."""
+
+    v: int
+    factor: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """Parameters of any constraint, each one number for all rows or one per row.
+
+    Attributes:
+        name: What its forces are called; the frame's or joint's name if empty.
+        acceleration: Desired acceleration [m/s², rad/s²].
+        position_gain: Pull towards the reference [1/s²].
+        velocity_gain: Pull towards rest [1/s]; 2 √position_gain is critically damped.
+        compliance: Acceleration that the row gives way with, per unit of its force [1/kg, 1/(kg·m²)]. It is physical:
+            no iteration removes it, as it does the `proximal` parameter of the algorithms.
+    """
+
+    name: str = ""
+    acceleration: PerRow = 0.0
+    position_gain: PerRow = 0.0
+    velocity_gain: PerRow = 0.0
+    compliance: PerRow = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("acceleration", *NOT_NEGATIVE):
+            numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
+            if field in NOT_NEGATIVE and np.min(numbers) < 0.0:
+                raise ConstraintError(
+                    f"{field} of {self.label!r} is {np.min(numbers):g}; it must not be negative, since the "
+                    "constraint would then drive the robot away."
+                )
+            object.__setattr__(self, field, numbers)
+
+    def per_row(self, field: str, count: int) -> NDArray[np.float64]:
+        """A parameter as one number per row."""
+        value = getattr(self, field)
+        if isinstance(value, tuple) and len(value) != count:
+            raise ConstraintError(
+                f"{field} of {self.label!r} has {len(value)} numbers; it needs one for all rows or one for each of "
+                f"its {count}."
+            )
+        return np.broadcast_to(np.asarray(value, float), count)
+
+    @property
+    def label(self) -> str:
+        """The name, or what it is attached to."""
+        raise TypeError(f"{type(self).__name__} has no label.")
+
+    def count(self, model: Model) -> int:
+        """How many rows it has on this model."""
+        raise TypeError(f"{type(self).__name__} has no rows.")
+
+    def bodies(self, model: Model) -> tuple[BodyRows, ...]:
+        """Its rows on the bodies that it touches; none for a constraint on joints."""
+        return ()
+
+    def joints(self, model: Model) -> tuple[JointRow, ...]:
+        """Its rows on single velocities; none for a constraint on bodies."""
+        return ()
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """What its acceleration has beyond K a (rows,): velocity products of its own."""
+        return np.zeros(self.count(motions.model))
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """How far it is from its reference (rows,) [m, rad]; called only where a position gain is not zero."""
+        raise TypeError(f"{type(self).__name__} has no reference.")
+
+
+def frozen_numbers(what: str, value: Any) -> PerRow:
+    """A finite number, or a tuple of them."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise ConstraintError(f"{what} is {value!r}; it is one number, or one per row.") from None
+    if array.ndim > 1 or array.size == 0:
+        raise ConstraintError(f"{what} has shape {array.shape}; it is one number, or one per row.")
+    if not np.all(np.isfinite(array)):
+        raise ConstraintError(f"{what} is {value!r}; it must be finite.")
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+def chosen_rows(label: str, rows: str | Iterable[int | str], names: tuple[str, ...]) -> tuple[int, ...]:
+    """Rows given by numbers or names, as numbers in the order given."""
+    chosen = []
+    for row in rows:
+        if isinstance(row, str):
+            number = names.index(row) if row in names else -1
+        else:
+            number = int(row) if math.isfinite(row) and row == int(row) else -1
+        if not 0 <= number < len(names):
+            known = ", ".join(f"{k} ({name})" for k, name in enumerate(names))
+            raise ConstraintError(f"the constraint {label!r} has no row {row!r}; its rows are {known}.")
+        chosen.append(number)
+    if not chosen:
+        raise ConstraintError(f"the constraint {label!r} has no rows; leave it out instead.")
+    if len(set(chosen)) < len(chosen):
+        raise ConstraintError(f"the constraint {label!r} names a row twice: {rows!r}.")
+    return tuple(chosen)

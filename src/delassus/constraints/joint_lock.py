@@ -1,0 +1,78 @@
+"""A joint that is held: a brake, a prescribed motion."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constraints.constraint import Constraint, ConstraintError, JointRow, chosen_rows, frozen_numbers
+from delassus.constraints.motions import LinkMotions
+from delassus.model.joints import Motion
+from delassus.model.model import Joint, Model
+
+
+@dataclass(frozen=True)
+class JointLock(Constraint):
+    """The velocities of a joint have the derivative a*: one row each, whose force is a torque [N·m] or a force [N].
+
+    Unlike `Model.lock`, it can be switched off at run time and its force is known. `rows=(0,)` holds some of the
+    velocities of a joint that has several. `position` (one number per row) [rad, m] is the reference of the joint's
+    coordinates, for a `position_gain`.
+    """
+
+    joint: str
+    _: KW_ONLY
+    rows: Any = None
+    position: Any = None
+
+    def __post_init__(self) -> None:
+        if self.rows is not None:
+            object.__setattr__(self, "rows", tuple(int(row) for row in self.rows))
+        super().__post_init__()
+        if self.position is not None:
+            object.__setattr__(self, "position", frozen_numbers(f"position of {self.label!r}", self.position))
+        elif np.any(self.position_gain):
+            raise ConstraintError(
+                f"the constraint {self.label!r} has a position_gain, and no position to pull to: give position=…, "
+                "the joint's coordinate."
+            )
+
+    @property
+    def label(self) -> str:
+        """The name, or the joint's."""
+        return self.name or self.joint
+
+    def count(self, model: Model) -> int:
+        """The velocities that are held."""
+        return len(self._chosen(model))
+
+    def joints(self, model: Model) -> tuple[JointRow, ...]:
+        """One velocity a row."""
+        joint, start = self._joint(model), model.v_starts[model.joint_index(self.joint)]
+        ratio = joint.mimic.ratio if joint.mimic else 1.0
+        if ratio == 0.0:
+            raise ConstraintError(
+                f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move: there is nothing to lock."
+            )
+        return tuple(JointRow(start + row, ratio) for row in self._chosen(model))
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """The coordinate, less the reference."""
+        model = motions.model
+        joint, start = self._joint(model), model.q_starts[model.joint_index(self.joint)]
+        if any(motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR) for motion, _, _ in joint.kind.elements):
+            raise ConstraintError(
+                f"the joint {self.joint!r} is {joint.kind.label}: its velocities are not the rates of its coordinates, "
+                "so a position_gain means nothing there. Weld the frame it carries."
+            )
+        ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
+        own = np.stack([ratio * motions.q[start + row] + offset for row in self._chosen(model)])
+        return own - np.array(self.per_row("position", self.count(model)))
+
+    def _joint(self, model: Model) -> Joint:
+        return model.joint(self.joint)
+
+    def _chosen(self, model: Model) -> tuple[int, ...]:
+        names = tuple(str(k) for k in range(self._joint(model).kind.nv))
+        return chosen_rows(self.label, range(len(names)) if self.rows is None else self.rows, names)

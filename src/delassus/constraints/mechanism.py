@@ -1,0 +1,102 @@
+"""A mechanism: a robot and what holds it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constraints.constraint import Constraint, ConstraintError
+from delassus.constraints.stability import check_gains
+from delassus.errors import DelassusError
+from delassus.model.model import Model
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A model and its constraints, frozen and compared by content; what the algorithms of `constrained` take.
+
+    Attributes:
+        model: The robot.
+        constraints: What holds it; the model's own constraints come first.
+        step: The time step [s] that the mechanism will be simulated with, if it is known: gains are then checked.
+        model_constraints: Whether to include the model's own constraints; False once they are.
+    """
+
+    model: Model
+    constraints: tuple[Constraint, ...] = ()
+    step: float | None = None
+    model_constraints: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, Model):
+            raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
+        given: Any = (self.constraints,) if isinstance(self.constraints, Constraint) else tuple(self.constraints)
+        own = self.model.constraints if self.model_constraints else ()
+        for constraint in given:
+            if not isinstance(constraint, Constraint):
+                raise ConstraintError(f"{constraint!r} is no constraint; Point, Weld and JointLock are.")
+        object.__setattr__(self, "constraints", (*own, *given))
+        object.__setattr__(self, "model_constraints", False)
+        if self.step is not None and not 0.0 < self.step < math.inf:
+            raise DelassusError(f"the step is {self.step!r} s; it must be positive and finite.")
+        for constraint in self.constraints:
+            constraint.bodies(self.model), constraint.joints(self.model)
+            if self.step is not None:
+                check_gains(constraint, self.model, self.step)
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.model.name!r}: nq {self.nq}, nv {self.nv}, {self.m} rows: {', '.join(self.names)}>"
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration variables."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocity variables."""
+        return self.model.nv
+
+    def neutral(self) -> NDArray[np.float64]:
+        """The model's neutral configuration (nq,), whatever the constraints."""
+        return self.model.neutral()
+
+    def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A random configuration (nq,) of the model, whatever the constraints."""
+        return self.model.random_configuration(rng)
+
+    @cached_property
+    def m(self) -> int:
+        """Number of rows of all constraints."""
+        return sum(constraint.count(self.model) for constraint in self.constraints)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A name for each constraint; the second of a name gets the suffix _2, the third _3."""
+        names: list[str] = []
+        for constraint in self.constraints:
+            name, k = constraint.label, 2
+            while name in names:
+                name, k = f"{constraint.label}_{k}", k + 1
+            names.append(name)
+        return tuple(names)
+
+    @cached_property
+    def slices(self) -> Mapping[str, slice]:
+        """The rows of each constraint by its name, in the order of the rows."""
+        return MappingProxyType(dict(zip(self.names, self.row_ranges(), strict=True)))
+
+    def row_ranges(self) -> Iterator[slice]:
+        """The rows of each constraint."""
+        start = 0
+        for constraint in self.constraints:
+            stop = start + constraint.count(self.model)
+            yield slice(start, stop)
+            start = stop

@@ -1,0 +1,55 @@
+"""Where the links of a model are and how they move, as constraints need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.poses import Pair, Pose, poses_of
+from delassus.dynamics.recursion import joint_motions, link_velocities
+from delassus.model.links import Links, links_of
+from delassus.model.model import Model
+
+
+@dataclass(frozen=True)
+class LinkMotions:
+    """Poses, velocities and velocity-product accelerations v × v_J of all links, each in its own axes."""
+
+    model: Model
+    tree: Links
+    q: Any
+    v: Any
+    poses: list[Pose]
+    velocity: list[Pair]
+    product: list[Pair]
+
+    @classmethod
+    def of(cls, model: Model, q: Any, v: Any) -> LinkMotions:
+        """From configuration (nq,) and velocity (nv,)."""
+        tree = links_of(model)
+        poses = poses_of(tree, q)
+        velocity, product = link_velocities(tree, poses, joint_motions(tree, v))
+        return cls(model, tree, q, v, poses, velocity, product)
+
+    def in_world(self, link: int) -> Pair:
+        """Rotation and origin of a link in the world."""
+        R, p = np.array(np.eye(3)), np.zeros(3)
+        for i in self.tree.path(link):
+            R, p = self.poses[i].compose(R, p)
+        return R, p
+
+    def gravity(self, link: int) -> Any:
+        """The acceleration of gravity (3,) [m/s²] in a link's axes."""
+        g, still = np.array(self.tree.gravity), np.zeros(3)
+        for i in self.tree.path(link):
+            g, _ = self.poses[i].motion_to_child(g, still)
+        return g
+
+    def bias_acceleration(self, link: int) -> Any:
+        """The spatial acceleration (6,) of a link at v̇ = 0, without gravity."""
+        lin, ang = np.zeros(3), np.zeros(3)
+        for i in self.tree.path(link):
+            lin, ang = self.poses[i].motion_to_child(lin, ang)
+            lin, ang = lin + self.product[i][0], ang + self.product[i][1]
+        return np.concatenate([lin, ang])

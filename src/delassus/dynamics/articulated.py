@@ -1,0 +1,84 @@
+"""Joints in the articulated-body recursion: what is felt through a joint that is free to move.
+
+With the motion subspace S of a joint and the articulated inertia A of its link,
+
+    U = A S,   D = Sᵀ A S + rotor inertias,   W = U D⁻¹,   A - U D⁻¹ Uᵀ is felt by the parent.
+
+Where the joint's directions are axes of the link and nothing is added to D, SᵀW = 1 and nothing is felt along them;
+these entries are written down instead of computed, which keeps them exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.ldl import Ldl, ldl
+from delassus.dynamics.poses import Blocks, mirrored
+from delassus.model.joints import Motion
+from delassus.model.links import Link
+
+
+@dataclass(frozen=True)
+class FreeJoint:
+    """U (6, n), W = U D⁻¹ (6, n) and the factors of D of one joint; `plain` if SᵀW = 1 exactly."""
+
+    link: Link
+    U: Any
+    W: Any
+    D: Ldl
+    plain: bool
+
+    def push(self, u: Any) -> Any:
+        """D⁻¹ u (n,): the joint's acceleration from its force alone."""
+        return self.D.solve(u)
+
+    def felt_through(self, A: Blocks) -> Blocks:
+        """A - U D⁻¹ Uᵀ: the inertia felt through the free joint."""
+        M, H, I = A
+        U, W = self.U, self.W
+        M, H, I = (
+            mirrored(M - W[:3] @ U[:3].T),
+            np.array(H - W[:3] @ U[3:].T),
+            mirrored(I - W[3:] @ U[3:].T),
+        )
+        for d in self.link.motion.directions if self.plain else ():
+            if d < 3:
+                M[d, :] = M[:, d] = H[d, :] = 0.0
+            else:
+                I[d - 3, :] = I[:, d - 3] = H[:, d - 3] = 0.0
+        return M, H, I
+
+    def carry(self, f: Any, n: Any, driven: Any = None) -> tuple[Any, Any, Any]:
+        """A force (f, n) on the link, through its joint: u = Sᵀf + driven (n,), and f - W u, what the parent feels."""
+        S_lin, S_ang = self.link.subspace
+        u = S_lin.T @ f + S_ang.T @ n
+        u = u if driven is None else u + driven
+        f, n = np.array(f - self.W[:3] @ u), np.array(n - self.W[3:] @ u)
+        for d in self.link.motion.directions if self.plain and driven is None else ():
+            if d < 3:
+                f[d] = 0.0
+            else:
+                n[d - 3] = 0.0
+        return u, f, n
+
+
+def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
+    """The joint of a link with the articulated inertia A; `added` (n,) is added to the diagonal of D."""
+    S_lin, S_ang = link.subspace
+    M, H, I = A
+    U = np.concatenate([M @ S_lin + H @ S_ang, H.T @ S_lin + I @ S_ang])
+    D = S_lin.T @ U[:3] + S_ang.T @ U[3:] + np.array(np.diag(link.armature))
+    if added is not None:
+        D = D + np.diag(added)
+    plain = link.motion is not Motion.HELICAL and not any(link.armature) and added is None
+    factors = ldl(D)
+    directions = list(link.motion.directions)
+    W = np.zeros(U.shape)
+    for row in range(6):
+        if plain and row in directions:
+            W[row, directions.index(row)] = 1.0
+        else:
+            W[row] = factors.solve(U[row])
+    return FreeJoint(link, U, W, factors, plain)

@@ -1,0 +1,379 @@
+"""Constrained dynamics against the dense answer by singular values, whatever the rank; all methods against each other.
+
+Numbers of iterations follow from the contraction ε/(ε + σ) of an iteration, σ the smallest singular value of
+J M⁻¹ Jᵀ that is not zero. ε is taken somewhat smaller than σ, and at least 1e-5 of the largest: less costs digits
+(see docs/constraints.md). Plain NumPy runs here unless compiled code is the point.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import delassus as dl
+from delassus.compiler.interpreter import evaluate
+from delassus.constrained.kkt import DenseSystem, dense_system, solve_dense
+from delassus.constrained.residual import constraint_residual
+from delassus.model.generators import chain, random_tree
+from mechanisms import CORNERS, PROXIMAL, Dense, dense, relative, robot, state
+from robots import file
+
+
+def solve(method, mechanism, q, v, tau, system: Dense):
+    return method.python(mechanism, q, v, tau, iterations=system.iterations, proximal=system.proximal)
+
+
+def check(method, mechanism, q, v, tau, system: Dense):
+    """Acceleration to 1e-9, least squares to 1e-10, nothing that is no number."""
+    a, force = solve(method, mechanism, q, v, tau, system)
+    assert relative(a, system.answer[0]) < 1e-9
+    r = system.J @ a + system.gamma
+    assert np.max(np.abs(system.J.T @ r)) <= 1e-10 * (1.0 + np.linalg.norm(system.J, 2) * np.linalg.norm(a))
+    assert np.all(np.isfinite(force))
+
+
+# --- random trees -----------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def mechanisms(draw):
+    """A tree of up to 12 links with up to 6 constraints, some of them repeated, often redundant or contradictory."""
+    n = draw(st.integers(1, 12))
+    tree = random_tree(n, seed=draw(st.integers(0, 10_000)))
+    number = st.floats(-2.0, 2.0).map(lambda x: round(x, 3))
+    constraints = []
+    for _ in range(draw(st.integers(1, 4))):
+        link, wanted = draw(st.integers(0, n - 1)), draw(number)
+        kind = draw(st.sampled_from(["point", "weld", "lock"]))
+        if kind == "lock":
+            constraints.append(dl.JointLock(f"joint{link}", acceleration=wanted))
+            continue
+        most = 3 if kind == "point" else 6
+        rows = draw(st.lists(st.integers(0, most - 1), min_size=1, max_size=most, unique=True))
+        placement = dl.Placement.from_xyz_rpy([draw(number) / 5 for _ in range(3)], [draw(number) for _ in range(3)])
+        make = dl.Point if kind == "point" else dl.Weld
+        gain = draw(st.sampled_from([0.0, 5.0]))
+        constraints.append(make(f"link{link}", rows=rows, placement=placement, acceleration=wanted, velocity_gain=gain))
+    constraints += constraints[: draw(st.integers(0, 2))]
+    return dl.Mechanism(tree, constraints)
+
+
+def clear(system: Dense) -> bool:
+    """Whether something moves the rows, and their rank is beyond doubt."""
+    return system.scale > 1e-6 and system.is_clear()
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+@settings(max_examples=150)
+@given(mechanisms(), st.integers(0, 1000))
+def test_random_mechanisms_of_any_rank_have_the_dense_answer(method, mechanism, seed):
+    q, v, tau = state(mechanism.model, seed)
+    system = dense(mechanism, q, v, tau)
+    assume(clear(system))
+    check(method, mechanism, q, v, tau, system)
+
+
+@settings(max_examples=150)
+@given(mechanisms(), st.integers(0, 1000), st.sampled_from([1e-4, 1e-2, 1.0]))
+def test_all_methods_have_the_same_iterates(mechanism, seed, share):
+    q, v, tau = state(mechanism.model, seed)
+    system = dense(mechanism, q, v, tau)
+    assume(system.scale > 1e-6)
+    for iterations in (1, 2, 4):
+        found = [f.python(mechanism, q, v, tau, iterations=iterations, proximal=share * system.scale) for f in PROXIMAL]
+        for a, force in found[1:]:
+            assert relative(a, found[0][0]) < 1e-9
+            assert relative(force, found[0][1]) < 1e-9
+
+
+@settings(max_examples=100)
+@given(mechanisms(), st.integers(0, 1000))
+def test_kkt_has_the_dense_answer(mechanism, seed):
+    q, v, tau = state(mechanism.model, seed)
+    system = dense(mechanism, q, v, tau)
+    assume(clear(system))
+    a, force = solve_dense(DenseSystem(*dense_system.python(mechanism, q, v, tau), np.zeros(mechanism.m)))
+    assert relative(a, system.answer[0]) < 1e-9
+    assert relative(force, system.answer[1]) < 1e-9
+
+
+# --- robots -----------------------------------------------------------------------------------------------------------
+
+
+def feet(model) -> list[str]:
+    return [f.name for f in model.frames("*_FOOT") if "ADAPTER" not in f.name]
+
+
+def quadruped(file: str, kind: str) -> dl.Mechanism:
+    model = robot(file)
+    points = [dl.Point(foot) for foot in feet(model)]
+    pulled = [
+        dl.Point(foot, position=(0.1 * k, 0.0, 0.0), position_gain=100.0, velocity_gain=20.0)
+        for foot in feet(model)
+        for k in range(2)
+    ]
+    sets = {"feet": points, "thrice": points * 3, "welds": [dl.Weld(f) for f in feet(model)], "contradiction": pulled}
+    return dl.Mechanism(model, sets[kind])
+
+
+def humanoid(file: str, kind: str) -> dl.Mechanism:
+    model = robot(file)
+    names = {"talos_full_v2.urdf": ("left_sole_link", "right_sole_link", "gripper_left_base_link")}
+    left, right, hand = names.get(file, ("l_sole", "r_sole", "l_hand"))
+    corners = [dl.Point(foot, placement=corner) for foot in (left, right) for corner in CORNERS]
+    pulled = [
+        dl.Point(foot, placement=corner, position=(0, 0, 0.1 * k), position_gain=25.0, velocity_gain=10.0)
+        for foot in (left, right)
+        for k, corner in enumerate(CORNERS)
+    ]
+    sets = {
+        "feet": [dl.Weld(left), dl.Weld(right)],
+        "hand": [dl.Weld(left), dl.Weld(right), dl.Weld(hand)],
+        "corners": corners,
+        "contradiction": pulled,
+    }
+    return dl.Mechanism(model, sets[kind])
+
+
+QUADRUPEDS = [
+    (f, k) for f in ("solo.urdf", "solo12.urdf", "anymal.urdf") for k in ("feet", "thrice", "welds", "contradiction")
+]
+HUMANOIDS = [
+    (f, k)
+    for f in ("icub.urdf", "icub_reduced.urdf", "talos_full_v2.urdf")
+    for k in ("feet", "hand", "corners", "contradiction")
+]
+# The legs and arms of a robot are stretched in its neutral configuration, where Jacobians lose rank. There the mass
+# matrix of icub.urdf is singular itself: a joint of its head turns a body without inertia about that axis.
+CASES = [
+    (*case, where)
+    for case in QUADRUPEDS + HUMANOIDS
+    for where in ("random", "stretched")
+    if (case[0], where) != ("icub.urdf", "stretched")
+]
+
+
+@cache
+def mechanism_of(file: str, kind: str) -> dl.Mechanism:
+    return quadruped(file, kind) if (file, kind) in QUADRUPEDS else humanoid(file, kind)
+
+
+@cache
+def problem(file: str, kind: str, where: str):
+    mechanism = mechanism_of(file, kind)
+    q, v, tau = state(mechanism.model, 3)
+    q = mechanism.model.neutral() if where == "stretched" else q
+    return mechanism, q, v, tau, dense(mechanism, q, v, tau)
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_robots_have_the_dense_answer(case, method):
+    mechanism, q, v, tau, system = problem(*case)
+    assert system.is_clear()
+    check(method, mechanism, q, v, tau, system)
+
+
+# --- compiled code ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_compiled_code_has_the_bits_of_the_interpreter(method):
+    mechanism = mechanism_of("solo12.urdf", "feet")
+    states = [state(mechanism.model, seed) for seed in range(11)]
+    arrays = [np.array(x) for x in zip(*states, strict=True)]
+    found = method(mechanism, *arrays)
+    for ours, expected in zip(found, evaluate(method.program(mechanism), *arrays), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_a_state_without_meaning_spoils_only_itself(method):
+    mechanism = mechanism_of("solo12.urdf", "feet")
+    states = [state(mechanism.model, seed) for seed in range(11)]
+    q, v, tau = [np.array(x) for x in zip(*states, strict=True)]
+    expected = method(mechanism, q, v, tau)
+    v[4, 7] = np.nan
+    found = method(mechanism, q, v, tau)
+    others = np.arange(11) != 4
+    for ours, before in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours[others], before[others])
+        assert np.all(np.isnan(ours[4]).any())
+
+
+def test_kkt_takes_batches():
+    mechanism = mechanism_of("solo.urdf", "thrice")
+    states = [state(mechanism.model, seed) for seed in range(3)]
+    q, v, tau = [np.array(x) for x in zip(*states, strict=True)]
+    a, force = dl.kkt(mechanism, q, v, tau)
+    for k in range(3):
+        expected = dense(mechanism, q[k], v[k], tau[k]).answer
+        assert relative(a[k], expected[0]) < 1e-9
+        assert relative(force[k], expected[1]) < 1e-9
+
+
+def test_the_reported_residual_is_the_dense_one():
+    mechanism, q, v, tau, system = problem("solo12.urdf", "contradiction", "random")
+    a, force = solve(dl.prox_pv, mechanism, q, v, tau, system)
+    r, pull = constraint_residual.python(mechanism, q, v, a, force)
+    assert relative(r, system.J @ a + system.gamma) < 1e-12
+    assert np.max(np.abs(pull - system.J.T @ r)) < 1e-12 * np.linalg.norm(system.J, 2) * np.linalg.norm(r)
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_a_soft_constraint_is_the_first_iterate(method):
+    mechanism, q, v, tau, _ = problem("solo12.urdf", "feet", "random")
+    soft = dl.pv_soft.python(mechanism, q, v, tau, proximal=1e-3)
+    first = method.python(mechanism, q, v, tau, iterations=1, proximal=1e-3)
+    assert relative(soft[0], first[0]) < 1e-9
+    assert relative(soft[1], first[1]) < 1e-9
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_the_proximal_parameter_may_differ_by_row(method):
+    mechanism, q, v, tau, system = problem("solo12.urdf", "feet", "random")
+    E = np.diag(10.0 ** np.linspace(-4, -2, mechanism.m))
+    G = system.whitened @ system.whitened.T
+    b = system.J @ np.linalg.solve(system.M, system.h) + system.gamma
+    expected = np.linalg.solve(G + E, -b)
+    expected = np.linalg.solve(G + E, -(b - E @ expected))
+    _, force = method.python(mechanism, q, v, tau, iterations=2, proximal=tuple(np.diag(E)))
+    assert relative(force, expected) < 1e-9
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_compliance_stays_whatever_the_iterations(method):
+    plain, q, v, tau, system = problem("solo12.urdf", "feet", "random")
+    compliance = np.tile([1e-2, 0.0, 3.0], 4)
+    points = [dl.Point(c.frame, compliance=tuple(compliance[:3])) for c in plain.constraints]
+    mechanism = dl.Mechanism(plain.model, points)
+    K = np.block([[system.M, system.J.T], [system.J, -np.diag(compliance)]])
+    expected = np.linalg.solve(K, np.concatenate([system.h, -system.gamma]))
+    a, force = method.python(mechanism, q, v, tau, iterations=30, proximal=1e-3)
+    assert relative(a, expected[: mechanism.nv]) < 1e-9
+    assert relative(force, -expected[mechanism.nv :]) < 1e-9
+
+
+def test_kkt_knows_compliance():
+    plain, q, v, tau, system = problem("solo12.urdf", "feet", "random")
+    mechanism = dl.Mechanism(plain.model, [dl.Point(c.frame, compliance=0.5) for c in plain.constraints])
+    K = np.block([[system.M, system.J.T], [system.J, -0.5 * np.eye(mechanism.m)]])
+    expected = np.linalg.solve(K, np.concatenate([system.h, -system.gamma]))
+    a, force = dl.kkt(mechanism, q, v, tau)
+    assert relative(a, expected[: mechanism.nv]) < 1e-9
+    assert relative(force, -expected[mechanism.nv :]) < 1e-9
+
+
+@pytest.mark.parametrize("method", [*PROXIMAL, dl.pv_soft], ids=lambda f: f.name)
+def test_a_masked_mechanism_is_the_one_without_these_rows(method):
+    whole = dl.Mechanism(
+        robot("solo12.urdf"), [*(dl.Point(f"{leg}_FOOT") for leg in ("FL", "HL", "FR")), dl.JointLock("HR_HFE")]
+    )
+    some = dl.Mechanism(whole.model, [dl.Point("FL_FOOT", rows="xz"), dl.Point("FR_FOOT")])
+    q, v, tau = state(whole.model, 5)
+    mask = np.array([1.0, 0.0, -3.0, 0, 0, 0, 1, 1, 1, 0])
+    a, force = method.python(whole, q, v, tau, mask=mask, proximal=1e-4)
+    expected = method.python(some, q, v, tau, proximal=1e-4)
+    assert relative(a, expected[0]) < 1e-12
+    assert relative(force[mask != 0.0], expected[1]) < 1e-10
+    assert np.all(force[mask == 0.0] == 0.0)
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_a_mask_without_rows_gives_the_free_motion(method):
+    mechanism, q, v, tau, _ = problem("solo12.urdf", "feet", "random")
+    a, force = method.python(mechanism, q, v, tau, mask=np.zeros(mechanism.m))
+    assert relative(a, dl.aba.python(mechanism.model, q, v, tau)) < 1e-12
+    assert not force.any()
+
+
+def test_masks_differ_between_states_of_a_batch():
+    mechanism = mechanism_of("solo12.urdf", "feet")
+    q, v, tau = state(mechanism.model)
+    masks = np.repeat(np.array([[1, 1, 1, 1], [0, 1, 1, 0], [0, 0, 0, 1.0]]), 3, axis=1)
+    a, force = dl.caba(mechanism, q, v, tau, mask=masks)
+    for k in range(3):
+        expected = dl.caba(mechanism, q, v, tau, mask=masks[k])
+        np.testing.assert_array_equal(a[k], expected[0])
+        np.testing.assert_array_equal(force[k], expected[1])
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_iterations_go_on_from_a_given_force(method):
+    mechanism, q, v, tau, _ = problem("solo12.urdf", "feet", "random")
+    _, first = method.python(mechanism, q, v, tau, iterations=2, proximal=1e-2)
+    found = method.python(mechanism, q, v, tau, iterations=3, proximal=1e-2, force=first)
+    expected = method.python(mechanism, q, v, tau, iterations=5, proximal=1e-2)
+    assert relative(found[0], expected[0]) < 1e-9
+    assert relative(found[1], expected[1]) < 1e-9
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_desired_accelerations_may_be_given_at_run_time(method):
+    plain, q, v, tau, _ = problem("solo12.urdf", "feet", "random")
+    wanted = np.arange(12.0)
+    points = [dl.Point(c.frame, acceleration=tuple(wanted[3 * k : 3 * k + 3])) for k, c in enumerate(plain.constraints)]
+    found = method.python(plain, q, v, tau, acceleration=wanted, proximal=1e-4)
+    expected = method.python(dl.Mechanism(plain.model, points), q, v, tau, proximal=1e-4)
+    np.testing.assert_array_equal(found[0], expected[0])
+
+
+@pytest.mark.parametrize("method", [*PROXIMAL, dl.pv_soft], ids=lambda f: f.name)
+def test_a_mechanism_without_constraints_moves_freely(method):
+    model = chain(3)
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 5, 3))
+    a, force = method(dl.Mechanism(model), q, v, tau)
+    np.testing.assert_allclose(a, dl.aba(model, q, v, tau), rtol=1e-12)
+    assert force.shape == (5, 0)
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_more_rows_than_dofs_are_fine(method):
+    mechanism = dl.Mechanism(chain(2), [dl.Weld("tip")] * 3)
+    q, v, tau = state(mechanism.model)
+    system = dense(mechanism, q, v, tau)
+    check(method, mechanism, q, v, tau, system)
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_joints_may_share_coordinates(method):
+    model = dl.load(file("talos_full_v2.urdf"), root="free")
+    assert any(joint.mimic for joint in model.joints)
+    mechanism = dl.Mechanism(model, [dl.Weld("left_sole_link"), dl.Point("gripper_left_fingertip_1_link")])
+    q, v, tau = state(model, 1)
+    system = dense(mechanism, q, v, tau)
+    check(method, mechanism, q, v, tau, system)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+ARM = dl.Mechanism(chain(3), dl.Point("tip"))
+ONES = np.ones((3, 3))
+
+
+@pytest.mark.parametrize("proximal", [0.0, -1e-6, np.inf, np.nan, (1e-6, 0.0, 1e-6)])
+@pytest.mark.parametrize("method", [*PROXIMAL, dl.pv_soft], ids=lambda f: f.name)
+def test_a_proximal_parameter_that_is_not_positive_is_explained(method, proximal):
+    with pytest.raises(dl.DelassusError, match=r"must be positive and finite.*take 1e-6 and more iterations"):
+        method(ARM, *ONES, proximal=proximal)
+
+
+def test_a_proximal_parameter_for_each_row_has_as_many_numbers():
+    with pytest.raises(dl.DelassusError, match="shape \\(2,\\); it is one number, or one for each of the 3 rows"):
+        dl.caba(ARM, *ONES, proximal=(1e-6, 1e-6))
+
+
+@pytest.mark.parametrize("iterations", [0, -1, 2.5, True])
+def test_iterations_are_counted_from_one(iterations):
+    with pytest.raises(dl.DelassusError, match="a whole number, 1 or more"):
+        dl.caba(ARM, *ONES, iterations=iterations)
+
+
+def test_a_mask_of_the_wrong_size_is_refused():
+    with pytest.raises(ValueError, match="mismatch in its core dimension"):
+        dl.caba(ARM, *ONES, mask=np.ones(4))

@@ -1,0 +1,139 @@
+"""Kernels with inputs that may be given or not, and with arrays that have no elements on some models."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import delassus as dl
+from delassus.compiler.signature import SignatureError
+
+
+@dataclass(frozen=True)
+class Model:
+    n: int = 3
+    k: int = 2
+
+
+@dl.kernel("(n)->(n)", inputs={"gain": "()", "offset": "(n)"})
+def affine(model, x, *, power=1, gain=None, offset=None):
+    y = x**power
+    y = y if gain is None else gain * y
+    return y if offset is None else y + offset
+
+
+@dl.kernel("(n)->(n),(k)", inputs={"weights": "(k)"})
+def split(model, x, *, weights=None):
+    return 2.0 * x, np.ones(model.k) * x[0] if weights is None else weights * x[0]
+
+
+@dl.kernel("(n)->(n)")
+def outer(model, x):
+    return affine(model, x, offset=x)
+
+
+X = np.array([1.0, -2.0, 3.0])
+OFFSET = np.array([10.0, 20.0, 30.0])
+
+
+def test_an_input_that_is_not_given_is_not_there():
+    np.testing.assert_array_equal(affine(Model(), X), X)
+
+
+def test_an_input_that_is_given_is_used():
+    np.testing.assert_array_equal(affine(Model(), X, offset=OFFSET), X + OFFSET)
+
+
+def test_none_means_not_given():
+    np.testing.assert_array_equal(affine(Model(), X, offset=None), X)
+
+
+def test_optional_inputs_broadcast_like_the_others():
+    gains = np.array([[1.0], [2.0]])
+    found = affine(Model(), X, gain=gains)
+    np.testing.assert_array_equal(found, gains[..., None] * X)
+
+
+def test_other_values_of_an_input_do_not_compile_again():
+    assert affine.specialize(Model(), inputs=("offset",)) is affine.specialize(Model(), inputs=["offset"])
+
+
+def test_options_and_optional_inputs_go_together():
+    np.testing.assert_array_equal(affine(Model(), X, power=2, offset=OFFSET), X**2 + OFFSET)
+
+
+def test_a_ufunc_takes_optional_inputs_in_the_kernels_order():
+    ufunc = affine.specialize(Model(), inputs=("offset", "gain"))
+    np.testing.assert_array_equal(ufunc(X, 2.0, OFFSET), 2.0 * X + OFFSET)
+
+
+def test_bound_arrays_hold_optional_inputs_before_the_outputs():
+    offset, out = OFFSET.copy(), np.zeros(3)
+    tick = affine.bind(Model(), X, offset, out, inputs=("offset",))
+    offset[:] = 5.0
+    tick()
+    np.testing.assert_array_equal(out, X + 5.0)
+
+
+def test_plain_numpy_takes_optional_inputs():
+    np.testing.assert_array_equal(affine.python(Model(), X, offset=OFFSET), X + OFFSET)
+
+
+def test_another_kernel_can_give_an_optional_input():
+    np.testing.assert_array_equal(outer(Model(), X), 2.0 * X)
+
+
+def test_an_optional_input_of_the_wrong_size_is_refused():
+    with pytest.raises(ValueError, match="mismatch in its core dimension"):
+        affine(Model(), X, offset=np.zeros(4))
+
+
+def test_an_unknown_optional_input_is_refused():
+    with pytest.raises(TypeError, match="each of these once: gain, offset"):
+        affine.specialize(Model(), inputs=("mass",))
+
+
+def test_an_optional_input_named_twice_is_refused():
+    with pytest.raises(TypeError, match="each of these once"):
+        affine.specialize(Model(), inputs=("gain", "gain"))
+
+
+def test_an_optional_input_needs_a_parameter_of_its_name():
+    with pytest.raises(SignatureError, match="'mass' needs a keyword-only parameter"):
+        dl.kernel("(n)->(n)", inputs={"mass": "()"})(lambda model, x: x)
+
+
+def test_an_optional_input_has_no_default_but_none():
+    def function(model, x, *, mass=1.0):
+        return x
+
+    with pytest.raises(SignatureError, match="default None"):
+        dl.kernel("(n)->(n)", inputs={"mass": "()"})(function)
+
+
+def test_the_shape_of_an_optional_input_must_be_readable():
+    with pytest.raises(SignatureError, match="'n' of the input 'mass' cannot be read"):
+        dl.kernel("(n)->(n)", inputs={"mass": "n"})
+
+
+def test_an_output_without_elements_is_an_empty_array():
+    doubled, nothing = split(Model(k=0), X)
+    np.testing.assert_array_equal(doubled, 2.0 * X)
+    assert nothing.shape == (0,)
+
+
+def test_empty_arrays_have_the_batch_axes_of_the_others():
+    batch = np.broadcast_to(X, (4, 1, 3))
+    doubled, nothing = split(Model(k=0), batch, weights=np.zeros((5, 0)))
+    assert doubled.shape == (4, 5, 3)
+    assert nothing.shape == (4, 5, 0)
+
+
+def test_an_empty_input_of_the_wrong_size_is_refused():
+    with pytest.raises(ValueError, match="weights has shape \\(1,\\), its core must be \\(0,\\)"):
+        split(Model(k=0), X, weights=np.zeros(1))
+
+
+def test_a_ufunc_cannot_have_outputs_without_elements():
+    with pytest.raises(dl.DelassusError, match="axis of length 0"):
+        split.specialize(Model(k=0))
