@@ -4,6 +4,7 @@ from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
 from delassus.constrained.by_products import delassus_matrix
 from delassus.constrained.caba import caba
+from delassus.constrained.dynamics import constrained_dynamics
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.kkt import kkt
 from delassus.constrained.prox_ltl import prox_ltl
@@ -59,6 +60,7 @@ __all__ = [
     "center_of_mass",
     "center_of_mass_jacobian",
     "centroidal_momentum",
+    "constrained_dynamics",
     "constraint_bias",
     "constraint_jacobian",
     "crba",

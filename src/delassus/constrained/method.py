@@ -39,11 +39,22 @@ class PrimalState(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """The parts of a method; `factor` takes a task and the forces to start from, the others factors and a state."""
+    """The parts of a method; `factor` takes a task and the forces to start from, the others factors and a state.
+
+    Forces that drift lose digits, and with them the accelerations of the methods that compute these from the forces.
+    They have `agreed`: the factors of rows that contradict each other, made to agree (see `dual`).
+    """
 
     factor: Callable[[Task, Any], tuple[Any, Any]]
     iterate: Callable[[Any, Any], Any]
     finish: Callable[[Any, Any], tuple[Any, Any]]
+    agreed: Callable[[Any, Any], Any] | None = None
+
+
+def check_iterations(iterations: int) -> None:
+    """Raise unless it is a whole number, 1 or more."""
+    if not isinstance(iterations, (int, numpy.integer)) or isinstance(iterations, bool) or iterations < 1:
+        raise DelassusError(f"iterations is {iterations!r}; it is a whole number, 1 or more.")
 
 
 def solve(
@@ -60,8 +71,7 @@ def solve(
     acceleration: Any,
 ) -> tuple[Any, Any]:
     """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled."""
-    if not isinstance(iterations, (int, numpy.integer)) or isinstance(iterations, bool) or iterations < 1:
-        raise DelassusError(f"iterations is {iterations!r}; it is a whole number, 1 or more.")
+    check_iterations(iterations)
     if not mechanism.m:
         return aba.function(mechanism.model, q, v, tau), np.zeros(0)
     factors, state = method.factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration), force)

@@ -14,7 +14,7 @@ References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolut
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from delassus.compiler.kernel import kernel
@@ -85,4 +85,9 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     return forward(tree.above, tree.U, factors.half / tree.D + tree.Y.T @ state.force), state.force
 
 
-METHOD = Method(factor, iterate, finish)
+def agreed(factors: Factors, state: State) -> Factors:
+    """The factors of the rows made to agree."""
+    return replace(factors, dual=dual.consistent(factors.dual, state))
+
+
+METHOD = Method(factor, iterate, finish, agreed)

@@ -15,7 +15,7 @@ Constrained articulated body dynamics algorithms (2024), section V.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
@@ -154,7 +154,12 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     return a, state.force
 
 
-METHOD = Method(factor, iterate, finish)
+def agreed(factors: Factors, state: State) -> Factors:
+    """The factors of the rows made to agree."""
+    return replace(factors, dual=dual.consistent(factors.dual, state))
+
+
+METHOD = Method(factor, iterate, finish, agreed)
 
 
 def _unit(k: int, n: int, value: Any) -> Any:

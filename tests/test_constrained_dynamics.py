@@ -1,0 +1,181 @@
+"""Constrained dynamics to a tolerance: exact whatever the rank, honest about how it ended."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import delassus as dl
+from delassus.compiler.interpreter import evaluate
+from delassus.constrained.dynamics import METHODS, best_method, natural_proximal, solve_to_tolerance
+from delassus.constrained.status import Status
+from mechanisms import dense, relative, state
+from test_constrained import CASES, clear, mechanism_of, mechanisms, problem
+
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def solve(mechanism, q, v, tau, method="prox_pv", **options):
+    """One state in plain NumPy."""
+    options = {"proximal": natural_proximal(mechanism), **options}
+    return solve_to_tolerance.python(mechanism, q, v, tau, method=method, **options)
+
+
+@every_method
+@settings(max_examples=120)
+@given(mechanisms(), st.integers(0, 1000))
+def test_random_mechanisms_of_any_rank_have_the_dense_answer(method, mechanism, seed):
+    q, v, tau = state(mechanism.model, seed)
+    system = dense(mechanism, q, v, tau)
+    assume(clear(system))
+    a, force, residual, count, status = solve(mechanism, q, v, tau, method)
+    assert relative(a, system.answer[0]) < 1e-9
+    assert relative(force, system.answer[1]) < 1e-6
+    r = system.J @ a + system.gamma
+    assert np.max(np.abs(system.J.T @ r)) <= 1e-10 * (1.0 + np.linalg.norm(system.J, 2) * np.linalg.norm(a))
+    assert status in (Status.CONVERGED, Status.LEAST_SQUARES)
+    np.testing.assert_allclose(residual, r, rtol=0.0, atol=1e-12 * (1.0 + np.max(np.abs(a))))
+    assert 1 <= count <= 100
+
+
+# --- robots -----------------------------------------------------------------------------------------------------------
+
+
+@every_method
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_robots_have_the_dense_answer(case, method):
+    mechanism, q, v, tau, system = problem(*case)
+    a, force, residual, _, status = solve(mechanism, q, v, tau, method)
+    assert relative(a, system.answer[0]) < 1e-9
+    assert relative(force, system.answer[1]) < 1e-6
+    least = np.max(np.abs(system.J @ system.answer[0] + system.gamma))
+    assert status == (Status.CONVERGED if least < 1e-8 else Status.LEAST_SQUARES)
+    assert np.max(np.abs(residual)) == pytest.approx(least, abs=1e-8, rel=1e-8)
+
+
+FEET = mechanism_of("solo12.urdf", "feet")
+
+
+def batch(count=11):
+    return [np.array(x) for x in zip(*[state(FEET.model, seed) for seed in range(count)], strict=True)]
+
+
+def test_a_batch_is_solved_state_by_state():
+    q, v, tau = batch()
+    together = dl.constrained_dynamics(FEET, q, v, tau)
+    for k in range(len(q)):
+        alone = dl.constrained_dynamics(FEET, q[k], v[k], tau[k])
+        for name in ("acceleration", "force", "residual", "iterations", "status"):
+            np.testing.assert_array_equal(getattr(together, name)[k], getattr(alone, name))
+
+
+def test_compiled_code_has_the_bits_of_the_interpreter():
+    arrays = batch()
+    options = {"method": "prox_pv", "proximal": natural_proximal(FEET)}
+    found = solve_to_tolerance(FEET, *arrays, **options)
+    for ours, expected in zip(found, evaluate(solve_to_tolerance.program(FEET, **options), *arrays), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+def test_a_solution_carries_forces_by_name():
+    solution = dl.constrained_dynamics(FEET, *batch(4))
+    assert list(solution.forces) == list(FEET.names)
+    assert all(np.shares_memory(part, solution.force) for part in solution.forces.values())
+    np.testing.assert_array_equal(np.concatenate(list(solution.forces.values()), -1), solution.force)
+
+
+def test_a_warm_start_needs_fewer_iterations():
+    arrays = batch(4)
+    cold = dl.constrained_dynamics(FEET, *arrays)
+    warm = dl.constrained_dynamics(FEET, *arrays, force=cold.force)
+    assert (warm.iterations < cold.iterations).all()
+    np.testing.assert_allclose(warm.acceleration, cold.acceleration, rtol=1e-9, atol=1e-9)
+
+
+def test_rows_that_are_switched_off_do_not_act():
+    q, v, tau = batch(3)
+    mask = np.ones((3, FEET.m))
+    mask[1, :3] = 0.0
+    solution = dl.constrained_dynamics(FEET, q, v, tau, mask=mask)
+    fewer = dl.Mechanism(FEET.model, FEET.constraints[1:])
+    expected = dl.constrained_dynamics(fewer, q[1], v[1], tau[1])
+    np.testing.assert_allclose(solution.acceleration[1], expected.acceleration, rtol=1e-9, atol=1e-9)
+    assert (solution.force[1, :3] == 0.0).all()
+    assert (solution.status == Status.CONVERGED).all()
+
+
+def test_desired_accelerations_can_be_given_at_run_time():
+    q, v, tau = batch(2)
+    wanted = np.random.default_rng(0).normal(size=(2, FEET.m))
+    solution = dl.constrained_dynamics(FEET, q, v, tau, acceleration=wanted)
+    for k in range(2):
+        bare = dl.constraint_jacobian.python(FEET, q[k]) @ solution.acceleration[k]
+        moving = dl.constraint_bias.python(FEET, q[k], v[k])
+        np.testing.assert_allclose(bare + moving, wanted[k], atol=1e-9)
+
+
+def test_a_state_that_is_no_number_is_marked_and_spoils_nothing_else():
+    q, v, tau = batch()
+    expected = dl.constrained_dynamics(FEET, q, v, tau)
+    v[4, 7] = np.nan
+    found = dl.constrained_dynamics(FEET, q, v, tau)
+    others = np.arange(len(q)) != 4
+    np.testing.assert_array_equal(found.acceleration[others], expected.acceleration[others])
+    np.testing.assert_array_equal(found.status[others], expected.status[others])
+    assert found.status[4] == Status.NOT_FINITE
+    assert found.iterations[4] == 1
+
+
+def test_too_few_iterations_are_reported():
+    q, v, tau = batch(2)
+    solution = dl.constrained_dynamics(FEET, q, v, tau, iterations=1, proximal=10.0)
+    assert (solution.status == Status.ITERATIONS).all()
+    assert (solution.iterations == 1).all()
+
+
+def test_without_constraints_it_is_forward_dynamics():
+    model = FEET.model
+    q, v, tau = batch(3)
+    solution = dl.constrained_dynamics(dl.Mechanism(model), q, v, tau)
+    np.testing.assert_array_equal(solution.acceleration, dl.aba(model, q, v, tau))
+    assert solution.force.shape == (3, 0)
+    assert (solution.status == Status.CONVERGED).all()
+
+
+def test_compliance_is_not_iterated_away():
+    soft = dl.Mechanism(FEET.model, [replace(c, compliance=0.01) for c in FEET.constraints])
+    q, v, tau = (x[0] for x in batch(1))
+    system = dense(FEET, q, v, tau)
+    K = np.block([[system.M, -system.J.T], [system.J, 0.01 * np.eye(FEET.m)]])
+    expected = np.linalg.solve(K, np.concatenate([system.h, -system.gamma]))
+    for method in METHODS:
+        solution = dl.constrained_dynamics(soft, q, v, tau, method=method)
+        assert relative(solution.acceleration, expected[: FEET.nv]) < 1e-9
+        assert relative(solution.force, expected[FEET.nv :]) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"method": "newton"}, "no method 'newton'; the methods are: auto, caba"),
+        ({"tolerance": 0.0}, "tolerance is 0.0; it is a number between 0 and 1"),
+        ({"iterations": 0}, "iterations is 0; it is a whole number, 1 or more"),
+        ({"proximal": -1.0}, "proximal is -1; it must be positive and finite"),
+        ({"proximal": (1e-6, 1e-6)}, r"proximal has shape \(2,\); it is one number, or one for each of the 12 rows"),
+    ],
+)
+def test_bad_options_are_refused_with_a_sentence(options, text):
+    with pytest.raises(dl.DelassusError, match=text):
+        dl.constrained_dynamics(FEET, *batch(1), **options)
+
+
+def test_a_mask_of_the_wrong_size_is_refused():
+    with pytest.raises(ValueError, match="mask"):
+        dl.constrained_dynamics(FEET, *batch(1), mask=np.ones(5))
+
+
+def test_the_method_is_chosen_by_rows_and_joints():
+    assert best_method(FEET) == "prox_pv"
+    assert best_method(mechanism_of("solo12.urdf", "thrice")) == "caba"
