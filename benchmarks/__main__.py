@@ -9,7 +9,7 @@ from pathlib import Path
 import llvmlite
 import numpy as np
 
-from benchmarks import compiler, dynamics, loops, single
+from benchmarks import compiler, constrained, dynamics, loops, single
 from delassus.compiler.target import Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -32,9 +32,18 @@ def main() -> None:
         f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"llvmlite {llvmlite.__version__}.\n"
     )
-    text = "\n".join(
-        (header, "## Robot dynamics\n", dynamics.run(), single.run(), "## The compiler\n", compiler.run(), loops.run())
+    parts = (
+        header,
+        "## Robot dynamics\n",
+        dynamics.run(),
+        single.run(),
+        "## Constrained dynamics\n",
+        constrained.run(),
+        "## The compiler\n",
+        compiler.run(),
+        loops.run(),
     )
+    text = "\n".join(parts)
     print(text)
     if "--save" in sys.argv[1:]:
         page = PAGE.read_text()

@@ -19,7 +19,7 @@ every_method = pytest.mark.parametrize("method", METHODS)
 
 def solve(mechanism, q, v, tau, method="prox_pv", **options):
     """One state in plain NumPy."""
-    options = {"proximal": natural_proximal(mechanism), **options}
+    options = {"proximal": natural_proximal(mechanism, method), **options}
     return solve_to_tolerance.python(mechanism, q, v, tau, method=method, **options)
 
 
@@ -73,7 +73,7 @@ def test_a_batch_is_solved_state_by_state():
 
 def test_compiled_code_has_the_bits_of_the_interpreter():
     arrays = batch()
-    options = {"method": "prox_pv", "proximal": natural_proximal(FEET)}
+    options = {"method": "prox_pv", "proximal": natural_proximal(FEET, "prox_pv")}
     found = solve_to_tolerance(FEET, *arrays, **options)
     for ours, expected in zip(found, evaluate(solve_to_tolerance.program(FEET, **options), *arrays), strict=True):
         np.testing.assert_array_equal(ours, expected)

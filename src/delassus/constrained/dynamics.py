@@ -44,8 +44,9 @@ METHODS: Final = {
     "prox_pv": prox_pv.METHOD,
 }
 
-_SHARE: Final = 3e-6
-"""The proximal parameter, if none is given, as a share of the largest diagonal element of J M⁻¹ Jᵀ."""
+_SHARES: Final = {"caba": 3e-6, "prox_ltls": 3e-6, "prox_ltl": 1e-7, "prox_pv": 1e-7}
+"""The proximal parameter, if none is given, as a share of the largest diagonal element of J M⁻¹ Jᵀ: a smaller one needs
+fewer iterations, and costs digits, sooner in the methods with penalties."""
 
 
 _STALLED: Final = 0.9
@@ -76,16 +77,19 @@ def constrained_dynamics(
         method: "caba", "prox_pv", "prox_ltl", "prox_ltls", or "auto" for the fastest of them (see `best_method`).
         tolerance: Relative change of the generalised constraint forces at which iterations end.
         iterations: How many are made at most.
-        proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row; by default 3e-6 of the largest
-            inverse mass that a row feels (see `natural_proximal`).
+        proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row; by default one that suits the
+            mechanism and the method (see `natural_proximal`).
         mask: (…, m) not zero for rows that act; by default all.
         force: (…, m) forces to start from [N, N·m].
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
     """
     if not mechanism.m:
         return _unconstrained(mechanism, q, v, tau)
+    chosen = best_method(mechanism) if method == "auto" else method
+    if chosen not in METHODS:
+        raise DelassusError(f"there is no method {chosen!r}; the methods are: auto, {', '.join(METHODS)}.")
     if proximal is None:
-        proximal = natural_proximal(mechanism)
+        proximal = natural_proximal(mechanism, chosen)
     given = {"mask": mask, "force": force, "acceleration": acceleration}
     for name, value in given.items():
         if value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
@@ -98,7 +102,7 @@ def constrained_dynamics(
         q,
         v,
         tau,
-        method=best_method(mechanism) if method == "auto" else method,
+        method=chosen,
         tolerance=float(tolerance),
         iterations=iterations,
         proximal=tuple(proximal) if numpy.ndim(proximal) else float(proximal),  # type: ignore[arg-type]
@@ -178,9 +182,9 @@ class _Loop:
         kind, start = type(first), self.measured(first)
 
         def goes_on(carry: Any) -> Any:
-            _, _, share, before, slope = carry
+            _, count, share, before, slope = carry
             done = (share <= self.tolerance) | ((slope <= self.tolerance) & (share > _STALLED * before))
-            return ~done if again is None else again & ~done
+            return ~done if again is None else again & ~done & (count < float(self.iterations))
 
         def step(carry: Any) -> Any:
             state, count, before, _, _ = carry
@@ -218,18 +222,22 @@ def best_method(mechanism: Mechanism) -> str:
     return "prox_pv" if mechanism.m <= _MANY_ROWS else "caba"
 
 
-_MANY_ROWS: Final = 24
+_MANY_ROWS: Final = 12
+
+
+def natural_proximal(mechanism: Mechanism, method: str) -> float:
+    """A proximal parameter that suits a mechanism and a method: a share of the largest diagonal element of J M⁻¹ Jᵀ.
+
+    An iteration multiplies errors by ε/(ε + σ), σ the eigenvalues of J M⁻¹ Jᵀ that are not zero.
+    """
+    return _SHARES[method] * _largest_mobility(mechanism)
 
 
 @lru_cache(maxsize=256)
-def natural_proximal(mechanism: Mechanism) -> float:
-    """A proximal parameter that suits a mechanism: 3e-6 of the largest diagonal element of J M⁻¹ Jᵀ, when at rest.
-
-    An iteration multiplies errors by ε/(ε + σ), σ the eigenvalues of J M⁻¹ Jᵀ that are not zero: a smaller ε needs
-    fewer iterations, and costs digits in the methods with penalties.
-    """
+def _largest_mobility(mechanism: Mechanism) -> float:
+    """The largest acceleration of a row per unit of its force, in the neutral configuration; 1 if none moves."""
     scale = float(numpy.max(numpy.diagonal(delassus_matrix.python(mechanism, mechanism.neutral()))))
-    return _SHARE * scale if scale > 0.0 else _SHARE
+    return scale if scale > 0.0 else 1.0
 
 
 def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:

@@ -1,0 +1,325 @@
+"""Constrained dynamics against Pinocchio: the table of Sathya and Carpentier, convergence, scaling, factorisation.
+
+Everything is called from Python, in one process, on one thread. Three proximal iterations, ε = 1e-6, no warm start,
+random states. H is a hand, F a foot, T a fingertip; 3 is a point, 6 a weld, and the count follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import scipy.linalg
+
+import delassus as dl
+from benchmarks.dynamics import ROBOTS, folder
+from benchmarks.timing import best_of_each
+from delassus.constrained.by_products import kkt_factor
+from delassus.constrained.dynamics import natural_proximal, solve_to_tolerance
+from delassus.model.generators import balanced_tree, chain
+
+BATCH, ITERATIONS, PROXIMAL = 4096, 3, 1e-6
+METHODS = (dl.caba, dl.prox_pv, dl.prox_ltls, dl.prox_ltl)
+HAND = "allegro_hand_description/urdf/allegro_{}_hand.urdf"
+SOLES = ("left_sole_link", "right_sole_link")
+WRISTS = ("gripper_left_base_link", "gripper_right_base_link")
+TIPS = ("link_3.0_tip", "link_7.0_tip", "link_11.0_tip", "link_15.0_tip")
+CORNERS = [dl.Placement.of(p=(x, y, -0.02)) for x in (0.1, -0.1) for y in (0.05, -0.05)]
+
+
+@cache
+def robot(name: str) -> tuple[dl.Model, Any]:
+    """A robot here and in Pinocchio; mimic joints move on their own."""
+    if name == "Talos with hands":
+        return _with_hands()
+    path, root = ROBOTS[name]
+    free = [pin.JointModelFreeFlyer()] if root == "free" else []
+    return (
+        dl.load(folder() / path, root=root, mimic="ignore"),
+        pin.buildModelFromUrdf(str(folder() / path), *free),
+    )
+
+
+def _with_hands() -> tuple[dl.Model, Any]:
+    ours, theirs = robot("Talos")
+    for side, wrist in zip(("left", "right"), WRISTS, strict=True):
+        path = folder() / HAND.format(side)
+        ours = ours.attach(dl.load(path), wrist, prefix=f"{side}_")
+        hand = pin.buildModelFromUrdf(str(path))
+        for k in range(1, hand.njoints):
+            hand.names[k] = f"{side}_{hand.names[k]}"
+        for frame in hand.frames:
+            frame.name = f"{side}_{frame.name}"
+        theirs = pin.appendModel(theirs, hand, theirs.getFrameId(wrist), pin.SE3.Identity())
+    return ours, theirs
+
+
+def _tips(count: int) -> list[dl.Point]:
+    return [dl.Point(f"{side}_{tip}") for side in ("left", "right") for tip in TIPS[: count // 2]]
+
+
+@cache
+def mechanism(name: str, rows: str) -> dl.Mechanism:
+    """A row of the table."""
+    model, _ = robot(name)
+    feet = ["FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"]
+    welds = [dl.Weld(sole) for sole in SOLES]
+    sets: dict[tuple[str, str], Callable[[], list[Any]]] = {
+        ("UR5", "H3"): lambda: [dl.Point("tool0")],
+        ("UR5", "H6"): lambda: [dl.Weld("tool0")],
+        ("Solo12", "F3×2"): lambda: [dl.Point(foot) for foot in feet[:2]],
+        ("Solo12", "F3×4"): lambda: [dl.Point(foot) for foot in feet],
+        ("Talos", "F6×2"): lambda: welds,
+        ("Talos", "F6×2 H6×2"): lambda: welds + [dl.Weld(wrist) for wrist in WRISTS],
+        ("Talos", "F3×8"): lambda: [dl.Point(sole, placement=corner) for sole in SOLES for corner in CORNERS],
+        ("Talos with hands", "F6×2"): lambda: welds,
+        ("Talos with hands", "F6×2 T3×4"): lambda: welds + _tips(4),
+        ("Talos with hands", "F6×2 T3×8"): lambda: welds + _tips(8),
+    }
+    return dl.Mechanism(model, sets[name, rows]())
+
+
+TABLE = (
+    ("UR5", "H3"),
+    ("UR5", "H6"),
+    ("Solo12", "F3×2"),
+    ("Solo12", "F3×4"),
+    ("Talos", "F6×2"),
+    ("Talos", "F6×2 H6×2"),
+    ("Talos", "F3×8"),
+    ("Talos with hands", "F6×2"),
+    ("Talos with hands", "F6×2 T3×4"),
+    ("Talos with hands", "F6×2 T3×8"),
+)
+
+
+@dataclass
+class Theirs:
+    """The same constraints in Pinocchio."""
+
+    model: Any
+    data: Any
+    models: Any
+    datas: Any
+    settings: Any
+
+    @classmethod
+    def of(cls, held: dl.Mechanism, theirs: Any) -> Theirs:
+        models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        for c in held.constraints:
+            frame = theirs.frames[theirs.getFrameId(c.frame)]
+            placement = frame.placement * pin.SE3(c.placement.R, c.placement.p)
+            kind = pin.ContactType.CONTACT_3D if c.most == 3 else pin.ContactType.CONTACT_6D
+            models.append(pin.RigidConstraintModel(kind, theirs, frame.parentJoint, placement, pin.LOCAL))
+            datas.append(models[-1].createData())
+        return cls(theirs, theirs.createData(), models, datas, pin.ProximalSettings(0.0, 0.0, PROXIMAL, ITERATIONS))
+
+    def calls(self, q: Any, v: Any, tau: Any) -> dict[str, Callable[[], Any]]:
+        pin.initConstraintDynamics(self.model, self.data, self.models, self.datas)
+        other = self.model.createData()
+        pin.computeJointMinimalOrdering(self.model, other, self.models)
+        rest = (q, v, tau, self.models, self.datas, self.settings)
+        return {
+            "constraintDynamics": lambda: pin.constraintDynamics(self.model, self.data, *rest),
+            "lcaba": lambda: pin.lcaba(self.model, other, *rest),
+        }
+
+
+def states(held: dl.Mechanism, count: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Random configurations, velocities and torques."""
+    rng = np.random.default_rng(seed)
+    q = np.array([held.random_configuration(rng) for _ in range(count)])
+    return q, rng.normal(size=(count, held.nv)), rng.normal(size=(count, held.nv))
+
+
+def table() -> str:
+    """Our four algorithms next to Pinocchio's two."""
+    rows, summary = [], []
+    for name, constraints in TABLE:
+        held = mechanism(name, constraints)
+        q, v, tau = states(held, BATCH)
+        one = [x[0].copy() for x in (q, v, tau)]
+        pq = pin.randomConfiguration(robot(name)[1], *_bounds(robot(name)[1]))
+        tasks = dict(Theirs.of(held, robot(name)[1]).calls(pq, one[1].copy(), one[2].copy()))
+        outs, batch = {}, {}
+        for method in METHODS:
+            ufunc = method.specialize(held)
+            outs[method.name] = (np.empty(held.nv), np.empty(held.m))
+            tasks[f"{method.name} ufunc"] = partial(ufunc, *one, out=outs[method.name])
+            tasks[f"{method.name} bound"] = method.bind(held, *one, *outs[method.name])
+            many = (np.empty((BATCH, held.nv)), np.empty((BATCH, held.m)))
+            batch[method.name] = partial(ufunc, q, v, tau, out=many)
+        t = best_of_each(tasks, repeat=30, number=200)
+        b = {k: x / BATCH for k, x in best_of_each(batch, repeat=12).items()}
+        best = min(t["constraintDynamics"], t["lcaba"])
+        label = f"| {name} {constraints} | {held.nv} | {held.m} "
+        rows.append(
+            label
+            + f"| {1e6 * t['constraintDynamics']:.2f} | {1e6 * t['lcaba']:.2f} "
+            + "".join(f"| {1e6 * t[f'{m.name} ufunc']:.2f} " for m in METHODS)
+            + "".join(f"| {1e6 * b[m.name]:.3f} " for m in METHODS)
+            + "|"
+        )
+        fastest = {
+            "ufunc": min(METHODS, key=lambda m: t[f"{m.name} ufunc"]),
+            "bound": min(METHODS, key=lambda m: t[f"{m.name} bound"]),
+            "batch": min(METHODS, key=lambda m: b[m.name]),
+        }
+        single = best / t[f"{fastest['ufunc'].name} ufunc"]
+        bound = best / t[f"{fastest['bound'].name} bound"]
+        summary.append(
+            label
+            + f"| {single:.1f}× {fastest['ufunc'].name} | {bound:.1f}× {fastest['bound'].name} "
+            + f"| {best / b[fastest['batch'].name]:.0f}× {fastest['batch'].name} |"
+        )
+    names = " | ".join(m.name for m in METHODS)
+    return f"""### Three proximal iterations
+
+µs per state: Pinocchio's two algorithms, our four called one state at a time through the ufunc, and in a batch of
+{BATCH}.
+
+| | nv | rows | pin.constraintDynamics | pin.lcaba | {names} | batch {names.replace(" | ", " | batch ")} |
+|---|---|---|---|---|{"---|" * 8}
+{chr(10).join(rows)}
+
+The fastest of ours against the better of Pinocchio's:
+
+| | nv | rows | one call | bound call | batch |
+|---|---|---|---|---|---|
+{chr(10).join(summary)}
+"""
+
+
+def _bounds(model: Any) -> tuple[Any, Any]:
+    return -np.ones(model.nq), np.ones(model.nq)
+
+
+def convergence() -> str:
+    """Share of random states solved to 1e-10 within k iterations; residual against iterations."""
+    worst = (("UR5", "H6"), ("Solo12", "F3×4"), ("Talos", "F6×2 H6×2"), ("Talos with hands", "F6×2 T3×8"))
+    rows = []
+    for name, constraints in worst:
+        held = mechanism(name, constraints)
+        arrays = states(held, 10_000, seed=1)
+        for kind, epsilon in (("1e-6", PROXIMAL), ("natural", natural_proximal(held, "prox_pv"))):
+            *_, count, status = solve_to_tolerance(held, *arrays, method="prox_pv", proximal=epsilon)
+            good = status <= 1
+            shares = " | ".join(f"{100 * np.mean(good & (count <= k)):.1f}" for k in (2, 3, 4, 5, 6, 8, 10, 20, 100))
+            rows.append(f"| {name} {constraints} | {kind} | {shares} |")
+    residuals = []
+    held = mechanism("Talos", "F3×8")
+    q, v, tau = states(held, 1000, seed=2)
+    arrays = (q, 0.0 * v, tau)  # at rest, so that the points of a foot agree
+    for method in METHODS:
+        found = []
+        for k in range(1, 9):
+            a, _ = method(held, *arrays, iterations=k, proximal=PROXIMAL)
+            J, gamma = dl.constraint_jacobian(held, arrays[0]), dl.constraint_bias(held, *arrays[:2])
+            found.append(np.median(np.max(np.abs((J @ a[..., None])[..., 0] + gamma), -1)))
+        residuals.append(f"| {method.name} | " + " | ".join(f"{x:.0e}" for x in found) + " |")
+    return f"""### Convergence
+
+Percentage of 10 000 random states solved to 1e-10 (`solve_to_tolerance`, prox_pv) within some iterations, for a fixed ε
+and for the one that suits the mechanism.
+
+| | ε | 2 | 3 | 4 | 5 | 6 | 8 | 10 | 20 | 100 |
+|---|---|---|---|---|---|---|---|---|---|---|
+{chr(10).join(rows)}
+
+Median of the largest residual [m/s²] after k iterations, Talos at rest on eight points (24 rows, rank 12), 1000 states:
+
+| k | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 |
+|---|---|---|---|---|---|---|---|---|
+{chr(10).join(residuals)}
+"""
+
+
+def _exponent(sizes: list[int], seconds: list[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def scaling() -> str:
+    """Growth of the run time with the size of chains and trees."""
+    texts = []
+    cases = (
+        (
+            "chain with a weld at its tip",
+            lambda n: dl.Mechanism(chain(n), [dl.Weld(f"link{n - 1}")]),
+            (10, 30, 100, 300),
+        ),
+        ("binary tree with a point on every leaf", _tree, (10, 30, 100, 200)),
+    )
+    for label, make, sizes in cases:
+        times: dict[str, list[float]] = {m.name: [] for m in METHODS}
+        for n in sizes:
+            held = make(n)
+            q, v, tau = states(held, 512)
+            out = (np.empty((512, held.nv)), np.empty((512, held.m)))
+            for method in METHODS:
+                if n <= 100 or method is dl.caba or (method is dl.prox_pv and "chain" in label):
+                    run = partial(method.specialize(held), q, v, tau, out=out)
+                    times[method.name].append(best_of_each({"": run}, repeat=8)[""] / 512)
+        rows = []
+        for name, found in times.items():
+            cells = " | ".join(f"{1e6 * x:.2f}" for x in found) + " | –" * (len(sizes) - len(found))
+            rows.append(f"| {name} | {cells} | {_exponent(list(sizes[: len(found)]), found):.2f} |")
+        texts.append(
+            f"A {label}, µs per state in a batch of 512:\n\n| links | {' | '.join(map(str, sizes))} | exponent |\n"
+            f"|---|{'---|' * len(sizes)}---|\n" + "\n".join(rows) + "\n"
+        )
+    return "### Scaling\n\n" + "\n".join(texts)
+
+
+def _tree(n: int) -> dl.Mechanism:
+    tree = balanced_tree(n)
+    parents = {joint.parent for joint in tree.joints}
+    return dl.Mechanism(tree, [dl.Point(f"link{i}") for i in range(n) if i not in parents])
+
+
+def factorisation() -> str:
+    """The sparse factorisation of the KKT matrix against dense ones."""
+    rows = []
+    quadruped = {"Solo8": "solo_description/robots/solo.urdf", "ANYmal": ROBOTS["ANYmal"][0]}
+    for name, path in quadruped.items():
+        model = dl.load(folder() / path, root="free", mimic="ignore")
+        feet = [f.name for f in model.frames("*_FOOT") if "ADAPTER" not in f.name]
+        rows.append(_factor_row(name, dl.Mechanism(model, [dl.Point(foot) for foot in feet])))
+    icub = dl.load(folder() / ROBOTS["iCub"][0], root="free", mimic="ignore")
+    rows.append(_factor_row("iCub", dl.Mechanism(icub, [dl.Weld("l_sole"), dl.Weld("r_sole")])))
+    rows.append(_factor_row("Talos", mechanism("Talos", "F6×2")))
+    return f"""### Factorisation of the KKT matrix
+
+[-εI, J; Jᵀ, M] = U D Uᵀ from the configuration, M and J included, next to dense algebra on a matrix that is given: µs.
+
+| | nv | rows | kkt_factor, one call | batch of {BATCH} | scipy.linalg.ldl | scipy.linalg.lu_factor |
+|---|---|---|---|---|---|---|
+{chr(10).join(rows)}
+"""
+
+
+def _factor_row(name: str, held: dl.Mechanism) -> str:
+    q = states(held, BATCH)[0]
+    ufunc = kkt_factor.specialize(held)
+    J, M = dl.constraint_jacobian(held, q[0]), dl.crba(held.model, q[0])
+    K = np.block([[-PROXIMAL * np.eye(held.m), J], [J.T, M]])
+    one = q[0].copy()
+    tasks = {
+        "one": lambda: ufunc(one),
+        "ldl": lambda: scipy.linalg.ldl(K, check_finite=False),
+        "lu": lambda: scipy.linalg.lu_factor(K, check_finite=False),
+    }
+    t = best_of_each(tasks, repeat=20, number=100)
+    batch = best_of_each({"": lambda: ufunc(q)}, repeat=8)[""] / BATCH
+    return (
+        f"| {name} | {held.nv} | {held.m} | {1e6 * t['one']:.2f} | {1e6 * batch:.2f} | {1e6 * t['ldl']:.1f} "
+        f"| {1e6 * t['lu']:.1f} |"
+    )
+
+
+def run() -> str:
+    """All of them."""
+    return "\n".join((table(), convergence(), scaling(), factorisation()))
