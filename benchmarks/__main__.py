@@ -49,6 +49,7 @@ def main() -> None:
         page = PAGE.read_text()
         before, after = page.partition(BEGIN)[0], page.partition(END)[2]
         PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
+        constrained.plots(PAGE.parent / "images")
 
 
 if __name__ == "__main__":
