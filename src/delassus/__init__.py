@@ -17,10 +17,13 @@ from delassus.dynamics.kinematics import (
     frame_velocity,
 )
 from delassus.dynamics.manifold import difference, integrate, normalize
+from delassus.dynamics.passive import passive_forces, spring_energy
 from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_external
 from delassus.errors import DelassusError, DelassusWarning
 from delassus.model.load import load
+from delassus.model.mjcf import from_mujoco
 from delassus.model.model import Model
+from delassus.model.mujoco import a_from_mujoco, a_to_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
 from delassus.model.pinocchio import from_pinocchio, q_from_pinocchio, q_to_pinocchio
 from delassus.model.placement import Inertia, Placement
 
@@ -33,6 +36,8 @@ __all__ = [
     "Model",
     "Placement",
     "__version__",
+    "a_from_mujoco",
+    "a_to_mujoco",
     "aba",
     "bias_torques",
     "center_of_mass",
@@ -47,6 +52,7 @@ __all__ = [
     "frame_placement",
     "frame_placements",
     "frame_velocity",
+    "from_mujoco",
     "from_pinocchio",
     "gravity_torques",
     "integrate",
@@ -55,12 +61,18 @@ __all__ = [
     "kinetic_energy",
     "load",
     "normalize",
+    "passive_forces",
     "potential_energy",
+    "q_from_mujoco",
     "q_from_pinocchio",
+    "q_to_mujoco",
     "q_to_pinocchio",
     "rnea",
     "rnea_external",
+    "spring_energy",
     "threads",
     "udu",
     "udu_solve",
+    "v_from_mujoco",
+    "v_to_mujoco",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import DelassusError
+from delassus.model.equality import JointCoupling, prefixed
 from delassus.model.joints import Motion, aligned
 from delassus.model.model import WORLD, Frame, Joint, Mimic, Model
 from delassus.model.placement import HERE, Placement
@@ -48,7 +49,9 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         joints=tuple(joints),
         frame_list=tuple(frames),
         geometries=tuple(shapes),
+        constraints=(*model.constraints, *(prefixed(constraint, prefix) for constraint in other.constraints)),
         base_inertia=base,
+        postures=(),
         warnings=(*model.warnings, *other.warnings),
     )
 
@@ -109,8 +112,27 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         joints=tuple(joints),
         frame_list=tuple(map(moved, model.frame_list)),
         geometries=tuple(map(moved, model.geometries)),
+        constraints=_kept(model, {model.joints[i].name for i in locked}),
         base_inertia=base,
+        postures=(),
     )
+
+
+def _kept(model: Model, locked: set[str]) -> tuple[Any, ...]:
+    """The constraints that still make sense: without couplings between joints that are locked both."""
+    kept = []
+    for constraint in model.constraints:
+        if isinstance(constraint, JointCoupling):
+            joints = {constraint.joint1, constraint.joint2} - {None}
+            if joints <= locked:
+                continue
+            if joints & locked:
+                raise DelassusError(
+                    f"the constraint {constraint.name!r} couples joints {' and '.join(sorted(map(str, joints)))}: lock "
+                    "both or neither."
+                )
+        kept.append(constraint)
+    return tuple(kept)
 
 
 def _coordinates(model: Model, i: int, q: NDArray[np.float64]) -> list[float]:
