@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
+from delassus.model.xml import ModelFileError
 
 mujoco = pytest.importorskip("mujoco")
 from mjcf_files import FILES, NO_MJCF, REFUSED, ROBOTS, WITHOUT_JOINTS, compiled  # noqa: E402
@@ -144,9 +145,12 @@ def verify(c: Case, group: Callable, run: Run) -> None:
         assert error <= bound, f"{what}: {error:.1e} > {bound:.1e}"
 
 
-def test_there_are_enough_robots_with_all_joint_types():
+def test_there_are_enough_robots():
     assert len(ROBOTS) >= 25
-    assert {int(kind) for name in ROBOTS for kind in compiled(name).jnt_type} == {0, 1, 2, 3}
+
+
+def test_all_joint_types_are_among_them():
+    assert {int(kind) for name in COMPILED for kind in compiled(name).jnt_type} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda g: g.__name__.removeprefix("check_"))
@@ -154,3 +158,75 @@ def test_there_are_enough_robots_with_all_joint_types():
 def test_plain_numpy_agrees_with_mujoco(name, group):
     c = case(name)
     verify(c, group, lambda kernel, *arrays, **options: kernel.python(c.model, *arrays, **options))
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda g: g.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_code_agrees_with_mujoco(name, group):
+    c = case(name)
+    verify(c, group, lambda kernel, *arrays, **options: kernel(c.model, *arrays, **options))
+
+
+@every_robot
+def test_joints_have_mujocos_names_and_layout(name):
+    m, model = compiled(name), case(name).model
+    assert [m.joint(j).name or joint.name for j, joint in enumerate(model.joints)] == [j.name for j in model.joints]
+    assert (list(model.q_starts), list(model.v_starts)) == (m.jnt_qposadr.tolist(), m.jnt_dofadr.tolist())
+
+
+@every_robot
+def test_bodies_and_sites_are_frames(name):
+    m, model = compiled(name), case(name).model
+    names = {frame.name for frame in model.frame_list}
+    assert {m.body(b).name for b in range(m.nbody)} - {""} <= names
+    assert len(model.frame_list) >= m.nbody + m.njnt + m.nsite
+
+
+def pose(position, quaternion):
+    R = np.zeros(9)
+    mujoco.mju_quat2Mat(R, quaternion)
+    return dl.Placement.of(R.reshape(3, 3), position)
+
+
+@every_robot
+def test_shapes_are_where_mujoco_has_them(name):
+    """MuJoCo moves a mesh to its centre; its `geom_xpos` may be that of a body's inertia, which is near and not equal."""
+    c = case(name)
+    rotations, positions = dl.forward_kinematics.python(c.model, c.q)
+    left_out = {int(mujoco.mjtGeom.mjGEOM_HFIELD), int(mujoco.mjtGeom.mjGEOM_SDF)}
+    kept = [g for g in range(c.m.ngeom) if int(c.m.geom_type[g]) not in left_out]
+    for g, shape in zip(kept, c.model.geometries, strict=True):
+        body, mesh = c.m.geom_bodyid[g], c.m.geom_dataid[g]
+        expected = pose(c.d.xpos[body], c.d.xquat[body]) * pose(c.m.geom_pos[g], c.m.geom_quat[g])
+        carrier = (
+            dl.Placement.of(rotations[shape.joint], positions[shape.joint]) if shape.joint >= 0 else dl.Placement()
+        )
+        ours = carrier * shape.placement
+        if shape.shape == "mesh":
+            ours = ours * pose(c.m.mesh_pos[mesh], c.m.mesh_quat[mesh])
+        np.testing.assert_allclose(ours.R, expected.R, atol=1e-10)
+        np.testing.assert_allclose(ours.p, expected.p, atol=1e-10)
+
+
+@every_robot
+def test_the_reference_configuration_is_mujocos(name):
+    m, model = compiled(name), case(name).model
+    np.testing.assert_array_equal(dl.q_to_mujoco(model, model.posture("qpos0")), m.qpos0)
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_JOINTS & set(FILES)))
+def test_a_file_without_joints_has_no_coordinates(name):
+    assert dl.load(FILES[name]).nq == compiled(name).nq == 0
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED.keys() & set(FILES)))
+def test_what_mujoco_refuses_is_refused_with_its_message_and_the_file(name):
+    with pytest.raises(ModelFileError, match=REFUSED[name]) as refused:
+        dl.load(FILES[name])
+    assert refused.value.file == str(FILES[name])
+
+
+@pytest.mark.parametrize("name", sorted(NO_MJCF & set(FILES)))
+def test_other_xml_is_no_robot(name):
+    with pytest.raises(ModelFileError):
+        dl.load(FILES[name])

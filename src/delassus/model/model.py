@@ -325,7 +325,8 @@ class Model:
     def attach(self, other: Model, frame: str | Frame, placement: Placement = HERE, prefix: str = "") -> Model:
         """Another model, fixed with its world to a frame of this one: a hand on a wrist.
 
-        Its joints and frames come after this one's, their names after `prefix`.
+        Its joints, frames, constraints, actuators and tendons come after this one's, their names after `prefix`.
+        Postures are lost, since they lack the new coordinates.
         """
         from delassus.model.editing import attach
 
@@ -338,7 +339,7 @@ class Model:
         """The model with some joints fixed where they are in the configuration q (nq,), or in the neutral one.
 
         What they carry becomes a part of what carries them; their frames stay. Joints that mimic a locked one are
-        locked as well.
+        locked as well. Their actuators go, and so do tendons over them, and postures, which have other coordinates.
         """
         from delassus.model.editing import lock
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from delassus.model.placement import ZERO, Vector
 
@@ -47,3 +49,29 @@ class Tendon:
     damping: float = 0.0
     rest: tuple[float, ...] = ()
     range: tuple[float, ...] = ()
+
+
+Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]
+
+
+def prefixed_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
+    """The same on parts whose names begin with a prefix."""
+    return (
+        tuple(replace(a, name=prefix + a.name, target=prefix + a.target) for a in actuators),
+        tuple(
+            replace(
+                t,
+                name=prefix + t.name,
+                terms=tuple((prefix + joint, factor) for joint, factor in t.terms),
+                path=tuple(p if p.startswith("pulley ") else prefix + p for p in t.path),
+            )
+            for t in tendons
+        ),
+    )
+
+
+def transmissions_without(actuators: Sequence[Actuator], tendons: Sequence[Tendon], locked: set[str]) -> Transmissions:
+    """Those that are left once joints are locked: no actuator of theirs, no tendon over them, none of its actuators."""
+    kept = tuple(tendon for tendon in tendons if not any(joint in locked for joint, _ in tendon.terms))
+    gone = {("joint", name) for name in locked} | {("tendon", tendon.name) for tendon in tendons if tendon not in kept}
+    return tuple(actuator for actuator in actuators if (actuator.drives, actuator.target) not in gone), kept
