@@ -20,7 +20,9 @@ from delassus.dynamics.manifold import difference, integrate, normalize
 from delassus.dynamics.passive import passive_forces, spring_energy
 from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_external
 from delassus.errors import DelassusError, DelassusWarning
+from delassus.model.comparison import compare
 from delassus.model.load import load
+from delassus.model.mass_report import mass_report
 from delassus.model.mjcf import from_mujoco
 from delassus.model.model import Model
 from delassus.model.mujoco import a_from_mujoco, a_to_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
@@ -43,6 +45,7 @@ __all__ = [
     "center_of_mass",
     "center_of_mass_jacobian",
     "centroidal_momentum",
+    "compare",
     "crba",
     "difference",
     "forward_kinematics",
@@ -60,6 +63,7 @@ __all__ = [
     "kernel",
     "kinetic_energy",
     "load",
+    "mass_report",
     "normalize",
     "passive_forces",
     "potential_energy",
