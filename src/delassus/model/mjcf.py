@@ -16,7 +16,7 @@ import warnings
 from typing import Any
 
 from delassus.errors import DelassusError
-from delassus.model.mjcf_names import read_names
+from delassus.model.mjcf_names import read_names, text_at
 from delassus.model.mjcf_parts import actuators, equalities, shapes, tendons
 from delassus.model.mjcf_support import unsupported
 from delassus.model.mjcf_tree import frames, our_quaternion, read_tree
@@ -36,11 +36,16 @@ def read_mjcf(source: str, file: str = "<string>") -> Model:
         except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
             raise _refused(error, file) from None
     notes = [f"{file}: MuJoCo says: {_one_line(str(warning.message))}" for warning in said]
-    return from_mujoco(compiled, _name(compiled), notes)
+    return _taken_over(compiled, notes)
 
 
-def from_mujoco(m: Any, name: str = "robot", notes: list[str] | None = None) -> Model:
-    """The model of a compiled `mujoco.MjModel` in memory; `notes` are warnings to begin with."""
+def from_mujoco(mj_model: Any) -> Model:
+    """The model of a compiled `mujoco.MjModel` in memory."""
+    return _taken_over(mj_model, [])
+
+
+def _taken_over(m: Any, notes: list[str]) -> Model:
+    """The model of a compiled one; `notes` are warnings to begin with."""
     mujoco = _mujoco()
     off = mujoco.mjtDisableBit
     flags = int(m.opt.disableflags)
@@ -52,7 +57,7 @@ def from_mujoco(m: Any, name: str = "robot", notes: list[str] | None = None) -> 
         ties = type(ties)((), (), ())
     driven = actuators(mujoco, m, names)
     return Model(
-        name,
+        text_at(m.names, 0) or "robot",
         tree.joints,
         (*own, *ties.frames),
         (0.0, 0.0, 0.0) if flags & int(off.mjDSBL_GRAVITY) else vector(m.opt.gravity + 0.0),
@@ -62,23 +67,22 @@ def from_mujoco(m: Any, name: str = "robot", notes: list[str] | None = None) -> 
         actuators=driven,
         tendons=tendons(m, names),
         postures=_postures(m),
-        warnings=(*(notes or ()), *unsupported(mujoco, m, names, ties.skipped, driven)),
+        warnings=(*notes, *unsupported(mujoco, m, names, ties.skipped, driven)),
     )
 
 
 def _mujoco() -> Any:
     if importlib.util.find_spec("mujoco") is None:
         raise DelassusError("MJCF is read with the package mujoco, which is not here: pip install 'delassus[mujoco]'.")
-    return importlib.import_module("mujoco")
-
-
-def _name(m: Any) -> str:
-    return m.names[: m.names.index(b"\0")].decode(errors="replace") or "robot"
+    try:
+        return importlib.import_module("mujoco")
+    except ImportError as error:
+        raise DelassusError(f"MJCF is read with the package mujoco, which cannot be imported: {error}") from error
 
 
 def _postures(m: Any) -> tuple[Posture, ...]:
     """The reference configuration "qpos0", in which equality constraints hold, then the keyframes."""
-    keys = [m.names[a : m.names.index(b"\0", a)].decode(errors="replace") for a in m.name_keyadr]
+    keys = [text_at(m.names, address) for address in m.name_keyadr]
     rows = [("qpos0", m.qpos0), *((key or f"key{k}", m.key_qpos[k]) for k, key in enumerate(keys))]
     return tuple(Posture(name, _coordinates(m, qpos)) for name, qpos in rows)
 

@@ -29,7 +29,7 @@ def read_names(m: Any) -> MjcfNames:
     """The names of an `MjModel`."""
 
     def given(addresses: Any) -> list[str]:
-        return [_text(m.names, address) for address in addresses]
+        return [text_at(m.names, address) for address in addresses]
 
     bodies = _named(given(m.name_bodyadr), ["body"] * m.nbody)
 
@@ -53,7 +53,8 @@ def read_names(m: Any) -> MjcfNames:
     )
 
 
-def _text(names: bytes, address: int) -> str:
+def text_at(names: bytes, address: int) -> str:
+    """The text that begins at an address of MuJoCo's names or paths and ends with a zero."""
     return names[address : names.index(b"\0", address)].decode(errors="replace")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from delassus.model.equality import Connect, Equality, JointCoupling, WeldEquality
-from delassus.model.mjcf_names import MjcfNames
+from delassus.model.mjcf_names import MjcfNames, text_at
 from delassus.model.mjcf_tree import MjcfTree, placement
 from delassus.model.model import Frame, Geometry
 from delassus.model.placement import vector
@@ -66,7 +66,7 @@ def _shape(kinds: Any, m: Any, g: int) -> tuple[str, tuple[float, ...]]:
 def _path(m: Any, mesh: int) -> str:
     """The file of a mesh; empty if the vertices are in the model's own file."""
     start = m.mesh_pathadr[mesh]
-    return m.paths[start : m.paths.index(b"\0", start)].decode(errors="replace") if start >= 0 else ""
+    return text_at(m.paths, start) if start >= 0 else ""
 
 
 def _color(m: Any, g: int) -> tuple[float, ...]:
