@@ -139,3 +139,64 @@ def test_an_unknown_value_of_an_option_is_refused_with_those_known(info, option)
 def test_a_failure_prints_no_traceback(info):
     _, lines = info("<robot/>")
     assert not any("Traceback" in text for text in lines)
+
+
+MJCF = """
+<mujoco model="loop">
+  <worldbody>
+    <body name="a"><joint name="one"/><geom name="bar" type="capsule" size="0.02" fromto="0 0 0 1 0 0"/></body>
+    <body name="b" pos="0 1 0"><joint name="two"/><geom type="sphere" size="0.1" pos="0.3 0 0"/></body>
+  </worldbody>
+  <equality>
+    <connect name="rod" body1="a" body2="b" anchor="1 0 0"/>
+    <joint name="gear" joint1="one" joint2="two" polycoef="0 2 0 0 0"/>
+  </equality>
+  <actuator><motor joint="one"/></actuator>
+</mujoco>
+"""
+
+
+@pytest.fixture
+def mjcf():
+    pytest.importorskip("mujoco")
+    return MJCF
+
+
+def test_mjcf_is_printed_with_its_constraints(info, mjcf):
+    code, lines = info(mjcf)
+    assert code == 0
+    assert line(lines, "rod:") == "constraint  rod: rod_1 is connected to rod_2"
+    assert line(lines, "gear:") == "constraint  gear: one is given by two, coefficients 0, 2, 0, 0, 0"
+
+
+def test_constraints_actuators_and_tendons_are_counted(info, mjcf):
+    _, lines = info(mjcf)
+    assert "2 constraints, 1 actuators, 0 tendons" in lines
+
+
+def test_mjcf_that_mujoco_refuses_gives_its_message_on_one_line(info, mjcf):
+    code, lines = info(mjcf.replace('joint1="one"', 'joint1="three"'))
+    assert code == 1
+    assert "MuJoCo refuses this" in line(lines, "error")
+
+
+def test_masses_are_printed_on_demand(info):
+    _, lines = info(MIXED, "--masses")
+    assert line(lines, "2.5  ").split()[:2] == ["spin", "2.5"]
+
+
+def test_masses_that_look_wrong_are_warnings(info):
+    _, lines = info(arm(tip=""), "--masses")
+    assert any("warning" in text and "moves no mass" in text for text in lines)
+
+
+def test_a_robot_does_not_differ_from_itself(info, tmp_path):
+    (tmp_path / "other.urdf").write_text(MIXED)
+    assert info(MIXED, "--against", str(tmp_path / "other.urdf")) == (0, ["no differences"])
+
+
+def test_differences_are_printed_and_are_the_exit_code(info, tmp_path):
+    (tmp_path / "other.urdf").write_text(MIXED.replace('"2.5"', '"3.5"'))
+    code, lines = info(MIXED, "--against", str(tmp_path / "other.urdf"))
+    assert code == 1
+    assert lines == ["model: mass 4.5 → 5.5", "joint 'spin': mass 2.5 → 3.5", "2 differences"]

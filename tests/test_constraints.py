@@ -1,11 +1,14 @@
 """Constraints and mechanisms: rows, names, references, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import delassus as dl
 from delassus.constraints.constraint import ConstraintError
+from delassus.model.equality import Connect
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
 from delassus.model.model import Frame, Joint, Mimic, Model, UnknownName
@@ -258,3 +261,11 @@ def test_what_is_no_constraint_is_refused():
 def test_what_is_no_model_is_refused():
     with pytest.raises(dl.DelassusError, match="made of a Model, not of str"):
         dl.Mechanism("solo12", [])
+
+
+def test_ties_of_a_model_file_are_refused_until_closed_loops_can_be_solved():
+    tie = Connect("knee", "link0", "link2")
+    tied = replace(chain(3), constraints=(tie,))
+    with pytest.raises(dl.DelassusError, match=r"knee: link0 is connected to link2.*model_constraints=False"):
+        dl.Mechanism(tied)
+    assert dl.Mechanism(tied, model_constraints=False).m == 0

@@ -9,6 +9,12 @@ from delassus.errors import DelassusError
 from delassus.model.load import load
 from urdf_samples import arm
 
+MJCF = """
+<mujoco model="pendulum">
+  <worldbody><body name="arm"><joint name="hinge"/><geom type="sphere" size="0.1" pos="0 0 -1"/></body></worldbody>
+</mujoco>
+"""
+
 
 def test_text_is_loaded():
     assert load("\n " + arm(), root="free").nv == 7
@@ -40,8 +46,9 @@ def test_xacro_must_be_run_first():
         load("r.urdf.xacro")
 
 
-def test_mjcf_is_not_read_yet():
-    with pytest.raises(DelassusError, match="this is MJCF, which is not read yet"):
+def test_mjcf_without_mujoco_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(DelassusError, match=r"pip install 'delassus\[mujoco\]'"):
         load("<mujoco/>")
 
 
@@ -60,7 +67,9 @@ def descriptions(tmp_path, monkeypatch):
     (folder / "__init__.py").touch()
     paths = f"URDF_PATH = {str(tmp_path / 'r.urdf')!r}\nPACKAGE_PATH = REPOSITORY_PATH = {str(tmp_path)!r}\n"
     (folder / "pendulum_description.py").write_text(paths)
-    (folder / "pendulum_mj_description.py").write_text("MJCF_PATH = ''\n")
+    (folder / "pendulum_mj_description.py").write_text(f"MJCF_PATH = {str(tmp_path / 'm.xml')!r}\n")
+    (tmp_path / "m.xml").write_text(MJCF)
+    (folder / "xacro_description.py").write_text("XACRO_PATH = ''\n")
     (folder / "far_description.py").write_text("raise OSError('no network')\n")
     monkeypatch.syspath_prepend(tmp_path)
     yield
@@ -75,11 +84,17 @@ def test_a_description_is_loaded_by_its_name(name):
 
 
 @pytest.mark.usefixtures("descriptions")
+def test_a_description_in_mjcf_is_loaded():
+    pytest.importorskip("mujoco")
+    assert load("pendulum_mj") == load(MJCF)
+
+
+@pytest.mark.usefixtures("descriptions")
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("pendulm", "The nearest are: pendulum_description"),
-        ("pendulum_mj_description", "is MJCF, which is not read yet"),
+        ("xacro", "is xacro, which is not read"),
         ("far", "'far_description' cannot be fetched: no network"),
     ],
 )
@@ -93,7 +108,7 @@ def test_a_description_that_cannot_be_loaded_says_why(name, sentence):
     [
         ({"root": "flying"}, "root is 'flying'; it is one of 'fixed', 'free'."),
         ({"mimic": "yes"}, "mimic is 'yes'; it is one of 'reduce', 'ignore'."),
-        ({"format": "sdf"}, "format is 'sdf'; it is None or one of 'urdf'."),
+        ({"format": "sdf"}, "format is 'sdf'; it is None or one of 'urdf', 'mjcf'."),
     ],
 )
 def test_unknown_options_are_refused(options, sentence):
@@ -104,6 +119,33 @@ def test_unknown_options_are_refused(options, sentence):
 def test_something_else_is_no_source():
     with pytest.raises(TypeError, match="source is a int"):
         load(3)
+
+
+@pytest.fixture
+def menagerie(tmp_path, monkeypatch):
+    """A checkout of the menagerie with one robot in it."""
+    pytest.importorskip("mujoco_menagerie")
+    (tmp_path / "unitree_go2").mkdir()
+    (tmp_path / "unitree_go2" / "go2.xml").write_text(MJCF)
+    monkeypatch.setenv("MENAGERIE_ROOT", str(tmp_path))
+
+
+@pytest.mark.usefixtures("menagerie")
+def test_a_robot_of_the_menagerie_is_loaded_by_its_name_without_its_scene():
+    assert load("unitree_go2") == load(MJCF)
+
+
+@pytest.mark.usefixtures("menagerie")
+def test_a_robot_like_one_of_the_menagerie_is_named():
+    with pytest.raises(DelassusError, match="The nearest are: unitree_go2"):
+        load("unitree_go2x")
+
+
+@pytest.mark.usefixtures("menagerie")
+def test_a_robot_of_the_menagerie_that_cannot_be_fetched_says_why(monkeypatch):
+    monkeypatch.setenv("MENAGERIE_ROOT", "/nowhere/at/all")
+    with pytest.raises(DelassusError, match="'unitree_go2' of the menagerie cannot be fetched: "):
+        load("unitree_go2")
 
 
 @pytest.mark.parametrize("source", ["", "  "])

@@ -11,6 +11,7 @@ import pytest
 
 import delassus as dl
 from delassus.dynamics.check import SingularMassMatrix
+from delassus.model.equality import Connect, JointCoupling
 from delassus.model.generators import balanced_tree, chain, random_tree
 from delassus.model.joints import (
     Cylindrical,
@@ -23,8 +24,9 @@ from delassus.model.joints import (
     Translation,
     Universal,
 )
-from delassus.model.model import Frame, Geometry, Joint, Mimic, Model, UnknownName
+from delassus.model.model import Frame, Geometry, Joint, Mimic, Model, Posture, UnknownName
 from delassus.model.placement import HERE, Inertia, Placement
+from delassus.model.transmission import Actuator, Tendon
 from robots import file, pinocchio_model
 
 BALL = Inertia.of(2.0, (0.1, 0.2, 0.3), np.diag([0.3, 0.4, 0.5]))
@@ -213,6 +215,9 @@ CHANGES = {
     "geometries": {"geometries": (Geometry("g", 0, HERE, "sphere", (0.1,), "visual"),)},
     "constraints": {"constraints": ("closed",)},
     "base_inertia": {"base_inertia": BALL},
+    "actuators": {"actuators": (Actuator("motor", "joint", "shoulder", (1.0, 0.0, 0.0)),)},
+    "tendons": {"tendons": (Tendon("cord", (("shoulder", 1.0), ("elbow", -1.0))),)},
+    "postures": {"postures": (Posture("home", (0.0, 0.0, 0.0)),)},
 }
 JOINT_CHANGES = {
     "name": "hinge",
@@ -783,3 +788,57 @@ WRONG_TYPES = {
 def test_an_argument_of_a_wrong_type_is_named(call, message):
     with pytest.raises(TypeError, match=message):
         call(chain(2))
+
+
+# --- what a file says besides the tree --------------------------------------------------------------------------------
+
+DRIVEN = {
+    "constraints": (
+        Connect("loop", "left_hand", "right_hand"),
+        JointCoupling("gear", "shoulder", "elbow", (0.0, 2.0, 0.0, 0.0, 0.0)),
+    ),
+    "actuators": (
+        Actuator("motor", "joint", "wrist", (1.0, 0.0, 0.0)),
+        Actuator("winch", "tendon", "cord", (1.0, 0.0, 0.0)),
+    ),
+    "tendons": (Tendon("cord", (("shoulder", 1.0), ("elbow", -1.0))),),
+    "postures": (Posture("home", (0.0, 0.5, 0.0)),),
+}
+
+
+def test_an_attached_model_brings_its_constraints_actuators_and_tendons():
+    both = arm().attach(arm(**DRIVEN), "left_hand", prefix="l/")
+    assert [(c.name, getattr(c, "frame1", None) or c.joint1) for c in both.constraints] == [
+        ("l/loop", "l/left_hand"),
+        ("l/gear", "l/shoulder"),
+    ]
+    assert [(a.name, a.target) for a in both.actuators] == [("l/motor", "l/wrist"), ("l/winch", "l/cord")]
+    assert both.tendons[0].terms == (("l/shoulder", 1.0), ("l/elbow", -1.0))
+
+
+def test_attaching_loses_postures():
+    assert arm(**DRIVEN).attach(chain(1), "left_hand", prefix="l/").postures == ()
+
+
+def test_locking_a_joint_takes_its_actuator_away():
+    assert [a.name for a in arm(**DRIVEN).lock("wrist").actuators] == ["winch"]
+
+
+def test_locking_coupled_joints_takes_their_coupling_and_tendon_away():
+    locked = arm(**DRIVEN).lock("shoulder", "elbow")
+    assert ([c.name for c in locked.constraints], locked.tendons) == (["loop"], ())
+    assert [a.name for a in locked.actuators] == ["motor"]
+
+
+def test_one_of_two_coupled_joints_cannot_be_locked():
+    with pytest.raises(dl.DelassusError, match="'gear' couples joints elbow and shoulder: lock both or neither"):
+        arm(**DRIVEN).lock("shoulder")
+
+
+def test_a_posture_is_found_by_its_name():
+    np.testing.assert_array_equal(arm(**DRIVEN).posture("home"), [0.0, 0.5, 0.0])
+
+
+def test_a_posture_that_is_not_there_names_the_nearest():
+    with pytest.raises(UnknownName, match=r"no posture 'hom'. The nearest are: home"):
+        arm(**DRIVEN).posture("hom")

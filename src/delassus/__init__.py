@@ -32,10 +32,15 @@ from delassus.dynamics.kinematics import (
     frame_velocity,
 )
 from delassus.dynamics.manifold import difference, integrate, normalize
+from delassus.dynamics.passive import passive_forces, spring_energy
 from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_external
 from delassus.errors import DelassusError, DelassusWarning
+from delassus.model.comparison import compare
 from delassus.model.load import load
+from delassus.model.mass_report import mass_report
+from delassus.model.mjcf import from_mujoco
 from delassus.model.model import Model
+from delassus.model.mujoco import a_from_mujoco, a_to_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
 from delassus.model.pinocchio import from_pinocchio, q_from_pinocchio, q_to_pinocchio
 from delassus.model.placement import Inertia, Placement
 
@@ -54,12 +59,15 @@ __all__ = [
     "Status",
     "Weld",
     "__version__",
+    "a_from_mujoco",
+    "a_to_mujoco",
     "aba",
     "bias_torques",
     "caba",
     "center_of_mass",
     "center_of_mass_jacobian",
     "centroidal_momentum",
+    "compare",
     "constrained_dynamics",
     "constraint_bias",
     "constraint_jacobian",
@@ -73,6 +81,7 @@ __all__ = [
     "frame_placement",
     "frame_placements",
     "frame_velocity",
+    "from_mujoco",
     "from_pinocchio",
     "gravity_torques",
     "integrate",
@@ -81,18 +90,25 @@ __all__ = [
     "kinetic_energy",
     "kkt",
     "load",
+    "mass_report",
     "normalize",
+    "passive_forces",
     "potential_energy",
     "prox_ltl",
     "prox_ltls",
     "prox_pv",
     "pv_soft",
+    "q_from_mujoco",
     "q_from_pinocchio",
+    "q_to_mujoco",
     "q_to_pinocchio",
     "rnea",
     "rnea_external",
+    "spring_energy",
     "threads",
     "three_steps",
     "udu",
     "udu_solve",
+    "v_from_mujoco",
+    "v_to_mujoco",
 ]

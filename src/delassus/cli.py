@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,10 @@ from delassus import doctor as checks
 from delassus.compiler.c99 import export_c
 from delassus.compiler.kernel import Kernel
 from delassus.errors import DelassusError
+from delassus.model.comparison import compare
+from delassus.model.equality import described
 from delassus.model.load import load
+from delassus.model.mass_report import MassReport, mass_report
 from delassus.model.model import WORLD, Joint, Model
 from delassus.model.urdf import MimicMode, Root
 
@@ -25,17 +29,25 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help="Constrained 
 
 @app.command()
 def info(
-    source: Annotated[str, typer.Argument(help="A URDF file, or a name of robot_descriptions.")],
+    source: Annotated[str, typer.Argument(help="A URDF or MJCF file, or the name of a robot.")],
     root: Annotated[Root, typer.Option(help="Whether the root link moves.")] = "fixed",
     mimic: Annotated[MimicMode, typer.Option(help="What joints that mimic others do.")] = "reduce",
+    masses: Annotated[bool, typer.Option("--masses", help="Also print masses and moments, and check them.")] = False,
+    against: Annotated[str | None, typer.Option(help="Another robot: print what differs from it instead.")] = None,
 ) -> None:
-    """Print a robot: its tree of joints with dofs and masses, totals, warnings."""
+    """Print a robot: its tree of joints with dofs and masses, constraints, totals, warnings."""
     console = Console()
     try:
         model = load(source, root=root, mimic=mimic)
+        other = None if against is None else load(against, root=root, mimic=mimic)
     except (DelassusError, ValueError) as error:
         raise _failed(error) from None
+    if other is not None:
+        _print_differences(console, model, other)
+        return
     console.print(_tree(model))
+    for constraint in model.constraints:
+        console.print(f"constraint  {escape(described(constraint))}", highlight=False, soft_wrap=True)
     mass = sum(joint.inertia.mass for joint in model.joints)
     mimics = len(model.joints) - len(model.independent)
     console.print(
@@ -43,12 +55,39 @@ def info(
         f"{len(model.geometries)} shapes, {mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed",
         soft_wrap=True,
     )
-    _warn(model)
+    if model.constraints or model.actuators or model.tendons:
+        counts = ((model.constraints, "constraints"), (model.actuators, "actuators"), (model.tendons, "tendons"))
+        console.print(", ".join(f"{len(parts)} {what}" for parts, what in counts), soft_wrap=True)
+    report = mass_report(model) if masses else None
+    if report is not None:
+        console.print(_mass_table(report))
+    _warn((*model.warnings, *(report.warnings if report else ())))
 
 
-def _warn(model: Model) -> None:
+def _mass_table(report: MassReport) -> Table:
+    """Masses, centres and moments of the moving bodies."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("body of", "mass [kg]", "centre [m]", "principal moments [kg·m²]", "radii of gyration [m]"):
+        table.add_column(title)
+    for body in report.bodies:
+        rows = (" ".join(f"{x:.4g}" for x in values) for values in (body.com, body.moments, body.radii))
+        table.add_row(escape(body.joint), f"{body.mass:.6g}", *rows)
+    return table
+
+
+def _print_differences(console: Console, model: Model, other: Model) -> None:
+    """Print what differs between two robots; exit code 1 if anything does, as with diff."""
+    differences = compare(model, other)
+    for difference in differences:
+        console.print(escape(str(difference)), highlight=False, soft_wrap=True)
+    console.print(f"{len(differences)} differences" if differences else "no differences")
+    if differences:
+        raise typer.Exit(1)
+
+
+def _warn(warnings: Iterable[str]) -> None:
     console = Console(stderr=True)
-    for warning in model.warnings:
+    for warning in warnings:
         console.print(f"[yellow]warning[/]  {escape(warning)}", highlight=False, soft_wrap=True)
 
 
@@ -80,7 +119,7 @@ def _line(model: Model, i: int, joint: Joint) -> str:
 
 @app.command()
 def export(
-    source: Annotated[str, typer.Argument(help="A URDF file, or a name of robot_descriptions.")],
+    source: Annotated[str, typer.Argument(help="A URDF or MJCF file, or the name of a robot.")],
     algorithm: Annotated[str, typer.Argument(help="A kernel, such as aba, rnea or frame_jacobian.")],
     out: Annotated[Path, typer.Option(help="The folder for the files; made if needed.")],
     root: Annotated[Root, typer.Option(help="Whether the root link moves.")] = "fixed",
@@ -102,7 +141,7 @@ def export(
         files = export_c(kernel, model, out, name=name, fma=fma, dtype=dtype, **options)
     except (DelassusError, ValueError, TypeError, OSError) as error:
         raise _failed(error) from None
-    _warn(model)
+    _warn(model.warnings)
     for file in files:
         console.print(f"[bold green]wrote[/]  {escape(str(file))}", highlight=False, soft_wrap=True)
     sources = " ".join(file.name for file in files if file.suffix == ".c")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.stability import check_gains
 from delassus.errors import DelassusError
+from delassus.model.equality import described
 from delassus.model.model import Model
 
 
@@ -39,6 +40,12 @@ class Mechanism:
             raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
         given: Any = (self.constraints,) if isinstance(self.constraints, Constraint) else tuple(self.constraints)
         own = self.model.constraints if self.model_constraints else ()
+        for tie in own:
+            if not isinstance(tie, Constraint):
+                raise ConstraintError(
+                    f"the model ties parts of the robot together ({described(tie)}), and closed loops cannot be solved "
+                    "yet: leave them out with Mechanism(model, ..., model_constraints=False)."
+                )
         for constraint in given:
             if not isinstance(constraint, Constraint):
                 raise ConstraintError(f"{constraint!r} is no constraint; Point, Weld and JointLock are.")

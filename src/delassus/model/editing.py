@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import DelassusError
+from delassus.model.equality import JointCoupling, prefixed
 from delassus.model.joints import Motion, aligned
 from delassus.model.model import WORLD, Frame, Joint, Mimic, Model
 from delassus.model.placement import HERE, Placement
+from delassus.model.transmission import prefixed_transmissions, transmissions_without
 from delassus.spatial.quaternions import quaternion_normalize, quaternion_to_rotation
 
 
@@ -43,12 +45,17 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
     for g in other.geometries:
         on, place = moved(g.joint, g.placement)
         shapes.append(replace(g, name=prefix + g.name, joint=on, placement=place))
+    actuators, tendons = prefixed_transmissions(other.actuators, other.tendons, prefix)
     return replace(
         model,
         joints=tuple(joints),
         frame_list=tuple(frames),
         geometries=tuple(shapes),
+        constraints=(*model.constraints, *(prefixed(constraint, prefix) for constraint in other.constraints)),
         base_inertia=base,
+        actuators=(*model.actuators, *actuators),
+        tendons=(*model.tendons, *tendons),
+        postures=() if other.nq else model.postures,
         warnings=(*model.warnings, *other.warnings),
     )
 
@@ -104,13 +111,36 @@ def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
         joint, body = where[item.joint]
         return replace(item, joint=joint, placement=body * item.placement)
 
+    names = {model.joints[i].name for i in locked}
+    actuators, tendons = transmissions_without(model.actuators, model.tendons, names)
     return replace(
         model,
         joints=tuple(joints),
         frame_list=tuple(map(moved, model.frame_list)),
         geometries=tuple(map(moved, model.geometries)),
+        constraints=_kept(model, names),
         base_inertia=base,
+        actuators=actuators,
+        tendons=tendons,
+        postures=() if locked else model.postures,
     )
+
+
+def _kept(model: Model, locked: set[str]) -> tuple[Any, ...]:
+    """The constraints that still make sense: without couplings between joints that are locked both."""
+    kept = []
+    for constraint in model.constraints:
+        if isinstance(constraint, JointCoupling):
+            joints = {constraint.joint1, constraint.joint2} - {None}
+            if joints <= locked:
+                continue
+            if joints & locked:
+                raise DelassusError(
+                    f"the constraint {constraint.name!r} couples joints {' and '.join(sorted(map(str, joints)))}: lock "
+                    "both or neither."
+                )
+        kept.append(constraint)
+    return tuple(kept)
 
 
 def _coordinates(model: Model, i: int, q: NDArray[np.float64]) -> list[float]:

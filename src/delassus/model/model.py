@@ -18,6 +18,7 @@ from delassus.compiler.digest import content_digest
 from delassus.errors import DelassusError, expect
 from delassus.model.joints import JointKind, Motion
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
+from delassus.model.transmission import Actuator, Tendon
 
 WORLD = -1
 
@@ -85,7 +86,9 @@ class Frame:
 @dataclass(frozen=True)
 class Geometry:
     """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
-    or capsule's radius and length, a mesh's scale), `mesh` is the file of a mesh, `role` is "visual" or "collision"."""
+    or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale), `mesh` is the
+    file of a mesh, `role` is "visual" or "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m].
+    """
 
     name: str
     joint: int
@@ -95,13 +98,23 @@ class Geometry:
     role: str
     mesh: str = ""
     color: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Posture:
+    """A configuration q (nq,) that a model's file names."""
+
+    name: str
+    q: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """A robot. Parents come before their children. Equal if their content is, whatever made them.
 
-    `base_inertia` is what is fixed to the world; it counts once the model is attached to another one.
+    `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
+    `actuators`, `tendons` and `postures` are what the model's file says of them.
     """
 
     name: str
@@ -111,6 +124,9 @@ class Model:
     geometries: tuple[Geometry, ...] = ()
     constraints: tuple[Any, ...] = ()
     base_inertia: Inertia = MASSLESS
+    actuators: tuple[Actuator, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
+    postures: tuple[Posture, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
@@ -166,6 +182,9 @@ class Model:
                 self.geometries,
                 self.constraints,
                 self.base_inertia,
+                self.actuators,
+                self.tendons,
+                self.postures,
             )
         )
         if digest is None:
@@ -294,12 +313,20 @@ class Model:
             raise UnknownName("joint", name, list(self._joint_index))
         return self._joint_index[name]
 
+    def posture(self, name: str) -> NDArray[np.float64]:
+        """A configuration (nq,) by the name that the model's file gives it."""
+        found = [posture for posture in self.postures if posture.name == name]
+        if not found:
+            raise UnknownName("posture", name, [posture.name for posture in self.postures])
+        return np.array(found[0].q)
+
     # --- editing: each gives a new model ------------------------------------------------------------------------
 
     def attach(self, other: Model, frame: str | Frame, placement: Placement = HERE, prefix: str = "") -> Model:
         """Another model, fixed with its world to a frame of this one: a hand on a wrist.
 
-        Its joints and frames come after this one's, their names after `prefix`.
+        Its joints, frames, constraints, actuators and tendons come after this one's, their names after `prefix`.
+        Postures are lost, since they lack the new coordinates.
         """
         from delassus.model.editing import attach
 
@@ -312,7 +339,7 @@ class Model:
         """The model with some joints fixed where they are in the configuration q (nq,), or in the neutral one.
 
         What they carry becomes a part of what carries them; their frames stay. Joints that mimic a locked one are
-        locked as well.
+        locked as well. Their actuators go, and so do tendons over them, and postures, which have other coordinates.
         """
         from delassus.model.editing import lock
 

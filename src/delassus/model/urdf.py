@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias, get_args
 
 from delassus.model.joints import Free, JointKind
 from delassus.model.model import WORLD, Frame, Geometry, Joint, Model
+from delassus.model.moments import negative_moment
 from delassus.model.placement import Inertia, Placement
 from delassus.model.urdf_geometry import Packages, Shapes
-from delassus.model.urdf_parts import Limits, inertia, joint_kind, limits, negative_moment, origin, triangle_warning
+from delassus.model.urdf_parts import Limits, inertia, joint_kind, limits, origin, triangle_warning
 from delassus.model.urdf_tree import UrdfTree, read_tree, resolved_mimics
 from delassus.model.xml import Element, read_xml, short
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.model.joints import Free, JointKind, Planar, Prismatic, Revolute
+from delassus.model.moments import principal_moments, violates_triangle
 from delassus.model.placement import ZERO, Inertia, Placement, Vector, rotation_from_rpy, vector
 from delassus.model.xml import Element, short
 
@@ -15,10 +16,6 @@ NO_LIMIT = float("inf")
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _PRODUCTS = ("ixy", "ixz", "iyz")
 _MOMENTS = ("ixx", "iyy", "izz")
-# Files round inertias to few digits, and those of point masses to noise: what is below this part of the largest moment
-# plus that of a radius of gyration of 0.1 mm is no violation.
-_ROUNDING = 1e-6
-_TINY_RADIUS = 1e-4
 
 
 class Limits(TypedDict, total=False):
@@ -82,26 +79,15 @@ def inertia(link: Element) -> Inertia:
     return Inertia.of(mass, ZERO, rotational).moved(origin(inertial))
 
 
-def negative_moment(body: Inertia) -> float | None:
-    """The smallest principal moment [kg·m²] of a body if it is negative beyond rounding."""
-    small, _, _, rounding = _moments(body)
-    return small if small < -rounding else None
-
-
 def triangle_warning(link: Element, body: Inertia) -> list[str]:
     """A sentence if one principal moment exceeds the sum of the two others, which no distribution of mass has."""
-    small, middle, large, rounding = _moments(body)
-    if small < -rounding or large <= small + middle + rounding:
+    if not violates_triangle(body):
         return []
+    small, middle, large = principal_moments(body)
     return [
         f"{link.file}:{link.line}: link {short(link.need('name'))!r} has the principal moments {small:.4g}, "
         f"{middle:.4g}, {large:.4g} kg·m²; of a body, the largest is at most the sum of the others."
     ]
-
-
-def _moments(body: Inertia) -> tuple[float, float, float, float]:
-    small, middle, large = np.linalg.eigvalsh(np.array(body.rotational)).tolist()
-    return small, middle, large, _ROUNDING * abs(large) + _TINY_RADIUS**2 * body.mass
 
 
 def joint_kind(joint: Element) -> JointKind | None:

@@ -8,6 +8,7 @@ have bounds, all far above those of any robot.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -184,6 +185,19 @@ def read_xml(source: str | bytes, file: str = "<string>") -> Element:
     if reader.root is None:
         raise ModelFileError("this is not XML: no element found.", file)
     return reader.root
+
+
+_PROLOG = re.compile(r"\s*(<\?.*?\?>\s*|<!--.*?-->\s*)*<([\w:.-]+)", re.DOTALL)
+
+
+def root_tag(source: str | bytes) -> str:
+    """The tag of the root element; empty if it is not easily seen.
+
+    It asks for less than `read_xml`: MuJoCo reads comments with -- in them, which XML forbids.
+    """
+    text = source if isinstance(source, str) else source.decode("utf-8", errors="replace")
+    found = _PROLOG.match(text.removeprefix("\ufeff"))
+    return found[2] if found else ""
 
 
 def too_large(file: str, size: int) -> ModelFileError:

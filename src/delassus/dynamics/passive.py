@@ -1,0 +1,78 @@
+"""Forces of springs and dampers in the joints, which no other algorithm applies: add them to tau.
+
+With the force f(q, v) of `passive_forces`, `aba(model, q, v, tau + f)` moves as MuJoCo does with `qfrc_applied = tau`.
+Dry friction is not among them: it is a constraint, not a function of the state.
+"""
+
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.kernel import kernel
+from delassus.model.joints import Motion
+from delassus.model.model import Joint, Model
+from delassus.spatial.quaternions import (
+    quaternion_conjugate,
+    quaternion_log,
+    quaternion_multiply,
+    quaternion_rotate,
+)
+
+
+@kernel("(nq),(nv)->(nv)")
+def passive_forces(model: Model, q: Any, v: Any) -> Any:
+    """-k δ(q) - d v (nv,) [N·m, N]: springs of stiffness k, stretched by δ, and viscous damping d. O(n).
+
+    δ leads from the joint's rest to q: the difference of coordinates; of rotations the shortest rotation vector; of
+    free and planar joints the straight way of the origin, in the body's axes, and the rotation.
+    """
+    total = np.zeros(model.nv)
+    for joint, i, j in zip(model.joints, model.q_starts, model.v_starts, strict=True):
+        if not (any(joint.stiffness) or any(joint.damping)):
+            continue
+        ratio = joint.mimic.ratio if joint.mimic else 1.0
+        own = slice(j, j + joint.kind.nv)
+        force = np.zeros(joint.kind.nv)
+        if any(joint.stiffness):
+            force = force - numpy.array(joint.stiffness) * _stretch(joint, _coordinates(joint, q, i))
+        if any(joint.damping):
+            force = force - numpy.array(joint.damping) * (ratio * v[own])
+        total[own] = total[own] + ratio * force
+    return total
+
+
+@kernel("(nq)->()")
+def spring_energy(model: Model, q: Any) -> Any:
+    """½ Σ k δ(q)² [J]: the energy of the springs in the joints, zero at rest."""
+    total = np.array(0.0)
+    for joint, i in zip(model.joints, model.q_starts, strict=True):
+        if any(joint.stiffness):
+            stretch = _stretch(joint, _coordinates(joint, q, i))
+            total = total + 0.5 * (numpy.array(joint.stiffness) @ (stretch * stretch))
+    return total
+
+
+def _coordinates(joint: Joint, q: Any, start: int) -> Any:
+    own = q[start : start + joint.kind.nq]
+    return joint.mimic.ratio * own + joint.mimic.offset if joint.mimic else own
+
+
+def _stretch(joint: Joint, q: Any) -> Any:
+    """δ (nv,): what leads a joint from its rest to q (nq,)."""
+    motion = joint.kind.elements[0][0]
+    rest = numpy.array(joint.rest) if joint.rest else numpy.eye(joint.kind.nq)[-1] * (joint.kind.nq > joint.kind.nv)
+    if motion is Motion.SPHERICAL:
+        return _rotation(rest, q)
+    if motion is Motion.FREE:
+        way = quaternion_rotate(quaternion_conjugate(q[3:]), q[:3] - rest[:3])
+        return np.concatenate([way, _rotation(rest[3:], q[3:])])
+    if motion is Motion.PLANAR:
+        c, s = np.cos(q[2]), np.sin(q[2])
+        x, y = q[0] - rest[0], q[1] - rest[1]
+        return np.stack([c * x + s * y, c * y - s * x, q[2] - rest[2]])
+    return q - rest
+
+
+def _rotation(rest: Any, q: Any) -> Any:
+    return quaternion_log(quaternion_multiply(quaternion_conjugate(np.array(rest)), q))

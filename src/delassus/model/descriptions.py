@@ -1,0 +1,76 @@
+"""Robots by name: those of mujoco_menagerie and of robot_descriptions, where these packages are installed.
+
+Both fetch a robot on its first use and keep it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from delassus.errors import DelassusError
+from delassus.model.xml import short
+
+_MENAGERIE = "mujoco_menagerie"
+_DESCRIPTIONS = "robot_descriptions"
+
+
+def find_description(name: str, nearby: str = "") -> tuple[Path, list[str]]:
+    """The file of the robot of this name, and the folders in which its packages are.
+
+    `nearby` is a sentence on files with a name like it, for the error if there is no such robot.
+    """
+    menagerie, descriptions = (_package(package) for package in (_MENAGERIE, _DESCRIPTIONS))
+    if menagerie is None and descriptions is None:
+        raise DelassusError(
+            f"{short(name)!r} is neither a file nor XML.{nearby} To load robots by name, install their descriptions: "
+            "pip install robot_descriptions or pip install mujoco-menagerie."
+        )
+    known = list(menagerie.names()) if menagerie is not None else []
+    if name in known:
+        return _from_menagerie(menagerie, name), []
+    if descriptions is not None:
+        module = _description(name)
+        if module is not None:
+            return _from_description(name, module)
+        folders = getattr(descriptions, "__path__", [])
+        known += sorted(file.stem for folder in folders for file in Path(folder).glob("*_description.py"))
+    near = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
+    hint = f" The nearest are: {', '.join(near)}." if near else ""
+    libraries = [p for p, module in ((_MENAGERIE, menagerie), (_DESCRIPTIONS, descriptions)) if module is not None]
+    raise DelassusError(f"{short(name)!r} is neither a file nor a robot of {' or '.join(libraries)}.{hint}")
+
+
+def _package(name: str) -> Any:
+    return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
+
+
+def _from_menagerie(menagerie: Any, name: str) -> Path:
+    """The robot itself, not the scene with a floor that comes with it."""
+    robot = menagerie.get(name)
+    try:
+        return Path(robot.path(progress=None)) / str(robot.entry(robot.default_model).file)
+    except Exception as error:  # it downloads, with all that may go wrong
+        raise DelassusError(f"{name!r} of the menagerie cannot be fetched: {error}") from error
+
+
+def _description(name: str) -> Any:
+    """The module of a description; None if there is none."""
+    for candidate in (name, f"{name}_description"):
+        if candidate.isidentifier() and importlib.util.find_spec(f"{_DESCRIPTIONS}.{candidate}") is not None:
+            try:
+                return importlib.import_module(f"{_DESCRIPTIONS}.{candidate}")
+            except Exception as error:  # it downloads, with all that may go wrong
+                raise DelassusError(f"the description {candidate!r} cannot be fetched: {error}") from error
+    return None
+
+
+def _from_description(name: str, module: Any) -> tuple[Path, list[str]]:
+    path = getattr(module, "URDF_PATH", None) or getattr(module, "MJCF_PATH", None)
+    if path is None:
+        raise DelassusError(f"the description {name!r} is xacro, which is not read; choose one with URDF or MJCF.")
+    folders = [str(getattr(module, key)) for key in ("PACKAGE_PATH", "REPOSITORY_PATH") if hasattr(module, key)]
+    return Path(path), folders + [str(Path(folder).parent) for folder in folders]

@@ -1,0 +1,67 @@
+"""Equality constraints as model files give them: which frames or joints are tied together, as frozen data.
+
+They name frames and joints of the model that carries them in `Model.constraints`. How stiff a file wants them is not
+kept: they are meant exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Connect:
+    """A ball-and-socket: the origins of two frames coincide."""
+
+    name: str
+    frame1: str
+    frame2: str
+
+
+@dataclass(frozen=True)
+class WeldEquality:
+    """A weld: two frames coincide, origins and axes."""
+
+    name: str
+    frame1: str
+    frame2: str
+
+
+@dataclass(frozen=True)
+class JointCoupling:
+    """A joint that is a polynomial of another: q₁ - r₁ = Σ cₖ (q₂ - r₂)ᵏ.
+
+    `coefficients` are c₀ … c₄, `reference1` and `reference2` the r [rad or m]. Without `joint2` the joint is held at
+    r₁ + c₀. Both joints have one coordinate.
+    """
+
+    name: str
+    joint1: str
+    joint2: str | None
+    coefficients: tuple[float, ...]
+    reference1: float = 0.0
+    reference2: float = 0.0
+
+
+Equality: TypeAlias = Connect | WeldEquality | JointCoupling
+
+
+def prefixed(equality: Equality, prefix: str) -> Equality:
+    """The same between frames and joints whose names begin with a prefix."""
+    if isinstance(equality, JointCoupling):
+        joint2 = None if equality.joint2 is None else prefix + equality.joint2
+        return replace(equality, name=prefix + equality.name, joint1=prefix + equality.joint1, joint2=joint2)
+    return replace(
+        equality, name=prefix + equality.name, frame1=prefix + equality.frame1, frame2=prefix + equality.frame2
+    )
+
+
+def described(equality: Equality) -> str:
+    """One line for people."""
+    if isinstance(equality, JointCoupling):
+        of = "" if equality.joint2 is None else f" by {equality.joint2}"
+        numbers = ", ".join(f"{c:g}" for c in equality.coefficients)
+        return f"{equality.name}: {equality.joint1} is given{of}, coefficients {numbers}"
+    verb = "is connected to" if isinstance(equality, Connect) else "is welded to"
+    return f"{equality.name}: {equality.frame1} {verb} {equality.frame2}"

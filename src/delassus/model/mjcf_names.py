@@ -1,0 +1,73 @@
+"""Names for what a compiled MuJoCo model holds.
+
+MuJoCo lets parts be without names, and parts of different kinds share one. Here a part without a name is called after
+its body, and frames have one name each: bodies keep theirs, a site that shares one is called name_site, the frame of a
+joint name_joint; name_joint2, name_joint3 and so on if there is such a frame, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class MjcfNames:
+    """One name for every part, by MuJoCo's numbers; `joint_frames` are those of the frames of the joints."""
+
+    bodies: tuple[str, ...]
+    joints: tuple[str, ...]
+    joint_frames: tuple[str, ...]
+    sites: tuple[str, ...]
+    geoms: tuple[str, ...]
+    equalities: tuple[str, ...]
+    actuators: tuple[str, ...]
+    tendons: tuple[str, ...]
+
+
+def read_names(m: Any) -> MjcfNames:
+    """The names of an `MjModel`."""
+
+    def given(addresses: Any) -> list[str]:
+        return [text_at(m.names, address) for address in addresses]
+
+    bodies = _named(given(m.name_bodyadr), ["body"] * m.nbody)
+
+    def on(owners: Any, what: str) -> list[str]:
+        return [f"{bodies[body]}_{what}" for body in owners]
+
+    joints = _named(given(m.name_jntadr), on(m.jnt_bodyid, "joint"))
+    sites = _named(given(m.name_siteadr), on(m.site_bodyid, "site"))
+    taken = set(bodies)
+    site_frames = [_free(name, f"{name}_site", taken) for name in sites]
+    joint_frames = [_free(name, f"{name}_joint", taken) for name in joints]
+    return MjcfNames(
+        bodies=tuple(bodies),
+        joints=tuple(joints),
+        joint_frames=tuple(joint_frames),
+        sites=tuple(site_frames),
+        geoms=tuple(_named(given(m.name_geomadr), on(m.geom_bodyid, "geom"))),
+        equalities=tuple(_named(given(m.name_eqadr), ["equality"] * m.neq)),
+        actuators=tuple(_named(given(m.name_actuatoradr), ["actuator"] * len(m.name_actuatoradr))),
+        tendons=tuple(_named(given(m.name_tendonadr), ["tendon"] * m.ntendon)),
+    )
+
+
+def text_at(names: bytes, address: int) -> str:
+    """The text that begins at an address of MuJoCo's names or paths and ends with a zero."""
+    return names[address : names.index(b"\0", address)].decode(errors="replace")
+
+
+def _named(given: list[str], defaults: list[str]) -> list[str]:
+    """The given names; a number makes a default one differ from all others."""
+    taken = set(given)
+    return [name or _free(default, default, taken) for name, default in zip(given, defaults, strict=True)]
+
+
+def _free(name: str, other: str, taken: set[str]) -> str:
+    """A name that is not taken: itself, another, or that with the first number from 2 that makes it so; it is taken."""
+    candidate, k = name, 1
+    while candidate in taken:
+        candidate, k = f"{other}{k if k > 1 else ''}", k + 1
+    taken.add(candidate)
+    return candidate

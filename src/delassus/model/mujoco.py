@@ -1,0 +1,99 @@
+"""Configurations, velocities, accelerations and forces in MuJoCo's layout and back.
+
+Both order joints the same way, and joints with one coordinate have the same number in both. Quaternions are
+(w, x, y, z) in MuJoCo and (x, y, z, w) here. The linear velocity of a free joint has the world's axes in MuJoCo and the
+body's here; the angular velocity has the body's axes in both. All functions take batches: leading axes are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.model.joints import Motion
+from delassus.model.model import Model
+
+Array = NDArray[np.float64]
+
+
+def q_to_mujoco(model: Model, q: ArrayLike) -> Array:
+    """Configurations (…, nq) in MuJoCo's layout, `qpos`."""
+    result = _checked("configuration", model, q, model.nq).copy()
+    for start, _ in _quaternions(model):
+        result[..., start : start + 4] = np.roll(result[..., start : start + 4], 1, -1)
+    return result
+
+
+def q_from_mujoco(model: Model, q: ArrayLike) -> Array:
+    """Configurations in MuJoCo's layout, `qpos`, as (…, nq)."""
+    result = _checked("configuration", model, q, model.nq).copy()
+    for start, _ in _quaternions(model):
+        result[..., start : start + 4] = np.roll(result[..., start : start + 4], -1, -1)
+    return result
+
+
+def v_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+    """Velocities (…, nv) at configurations q (…, nq) in MuJoCo's layout, `qvel`. Generalised forces turn alike."""
+    return _turned(model, q, v, "velocity", to_world=True)
+
+
+def v_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
+    """Velocities in MuJoCo's layout, `qvel`, as (…, nv); q (…, nq) is ours. Generalised forces turn alike."""
+    return _turned(model, q, v, "velocity", to_world=False)
+
+
+def a_to_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    """Accelerations (…, nv) at (q, v) in MuJoCo's layout, `qacc`: the rate of R u is R (du/dt + ω × u)."""
+    moved = _checked("acceleration", model, a, model.nv) + _bias(model, v)
+    return _turned(model, q, moved, "acceleration", to_world=True)
+
+
+def a_from_mujoco(model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    """Accelerations in MuJoCo's layout, `qacc`, as (…, nv); q and v (…, nv) are ours."""
+    return _turned(model, q, a, "acceleration", to_world=False) - _bias(model, v)
+
+
+def _bias(model: Model, v: ArrayLike) -> Array:
+    """ω × u for the linear velocity u of every free joint, zero elsewhere."""
+    v = _checked("velocity", model, v, model.nv)
+    bias = np.zeros_like(v)
+    for _, start in _free_joints(model):
+        bias[..., start : start + 3] = np.cross(v[..., start + 3 : start + 6], v[..., start : start + 3])
+    return bias
+
+
+def _turned(model: Model, q: ArrayLike, v: ArrayLike, what: str, to_world: bool) -> Array:
+    """Vectors whose free joints have their linear parts turned from the body's axes to the world's, or back."""
+    q, v = _checked("configuration", model, q, model.nq), _checked(what, model, v, model.nv)
+    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    result = np.broadcast_to(v, (*batch, model.nv)).copy()
+    for at, start in _free_joints(model):
+        vector, w = q[..., at + 3 : at + 6], q[..., at + 6 : at + 7]
+        own = result[..., start : start + 3]
+        axis = vector if to_world else -vector
+        twice = 2.0 * np.cross(axis, own)
+        result[..., start : start + 3] = own + w * twice + np.cross(axis, twice)
+    return result
+
+
+def _free_joints(model: Model) -> Iterator[tuple[int, int]]:
+    """Where the coordinates and the velocities of every free joint start."""
+    for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):
+        if joint.kind.elements[0][0] is Motion.FREE:
+            yield q, v
+
+
+def _quaternions(model: Model) -> Iterator[tuple[int, int]]:
+    """Where every quaternion starts, and the velocities of its joint."""
+    for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):
+        if joint.kind.elements[0][0] in (Motion.FREE, Motion.SPHERICAL):
+            yield q + joint.kind.nq - 4, v
+
+
+def _checked(what: str, model: Model, x: ArrayLike, count: int) -> Array:
+    array = np.asarray(x, float)
+    if array.ndim == 0 or array.shape[-1] != count:
+        raise ValueError(f"{what} of {model.name!r}: {count} numbers are needed; this has shape {array.shape}.")
+    return array

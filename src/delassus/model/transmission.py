@@ -1,0 +1,77 @@
+"""Actuators and tendons as model files give them: frozen data that no algorithm reads yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from delassus.model.placement import ZERO, Vector
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """An actuator: a control u becomes a scalar force, and gears turn that into generalised forces.
+
+    The force is gain · u + bias, where gain and bias are affine in the length l of what is driven and its rate:
+    `gain` = (g₀, g₁, g₂) stands for g₀ + g₁ l + g₂ dl/dt, `bias` likewise. `drives` is "joint", "tendon", "site",
+    "body" or "slider-crank", `target` the name of what is driven; `force_gear` and `torque_gear` are the components
+    of the gear, of which a joint with one coordinate and a tendon use the first. `control_range` and `force_range`
+    are empty without limits. `kind` is "affine" where these numbers say all; anything else (muscles, filters,
+    plugins) names what they leave out.
+    """
+
+    name: str
+    drives: str
+    target: str
+    gain: Vector
+    bias: Vector = ZERO
+    force_gear: Vector = (1.0, 0.0, 0.0)
+    torque_gear: Vector = ZERO
+    control_range: tuple[float, ...] = ()
+    force_range: tuple[float, ...] = ()
+    kind: str = "affine"
+
+
+@dataclass(frozen=True)
+class Tendon:
+    """A tendon: its length is a sum over joints, or that of a string through sites.
+
+    `terms` are the joints and their coefficients, empty for a string; `path` names the sites and shapes that a string
+    passes, in order. `stiffness` [N/m] pulls beyond the lengths `rest` (shortest, longest), `damping` [N·s/m] against
+    the rate; `range` are the limits of the length, empty without.
+    """
+
+    name: str
+    terms: tuple[tuple[str, float], ...] = ()
+    path: tuple[str, ...] = ()
+    stiffness: float = 0.0
+    damping: float = 0.0
+    rest: tuple[float, ...] = ()
+    range: tuple[float, ...] = ()
+
+
+Transmissions: TypeAlias = tuple[tuple[Actuator, ...], tuple[Tendon, ...]]
+
+
+def prefixed_transmissions(actuators: Sequence[Actuator], tendons: Sequence[Tendon], prefix: str) -> Transmissions:
+    """The same on parts whose names begin with a prefix."""
+    return (
+        tuple(replace(a, name=prefix + a.name, target=prefix + a.target) for a in actuators),
+        tuple(
+            replace(
+                t,
+                name=prefix + t.name,
+                terms=tuple((prefix + joint, factor) for joint, factor in t.terms),
+                path=tuple(p if p.startswith("pulley ") else prefix + p for p in t.path),
+            )
+            for t in tendons
+        ),
+    )
+
+
+def transmissions_without(actuators: Sequence[Actuator], tendons: Sequence[Tendon], locked: set[str]) -> Transmissions:
+    """Those that are left once joints are locked: no actuator of theirs, no tendon over them, none of its actuators."""
+    kept = tuple(tendon for tendon in tendons if not any(joint in locked for joint, _ in tendon.terms))
+    gone = {("joint", name) for name in locked} | {("tendon", tendon.name) for tendon in tendons if tendon not in kept}
+    return tuple(actuator for actuator in actuators if (actuator.drives, actuator.target) not in gone), kept
