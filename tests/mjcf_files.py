@@ -1,5 +1,6 @@
 """The MJCF files of dm_control and gymnasium, found without importing either, and MuJoCo's models of them."""
 
+import warnings
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,7 +62,8 @@ ROBOTS = [name for name in FILES if name not in WITHOUT_JOINTS and name not in R
 @cache
 def compiled(name: str) -> mujoco.MjModel:
     """MuJoCo's model of a file, without what belongs to neither the tree nor its joints: fluids and tendons."""
-    m = mujoco.MjModel.from_xml_path(str(FILES[name]))
+    with warnings.catch_warnings(action="ignore"):  # of attributes that are on their way out
+        m = mujoco.MjSpec.from_file(str(FILES[name])).compile()
     m.opt.density = m.opt.viscosity = 0.0
     m.tendon_stiffness[:] = m.tendon_damping[:] = 0.0
     bits = mujoco.mjtDisableBit

@@ -53,7 +53,7 @@ def joints(draw):
     kind = draw(st.sampled_from(["hinge", "slide", "ball"]))
     axis = f"{draw(numbers)} {draw(numbers)} {2.0 + draw(numbers)}"
     text = f"<joint type='{kind}' pos='{draw(vectors())}' stiffness='{draw(positive)}' damping='{draw(positive)}'"
-    text += f" armature='{draw(positive)}'"
+    text += f" armature='{0.1 + draw(positive)}'"  # parallel axes would else make the mass matrix singular
     return text + (f" axis='{axis}' ref='{draw(numbers)}' springref='{draw(numbers)}'/>" if kind != "ball" else "/>")
 
 

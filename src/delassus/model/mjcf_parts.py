@@ -170,7 +170,7 @@ def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
     drives = _DRIVES[transmission] if transmission < len(_DRIVES) else _enum(mujoco.mjtTrn, transmission)
     targets = {"joint": names.joints, "tendon": names.tendons, "body": names.bodies}.get(drives, names.sites)
     g0, g1, g2 = m.actuator_gainprm[i, :3].tolist()
-    control = m.actuator_ctrladr[i] if hasattr(m, "actuator_ctrladr") else i
+    control = m.actuator_ctrladr[i]
     return Actuator(
         names.actuators[i],
         drives,

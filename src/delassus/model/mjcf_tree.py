@@ -114,8 +114,8 @@ def _coefficients(m: Any, j: int, kind: JointKind) -> dict[str, tuple[float, ...
         if m.jnt_actfrclimited[j]:
             found["effort_limit"] = (float(abs(m.jnt_actfrcrange[j]).max()),)
     armature, damping = (
-        values[v] + _reflected(m, j, what)
-        for values, what in ((m.dof_armature, "actuator_armature"), (m.dof_damping, "actuator_damping"))
+        values[v] + _reflected(m, j, added)
+        for values, added in ((m.dof_armature, m.actuator_armature), (m.dof_damping, m.actuator_damping))
     )
     for name, values in (("armature", armature), ("damping", damping), ("friction", m.dof_frictionloss[v])):
         if np.any(values):
@@ -128,10 +128,9 @@ def _coefficients(m: Any, j: int, kind: JointKind) -> dict[str, tuple[float, ...
     return found
 
 
-def _reflected(m: Any, j: int, what: str) -> float:
+def _reflected(m: Any, j: int, values: Any) -> float:
     """What the actuators of a joint with one coordinate add to it, times their gear ratios squared."""
-    values = getattr(m, what, None)  # MuJoCo before 3.5 has no such actuators
-    if values is None or m.jnt_type[j] not in (SLIDE, HINGE):
+    if m.jnt_type[j] not in (SLIDE, HINGE):
         return 0.0
     driven = (m.actuator_trntype <= 1) & (m.actuator_trnid[:, 0] == j)  # mjTRN_JOINT, mjTRN_JOINTINPARENT
     return float(np.sum(values[driven] * m.actuator_gear[driven, 0] ** 2))
