@@ -3,10 +3,12 @@
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
 from delassus.dynamics.aba import aba
+from delassus.dynamics.aba_derivatives import aba_derivatives
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
 from delassus.dynamics.crba import crba
 from delassus.dynamics.energy import kinetic_energy, potential_energy
 from delassus.dynamics.factor import inverse_mass_matrix, udu, udu_solve
+from delassus.dynamics.frame_derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
 from delassus.dynamics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics import (
     forward_kinematics,
@@ -17,7 +19,9 @@ from delassus.dynamics.kinematics import (
     frame_velocity,
 )
 from delassus.dynamics.manifold import difference, integrate, normalize
+from delassus.dynamics.regressor import torque_regressor
 from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_external
+from delassus.dynamics.rnea_derivatives import rnea_derivatives
 from delassus.errors import DelassusError, DelassusWarning
 from delassus.model.load import load
 from delassus.model.model import Model
@@ -34,6 +38,7 @@ __all__ = [
     "Placement",
     "__version__",
     "aba",
+    "aba_derivatives",
     "bias_torques",
     "center_of_mass",
     "center_of_mass_jacobian",
@@ -42,11 +47,13 @@ __all__ = [
     "difference",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_bias",
     "frame_jacobian",
     "frame_placement",
     "frame_placements",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "from_pinocchio",
     "gravity_torques",
     "integrate",
@@ -59,8 +66,10 @@ __all__ = [
     "q_from_pinocchio",
     "q_to_pinocchio",
     "rnea",
+    "rnea_derivatives",
     "rnea_external",
     "threads",
+    "torque_regressor",
     "udu",
     "udu_solve",
 ]

@@ -12,10 +12,10 @@ import delassus.numpy as np
 from delassus.compiler import map
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.check import check_inertias
+from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.factor import ancestors, factor, substitute
 from delassus.dynamics.rnea import bias_torques
 from delassus.dynamics.rnea_derivatives import torque_derivatives
-from delassus.dynamics.crba import mass_matrix
 from delassus.model.model import Model
 
 

@@ -45,7 +45,5 @@ def moving_links(tree: Links, q: Any, v: Any, a: Any, *, falling: bool) -> list[
         lin = R @ S_lin + np.stack([np.cross(p, ang[:, k]) for k in range(link.motion.nv)], axis=1)
         S = np.concatenate([lin, ang])
         v_J, a_J = S @ velocities(link, v), S @ velocities(link, a)
-        moving.append(
-            Moving(R, p, S, v_parent + v_J, a_parent + a_J + motion_cross(v_parent, v_J), v_parent, a_parent)
-        )
+        moving.append(Moving(R, p, S, v_parent + v_J, a_parent + a_J + motion_cross(v_parent, v_J), v_parent, a_parent))
     return moving

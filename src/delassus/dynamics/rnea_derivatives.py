@@ -116,9 +116,7 @@ def _body(link: Link, m: Moving) -> tuple[Any, ...]:
 def _inertia(J: Any) -> Any:
     """The rotational inertia tr(J) 1 - J of second moments J (3, 3)."""
     xx, yy, zz = J[0, 0], J[1, 1], J[2, 2]
-    return np.array(
-        [[yy + zz, -J[1, 0], -J[2, 0]], [-J[1, 0], zz + xx, -J[2, 1]], [-J[2, 0], -J[2, 1], xx + yy]]
-    )
+    return np.array([[yy + zz, -J[1, 0], -J[2, 0]], [-J[1, 0], zz + xx, -J[2, 1]], [-J[2, 0], -J[2, 1], xx + yy]])
 
 
 def _applied(mass: Any, h: Any, inertia: Any, X: Any) -> Any:
