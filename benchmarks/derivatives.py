@@ -47,7 +47,7 @@ def analytical(label: str, kernel: Any, theirs: Any) -> str:
 One thread, µs. Ratios are to Pinocchio's single call; the batch has {BATCH} states, and the last columns are what it
 writes [GB/s] and what NumPy reaches when it fills the same arrays with ones.
 
-| robot | dofs | traced ops | compile [s] | pin | ufunc | ratio | bound | ratio | batch, per state | ratio | written | filled |
+| robot | dofs | ops | compile [s] | pin | ufunc | ratio | bound | ratio | batch | ratio | written | filled |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
 {chr(10).join(rows)}
 """

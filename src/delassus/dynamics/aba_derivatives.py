@@ -38,16 +38,19 @@ def aba_derivatives(model: Model, q: Any, v: Any, tau: Any) -> Any:
     by_q, by_v, _ = torque_derivatives(model, q, v, a)
 
     def solve(*columns: Any) -> tuple[Any, ...]:
-        """x with U D Uᵀ x = b, for two columns at a time, so that an element of U is fetched once."""
+        """x with U D Uᵀ x = b for several columns, so that an element of U is fetched once for all of them.
+
+        Sums begin with what is known for the longest time, so that one does not wait for the other.
+        """
         *torques, unit = columns
         xs = [np.array(column) for column in torques]
         for i in reversed(range(n)):
-            for k in below[i]:
+            for k in reversed(below[i]):
                 for x in xs:
                     x[i] = x[i] - U[i, k] * x[k]
         xs = [x * scale for x, scale in zip((*xs, unit), (-D_inv, -D_inv, D_inv), strict=True)]
         for k in range(n):
-            for i in above[k]:
+            for i in reversed(above[k]):
                 for x in xs:
                     x[k] = x[k] - U[i, k] * x[i]
         return tuple(xs)
