@@ -1,9 +1,9 @@
 """Derivatives of forward dynamics: how accelerations change with configuration, velocity and torques.
 
 Since tau = rnea(q, v, a) holds along any change, ∂a/∂x = -M⁻¹ ∂tau/∂x at the acceleration that tau gives, for x = q or
-v, and ∂a/∂tau = M⁻¹. M = U D Uᵀ by its sparse factors. A column of ∂tau/∂x is zero outside the path to its joint and
-what the joint carries, and U⁻¹ keeps it so: this half of the solution is written out, and makes use of the zeros. The
-other half, U⁻ᵀ, fills the columns; it is the same code for all of them, and a loop. O(n² d) operations for depth d.
+v, and ∂a/∂tau = M⁻¹. A column of ∂tau/∂x is zero outside the path to its joint and what the joint carries; the products
+leave these zeros out, and are the same code for every row of M⁻¹ = U⁻ᵀ D⁻¹ U⁻¹ (see `factor`), so they are a loop.
+O(n² d) operations for depth d. The accuracy is that of solving with M: errors grow with its condition.
 """
 
 from typing import Any
@@ -33,30 +33,22 @@ def aba_derivatives(model: Model, q: Any, v: Any, tau: Any) -> Any:
     above, n = ancestors(model), model.nv
     U, D = factor(above, mass_matrix(model, q))
     D_inv = 1.0 / D
-    below = [[k for k in range(n) if i in above[k]] for i in range(n)]
     a = substitute(above, U, D, tau - bias_torques(model, q, v))
     by_q, by_v, _ = torque_derivatives(model, q, v, a)
 
-    def solve(*columns: Any) -> tuple[Any, ...]:
-        """x with U D Uᵀ x = b for several columns, so that an element of U is fetched once for all of them.
+    def row(unit: Any) -> tuple[Any, Any, Any]:
+        """A row of each derivative, from a column of U⁻¹: first that of M⁻¹, by D Uᵀ x = b.
 
         Sums begin with what is known for the longest time, so that one does not wait for the other.
         """
-        *torques, unit = columns
-        xs = [np.array(column) for column in torques]
-        for i in reversed(range(n)):
-            for k in reversed(below[i]):
-                for x in xs:
-                    x[i] = x[i] - U[i, k] * x[k]
-        xs = [x * scale for x, scale in zip((*xs, unit), (-D_inv, -D_inv, D_inv), strict=True)]
+        x = unit * D_inv
         for k in range(n):
             for i in reversed(above[k]):
-                for x in xs:
-                    x[k] = x[k] - U[i, k] * x[i]
-        return tuple(xs)
+                x[k] = x[k] - U[i, k] * x[i]
+        return -x @ by_q, -x @ by_v, x
 
-    by_q, by_v, inverse = map(solve, by_q.T, by_v.T, _inverse(above, U).T)
-    return by_q.T, by_v.T, np.tril(inverse) + np.tril(inverse, -1).T
+    of_q, of_v, inverse = map(row, _inverse(above, U).T)
+    return of_q, of_v, np.tril(inverse) + np.tril(inverse, -1).T
 
 
 def _inverse(above: list[list[int]], U: Any) -> Any:
