@@ -9,7 +9,7 @@ from pathlib import Path
 import llvmlite
 import numpy as np
 
-from benchmarks import compiler, constrained, dynamics, loops, single
+from benchmarks import compiler, constrained, derivatives, dynamics, loops, single
 from delassus.compiler.target import Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -36,6 +36,7 @@ def main() -> None:
         header,
         "## Robot dynamics\n",
         dynamics.run(),
+        derivatives.run(),
         single.run(),
         "## Constrained dynamics\n",
         constrained.run(),

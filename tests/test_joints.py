@@ -31,6 +31,7 @@ from delassus.model.joints import (
 )
 from delassus.model.model import Frame, Joint, Model
 from delassus.model.placement import Inertia, Placement
+from differences import jacobian
 
 REFERENCES = {"LOCAL": pin.LOCAL, "WORLD": pin.WORLD, "LOCAL_WORLD_ALIGNED": pin.LOCAL_WORLD_ALIGNED}
 X, Y, Z = np.eye(3)
@@ -231,6 +232,58 @@ def check_centroid(c: Case, run):
     yield "momentum", run(dl.centroidal_momentum, c.q, c.v), there, 1
 
 
+def torque_changes(c: Case):
+    """Derivatives of Pinocchio's inverse dynamics: its own analytical ones assume that subtrees are contiguous."""
+    m, d = c.theirs, c.data
+    by_q = jacobian(lambda x: pin.rnea(m, d, pin.integrate(m, c.pq, x), c.v, c.a), m.nv)
+    return by_q, jacobian(lambda x: pin.rnea(m, d, c.pq, c.v + x, c.a), m.nv)
+
+
+def check_rnea_derivatives(c: Case, run):
+    ours, theirs = run(dl.rnea_derivatives, c.q, c.v, c.a), (*torque_changes(c), mass_matrix(c))
+    for what, here, there in zip(("by q", "by v", "by a"), ours, theirs, strict=True):
+        yield what, here, there, 1
+
+
+def check_aba_derivatives(c: Case, run):
+    M, (by_q, by_v) = mass_matrix(c), torque_changes(c)
+    ours = run(dl.aba_derivatives, c.q, c.v, pin.rnea(c.theirs, c.data, c.pq, c.v, c.a))
+    inverse = np.linalg.inv(M)
+    largest = np.max(np.abs(inverse))
+    for what, here, b in zip(("by q", "by v", "by tau"), ours, (-by_q, -by_v, np.eye(len(M))), strict=True):
+        yield what, here, inverse @ b, np.linalg.cond(M) * 2e-3 + largest * (1 + np.max(np.abs(b)))
+
+
+def check_regressor(c: Case, run):
+    there = pin.computeJointTorqueRegressor(c.theirs, c.data, c.pq, c.v, c.a)
+    yield "regressor", run(dl.torque_regressor, c.q, c.v, c.a), there, 1
+
+
+def check_frame_derivatives(c: Case, run):
+    m, d, name = c.theirs, c.data, f"frame {c.model.njoints - 1}"
+    k = m.getFrameId(name)
+
+    def moved(get, r):
+        def motion(q, v, a):
+            pin.forwardKinematics(m, d, q, v, a)
+            pin.updateFramePlacements(m, d)
+            return get(m, d, k, r).vector
+
+        by_q = jacobian(lambda x: motion(pin.integrate(m, c.pq, x), c.v, c.a), m.nv)
+        by_v = jacobian(lambda x: motion(c.pq, c.v + x, c.a), m.nv)
+        return by_q, by_v, jacobian(lambda x: motion(c.pq, c.v, c.a + x), m.nv)
+
+    for reference, r in REFERENCES.items():
+        options = {"frame": name, "reference": reference}
+        ours = run(dl.frame_velocity_derivatives, c.q, c.v, **options)
+        for here, there in zip(ours, moved(pin.getFrameVelocity, r), strict=False):
+            yield f"velocity, {reference}", here, there, 1
+        for classical, get in ((False, pin.getFrameAcceleration), (True, pin.getFrameClassicalAcceleration)):
+            ours = run(dl.frame_acceleration_derivatives, c.q, c.v, c.a, classical=classical, **options)
+            for here, there in zip(ours, moved(get, r), strict=True):
+                yield f"acceleration, {reference}, classical {classical}", here, there, 1 + c.v @ c.v
+
+
 def check_integrate(c: Case, run):
     ours = dl.q_to_pinocchio(c.model, run(dl.integrate, c.q, c.v))
     yield "way left", pin.difference(c.theirs, ours, pin.integrate(c.theirs, c.pq, c.v)), np.zeros(c.model.nv), 1
@@ -380,7 +433,7 @@ def cylindrical() -> tuple[Case, Case]:
     return Case(model, theirs, q, v, a), Case(dl.from_pinocchio(theirs), theirs, q, v, a)
 
 
-BY_BODY = (check_kinematics, check_rnea_external)  # these have something per joint
+BY_BODY = (check_kinematics, check_rnea_external, check_regressor)  # these have something per joint
 
 
 @pytest.mark.parametrize("check", [c for c in CHECKS if c not in BY_BODY], ids=lambda c: c.__name__[6:])

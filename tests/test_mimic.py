@@ -18,6 +18,7 @@ import delassus as dl
 from delassus.model.generators import random_tree
 from delassus.model.joints import Helical, Prismatic, Revolute
 from delassus.model.model import Mimic, Model
+from differences import jacobian
 from robots import file, pinocchio_model
 
 ROBOTS = [
@@ -108,6 +109,23 @@ def check_accelerations(c: Case, run):
     tau = np.random.default_rng(2).normal(size=c.model.nv)
     bias = c.G.T @ pin.nonLinearEffects(c.theirs, c.data, c.pq, c.G @ c.v)
     yield "aba", run(dl.aba, c.q, c.v, tau), np.linalg.solve(c.M, tau - bias), "solved"
+
+
+def check_derivatives(c: Case, run):
+    m, d, G, n = c.theirs, c.data, c.G, c.model.nv
+    by_q = jacobian(lambda x: G.T @ pin.rnea(m, d, pin.integrate(m, c.pq, G @ x), G @ c.v, G @ c.a), n)
+    by_v = jacobian(lambda x: G.T @ pin.rnea(m, d, c.pq, G @ (c.v + x), G @ c.a), n)
+    largest = 1 + np.max(np.abs(c.torques()))
+    for ours, theirs in zip(run(dl.rnea_derivatives, c.q, c.v, c.a), (by_q, by_v, c.M), strict=True):
+        yield "torques", ours, theirs, largest
+    accelerations = run(dl.aba_derivatives, c.q, c.v, c.torques())
+    for ours, theirs in zip(accelerations, (-by_q, -by_v, np.eye(n)), strict=True):
+        yield "accelerations", c.M @ ours, theirs, largest + np.max(np.abs(c.M)) * np.max(np.abs(ours))
+
+
+def check_regressor(c: Case, run):
+    there = pin.computeJointTorqueRegressor(c.theirs, c.data, c.pq, c.G @ c.v, c.G @ c.a)
+    yield "regressor", run(dl.torque_regressor, c.q, c.v, c.a), c.G.T @ np.reshape(there, (c.full.nv, -1)), 1
 
 
 def check_factors(c: Case, run):

@@ -264,3 +264,15 @@ def test_elementary_functions_have_the_bits_of_the_interpreter(lanes):
 def test_random_programs_have_the_bits_of_the_interpreter(program, lanes, chunk, seed):
     f = dl.kernel(f"({program.inputs})->({program.outputs})")(lambda model, x: program.function(x))
     check(f, lanes, numbers(19, program.inputs, seed=seed), chunk=chunk)
+
+
+def test_states_of_a_kernel_with_large_frames_have_the_bits_of_single_ones():
+    n = 6000  # two frames of which are beyond what is kept in the cache, so groups of lanes do not take turns
+
+    @dl.kernel(f"(2)->({n})")
+    def wide(model, x):
+        return dnp.stack([x[0] * float(k) + x[1] for k in range(n)])
+
+    x = np.random.default_rng(0).normal(size=(37, 2))
+    f = wide.specialize(None)
+    np.testing.assert_array_equal(f(x), np.stack([f(row) for row in x]))

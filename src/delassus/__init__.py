@@ -18,10 +18,12 @@ from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.point import Point
 from delassus.constraints.weld import Weld
 from delassus.dynamics.aba import aba
+from delassus.dynamics.aba_derivatives import aba_derivatives
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
 from delassus.dynamics.crba import crba
 from delassus.dynamics.energy import kinetic_energy, potential_energy
 from delassus.dynamics.factor import inverse_mass_matrix, udu, udu_solve
+from delassus.dynamics.frame_derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
 from delassus.dynamics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics import (
     forward_kinematics,
@@ -33,7 +35,9 @@ from delassus.dynamics.kinematics import (
 )
 from delassus.dynamics.manifold import difference, integrate, normalize
 from delassus.dynamics.passive import passive_forces, spring_energy
+from delassus.dynamics.regressor import torque_regressor
 from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_external
+from delassus.dynamics.rnea_derivatives import rnea_derivatives
 from delassus.errors import DelassusError, DelassusWarning
 from delassus.model.comparison import compare
 from delassus.model.load import load
@@ -62,6 +66,7 @@ __all__ = [
     "a_from_mujoco",
     "a_to_mujoco",
     "aba",
+    "aba_derivatives",
     "bias_torques",
     "caba",
     "center_of_mass",
@@ -76,11 +81,13 @@ __all__ = [
     "difference",
     "forward_kinematics",
     "frame_acceleration",
+    "frame_acceleration_derivatives",
     "frame_bias",
     "frame_jacobian",
     "frame_placement",
     "frame_placements",
     "frame_velocity",
+    "frame_velocity_derivatives",
     "from_mujoco",
     "from_pinocchio",
     "gravity_torques",
@@ -103,10 +110,12 @@ __all__ = [
     "q_to_mujoco",
     "q_to_pinocchio",
     "rnea",
+    "rnea_derivatives",
     "rnea_external",
     "spring_energy",
     "threads",
     "three_steps",
+    "torque_regressor",
     "udu",
     "udu_solve",
     "v_from_mujoco",

@@ -13,6 +13,7 @@ from delassus.compiler.target import Target
 
 LOOP = "delassus_loop"
 STACK_BYTES = 64 * 1024  # frames beyond this come from the heap
+PAIR_BYTES = 640 * 1024  # two frames beyond this do not take turns: with what they write they would leave the cache
 
 
 def emit_loop(target: Target) -> str:
@@ -193,6 +194,7 @@ entry:
   %is.near = icmp sle i64 %n, %near
   %fetch = select i1 %is.near, ptr @fetch_nothing, ptr @fetch
   %bytes = mul i64 %slots, $F
+  %paired = icmp ule i64 %bytes, {PAIR_BYTES}
   %small = icmp ule i64 %bytes, {STACK_BYTES}
   br i1 %small, label %stack, label %heap
 heap:
@@ -228,9 +230,11 @@ loop:
   %first = select i1 %few, i64 %left, i64 $X
   call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 true)
   %j = add i64 %i, $X
-  %ahead = add i64 %j, $X
+  %after = add i64 %j, $X
+  %ahead = select i1 %paired, i64 %after, i64 %j
   %rest = sub i64 %left, $X
-  %two = icmp sgt i64 %rest, 0
+  %another = icmp sgt i64 %rest, 0
+  %two = and i1 %another, %paired
   br i1 %two, label %pair, label %single
 pair:
   %fewer = icmp slt i64 %rest, $X

@@ -72,7 +72,7 @@ def _newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any) -> Any:
         origin.append(acc + a_lin + np.cross(2.0 * w + ang_J, lin_J))
         alpha.append(dw + a_ang + np.cross(w, ang_J))
         omega.append(w + ang_J)
-        B.append(_point_accelerations(omega[i], alpha[i]))
+        B.append(point_accelerations(omega[i], alpha[i]))
         f.append(_newton_euler_force(link, origin[i], B[i]))
     if forces is not None:
         for j, (i, body) in enumerate(tree.bodies):
@@ -103,7 +103,7 @@ def _carried(pose: Pose, omega: Any, alpha: Any, origin: Any, B: Any) -> tuple[A
     return omega, alpha, origin
 
 
-def _point_accelerations(omega: Any, alpha: Any) -> Any:
+def point_accelerations(omega: Any, alpha: Any) -> Any:
     """B = α× + ω× ω× (3, 3)."""
     x, y, z = omega[0], omega[1], omega[2]
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z

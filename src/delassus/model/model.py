@@ -231,6 +231,11 @@ class Model:
         return len(self.joints)
 
     @property
+    def nparameters(self) -> int:
+        """Number of inertial parameters, ten for each body."""
+        return 10 * len(self.joints)
+
+    @property
     def nframes(self) -> int:
         """Number of named frames."""
         return len(self.frame_list)

@@ -1,0 +1,141 @@
+"""Derivatives of inverse dynamics: how torques change with configuration, velocity and acceleration.
+
+The derivative with respect to q is along tangent vectors, q ⊕ δ as `integrate` moves: one column per velocity. If
+a joint moves by s δ (s a column of its S, in a frame that stands still), all that it carries moves along, and beyond
+that its velocities and accelerations change by V = v_π × s and A_q = a_π × s + v_π × V, where π is the parent. A change
+of the joint's velocity changes accelerations by A_v = v_i × s + V. So, with the inertia Y and the matrix B of
+everything that a joint carries, the force through it changes by
+
+    F_q = Y A_q + B V,    F_v = Y A_v + B s,    F_a = Y s,
+
+which joints further in feel as S_jᵀ F (F_q with s ×* f added, as the force f itself moves along), and joints k further
+out, with their own Y and B, as s_kᵀ (Y A + B V). O(n d) operations for depth d. References: J. Carpentier, N. Mansard,
+Analytical derivatives of rigid body dynamics algorithms (2018); S. Singh, R. Russell, P. Wensing, Efficient analytical
+derivatives of rigid-body dynamics using spatial vector algebra (2022).
+
+B x = v ×* Y x - Y (v × x) + x ×* Y v is summed over the bodies. For a particle of velocity u it is the Coriolis force
+2 m ω_x × u, whatever the linear part of x; so B is a linear momentum P and the matrix K = Σ m u rᵀ: twelve numbers.
+"""
+
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.kernel import kernel
+from delassus.dynamics.base_frame import Moving, moving_links
+from delassus.dynamics.poses import mirrored
+from delassus.dynamics.rnea import model_armature
+from delassus.model.links import Link, links_of
+from delassus.model.model import Model
+from delassus.spatial.motions import force_cross, motion_cross
+
+
+@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)")
+def rnea_derivatives(model: Model, q: Any, v: Any, a: Any) -> Any:
+    """Derivatives (nv, nv) of `rnea`: ∂tau/∂q along tangent vectors, ∂tau/∂v, and ∂tau/∂a, the mass matrix.
+
+    Args:
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+        a: Acceleration (nv,) [rad/s², m/s²].
+    """
+    return torque_derivatives(model, q, v, a)
+
+
+def torque_derivatives(model: Model, q: Any, v: Any, a: Any) -> tuple[Any, Any, Any]:
+    """The derivatives, as a part of other algorithms."""
+    tree = links_of(model)
+    links, moving = tree.links, moving_links(tree, q, v, a, falling=True)
+    carried = [_body(link, moving[i]) for i, link in enumerate(links)]
+    A_q, V, A_v = ([_columns(change, link, moving[i]) for i, link in enumerate(links)] for change in (_A_q, _V, _A_v))
+    by_q, by_v = np.zeros((model.nv, model.nv)), np.zeros((model.nv, model.nv))
+    M = np.array(np.diag(np.array(model_armature(model))))
+    for i, link in reversed(list(enumerate(links))):
+        mass, h, J, P, K, f = carried[i]
+        S, inertia = moving[i].S, _inertia(J)
+        coriolis = 2.0 * (K[0, 0] + K[1, 1] + K[2, 2]) * np.eye(3) - 2.0 * K  # B x = (-2 P × ω_x, coriolis ω_x)
+        F_a = _applied(mass, h, inertia, S)
+        F_q = _applied(mass, h, inertia, A_q[i]) + _coriolis_forces(P, coriolis, V[i])
+        F_v = _applied(mass, h, inertia, A_v[i]) + _coriolis_forces(P, coriolis, S)
+        _add(by_q, link, link, S.T @ F_q)
+        _add(by_v, link, link, S.T @ F_v)
+        _add(M, link, link, S.T @ F_a)
+        n = link.motion.nv
+        F_q = F_q + np.stack([force_cross(S[:, k], f) for k in range(n)], axis=1)
+        felt = coriolis.T @ S[3:] - 2.0 * np.stack([np.cross(S[:3, k], P) for k in range(n)], axis=1)  # Bᵀ S, angular
+        for j in tree.path(i)[:-1]:
+            S_j, above = moving[j].S, links[j]
+            _add(by_q, above, link, S_j.T @ F_q)
+            _add(by_v, above, link, S_j.T @ F_v)
+            _add(by_q, link, above, F_a.T @ A_q[j] + felt.T @ V[j][3:])
+            _add(by_v, link, above, F_a.T @ A_v[j] + felt.T @ S_j[3:])
+            both = S_j.T @ F_a
+            _add(M, above, link, both)
+            _add(M, link, above, both.T)
+        if link.parent >= 0:
+            carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
+    return by_q, by_v, M
+
+
+def _V(link: Link, m: Moving, s: Any) -> Any:
+    return motion_cross(m.v_parent, s)
+
+
+def _A_q(link: Link, m: Moving, s: Any) -> Any:
+    return motion_cross(m.a_parent, s) + motion_cross(m.v_parent, motion_cross(m.v_parent, s))
+
+
+def _A_v(link: Link, m: Moving, s: Any) -> Any:
+    V = motion_cross(m.v_parent, s)
+    return 2.0 * V if link.motion.nv == 1 else V + motion_cross(m.v, s)  # v_i × s = v_π × s if s is all of S
+
+
+def _columns(change: Any, link: Link, m: Moving) -> Any:
+    """A change for every column of S, (6, n)."""
+    return np.stack([change(link, m, m.S[:, k]) for k in range(link.motion.nv)], axis=1)
+
+
+def _body(link: Link, m: Moving) -> tuple[Any, ...]:
+    """What adds up over bodies: mass, first and second moments h, J, momentum P, the matrix K, and the force f."""
+    mass, I_c = link.inertia.mass, numpy.array(link.inertia.rotational)
+    c = m.p + m.R @ np.array(link.inertia.com)
+    h = mass * c
+    J = mirrored(m.R @ np.array(0.5 * numpy.trace(I_c) * numpy.eye(3) - I_c) @ m.R.T + np.outer(c, h))
+    lin, ang, acc, alpha = m.v[:3], m.v[3:], m.a[:3], m.a[3:]
+    turned = np.cross(ang, h)
+    P = mass * lin + turned
+    K = np.outer(lin, h) + np.stack([np.cross(ang, J[:, k]) for k in range(3)], axis=1)
+    origin = acc + np.cross(ang, lin)  # the acceleration of the body's point at the origin, as a point
+    f = mass * origin + np.cross(alpha, h) + np.cross(ang, turned)
+    n = np.cross(h, origin) + _inertia(J) @ alpha - np.cross(ang, J @ ang)
+    return mass, h, J, P, K, np.concatenate([f, n])
+
+
+def _inertia(J: Any) -> Any:
+    """The rotational inertia tr(J) 1 - J of second moments J (3, 3)."""
+    xx, yy, zz = J[0, 0], J[1, 1], J[2, 2]
+    return np.array([[yy + zz, -J[1, 0], -J[2, 0]], [-J[1, 0], zz + xx, -J[2, 1]], [-J[2, 0], -J[2, 1], xx + yy]])
+
+
+def _applied(mass: Any, h: Any, inertia: Any, X: Any) -> Any:
+    """Y X for motions X (6, n)."""
+    columns = []
+    for k in range(X.shape[1]):
+        lin, ang = X[:3, k], X[3:, k]
+        columns.append(np.concatenate([mass * lin + np.cross(ang, h), inertia @ ang + np.cross(h, lin)]))
+    return np.stack(columns, axis=1)
+
+
+def _coriolis_forces(P: Any, coriolis: Any, X: Any) -> Any:
+    """B X for motions X (6, n)."""
+    twice = 2.0 * P
+    return np.concatenate([np.stack([np.cross(x, twice) for x in X[3:].T], axis=1), coriolis @ X[3:]])
+
+
+def _add(total: Any, row: Link, column: Link, block: Any) -> None:
+    """Add a block to a matrix over velocities; joints that share a coordinate (mimicry) add up, with their ratios."""
+    factor = row.ratio * column.ratio
+    rows, columns = slice(row.v, row.v + row.motion.nv), slice(column.v, column.v + column.motion.nv)
+    total[rows, columns] = total[rows, columns] + (block if factor == 1.0 else factor * block)
