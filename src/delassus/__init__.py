@@ -36,6 +36,8 @@ from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_ext
 from delassus.errors import DelassusError, DelassusWarning
 from delassus.model.load import load
 from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
+from delassus.model.physical import ParameterCheck, ParameterStatus, check_parameters
 from delassus.model.pinocchio import from_pinocchio, q_from_pinocchio, q_to_pinocchio
 from delassus.model.placement import Inertia, Placement
 
@@ -48,6 +50,9 @@ __all__ = [
     "JointLock",
     "Mechanism",
     "Model",
+    "ParameterCheck",
+    "ParameterStatus",
+    "ParametricModel",
     "Placement",
     "Point",
     "Solution",
@@ -60,6 +65,7 @@ __all__ = [
     "center_of_mass",
     "center_of_mass_jacobian",
     "centroidal_momentum",
+    "check_parameters",
     "constrained_dynamics",
     "constraint_bias",
     "constraint_jacobian",

@@ -95,6 +95,11 @@ class Inertia:
         return cls(float(mass), vector(com), matrix(rotational))
 
     @property
+    def first_moment(self) -> NDArray[np.float64]:
+        """m c (3,) [kg·m]."""
+        return self.mass * np.array(self.com)
+
+    @property
     def about_origin(self) -> NDArray[np.float64]:
         """The rotational inertia (3, 3) [kg·m²] about the origin of the body's frame (parallel axes)."""
         c = np.array(self.com)
