@@ -123,6 +123,5 @@ def _is_density(x: NDArray[np.float64]) -> NDArray[np.bool_]:
     shift = h[..., :, None] * h[..., None, :] / np.where(massless, 1.0, mass)[..., None, None]
     scale = np.abs(np.trace(sigma, axis1=-2, axis2=-1)) + np.abs(np.trace(shift, axis1=-2, axis2=-1))
     least = np.linalg.eigvalsh(sigma - shift)[..., 0]
-    positive: NDArray[np.bool_] = least >= -_ROUNDING * scale
-    without_moment: NDArray[np.bool_] = (h == 0.0).all(-1)
-    return positive & (without_moment | ~massless)
+    physical: NDArray[np.bool_] = (least >= -_ROUNDING * scale) & ((h == 0.0).all(-1) | ~massless)
+    return physical
