@@ -9,7 +9,7 @@ from pathlib import Path
 import llvmlite
 import numpy as np
 
-from benchmarks import compiler, dynamics, loops, single
+from benchmarks import compiler, dynamics, loops, parameters, single
 from delassus.compiler.target import Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -33,7 +33,16 @@ def main() -> None:
         f"llvmlite {llvmlite.__version__}.\n"
     )
     text = "\n".join(
-        (header, "## Robot dynamics\n", dynamics.run(), single.run(), "## The compiler\n", compiler.run(), loops.run())
+        (
+            header,
+            "## Robot dynamics\n",
+            dynamics.run(),
+            single.run(),
+            parameters.run(),
+            "## The compiler\n",
+            compiler.run(),
+            loops.run(),
+        )
     )
     print(text)
     if "--save" in sys.argv[1:]:

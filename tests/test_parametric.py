@@ -199,6 +199,17 @@ def test_a_parameter_that_is_chosen_twice_is_refused():
         TREE.parametric("inertia:joint1", "inertia:*")
 
 
+def test_a_body_has_a_mass_or_an_inertia_as_parameters():
+    with pytest.raises(dl.DelassusError, match="'mass:joint1' and 'inertia:joint1' exclude each other"):
+        TREE.parametric("inertia:joint1", "mass")
+
+
+def test_the_mass_alone_of_a_body_without_any_is_refused():
+    empty = replace(TREE, joints=tuple(replace(joint, inertia=Inertia()) for joint in TREE.joints))
+    with pytest.raises(dl.DelassusError, match="choose 'inertia:joint0'"):
+        empty.parametric("mass")
+
+
 def test_no_names_are_refused():
     with pytest.raises(dl.DelassusError, match="name at least one parameter"):
         TREE.parametric()

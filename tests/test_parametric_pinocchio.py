@@ -15,6 +15,11 @@ from test_joints import (
     CHECKS,
     NAMES,
     Case,
+    check_aba,
+    check_centroid,
+    check_crba,
+    check_energies,
+    check_rnea,
     mechanisms,
     random_inertia,
     random_placement,
@@ -22,7 +27,7 @@ from test_joints import (
     with_all_kinds,
 )
 
-KINDS = ("gravity", "inertia", "placement", "frame", "armature")
+ALL = ("gravity", "inertia", "placement", "frame", "armature")
 
 
 def changed(c: Case, seed: int) -> Case:
@@ -41,7 +46,7 @@ def changed(c: Case, seed: int) -> Case:
 
 
 def parameters_of(c: Case):
-    """The parameters of Pinocchio's model, in Pinocchio's own order, after the names of KINDS."""
+    """The parameters of Pinocchio's model, in Pinocchio's own order, after the names of ALL."""
     theirs = c.theirs
     frames = [theirs.frames[theirs.getFrameId(frame.name)] for frame in c.model.frame_list]
     return np.concatenate(
@@ -57,11 +62,12 @@ def parameters_of(c: Case):
 
 def traced(model, p):
     """Runs the graph that is compiled, without compiling it."""
-    return lambda kernel, *arrays, **options: unpacked(evaluate(kernel.program(model, **options), *arrays, p))
 
+    def run(kernel, *arrays, **options):
+        results = evaluate(kernel.program(model, **options), *arrays, p)
+        return results if len(results) > 1 else results[0]
 
-def unpacked(results):
-    return results[0] if isinstance(results, (list, tuple)) and len(results) == 1 else results
+    return run
 
 
 @cache
@@ -74,31 +80,28 @@ def changed_with_all_kinds() -> Case:
 @given(c=mechanisms(), seed=st.integers(0, 2**32 - 1))
 def test_any_mechanism_with_other_parameters_agrees_with_pinocchio(check, c, seed):
     other = changed(c, seed)
-    verify(other, check, traced(c.model.parametric(*KINDS), parameters_of(other)))
+    verify(other, check, traced(c.model.parametric(*ALL), parameters_of(other)))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=NAMES)
 def test_a_compiled_mechanism_with_other_parameters_agrees_with_pinocchio(check):
     c = changed_with_all_kinds()
-    model, p = c.model.parametric(*KINDS), parameters_of(c)
+    model, p = c.model.parametric(*ALL), parameters_of(c)
     verify(c, check, lambda kernel, *arrays, **options: kernel(model, *arrays, parameters=p, **options))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=NAMES)
 def test_plain_numpy_with_other_parameters_agrees_with_pinocchio(check):
     c = changed_with_all_kinds()
-    model, p = c.model.parametric(*KINDS), parameters_of(c)
+    model, p = c.model.parametric(*ALL), parameters_of(c)
     verify(c, check, lambda kernel, *arrays, **options: kernel.python(model, *arrays, parameters=p, **options))
 
 
 def test_default_parameters_are_those_of_pinocchio():
     c = with_all_kinds(True)
-    np.testing.assert_allclose(
-        same_signs(c.model.parametric(*KINDS), c.model.parametric(*KINDS).parameters()),
-        same_signs(c.model.parametric(*KINDS), parameters_of(c)),
-        rtol=0,
-        atol=1e-14,
-    )
+    model = c.model.parametric(*ALL)
+    found, expected = (same_signs(model, p) for p in (model.parameters(), parameters_of(c)))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
 
 
 def same_signs(model: dl.ParametricModel, p):
@@ -108,3 +111,16 @@ def same_signs(model: dl.ParametricModel, p):
         if part.kind in ("placement", "frame") and p[part.at][-1] < 0.0:
             p[part.at.start + 3 : part.at.stop] *= -1.0
     return p
+
+
+def test_a_mass_scales_its_body():
+    c = with_all_kinds(False)
+    masses = np.random.default_rng(3).uniform(0.5, 5.0, c.model.njoints)
+    theirs = c.theirs.copy()
+    for i, mass in enumerate(masses, 1):
+        body = theirs.inertias[i]
+        theirs.inertias[i] = pin.Inertia(mass, body.lever, body.inertia * (mass / body.mass))
+    other, model = replace(c, theirs=theirs), c.model.parametric("mass")
+    for check in (check_rnea, check_crba, check_aba, check_energies, check_centroid):
+        verify(other, check, lambda kernel, *arrays: kernel(model, *arrays, parameters=masses))
+        verify(other, check, lambda kernel, *arrays: kernel.python(model, *arrays, parameters=masses))

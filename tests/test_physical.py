@@ -63,3 +63,8 @@ def test_a_body_without_mass_is_physical():
 def test_parameters_of_the_wrong_size_cannot_be_checked():
     with pytest.raises(ValueError, match=r"have shape \(3,\); this model needs \(…, 23\)"):
         dl.check_parameters(MODEL, np.zeros(3))
+
+
+def test_a_negative_mass_alone_is_not_physical():
+    model = BODY.parametric("mass")
+    np.testing.assert_array_equal(dl.check_parameters(model, [[1.0], [-1.0]]).physical, [True, False])

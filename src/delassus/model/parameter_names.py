@@ -10,8 +10,8 @@ from delassus.errors import DelassusError, expect
 from delassus.model.model import WORLD, Model, UnknownName
 from delassus.model.placement import HERE
 
-KINDS: Final = ("gravity", "inertia", "placement", "frame", "armature")
-_SIZES: Final = {"inertia": 10, "placement": 7, "frame": 7}  # that of armature is the joint's
+KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
+_SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7}  # that of armature is the joint's
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
         found = list(range(len(owners)))
     elif owner in owners:
         found = [owners.index(owner)]
-    elif kind == "inertia" and owner in _links(model):
+    elif kind in ("mass", "inertia") and owner in _links(model):
         found = [_body(model, owner)]
     else:
         found = [k for k, known in enumerate(owners) if fnmatchcase(known, owner)]
@@ -50,6 +50,10 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
         raise UnknownName("parameter", name, _all_names(model))
     parts = []
     for k in found:
+        if kind == "mass" and model.joints[k].inertia.mass == 0.0:
+            raise DelassusError(
+                f"the body of joint {owners[k]!r} has no mass, so its shape is not known: choose 'inertia:{owners[k]}'."
+            )
         stop = start + (_SIZES.get(kind) or model.joints[k].kind.nv)
         parts.append(Part(kind, k, owners[k], slice(start, stop)))
         start = stop
@@ -79,7 +83,7 @@ def _all_names(model: Model) -> list[str]:
     joints = [joint.name for joint in model.joints]
     return [
         *KINDS,
-        *(f"inertia:{name}" for name in dict.fromkeys([*joints, *_links(model)])),
+        *(f"{kind}:{name}" for kind in ("mass", "inertia") for name in dict.fromkeys([*joints, *_links(model)])),
         *(f"{kind}:{name}" for kind in ("placement", "armature") for name in joints),
         *(f"frame:{frame.name}" for frame in model.frame_list),
     ]

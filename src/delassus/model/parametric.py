@@ -7,6 +7,7 @@
 | name | numbers |
 |---|---|
 | gravity | 3: acceleration [m/s²] in the world's axes |
+| mass:body | 1: the mass [kg] of a body that keeps its centre and its shape: moments of inertia are in proportion |
 | inertia:body | 10: m, m c, then Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin of the body's frame, as in Pinocchio |
 | placement:joint | 7: translation [m] and unit quaternion (x, y, z, w) of the joint's frame in its parent body's |
 | frame:frame | 7: the same, of a named frame in the frame of the body that carries it |
@@ -30,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.compiler.parameters import Parametric
 from delassus.compiler.trace import trace_of
 from delassus.errors import DelassusError, expect
-from delassus.model.model import Joint, Model, UnknownName
+from delassus.model.model import Model, UnknownName
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.placement import Inertia, Placement
 from delassus.model.runtime import BoundModel, RuntimeInertia, RuntimePlacement
@@ -50,9 +51,16 @@ class ParametricModel(Parametric):
         if not self.names:
             raise DelassusError(f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.")
         chosen = [part.name for part in self.parts]
+        bodies = [part.index for part in self.parts if part.kind in ("mass", "inertia")]
         for name in chosen:
             if chosen.count(name) > 1:
                 raise DelassusError(f"the parameter {name!r} is chosen more than once, by {', '.join(self.names)}.")
+        for k in bodies:
+            if bodies.count(k) > 1:
+                body = self.model.joints[k].name
+                raise DelassusError(
+                    f"'mass:{body}' and 'inertia:{body}' exclude each other: a mass is an inertia's first."
+                )
 
     def __repr__(self) -> str:
         return f"<ParametricModel {self.model.name!r}: {self.np} parameters: {', '.join(self.names)}>"
@@ -136,7 +144,7 @@ class ParametricModel(Parametric):
         """The model with mass and rotor inertia wherever the parameters may give some."""
         joints = list(self.model.joints)
         for part in self.parts:
-            if part.kind == "inertia":
+            if part.kind in ("mass", "inertia"):
                 joints[part.index] = replace(joints[part.index], inertia=Inertia.of(1.0, rotational=numpy.eye(3)))
             elif part.kind == "armature":
                 joints[part.index] = replace(joints[part.index], armature=(1.0,) * joints[part.index].kind.nv)
@@ -155,6 +163,8 @@ def _default(model: Model, kind: str, index: int) -> NDArray[numpy.float64]:
     if kind == "armature":
         return numpy.array(joint.armature or (0.0,) * joint.kind.nv)
     body = joint.inertia
+    if kind == "mass":
+        return numpy.array([body.mass])
     return numpy.array(inertia_parameters(body.mass, numpy.array(body.com), numpy.array(body.rotational)))
 
 
@@ -163,41 +173,40 @@ def _seven(placement: Placement) -> NDArray[numpy.float64]:
     return numpy.concatenate([placement.p, quaternion_from_rotation(placement.R)])
 
 
-def _plain_inertia(x: NDArray[numpy.float64]) -> Inertia:
-    return Inertia.of(*inertia_from_parameters(x))
-
-
-def _plain_placement(x: NDArray[numpy.float64]) -> Placement:
+def _placement(x: NDArray[numpy.float64]) -> Placement:
     return Placement.of(quaternion_to_rotation(x[3:]), x[:3])
 
 
-_Makers = Mapping[str, Callable[[Any], Any]]
+_Makers = Mapping[str, Callable[[Any, Any], Any]]
 _PLAIN: _Makers = {
-    "gravity": lambda x: tuple(x.tolist()),
-    "inertia": _plain_inertia,
-    "placement": _plain_placement,
-    "frame": _plain_placement,
-    "armature": lambda x: tuple(x.tolist()),
+    "gravity": lambda x, model: tuple(x.tolist()),
+    "mass": lambda x, joint: joint.inertia.with_mass(float(x[0])),
+    "inertia": lambda x, joint: Inertia.of(*inertia_from_parameters(x)),
+    "placement": lambda x, joint: _placement(x),
+    "frame": lambda x, frame: _placement(x),
+    "armature": lambda x, joint: tuple(x.tolist()),
 }
 _RUNTIME: _Makers = {
-    "gravity": tuple,
-    "inertia": RuntimeInertia.of_parameters,
-    "placement": RuntimePlacement.of_parameters,
-    "frame": RuntimePlacement.of_parameters,
-    "armature": tuple,
+    "gravity": lambda x, model: tuple(x),
+    "mass": lambda x, joint: RuntimeInertia.of_mass(x[0], joint.inertia),
+    "inertia": lambda x, joint: RuntimeInertia.of_parameters(x),
+    "placement": lambda x, joint: RuntimePlacement.of_parameters(x),
+    "frame": lambda x, frame: RuntimePlacement.of_parameters(x),
+    "armature": lambda x, joint: tuple(x),
 }
-"""How the numbers of each kind become a part of a model."""
+"""How the numbers of each kind, and what they belong to in the model, make what stands there instead."""
 
 
 def _replaced(model: Model, parts: tuple[Part, ...], parameters: Any, makers: _Makers) -> dict[str, Any]:
     """The fields of a model in which parameters stand."""
-    gravity, joints, frames = model.gravity, list[Joint](model.joints), list(model.frame_list)
+    gravity, joints, frames = model.gravity, list(model.joints), list(model.frame_list)
     for part in parts:
-        value = makers[part.kind](parameters[part.at])
+        make, x = makers[part.kind], parameters[part.at]
         if part.kind == "gravity":
-            gravity = value
+            gravity = make(x, model)
         elif part.kind == "frame":
-            frames[part.index] = replace(frames[part.index], placement=value)
+            frames[part.index] = replace(frames[part.index], placement=make(x, frames[part.index]))
         else:
-            joints[part.index] = replace(joints[part.index], **{part.kind: value})
+            field = "inertia" if part.kind == "mass" else part.kind
+            joints[part.index] = replace(joints[part.index], **{field: make(x, joints[part.index])})
     return {"gravity": gravity, "joints": tuple(joints), "frame_list": tuple(frames)}

@@ -102,6 +102,8 @@ def _status(kind: str, x: NDArray[np.float64]) -> Any:
     if kind in ("placement", "frame"):
         turned = np.abs(np.linalg.norm(x[..., 3:], axis=-1) - 1.0) < 1e-6
         return np.where(turned, ParameterStatus.PHYSICAL, ParameterStatus.NO_ROTATION)
+    if kind == "mass":
+        return np.where(x[..., 0] >= 0.0, ParameterStatus.PHYSICAL, ParameterStatus.NEGATIVE_MASS)
     if kind == "armature":
         return np.where((x >= 0.0).all(-1), ParameterStatus.PHYSICAL, ParameterStatus.NEGATIVE_ARMATURE)
     if kind == "inertia":

@@ -106,6 +106,10 @@ class Inertia:
         shifted: NDArray[np.float64] = np.array(self.rotational) + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
         return shifted
 
+    def with_mass(self, mass: float) -> Inertia:
+        """A body of the same shape and another density, for a body that has mass."""
+        return Inertia.of(mass, self.com, mass * (np.array(self.rotational) / self.mass))
+
     def moved(self, placement: Placement) -> Inertia:
         """The same body, described in a frame in which its present frame has this placement."""
         R, com = placement.R, placement.p + placement.R @ np.array(self.com)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 import delassus.numpy as np
 from delassus.model.model import Model
 from delassus.model.placement import Inertia, Placement
@@ -72,6 +74,13 @@ class RuntimeInertia(Inertia):
         xx, xy, yy, xz, yz, zz = (x[k] for k in range(4, 10))
         about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return cls(*inertia_from_parameters(x), first=x[1:4], about=about)
+
+    @classmethod
+    def of_mass(cls, mass: Any, body: Inertia) -> RuntimeInertia:
+        """That of a body of plain numbers, with another density."""
+        rotational, about = numpy.array(body.rotational) / body.mass, body.about_origin / body.mass
+        first = mass * numpy.array(body.com)
+        return cls(mass, body.com, mass * rotational, first=first, about=mass * about)
 
     @property
     def first_moment(self) -> Any:
