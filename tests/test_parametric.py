@@ -121,6 +121,18 @@ def test_a_kernel_of_kernels_takes_parameters():
     np.testing.assert_allclose(found, dl.aba(TREE, Q, V, -0.1 * V), rtol=1e-12)
 
 
+@dl.kernel("(nq),(nv),(nv)->(nv)")
+def held_at_its_tip(model, q, v, tau):
+    acceleration, _ = dl.caba(dl.Mechanism(model, (dl.Point("tip0"),)), q, v, tau)
+    return acceleration
+
+
+def test_a_mechanism_in_a_kernel_takes_parameters():
+    model = TREE.parametric("inertia", "placement", "frame:tip0")
+    found, expected = held_at_its_tip(model, Q, V, A, parameters=model.parameters()), held_at_its_tip(TREE, Q, V, A)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.max(np.abs(expected)))
+
+
 def one_body():
     inertia = Inertia.of(2.0, (0.1, 0.2, 0.3), np.eye(3))
     return dl.Model("body", (Joint("free", Free(), inertia=inertia),)).parametric("inertia", "placement")

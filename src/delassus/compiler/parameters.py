@@ -20,6 +20,10 @@ class Parametric:
         """Number of parameters."""
         raise TypeError(f"{type(self).__name__} does not say how many parameters it has.")
 
+    def parameters(self) -> Any:
+        """The parameters (np,) that the model has unless others are given."""
+        raise TypeError(f"{type(self).__name__} does not say which parameters it has unless others are given.")
+
     def with_parameters(self, parameters: Any) -> Any:
         """A model whose numbers are these parameters (np,), traced or plain."""
         raise TypeError(f"{type(self).__name__} does not say what its {len(parameters)} parameters mean.")

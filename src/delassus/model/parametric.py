@@ -85,6 +85,14 @@ class ParametricModel(Parametric):
         """Number of named frames."""
         return self.model.nframes
 
+    def neutral(self) -> NDArray[numpy.float64]:
+        """The model's neutral configuration (nq,)."""
+        return self.model.neutral()
+
+    def random_configuration(self, rng: numpy.random.Generator) -> NDArray[numpy.float64]:
+        """A random configuration (nq,) of the model."""
+        return self.model.random_configuration(rng)
+
     @cached_property
     def np(self) -> int:
         """Number of parameters."""
