@@ -9,7 +9,7 @@ from pathlib import Path
 import llvmlite
 import numpy as np
 
-from benchmarks import compiler, constrained, derivatives, dynamics, loops, single
+from benchmarks import compiler, constrained, derivatives, dynamics, loops, parameters, single
 from delassus.compiler.target import Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -38,6 +38,7 @@ def main() -> None:
         dynamics.run(),
         derivatives.run(),
         single.run(),
+        parameters.run(),
         "## Constrained dynamics\n",
         constrained.run(),
         "## The compiler\n",

@@ -137,6 +137,13 @@ def test_the_check_program_of_float32_says_ok(compiler, tmp_path):
 
 
 @needs_compiler
+def test_a_kernel_with_parameters_says_ok(tmp_path):
+    _, *sources = export_c(dl.aba, TREE.parametric("inertia", "placement"), tmp_path)
+    program = compile_c(tmp_path, "check", *sources, shared=False)
+    assert subprocess.run([program], capture_output=True, text=True, check=False).stdout == "ok\n"
+
+
+@needs_compiler
 def test_every_kernel_of_the_package_says_ok(tmp_path):
     kernels = [k for k in vars(dl).values() if isinstance(k, Kernel)]
     for kernel in kernels:

@@ -45,6 +45,8 @@ from delassus.model.mass_report import mass_report
 from delassus.model.mjcf import from_mujoco
 from delassus.model.model import Model
 from delassus.model.mujoco import a_from_mujoco, a_to_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
+from delassus.model.parametric import ParametricModel
+from delassus.model.physical import ParameterCheck, ParameterStatus, check_parameters
 from delassus.model.pinocchio import from_pinocchio, q_from_pinocchio, q_to_pinocchio
 from delassus.model.placement import Inertia, Placement
 
@@ -57,6 +59,9 @@ __all__ = [
     "JointLock",
     "Mechanism",
     "Model",
+    "ParameterCheck",
+    "ParameterStatus",
+    "ParametricModel",
     "Placement",
     "Point",
     "Solution",
@@ -72,6 +77,7 @@ __all__ = [
     "center_of_mass",
     "center_of_mass_jacobian",
     "centroidal_momentum",
+    "check_parameters",
     "compare",
     "constrained_dynamics",
     "constraint_bias",

@@ -32,6 +32,7 @@ from delassus.compiler.interpreter import evaluate
 from delassus.compiler.kernel import Kernel
 from delassus.compiler.llvm_ir import LARGEST_FRAME
 from delassus.compiler.lower import flops, lower
+from delassus.compiler.parameters import Parametric
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import Program
 from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, Schedule, Table, count_chunks, first_slots, schedule
@@ -98,7 +99,7 @@ def random_states(kernel: Kernel, model: Any, count: int, seed: int = 0) -> list
             states.append(np.array([configuration(rng) for _ in range(count)]))
         else:
             states.append(rng.normal(size=(count, *operand.shape)))
-    return states
+    return [*states, np.tile(model.parameters(), (count, 1))] if isinstance(model, Parametric) else states
 
 
 def emit_c(

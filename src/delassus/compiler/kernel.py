@@ -22,8 +22,9 @@ Those that the decorator lists as `inputs` are arrays that may be given or not, 
     aba.specialize(model, inputs=("load",))(q, v, tau, load)
     aba.bind(model, q, v, tau, load, a, inputs=("load",))
 
-They come after the other inputs, in the order in which the decorator lists them. Inside another kernel a call is
-inlined.
+They come after the other inputs, in the order in which the decorator lists them. A model with parameters (see
+`Parametric`) adds an input of its own after all of them: `aba(model, q, v, tau, parameters=p)`. Inside another kernel a
+call is inlined.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from delassus.compiler import bind, threads
 from delassus.compiler.build import Compiled, Recipe, build
 from delassus.compiler.digest import exact, is_frozen
 from delassus.compiler.native import compiling
+from delassus.compiler.parameters import PARAMETERS, Parametric
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
@@ -85,7 +87,10 @@ class Kernel:
                     raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
             return self._inline(model, arrays, options)
         self._check_count(arrays)
-        given, options = self._split(options) if options else ({}, options)
+        if options or isinstance(model, Parametric):
+            given, options = self._split(model, options)
+        else:
+            given = {}
         names = tuple(given)
         known = None if options else self._recently(model, _brief(names, dtype))
         arrays = (*arrays, *given.values())
@@ -108,7 +113,8 @@ class Kernel:
     ) -> np.ufunc:
         """The NumPy ufunc for this model: the least overhead of a call with arguments; one thread.
 
-        `inputs` names the optional inputs that it takes, after the others, in the kernel's own order.
+        `inputs` names the optional inputs that it takes, after the others, in the kernel's own order. The parameters
+        of a model that has some come last.
         """
         return self.compiled(model, dtype=dtype, inputs=inputs, **options).ufunc
 
@@ -126,7 +132,7 @@ class Kernel:
     def python(self, model: Any, *arrays: Any, **options: Any) -> Any:
         """The plain function on the numbers of one state."""
         self._check_count(arrays)
-        given, options = self._split(options)
+        given, options = self._split(model, options)
         inputs, outputs = self.operands(model, tuple(given))
         states = [np.asarray(x, float) for x in (*arrays, *given.values())]
         for state, operand in zip(states, inputs, strict=True):
@@ -140,7 +146,7 @@ class Kernel:
 
     def program(self, model: Any, *, inputs: Sequence[str] = (), **options: Any) -> Program:
         """The expression graph for this model."""
-        names = self._ordered(inputs)
+        names = self._ordered(model, inputs)
         ins, outputs = self.operands(model, names)
         complete = self._complete(options)
         call = (self, model, names, tuple(sorted(complete.items())))
@@ -163,7 +169,9 @@ class Kernel:
 
     def operands(self, model: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
         """Inputs, the given optional ones among them, and outputs with the sizes of this model."""
-        return self.signature.resolve(model, self.arguments, inputs)
+        names = tuple(name for name in inputs if name != PARAMETERS)
+        ins, outs = self.signature.resolve(model, self.arguments, names)
+        return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.np,)))), outs
 
     def compiled(
         self,
@@ -175,7 +183,7 @@ class Kernel:
         **options: Any,
     ) -> Compiled:
         """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
-        complete, names = self._complete(options), self._ordered(inputs)
+        complete, names = self._complete(options), self._ordered(model, inputs)
         for name, value in complete.items():
             _check_content_hash(self.name, f"the option {name}", value)
         chosen = _brief(names, dtype)
@@ -223,7 +231,7 @@ class Kernel:
 
     def _inline(self, model: Any, arrays: tuple[Any, ...], options: dict[str, Any]) -> Any:
         self._check_count(arrays)
-        given, options = self._split(options)
+        given, options = self._split(model, options)
         complete, names = self._complete(options), tuple(given)
         inputs, outputs = self.operands(model, names)
         call = (self, model, names, tuple(sorted(complete.items())))
@@ -278,29 +286,43 @@ class Kernel:
         return complete_outputs if len(outputs) > 1 else complete_outputs[0]
 
     def _function(self, model: Any, inputs: tuple[str, ...], options: dict[str, Any]) -> Callable[..., Any]:
-        """The function of arrays alone; optional inputs come last."""
+        """The function of arrays alone; optional inputs come last, and then parameters."""
         count = len(self.arguments)
 
         def function(*arrays: Any) -> Any:
-            return self.function(model, *arrays[:count], **dict(zip(inputs, arrays[count:], strict=True)), **options)
+            given = dict(zip(inputs, arrays[count:], strict=True))
+            known = model.with_parameters(given.pop(PARAMETERS)) if PARAMETERS in given else model
+            return self.function(known, *arrays[:count], **given, **options)
 
         return function
 
-    def _split(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Optional inputs that are given, in the kernel's order, and options."""
+    def _split(self, model: Any, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
         given = {name: options[name] for name in self.signature.optional if options.get(name) is not None}
-        return given, {name: value for name, value in options.items() if name not in self.signature.optional}
+        options = {name: value for name, value in options.items() if name not in self.signature.optional}
+        parameters = options.pop(PARAMETERS, None)
+        if isinstance(model, Parametric):
+            if parameters is None:
+                raise TypeError(
+                    f"{self.name}: this model has {model.np} parameters: give an array (…, {model.np}) as "
+                    f"{PARAMETERS}=."
+                )
+            given[PARAMETERS] = parameters
+        elif parameters is not None:
+            raise TypeError(f"{self.name} got {PARAMETERS}=, and this model ({type(model).__name__}) has none.")
+        return given, options
 
-    def _ordered(self, inputs: Sequence[str]) -> tuple[str, ...]:
-        """Names of optional inputs, checked, in the kernel's order."""
+    def _ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
+        """Names of optional inputs, checked, in the kernel's order; the parameters of a model that has some last."""
+        last = (PARAMETERS,) if isinstance(model, Parametric) else ()
         if not inputs:
-            return ()
-        names = [inputs] if isinstance(inputs, str) else list(inputs)
+            return last
+        names = [name for name in ([inputs] if isinstance(inputs, str) else inputs) if name not in last]
         unknown = [name for name in names if name not in self.signature.optional]
         if unknown or len(set(names)) < len(names):
             known = ", ".join(self.signature.optional) or "none"
             raise TypeError(f"{self.name} cannot take the optional inputs {tuple(names)}: each of these once: {known}.")
-        return tuple(name for name in self.signature.optional if name in names)
+        return (*(name for name in self.signature.optional if name in names), *last)
 
     def _complete(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options with their defaults."""
@@ -340,7 +362,7 @@ def _parameters(function: Callable[..., Any], signature: Signature) -> tuple[tup
                 "default None means that it is not given."
             )
     options = {name: default for name, default in keywords.items() if name not in signature.optional}
-    reserved = {"self", "model", "out", "target", "dtype", "inputs"} & set(keywords)
+    reserved = {"self", "model", "out", "target", "dtype", "inputs", PARAMETERS} & set(keywords)
     if reserved:
         raise SignatureError(
             f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."

@@ -2,7 +2,7 @@
 
 Since tau = rnea(q, v, a) holds along any change, ∂a/∂x = -M⁻¹ ∂tau/∂x at the acceleration that tau gives, for x = q or
 v, and ∂a/∂tau = M⁻¹. A column of ∂tau/∂x is zero outside the path to its joint and what the joint carries; the products
-leave these zeros out, and are the same code for every row of M⁻¹ = U⁻ᵀ D⁻¹ U⁻¹ (see `factor`), so they are a loop.
+leave these zeros out, and are the same code for every row of M⁻¹ = U⁻ᵀ D⁻¹ U⁻¹ (see `factor_tree`), so they are a loop.
 O(n² d) operations for depth d. The accuracy is that of solving with M: errors grow with its condition.
 """
 
@@ -13,7 +13,7 @@ from delassus.compiler import map
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.factor import ancestors, factor, substitute
+from delassus.dynamics.factor import ancestors, factor_tree, substitute
 from delassus.dynamics.rnea import bias_torques
 from delassus.dynamics.rnea_derivatives import torque_derivatives
 from delassus.model.model import Model
@@ -31,7 +31,7 @@ def aba_derivatives(model: Model, q: Any, v: Any, tau: Any) -> Any:
     """
     check_inertias(model)
     above, n = ancestors(model), model.nv
-    U, D = factor(above, mass_matrix(model, q))
+    U, D = factor_tree(above, mass_matrix(model, q))
     D_inv = 1.0 / D
     a = substitute(above, U, D, tau - bias_torques(model, q, v))
     by_q, by_v, _ = torque_derivatives(model, q, v, a)

@@ -72,7 +72,7 @@ def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
     D = S_lin.T @ U[:3] + S_ang.T @ U[3:] + np.array(np.diag(link.armature))
     if added is not None:
         D = D + np.diag(added)
-    plain = link.motion is not Motion.HELICAL and not any(link.armature) and added is None
+    plain = link.motion is not Motion.HELICAL and not link.has_rotor and added is None
     factors = ldl(D)
     directions = list(link.motion.directions)
     W = np.zeros(U.shape)

@@ -10,6 +10,7 @@ from delassus.dynamics.recursion import joint_motions, link_velocities, momentum
 from delassus.errors import DelassusError
 from delassus.model.links import Link, Links, links_of
 from delassus.model.model import Model
+from delassus.model.runtime import sample_of
 
 
 @kernel("(nq)->(3)")
@@ -37,7 +38,7 @@ def center_of_mass_jacobian(model: Model, q: Any) -> Any:
             column = (mass[i] * (R @ S_lin[:, k]) + np.cross(ang, moment[i] - mass[i] * p)) * (link.ratio / total)
             J[:, link.v + k] = J[:, link.v + k] + column
         if link.parent >= 0:
-            mass[link.parent] += mass[i]
+            mass[link.parent] = mass[link.parent] + mass[i]
             moment[link.parent] = moment[link.parent] + moment[i]
     return J
 
@@ -70,11 +71,10 @@ def _first_moment(tree: Links, world: list[Pair]) -> Any:
 
 def _moment(link: Link, R: Any, p: Any) -> Any:
     """The first moment m c of a link, in the world."""
-    return link.inertia.mass * (p + R @ np.array(link.inertia.com))
+    return link.inertia.mass * p + R @ np.array(link.inertia.first_moment)
 
 
-def _mass(model: Model, tree: Links) -> float:
-    mass = sum(link.inertia.mass for link in tree.links)
-    if mass == 0.0:
+def _mass(model: Model, tree: Links) -> Any:
+    if all(link.inertia.mass == 0.0 for link in links_of(sample_of(model)).links):
         raise DelassusError(f"the model {model.name!r} has no mass that moves, so it has no centre of mass.")
-    return mass
+    return sum(link.inertia.mass for link in tree.links)

@@ -5,6 +5,7 @@ import numpy as np
 from delassus.errors import DelassusError
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
+from delassus.model.runtime import sample_of
 
 
 class SingularMassMatrix(DelassusError):
@@ -20,8 +21,11 @@ class SingularMassMatrix(DelassusError):
 
 
 def check_inertias(model: Model) -> None:
-    """Raise if a velocity has nothing to accelerate: no inertia that its joints feel, and no armature."""
-    tree = links_of(model)
+    """Raise if a velocity has nothing to accelerate: no inertia that its joints feel, and no armature.
+
+    Those that come at run time count as present.
+    """
+    tree = links_of(sample_of(model))
     heavy = [link.inertia.mass > 0.0 or bool(np.any(link.inertia.rotational)) for link in tree.links]
     carries = [False] * len(tree.links)  # whether something with inertia moves on the link
     for i, link in reversed(list(enumerate(tree.links))):

@@ -50,7 +50,7 @@ def _assemble(model: Model, tree: Links, poses: list[Pose]) -> Any:
 
 def _rigid(link: Link) -> tuple[float, Any, Any]:
     """Mass, first moment m c and inertia about the link's origin: a rigid inertia in ten numbers."""
-    return link.inertia.mass, link.inertia.mass * np.array(link.inertia.com), np.array(link.inertia.about_origin)
+    return link.inertia.mass, np.array(link.inertia.first_moment), np.array(link.inertia.about_origin)
 
 
 def _force(mass: Any, first: Any, I: Any, lin: Any, ang: Any) -> tuple[Any, Any]:

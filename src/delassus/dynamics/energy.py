@@ -30,5 +30,6 @@ def potential_energy(model: Model, q: Any) -> Any:
     tree = links_of(model)
     total = np.array(0.0)
     for link, (R, p) in zip(tree.links, world_poses(tree, q), strict=True):
-        total = total - link.inertia.mass * (np.array(tree.gravity) @ (p + R @ np.array(link.inertia.com)))
+        moment = link.inertia.mass * p + R @ np.array(link.inertia.first_moment)
+        total = total - np.array(tree.gravity) @ moment
     return total

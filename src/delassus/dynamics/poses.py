@@ -18,6 +18,7 @@ import delassus.numpy as np
 from delassus.model.joints import Motion
 from delassus.model.links import Link, Links
 from delassus.model.placement import Placement
+from delassus.model.runtime import RuntimePlacement
 from delassus.spatial import turns
 from delassus.spatial.quaternions import quaternion_to_rotation
 from delassus.spatial.rotations import skew
@@ -199,14 +200,13 @@ def velocities(link: Link, v: Any) -> Any:
 
 def fixed_pose(placement: Placement) -> Pose:
     """The pose of a frame that does not move."""
-    alpha, beta, gamma = zxz(placement.R)
-    return Pose((TurnStep(gamma), TurnStep(beta), TurnStep(alpha), ShiftStep(placement.p)))
+    gamma, outer = _mount(placement)
+    return Pose((TurnStep(gamma), *outer))
 
 
 def link_pose(link: Link, x: Sequence[Any]) -> Pose:
     """The pose of a link with coordinates x."""
-    alpha, beta, gamma = zxz(link.placement.R)
-    outer: tuple[Step, ...] = (TurnStep(beta), TurnStep(alpha), ShiftStep(link.placement.p))
+    gamma, outer = _mount(link.placement)
     motion = link.motion
     if motion is Motion.REVOLUTE:
         return Pose((TurnStep(turn_about_z(x[0], gamma)), *outer))
@@ -226,10 +226,20 @@ def link_pose(link: Link, x: Sequence[Any]) -> Pose:
     return Pose((rotation, ShiftStep(np.stack(list(x[:3]))), TurnStep(gamma), *outer))
 
 
+def _mount(placement: Placement) -> tuple[Turn, tuple[Step, ...]]:
+    """A placement as a first turn about z, which a joint about z can join, and the steps after it.
+
+    One that comes at run time is a full rotation, which is smooth everywhere; its turns are not where z is kept.
+    """
+    if isinstance(placement, RuntimePlacement):
+        return (2, 1.0, 0.0), (RotationStep(placement.R), ShiftStep(placement.p))
+    alpha, beta, gamma = zxz(placement.R)
+    return gamma, (TurnStep(beta), TurnStep(alpha), ShiftStep(placement.p))
+
+
 def rigid_blocks(link: Link) -> Blocks:
-    """The blocks of a link's own inertia, as constants."""
-    mass = link.inertia.mass
-    return mass * np.eye(3), -mass * skew(link.inertia.com), np.array(link.inertia.about_origin)
+    """The blocks of a link's own inertia."""
+    return link.inertia.mass * np.eye(3), -skew(link.inertia.first_moment), np.array(link.inertia.about_origin)
 
 
 def mirrored(A: Any) -> Any:

@@ -36,15 +36,15 @@ def link_velocities(tree: Links, poses: list[Pose], v_J: list[Pair]) -> tuple[li
 def momentum(link: Link, lin: Any, ang: Any) -> Pair:
     """The spatial momentum (or the force I a) of a link: m (lin + ang × c) and Ī ang + m c × lin."""
     mass = link.inertia.mass
-    first = mass * np.array(link.inertia.com)
+    first = np.array(link.inertia.first_moment)
     return mass * lin - np.cross(first, ang), link.inertia.about_origin @ ang + np.cross(first, lin)
 
 
 def bias_force(link: Link, lin: Any, ang: Any) -> Pair:
-    """v ×* (I v): the force that keeps a link at its velocity; m ω × u and ω × I_c ω, u the velocity of the centre."""
-    c = np.array(link.inertia.com)
-    f = link.inertia.mass * np.cross(ang, lin + np.cross(ang, c))
-    return f, np.cross(ang, np.array(link.inertia.rotational) @ ang) + np.cross(c, f)
+    """v ×* (I v): the force that keeps a link at its velocity; m w + ω × (ω × m c) and ω × Ī ω + m c × w, w = ω × u."""
+    first, turned = np.array(link.inertia.first_moment), np.cross(ang, lin)
+    f = link.inertia.mass * turned + np.cross(ang, np.cross(ang, first))
+    return f, np.cross(ang, link.inertia.about_origin @ ang) + np.cross(first, turned)
 
 
 def add_torques(tree: Links, total: Any, i: int, f: Any, n: Any) -> None:

@@ -9,8 +9,6 @@ acceleration a + B r, where B = α× + ω× ω× is used for the centre of mass,
 
 from typing import Any
 
-import numpy
-
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.poses import Pair, Pose, ShiftStep, fixed_pose, poses_of
@@ -119,14 +117,13 @@ def point_accelerations(omega: Any, alpha: Any) -> Any:
 def _newton_euler_force(link: Link, origin: Any, B: Any) -> Pair:
     """The force and moment at the origin that accelerate a link.
 
-    f = m (a + B c). The moment about the centre is the integral of r × B r, the axial part of B J with the second
-    moments J = ½ tr(I_c) 1 - I_c.
+    The integrals of a + B r and of r × (a + B r) over the mass: f = m a + B h with the first moment h = m c, and
+    n = h × a + the axial part of B J with the second moments J = ½ tr(I) 1 - I, I about the origin.
     """
-    c, I_c = np.array(link.inertia.com), numpy.array(link.inertia.rotational)
-    f = link.inertia.mass * (origin + B @ c)
-    K = B @ np.array(0.5 * numpy.trace(I_c) * numpy.eye(3) - I_c)
+    h, I = np.array(link.inertia.first_moment), link.inertia.about_origin
+    K = B @ (0.5 * np.trace(I) * np.eye(3) - I)
     n = np.stack([K[2, 1] - K[1, 2], K[0, 2] - K[2, 0], K[1, 0] - K[0, 1]])
-    return f, n + np.cross(c, f)
+    return link.inertia.mass * origin + B @ h, n + np.cross(h, origin)
 
 
 def model_armature(model: Model) -> list[float]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from delassus.model.joints import Motion, aligned
 from delassus.model.model import WORLD, Model
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
+from delassus.model.runtime import BoundModel
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Link:
         if self.motion is Motion.HELICAL:
             S[2, 0] = self.pitch
         return S[:3], S[3:]
+
+    @property
+    def has_rotor(self) -> bool:
+        """Whether rotor inertia is, or may be, felt: one that comes at run time is not known to be zero."""
+        return not all(isinstance(x, (int, float)) and x == 0.0 for x in self.armature)
 
     @property
     def dofs(self) -> range:
@@ -76,9 +82,18 @@ class Links:
         return chain[::-1]
 
 
-@lru_cache(maxsize=256)
 def links_of(model: Model) -> Links:
     """The elementary joints of a model."""
+    return model.links if isinstance(model, BoundModel) else _remembered(model)
+
+
+@lru_cache(maxsize=256)
+def _remembered(model: Model) -> Links:
+    return make_links(model)
+
+
+def make_links(model: Model) -> Links:
+    """The elementary joints of a model, made anew."""
     links: list[Link] = []
     bodies: list[tuple[int, Placement]] = []
     for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):

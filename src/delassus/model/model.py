@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from delassus.errors import DelassusError, expect
 from delassus.model.joints import JointKind, Motion
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
 from delassus.model.transmission import Actuator, Tendon
+
+if TYPE_CHECKING:
+    from delassus.model.parametric import ParametricModel
 
 WORLD = -1
 
@@ -365,6 +368,16 @@ class Model:
         i = self.joint_index(joint)
         joints = (*self.joints[:i], replace(self.joints[i], inertia=inertia), *self.joints[i + 1 :])
         return replace(self, joints=joints)
+
+    def parametric(self, *names: str) -> ParametricModel:
+        """The model with some constants as parameters, which every kernel takes as an input, per item of a batch.
+
+        Names are "gravity", "inertia:trunk", "placement:hip", "frame:foot", "armature:knee", patterns such as
+        "inertia:*_knee", and kinds alone for all there are; see `delassus.model.parametric`.
+        """
+        from delassus.model.parametric import ParametricModel
+
+        return ParametricModel(self, names)
 
 
 def _expect_placement(placement: Placement) -> None:

@@ -95,11 +95,20 @@ class Inertia:
         return cls(float(mass), vector(com), matrix(rotational))
 
     @property
+    def first_moment(self) -> NDArray[np.float64]:
+        """m c (3,) [kg·m]."""
+        return self.mass * np.array(self.com)
+
+    @property
     def about_origin(self) -> NDArray[np.float64]:
         """The rotational inertia (3, 3) [kg·m²] about the origin of the body's frame (parallel axes)."""
         c = np.array(self.com)
         shifted: NDArray[np.float64] = np.array(self.rotational) + self.mass * (c @ c * np.eye(3) - np.outer(c, c))
         return shifted
+
+    def with_mass(self, mass: float) -> Inertia:
+        """A body of the same shape and another density, for a body that has mass."""
+        return Inertia.of(mass, self.com, mass * (np.array(self.rotational) / self.mass))
 
     def moved(self, placement: Placement) -> Inertia:
         """The same body, described in a frame in which its present frame has this placement."""

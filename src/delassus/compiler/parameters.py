@@ -1,0 +1,29 @@
+"""Models with parameters: numbers that are inputs of the compiled code instead of constants in it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+PARAMETERS: Final = "parameters"
+"""The name of the input that every kernel has for a model with parameters, after all others."""
+
+
+class Parametric:
+    """What a model derives from to have parameters.
+
+    A kernel for such a model takes one more array (np,), and its function gets the model that `with_parameters`
+    makes of it. The functions need not know: they meet traced values where other models have numbers.
+    """
+
+    @property
+    def np(self) -> int:
+        """Number of parameters."""
+        raise TypeError(f"{type(self).__name__} does not say how many parameters it has.")
+
+    def parameters(self) -> Any:
+        """The parameters (np,) that the model has unless others are given."""
+        raise TypeError(f"{type(self).__name__} does not say which parameters it has unless others are given.")
+
+    def with_parameters(self, parameters: Any) -> Any:
+        """A model whose numbers are these parameters (np,), traced or plain."""
+        raise TypeError(f"{type(self).__name__} does not say what its {len(parameters)} parameters mean.")

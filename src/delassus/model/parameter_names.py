@@ -1,0 +1,89 @@
+"""Names of parameters, such as "inertia:trunk", and what they stand for in a model; see `parametric`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from delassus.errors import DelassusError, expect
+from delassus.model.model import WORLD, Model, UnknownName
+from delassus.model.placement import HERE
+
+KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
+_SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7}  # that of armature is the joint's
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some neighbouring parameters: what they are, of which joint (or frame), and where they are."""
+
+    kind: str
+    index: int
+    owner: str
+    at: slice
+
+    @property
+    def name(self) -> str:
+        """Its name, which chooses it alone."""
+        return f"{self.kind}:{self.owner}" if self.owner else self.kind
+
+
+def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
+    """The parts that a name stands for, from the parameter number `start` on."""
+    expect("the name of a parameter", name, str, '"inertia:trunk"')
+    kind, separator, owner = name.partition(":")
+    if kind not in KINDS or (kind == "gravity" and separator):
+        raise UnknownName("parameter", name, _all_names(model))
+    if kind == "gravity":
+        return (Part(kind, -1, "", slice(start, start + 3)),)
+    owners = [item.name for item in (model.frame_list if kind == "frame" else model.joints)]
+    if not separator:
+        found = list(range(len(owners)))
+    elif owner in owners:
+        found = [owners.index(owner)]
+    elif kind in ("mass", "inertia") and owner in _links(model):
+        found = [_body(model, owner)]
+    else:
+        found = [k for k, known in enumerate(owners) if fnmatchcase(known, owner)]
+    if not found:
+        raise UnknownName("parameter", name, _all_names(model))
+    parts = []
+    for k in found:
+        if kind == "mass" and model.joints[k].inertia.mass == 0.0:
+            raise DelassusError(
+                f"the body of joint {owners[k]!r} has no mass, so its shape is not known: choose 'inertia:{owners[k]}'."
+            )
+        stop = start + (_SIZES.get(kind) or model.joints[k].kind.nv)
+        parts.append(Part(kind, k, owners[k], slice(start, stop)))
+        start = stop
+    return tuple(parts)
+
+
+def _links(model: Model) -> list[str]:
+    return [frame.name for frame in model.frame_list if frame.role == "link"]
+
+
+def _body(model: Model, link: str) -> int:
+    """The joint that carries a link, if the link's frame is that of the joint's body."""
+    frame = model.frame(link)
+    if frame.joint == WORLD:
+        raise DelassusError(f"the link {link!r} is fixed to the world: its inertia has no part in the dynamics.")
+    if frame.placement != HERE:
+        joint = model.joints[frame.joint].name
+        raise DelassusError(
+            f"the link {link!r} is a part of the body of joint {joint!r}, whose frame is another one: choose "
+            f"'inertia:{joint}', the inertia of the whole body."
+        )
+    return frame.joint
+
+
+def _all_names(model: Model) -> list[str]:
+    """The names of all parameters that a model can have."""
+    joints = [joint.name for joint in model.joints]
+    return [
+        *KINDS,
+        *(f"{kind}:{name}" for kind in ("mass", "inertia") for name in dict.fromkeys([*joints, *_links(model)])),
+        *(f"{kind}:{name}" for kind in ("placement", "armature") for name in joints),
+        *(f"frame:{frame.name}" for frame in model.frame_list),
+    ]

@@ -1,0 +1,220 @@
+"""Models with parameters: constants of a robot as inputs of the compiled code, one set per item of a batch.
+
+    model = dl.load("robot.urdf").parametric("gravity", "inertia:trunk")
+    p = model.pack({"inertia:trunk": inertias})     (…, np); the rest as in the robot
+    dl.aba(model, q, v, tau, parameters=p)
+
+| name | numbers |
+|---|---|
+| gravity | 3: acceleration [m/s²] in the world's axes |
+| mass:body | 1: the mass [kg] of a body that keeps its centre and its shape: moments of inertia are in proportion |
+| inertia:body | 10: m, m c, then Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin of the body's frame, as in Pinocchio |
+| placement:joint | 7: translation [m] and unit quaternion (x, y, z, w) of the joint's frame in its parent body's |
+| frame:frame | 7: the same, of a named frame in the frame of the body that carries it |
+| armature:joint | one per velocity of the joint: rotor inertia [kg·m² or kg] |
+
+A body is named by the joint that carries it, or by its link. A pattern such as "inertia:*_knee" stands for all joints
+(or frames) that match, in the model's order; a kind alone ("armature") for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.compiler.parameters import Parametric
+from delassus.compiler.trace import trace_of
+from delassus.errors import DelassusError, expect
+from delassus.model.model import Model, UnknownName
+from delassus.model.parameter_names import KINDS, Part, parts_named
+from delassus.model.placement import Inertia, Placement
+from delassus.model.runtime import BoundModel, RuntimeInertia, RuntimePlacement
+from delassus.spatial.inertias import inertia_from_parameters, inertia_parameters
+from delassus.spatial.quaternions import quaternion_from_rotation, quaternion_to_rotation
+
+
+@dataclass(frozen=True)
+class ParametricModel(Parametric):
+    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content."""
+
+    model: Model
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        expect("what has parameters", self.model, Model, 'delassus.load("robot.urdf")')
+        if not self.names:
+            raise DelassusError(f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.")
+        chosen = [part.name for part in self.parts]
+        bodies = [part.index for part in self.parts if part.kind in ("mass", "inertia")]
+        for name in chosen:
+            if chosen.count(name) > 1:
+                raise DelassusError(f"the parameter {name!r} is chosen more than once, by {', '.join(self.names)}.")
+        for k in bodies:
+            if bodies.count(k) > 1:
+                body = self.model.joints[k].name
+                raise DelassusError(
+                    f"'mass:{body}' and 'inertia:{body}' exclude each other: a mass is an inertia's first."
+                )
+
+    def __repr__(self) -> str:
+        return f"<ParametricModel {self.model.name!r}: {self.np} parameters: {', '.join(self.names)}>"
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration variables."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocity variables."""
+        return self.model.nv
+
+    @property
+    def njoints(self) -> int:
+        """Number of joints, and of bodies."""
+        return self.model.njoints
+
+    @property
+    def nframes(self) -> int:
+        """Number of named frames."""
+        return self.model.nframes
+
+    def neutral(self) -> NDArray[numpy.float64]:
+        """The model's neutral configuration (nq,)."""
+        return self.model.neutral()
+
+    def random_configuration(self, rng: numpy.random.Generator) -> NDArray[numpy.float64]:
+        """A random configuration (nq,) of the model."""
+        return self.model.random_configuration(rng)
+
+    @cached_property
+    def np(self) -> int:
+        """Number of parameters."""
+        return int(self.parts[-1].at.stop)
+
+    # --- numbers ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[Part, ...], ...]:
+        """The parts that each name stands for."""
+        groups: list[tuple[Part, ...]] = []
+        for name in self.names:
+            groups.append(parts_named(self.model, name, start=groups[-1][-1].at.stop if groups else 0))
+        return tuple(groups)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All parameters by what they belong to, in their order."""
+        return tuple(part for group in self._groups for part in group)
+
+    @cached_property
+    def slices(self) -> Mapping[str, slice]:
+        """Where the parameters of each name are."""
+        ends = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
+        return MappingProxyType({name: slice(*end) for name, end in zip(self.names, ends, strict=True)})
+
+    def parameters(self) -> NDArray[numpy.float64]:
+        """The parameters (np,) that the model has as its constants."""
+        return numpy.concatenate([_default(self.model, part.kind, part.index) for part in self.parts])
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
+        """Parameters (…, np) from arrays by name, which broadcast; those of the model where none are given."""
+        arrays = {name: numpy.asarray(value, float) for name, value in values.items()}
+        for name, array in arrays.items():
+            if name not in self.slices:
+                raise UnknownName("parameter", name, self.names)
+            size = self.slices[name].stop - self.slices[name].start
+            if array.shape[-1:] != (size,):
+                raise ValueError(f"the parameter {name!r} has shape {array.shape}; it needs (…, {size}).")
+        batch = numpy.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
+        packed = numpy.broadcast_to(self.parameters(), (*batch, self.np)).copy()
+        for name, array in arrays.items():
+            packed[..., self.slices[name]] = array
+        return packed
+
+    def with_parameters(self, parameters: Any) -> Model:
+        """The model with these parameters (np,) in place of its constants: of plain numbers, if these are plain."""
+        if trace_of(parameters) is not None:
+            return BoundModel.like(self._sample, **_replaced(self.model, self.parts, parameters, _RUNTIME))
+        given = numpy.asarray(parameters, float)
+        if given.shape != (self.np,):
+            raise ValueError(f"the parameters have shape {given.shape}; this model needs ({self.np},).")
+        return replace(self.model, **_replaced(self.model, self.parts, given, _PLAIN))
+
+    @cached_property
+    def _sample(self) -> Model:
+        """The model with mass and rotor inertia wherever the parameters may give some."""
+        joints = list(self.model.joints)
+        for part in self.parts:
+            if part.kind in ("mass", "inertia"):
+                joints[part.index] = replace(joints[part.index], inertia=Inertia.of(1.0, rotational=numpy.eye(3)))
+            elif part.kind == "armature":
+                joints[part.index] = replace(joints[part.index], armature=(1.0,) * joints[part.index].kind.nv)
+        return replace(self.model, joints=tuple(joints))
+
+
+def _default(model: Model, kind: str, index: int) -> NDArray[numpy.float64]:
+    """The parameters of one part, as the model has them."""
+    if kind == "gravity":
+        return numpy.array(model.gravity)
+    if kind == "frame":
+        return _seven(model.frame_list[index].placement)
+    joint = model.joints[index]
+    if kind == "placement":
+        return _seven(joint.placement)
+    if kind == "armature":
+        return numpy.array(joint.armature or (0.0,) * joint.kind.nv)
+    body = joint.inertia
+    if kind == "mass":
+        return numpy.array([body.mass])
+    return numpy.array(inertia_parameters(body.mass, numpy.array(body.com), numpy.array(body.rotational)))
+
+
+def _seven(placement: Placement) -> NDArray[numpy.float64]:
+    """Translation and unit quaternion of a placement."""
+    return numpy.concatenate([placement.p, quaternion_from_rotation(placement.R)])
+
+
+def _placement(x: NDArray[numpy.float64]) -> Placement:
+    return Placement.of(quaternion_to_rotation(x[3:]), x[:3])
+
+
+_Makers = Mapping[str, Callable[[Any, Any], Any]]
+_PLAIN: _Makers = {
+    "gravity": lambda x, model: tuple(x.tolist()),
+    "mass": lambda x, joint: joint.inertia.with_mass(float(x[0])),
+    "inertia": lambda x, joint: Inertia.of(*inertia_from_parameters(x)),
+    "placement": lambda x, joint: _placement(x),
+    "frame": lambda x, frame: _placement(x),
+    "armature": lambda x, joint: tuple(x.tolist()),
+}
+_RUNTIME: _Makers = {
+    "gravity": lambda x, model: tuple(x),
+    "mass": lambda x, joint: RuntimeInertia.of_mass(x[0], joint.inertia),
+    "inertia": lambda x, joint: RuntimeInertia.of_parameters(x),
+    "placement": lambda x, joint: RuntimePlacement.of_parameters(x),
+    "frame": lambda x, frame: RuntimePlacement.of_parameters(x),
+    "armature": lambda x, joint: tuple(x),
+}
+"""How the numbers of each kind, and what they belong to in the model, make what stands there instead."""
+
+
+def _replaced(model: Model, parts: tuple[Part, ...], parameters: Any, makers: _Makers) -> dict[str, Any]:
+    """The fields of a model in which parameters stand."""
+    gravity, joints, frames = model.gravity, list(model.joints), list(model.frame_list)
+    for part in parts:
+        make, x = makers[part.kind], parameters[part.at]
+        if part.kind == "gravity":
+            gravity = make(x, model)
+        elif part.kind == "frame":
+            frames[part.index] = replace(frames[part.index], placement=make(x, frames[part.index]))
+        else:
+            field = "inertia" if part.kind == "mass" else part.kind
+            joints[part.index] = replace(joints[part.index], **{field: make(x, joints[part.index])})
+    return {"gravity": gravity, "joints": tuple(joints), "frame_list": tuple(frames)}

@@ -1,0 +1,129 @@
+"""Whether parameters describe bodies that can exist, per item of a batch.
+
+A rigid body is a mass density that is nowhere negative. Ten parameters are those of one exactly if the pseudo-inertia
+
+    [Σ  h]
+    [hᵀ m],   Σ = ½ tr(I) 1 - I,   I about the origin, h = m c,
+
+has no negative eigenvalue. Reference: P. Wensing, S. Kim, J.-J. Slotine, Linear matrix inequalities for physically
+consistent inertial parameter identification (2018). Bodies at the border (points, rods, plates) count as physical.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.errors import expect
+from delassus.model.parametric import ParametricModel
+
+_ROUNDING = 1e-12  # relative to the trace: what a body at the border may be beyond it
+
+
+class ParameterStatus(IntEnum):
+    """What is wrong with a set of parameters; `sentence` says it in words."""
+
+    sentence: str
+
+    PHYSICAL = 0, "The parameters are physical."
+    PSEUDO_INERTIA = 1, "The moments of inertia are those of no body of this mass: the pseudo-inertia is not positive."
+    NEGATIVE_ARMATURE = 2, "A rotor inertia is negative."
+    NEGATIVE_MASS = 3, "The mass is negative."
+    NO_ROTATION = 4, "The quaternion does not have length 1."
+    NOT_FINITE = 5, "A parameter is not a finite number."
+
+    def __new__(cls, value: int, sentence: str) -> ParameterStatus:
+        """A number with its sentence."""
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.sentence = sentence
+        return member
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterCheck:
+    """What `check_parameters` found.
+
+    Attributes:
+        names: The parts of the parameters, such as "inertia:knee".
+        by_part: (…, parts) numbers of `ParameterStatus`.
+    """
+
+    names: tuple[str, ...]
+    by_part: NDArray[np.int64]
+
+    @property
+    def status(self) -> NDArray[np.int64]:
+        """(…) the worst `ParameterStatus` of each item: 0 if it is physical."""
+        worst: NDArray[np.int64] = self.by_part.max(axis=-1)
+        return worst
+
+    @property
+    def physical(self) -> NDArray[np.bool_]:
+        """(…) whether the item is physical."""
+        good: NDArray[np.bool_] = self.status == ParameterStatus.PHYSICAL
+        return good
+
+    def reasons(self, *item: int) -> list[str]:
+        """What is wrong with one item of the batch: a sentence for every part that is not physical."""
+        found = zip(self.names, self.by_part[item].tolist(), strict=True)
+        return [f"{name}: {list(ParameterStatus)[status]}" for name, status in found if status]
+
+
+def check_parameters(model: ParametricModel, parameters: ArrayLike) -> ParameterCheck:
+    """Whether parameters (…, np) are physical; kernels compute with any.
+
+    Args:
+        model: The model that has the parameters.
+        parameters: One set, or a batch.
+    """
+    expect("the model", model, ParametricModel, 'model.parametric("inertia")')
+    p = np.asarray(parameters, float)
+    if p.shape[-1:] != (model.np,):
+        raise ValueError(f"the parameters have shape {p.shape}; this model needs (…, {model.np}).")
+    by_part = np.zeros((*p.shape[:-1], len(model.parts)), np.int64)
+    for k, part in enumerate(model.parts):
+        own = p[..., part.at]
+        finite = np.isfinite(own).all(-1)
+        status = _status(part.kind, np.where(finite[..., None], own, 0.0))
+        by_part[..., k] = np.where(finite, status, ParameterStatus.NOT_FINITE)
+    return ParameterCheck(tuple(part.name for part in model.parts), by_part)
+
+
+def _status(kind: str, x: NDArray[np.float64]) -> Any:
+    """The status (…) of finite parameters (…, n) of one part."""
+    if kind in ("placement", "frame"):
+        turned = np.abs(np.linalg.norm(x[..., 3:], axis=-1) - 1.0) < 1e-6
+        return np.where(turned, ParameterStatus.PHYSICAL, ParameterStatus.NO_ROTATION)
+    if kind == "mass":
+        return np.where(x[..., 0] >= 0.0, ParameterStatus.PHYSICAL, ParameterStatus.NEGATIVE_MASS)
+    if kind == "armature":
+        return np.where((x >= 0.0).all(-1), ParameterStatus.PHYSICAL, ParameterStatus.NEGATIVE_ARMATURE)
+    if kind == "inertia":
+        shape = np.where(_is_density(x), ParameterStatus.PHYSICAL, ParameterStatus.PSEUDO_INERTIA)
+        return np.where(x[..., 0] < 0.0, ParameterStatus.NEGATIVE_MASS, shape)
+    return np.zeros(x.shape[:-1], np.int64)
+
+
+def _is_density(x: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether the pseudo-inertia is positive semidefinite, for masses that are not negative.
+
+    By the second moments about the centre, Σ - h hᵀ/m: they have one unit, so that rounding can be told from them. A
+    body without mass has no first moment.
+    """
+    mass, h = x[..., 0], x[..., 1:4]
+    I = x[..., [[4, 5, 7], [5, 6, 8], [7, 8, 9]]]
+    sigma = 0.5 * np.trace(I, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - I
+    massless = mass == 0.0
+    shift = h[..., :, None] * h[..., None, :] / np.where(massless, 1.0, mass)[..., None, None]
+    scale = np.abs(np.trace(sigma, axis1=-2, axis2=-1)) + np.abs(np.trace(shift, axis1=-2, axis2=-1))
+    least = np.linalg.eigvalsh(sigma - shift)[..., 0]
+    physical: NDArray[np.bool_] = (least >= -_ROUNDING * scale) & ((h == 0.0).all(-1) | ~massless)
+    return physical

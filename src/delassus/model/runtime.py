@@ -1,0 +1,144 @@
+"""Parts of a model whose numbers come at run time: inertias, placements, and the model that holds them.
+
+They offer to algorithms what the parts made of plain numbers offer, on traced arrays. They live as long as the trace of
+a kernel, and are compared by identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.model.model import Model
+from delassus.model.placement import Inertia, Placement
+from delassus.spatial.inertias import inertia_from_parameters
+from delassus.spatial.quaternions import quaternion_to_rotation
+
+if TYPE_CHECKING:
+    from delassus.model.links import Links
+
+
+@dataclass(frozen=True, eq=False)
+class RuntimePlacement(Placement):
+    """A placement whose rotation (3, 3) and translation (3,) are traced arrays."""
+
+    @classmethod
+    def of_parameters(cls, x: Any) -> RuntimePlacement:
+        """From seven numbers: a translation [m], then a unit quaternion (x, y, z, w)."""
+        return cls(quaternion_to_rotation(x[3:]), x[:3])
+
+    @property
+    def R(self) -> Any:
+        """The rotation (3, 3)."""
+        return self.rotation
+
+    @property
+    def p(self) -> Any:
+        """The translation (3,) [m]."""
+        return self.translation
+
+    def __mul__(self, inner: Placement) -> RuntimePlacement:
+        return _product(self, inner)
+
+    def __rmul__(self, outer: Placement) -> RuntimePlacement:
+        return _product(outer, self)
+
+    def inverse(self) -> RuntimePlacement:
+        """The outer frame in the inner."""
+        R: Any = self.R.T
+        return RuntimePlacement(R, -(R @ self.p))
+
+
+def _product(outer: Placement, inner: Placement) -> RuntimePlacement:
+    R: Any = outer.R
+    return RuntimePlacement(R @ inner.R, outer.p + R @ inner.p)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RuntimeInertia(Inertia):
+    """An inertia whose mass, centre (3,) and rotational inertia (3, 3) are traced.
+
+    The first moment and the inertia about the origin are parameters themselves; they are kept, not computed anew.
+    """
+
+    first: Any
+    about: Any
+
+    @classmethod
+    def of_parameters(cls, x: Any) -> RuntimeInertia:
+        """From the ten numbers of `inertia_parameters`."""
+        xx, xy, yy, xz, yz, zz = (x[k] for k in range(4, 10))
+        about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return cls(*inertia_from_parameters(x), first=x[1:4], about=about)
+
+    @classmethod
+    def of_mass(cls, mass: Any, body: Inertia) -> RuntimeInertia:
+        """That of a body of plain numbers, with another density."""
+        rotational, about = numpy.array(body.rotational) / body.mass, body.about_origin / body.mass
+        first = mass * numpy.array(body.com)
+        return cls(mass, body.com, mass * rotational, first=first, about=mass * about)
+
+    @property
+    def first_moment(self) -> Any:
+        """m c (3,) [kg·m]."""
+        return self.first
+
+    @property
+    def about_origin(self) -> Any:
+        """The rotational inertia (3, 3) [kg·m²] about the origin of the body's frame."""
+        return self.about
+
+    def moved(self, placement: Placement) -> RuntimeInertia:
+        """The same body, described in a frame in which its present frame has this placement."""
+        R: Any = placement.R
+        p: Any = placement.p
+        turned, about = R @ self.first, R @ self.about @ R.T
+        first = turned + self.mass * p
+        # Parallel axes, with the first moments before and after the move: all of it folds where p is zero.
+        about = about + (turned @ p + p @ first) * np.eye(3) - np.outer(turned, p) - np.outer(p, first)
+        return RuntimeInertia(self.mass, p + R @ self.com, R @ self.rotational @ R.T, first=first, about=about)
+
+
+class BoundModel(Model):
+    """A model some of whose numbers are traced: it holds them as they are, without the checks of plain numbers.
+
+    `sample` is a plain model of the same structure, with inertia wherever these may have some: for questions that are
+    decided when a kernel is compiled.
+    """
+
+    sample: Model
+
+    @classmethod
+    def like(cls, sample: Model, **fields: Any) -> BoundModel:
+        """A model with the fields of `sample`, but for those given."""
+        own = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
+        model = cls(**own | fields)
+        object.__setattr__(model, "sample", sample)
+        return model
+
+    def __post_init__(self) -> None:
+        pass
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: nq {self.nq}, nv {self.nv}>"
+
+    @cached_property
+    def links(self) -> Links:
+        """The elementary joints: kept here, since a cache by content has nothing to compare."""
+        from delassus.model.links import make_links
+
+        return make_links(self)
+
+
+def sample_of(model: Model) -> Model:
+    """A model of plain numbers: the model itself, unless some of its numbers come at run time."""
+    return model.sample if isinstance(model, BoundModel) else model
