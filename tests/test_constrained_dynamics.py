@@ -11,6 +11,8 @@ import delassus as dl
 from delassus.compiler.interpreter import evaluate
 from delassus.constrained.dynamics import METHODS, best_method, natural_proximal, solve_to_tolerance
 from delassus.constrained.status import Status
+from delassus.model.generators import random_tree
+from delassus.model.model import Mimic
 from mechanisms import dense, relative, state
 from test_constrained import CASES, clear, mechanism_of, mechanisms, problem
 
@@ -179,3 +181,24 @@ def test_a_mask_of_the_wrong_size_is_refused():
 def test_the_method_is_chosen_by_rows_and_joints():
     assert best_method(FEET) == "prox_pv"
     assert best_method(mechanism_of("solo12.urdf", "thrice")) == "caba"
+
+
+@every_method
+def test_joints_that_mimic_others_are_solved_in_joint_space(method):
+    model = random_tree(5, seed=2)
+    joints = (*model.joints[:4], replace(model.joints[4], mimic=Mimic(1, 0.7, 0.1)))
+    held = dl.Mechanism(replace(model, joints=joints), [dl.Point("link4")])
+    q, v, tau = state(held.model, 5)
+    expected = dl.kkt(held, q, v, tau)
+    solution = dl.constrained_dynamics(held, q, v, tau, method=method)
+    assert relative(solution.acceleration, expected[0]) < 1e-9
+    assert relative(solution.force, expected[1]) < 1e-7
+
+
+@every_method
+@pytest.mark.parametrize("iterations", [4, 5, 6, 7])
+def test_contradictions_that_use_up_the_iterations_keep_what_was_found(method, iterations):
+    mechanism, q, v, tau, system = problem("solo12.urdf", "contradiction", "random")
+    a, _, _, count, _ = solve(mechanism, q, v, tau, method, iterations=iterations)
+    assert count <= iterations
+    assert relative(a, system.answer[0]) < 1e-4

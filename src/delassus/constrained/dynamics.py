@@ -44,10 +44,12 @@ METHODS: Final = {
     "prox_pv": prox_pv.METHOD,
 }
 
+_IN_JOINT_SPACE: Final = {"caba": "prox_ltls", "prox_pv": "prox_ltl"}
+"""Where joints share coordinates there is no recursion over the tree: these have the same iterates."""
+
 _SHARES: Final = {"caba": 3e-6, "prox_ltls": 3e-6, "prox_ltl": 1e-7, "prox_pv": 1e-7}
 """The proximal parameter, if none is given, as a share of the largest diagonal element of J M⁻¹ Jᵀ: a smaller one needs
 fewer iterations, and costs digits, sooner in the methods with penalties."""
-
 
 _STALLED: Final = 0.9
 """An iteration whose change is more than this share of the one before makes no progress."""
@@ -133,7 +135,7 @@ def solve_to_tolerance(
     if not 0.0 < tolerance < 1.0:
         raise DelassusError(f"the tolerance is {tolerance!r}; it is a number between 0 and 1, such as 1e-10.")
     check_iterations(iterations)
-    parts = prox_ltls.METHOD if method == "caba" and links_of(mechanism.model).mimics else METHODS[method]
+    parts = METHODS[_IN_JOINT_SPACE.get(method, method) if links_of(mechanism.model).mimics else method]
     task = task_of(mechanism, q, v, tau, proximal, mask, acceleration)
     loop = _Loop(parts, task, jacobian_of(task), tolerance, iterations)
     factors, first = parts.factor(task, force)
@@ -145,11 +147,12 @@ def solve_to_tolerance(
     contradict = (_size(r) > scale) & (_size(loop.J.T @ r) <= scale * (1.0 + loop.reach))
     drifting = count
     if parts.agreed is not None:
-        factors = parts.agreed(factors, state._replace(residual=np.where(contradict, r, 0.0)))
-        start = state._replace(force=np.where(contradict, 0.0, state.force))
-        state, count = loop.run(factors, start, count, contradict)
+        again = contradict & (count < float(iterations))
+        factors = parts.agreed(factors, state._replace(residual=np.where(again, r, 0.0)))
+        start = state._replace(force=np.where(again, 0.0, state.force))
+        state, count = loop.run(factors, start, count, again)
         a, force = parts.finish(factors, state)
-        drifting = count - drifting
+        drifting = np.where(again, count - drifting, count)
     force = np.where(contradict, force + drifting * state.residual / task.epsilon, force)
     r, pull = residual_of(task, a, force)
     status = np.where(contradict, float(Status.LEAST_SQUARES), float(Status.CONVERGED))
