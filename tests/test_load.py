@@ -10,7 +10,7 @@ from delassus.model.load import load
 from urdf_samples import arm
 
 MJCF = """
-<mujoco model="pendulum">
+<mujoco model="swing">
   <worldbody><body name="arm"><joint name="hinge"/><geom type="sphere" size="0.1" pos="0 0 -1"/></body></worldbody>
 </mujoco>
 """
@@ -66,7 +66,7 @@ def descriptions(tmp_path, monkeypatch):
     (tmp_path / "r.urdf").write_text(arm())
     (folder / "__init__.py").touch()
     paths = f"URDF_PATH = {str(tmp_path / 'r.urdf')!r}\nPACKAGE_PATH = REPOSITORY_PATH = {str(tmp_path)!r}\n"
-    (folder / "pendulum_description.py").write_text(paths)
+    (folder / "swing_description.py").write_text(paths)
     (folder / "pendulum_mj_description.py").write_text(f"MJCF_PATH = {str(tmp_path / 'm.xml')!r}\n")
     (tmp_path / "m.xml").write_text(MJCF)
     (folder / "xacro_description.py").write_text("XACRO_PATH = ''\n")
@@ -78,7 +78,7 @@ def descriptions(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("descriptions")
-@pytest.mark.parametrize("name", ["pendulum_description", "pendulum"])
+@pytest.mark.parametrize("name", ["swing_description", "swing"])
 def test_a_description_is_loaded_by_its_name(name):
     assert load(name) == load(arm())
 
@@ -93,7 +93,7 @@ def test_a_description_in_mjcf_is_loaded():
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("pendulm", "The nearest are: pendulum_description"),
+        ("swing_descripion", "The nearest are: swing_description"),
         ("xacro", "is xacro, which is not read"),
         ("far", "'far_description' cannot be fetched: no network"),
     ],

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from delassus.errors import DelassusError
+from delassus.model.bundled import BUNDLED, bundled
 from delassus.model.descriptions import find_description
 from delassus.model.mjcf import read_mjcf
 from delassus.model.model import Model
@@ -27,7 +28,8 @@ def load(
 ) -> Model:
     """The model of a robot.
 
-    `source` is the path of a URDF or MJCF file, its text (it starts with "<"), or the name of a robot such as
+    `source` is the path of a URDF or MJCF file, its text (it starts with "<"), or the name of a robot: one that comes
+    with this package, such as "quadruped" (`delassus.model.bundled.BUNDLED` has them all), or one such as
     "panda_description" or "unitree_go2" if the package robot_descriptions or mujoco_menagerie is installed, which
     fetches it on its first use. MJCF needs the package mujoco. `format` is "urdf", "mjcf" or None, which takes what
     the root element says.
@@ -49,6 +51,10 @@ def load(
         )
     path = expanded(text)
     if isinstance(source, str) and path.name == text and not path.suffix and not _exists(path):
+        if text in BUNDLED:
+            if root == "free":
+                raise ValueError(f'{text!r} says itself what moves; root="free" is for URDF.')
+            return bundled(text)
         path, folders = find_description(text, _near(path))
         packages = packages or folders
     return _read(_content(path), str(path), format, root, mimic, packages)
