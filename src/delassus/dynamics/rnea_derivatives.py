@@ -19,8 +19,6 @@ B x = v ×* Y x - Y (v × x) + x ×* Y v is summed over the bodies. For a partic
 
 from typing import Any
 
-import numpy
-
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.base_frame import Moving, moving_links
@@ -99,10 +97,10 @@ def _columns(change: Any, link: Link, m: Moving) -> Any:
 
 def _body(link: Link, m: Moving) -> tuple[Any, ...]:
     """What adds up over bodies: mass, first and second moments h, J, momentum P, the matrix K, and the force f."""
-    mass, I_c = link.inertia.mass, numpy.array(link.inertia.rotational)
+    mass, I_c = link.inertia.mass, np.array(link.inertia.rotational)
     c = m.p + m.R @ np.array(link.inertia.com)
     h = mass * c
-    J = mirrored(m.R @ np.array(0.5 * numpy.trace(I_c) * numpy.eye(3) - I_c) @ m.R.T + np.outer(c, h))
+    J = mirrored(m.R @ (0.5 * np.trace(I_c) * np.eye(3) - I_c) @ m.R.T + np.outer(c, h))
     lin, ang, acc, alpha = m.v[:3], m.v[3:], m.a[:3], m.a[3:]
     turned = np.cross(ang, h)
     P = mass * lin + turned

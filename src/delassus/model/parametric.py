@@ -76,6 +76,11 @@ class ParametricModel(Parametric):
         return self.model.nv
 
     @property
+    def nparameters(self) -> int:
+        """Number of inertial parameters, ten for each body."""
+        return self.model.nparameters
+
+    @property
     def njoints(self) -> int:
         """Number of joints, and of bodies."""
         return self.model.njoints
