@@ -1,7 +1,10 @@
-"""What Delassus raises and warns with: one base class, each error carries its data."""
+"""What Delassus raises, warns and reports with: one base class of errors, each carries its data; numbers in words."""
+
+from __future__ import annotations
 
 import sys
 import warnings
+from enum import IntEnum
 from pathlib import Path
 from types import FrameType
 
@@ -12,6 +15,22 @@ class DelassusError(Exception):
 
 class DelassusWarning(UserWarning):
     """Something was repaired or skipped, or takes longer than it need; the result is right all the same."""
+
+
+class Sentences(IntEnum):
+    """Numbers that say what they mean: members are written as `NAME = number, "A sentence."`."""
+
+    sentence: str
+
+    def __new__(cls, value: int, sentence: str) -> Sentences:
+        """A number with its sentence."""
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.sentence = sentence
+        return member
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 def expect(what: str, value: object, kind: type, example: str) -> None:

@@ -150,7 +150,7 @@ def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool) -> tupl
 def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
     held = [np.asarray(x) for x in leaves(carry)]
     for _ in range(count):
-        if not condition(like(carry, iter(held))):
+        if not _one_truth(np.asarray(condition(like(carry, iter(held))))):
             break
         held = _checked(None, "while_loop", carry, held, body(like(carry, iter(held))))
     return like(carry, iter(held))
@@ -233,16 +233,21 @@ def _described(x: Any) -> str:
 
 def _condition(trace: Trace, returned: Any) -> Array:
     """A condition as a truth value that is false where it compares NaN."""
-    lifted = trace.lift(returned)
-    if lifted.shape != () or not lifted.truths:
-        raise LoopError(
-            f"while_loop: the condition is one truth value, such as error > tolerance; it returned {_kind(lifted)} of "
-            f"shape {lifted.shape}. Use np.any or np.all to join several."
-        )
+    lifted = _one_truth(trace.lift(returned))
     g, value = trace.builder, lifted.ids.item()
     for x in sorted(_doubtful(g, value, True)):
         value = g.logical_and(value, g.eq(x, x))
     return Array(trace, np.array(value), True)
+
+
+def _one_truth(x: Any) -> Any:
+    """What a condition returned, if it can be one."""
+    if x.shape != () or x.dtype != bool:
+        raise LoopError(
+            f"while_loop: the condition is one truth value, such as error > tolerance; it returned {_kind(x)} of shape "
+            f"{x.shape}. Use np.any or np.all to join several."
+        )
+    return x
 
 
 def _doubtful(g: Builder, value: int, sufficient: bool) -> set[int]:

@@ -59,18 +59,7 @@ def caba(
     """
     # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
     method = prox_ltls.METHOD if links_of(mechanism.model).mimics else METHOD
-    return solve(
-        method,
-        mechanism,
-        q,
-        v,
-        tau,
-        iterations=iterations,
-        proximal=proximal,
-        mask=mask,
-        force=force,
-        acceleration=acceleration,
-    )
+    return solve(method, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
 
 
 @dataclass(frozen=True)

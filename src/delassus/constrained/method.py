@@ -63,7 +63,6 @@ def solve(
     q: Any,
     v: Any,
     tau: Any,
-    *,
     iterations: int,
     proximal: Proximal,
     mask: Any,

@@ -42,18 +42,7 @@ def prox_ltl(
     acceleration: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(
-        METHOD,
-        mechanism,
-        q,
-        v,
-        tau,
-        iterations=iterations,
-        proximal=proximal,
-        mask=mask,
-        force=force,
-        acceleration=acceleration,
-    )
+    return solve(METHOD, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
 
 
 @dataclass(frozen=True)

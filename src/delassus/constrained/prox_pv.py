@@ -47,18 +47,7 @@ def prox_pv(
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
     # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
     method = prox_ltl.METHOD if links_of(mechanism.model).mimics else METHOD
-    return solve(
-        method,
-        mechanism,
-        q,
-        v,
-        tau,
-        iterations=iterations,
-        proximal=proximal,
-        mask=mask,
-        force=force,
-        acceleration=acceleration,
-    )
+    return solve(method, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
 
 
 @dataclass(frozen=True)

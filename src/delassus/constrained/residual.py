@@ -1,4 +1,4 @@
-"""How well accelerations meet the constraints, and forces without the part that moves nothing.
+"""How well accelerations meet the constraints.
 
 Constraints may contradict each other. Then J a + γ + C λ = r cannot vanish, and the best that can be had is the least
 squares, Jᵀ r = 0: the residual of iterations that run on, and the measure to stop them by.
@@ -15,9 +15,6 @@ from delassus.constrained.task import Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import rows_of
 
-_PARALLEL = 1e-5
-"""How far from the least squares a residual may be, |Jᵀr| as a share of |J||r|, to count as one of them."""
-
 
 @kernel("(nq),(nv),(nv),(m)->(m),(nv)")
 def constraint_residual(mechanism: Mechanism, q: Any, v: Any, a: Any, force: Any) -> Any:
@@ -33,26 +30,3 @@ def residual_of(task: Task, a: Any, force: Any) -> tuple[Any, Any]:
     J = jacobian_of(task)
     r = J @ a + bias_of(task) + task.active(task.rows.compliance * force)
     return r, J.T @ r
-
-
-def smallest_force(task: Task, force: Any, residual: Any) -> Any:
-    """λ (m,) without its drift: of all forces with the same effect the smallest, where constraints contradict.
-
-    Each iteration adds -E⁻¹ r to λ, and once r is a residual of least squares, Jᵀ E⁻¹ r = 0 and the addition moves
-    nothing: λ drifts along d = E⁻¹ r. All that iterations from zero add otherwise is orthogonal to d in the metric
-    of E, so the drift is the projection on d:
-
-        λ - d (r·λ)/(r·d).
-
-    Where the residual is not one of least squares (rows that are met, to rounding, or iterations cut short) there is
-    no drift, and λ is returned as it is.
-    """
-    J = jacobian_of(task)
-    weighted = residual / task.epsilon
-    size = np.sqrt(weighted @ weighted)
-    pull = J.T @ weighted
-    stiff = np.sqrt(np.sum(J * J))
-    drifts = np.sqrt(pull @ pull) < _PARALLEL * stiff * size
-    along = residual @ weighted
-    share = (residual @ force) / np.where(along > 0.0, along, 1.0)
-    return np.where(drifts & (along > 0.0), force - share * weighted, force)

@@ -4,35 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constraints.mechanism import Mechanism
+from delassus.errors import Sentences
 
 
-class Status(IntEnum):
+class Status(Sentences):
     """How a solve ended; `sentence` says it in words."""
-
-    sentence: str
 
     CONVERGED = 0, "All rows are met to the tolerance."
     LEAST_SQUARES = 1, "The rows contradict each other; the accelerations meet them in the least-squares sense."
     ITERATIONS = 2, "The iterations ended before the tolerance was met."
     RANK_LOSS = 3, "Some rows depend on others, so the forces are not unique; a method without rank needs them apart."
     NOT_FINITE = 4, "An input or a result is not a finite number."
-
-    def __new__(cls, value: int, sentence: str) -> Status:
-        """A number with its sentence."""
-        member = int.__new__(cls, value)
-        member._value_ = value
-        member.sentence = sentence
-        return member
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,22 +12,19 @@ consistent inertial parameter identification (2018). Bodies at the border (point
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.errors import expect
+from delassus.errors import Sentences, expect
 from delassus.model.parametric import ParametricModel
 
 _ROUNDING = 1e-12  # relative to the trace: what a body at the border may be beyond it
 
 
-class ParameterStatus(IntEnum):
+class ParameterStatus(Sentences):
     """What is wrong with a set of parameters; `sentence` says it in words."""
-
-    sentence: str
 
     PHYSICAL = 0, "The parameters are physical."
     PSEUDO_INERTIA = 1, "The moments of inertia are those of no body of this mass: the pseudo-inertia is not positive."
@@ -35,16 +32,6 @@ class ParameterStatus(IntEnum):
     NEGATIVE_MASS = 3, "The mass is negative."
     NO_ROTATION = 4, "The quaternion does not have length 1."
     NOT_FINITE = 5, "A parameter is not a finite number."
-
-    def __new__(cls, value: int, sentence: str) -> ParameterStatus:
-        """A number with its sentence."""
-        member = int.__new__(cls, value)
-        member._value_ = value
-        member.sentence = sentence
-        return member
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 @dataclass(frozen=True, eq=False)
