@@ -103,3 +103,20 @@ def source_digest() -> str:
     for path in sorted(root.rglob("*.py")):
         sha.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
     return sha.hexdigest()
+
+
+def check_content_hash(kernel: str, what: str, value: Any) -> None:
+    """Refuse what cannot be a key: unhashable objects, and those that compare by identity."""
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"{kernel}: {what} ({type(value).__name__}) cannot be hashed, so its kernel could not be found again: "
+            "use frozen data, such as @dataclass(frozen=True) with tuples."
+        ) from None
+    by_identity: Any = object.__hash__
+    if type(value).__hash__ is by_identity and not isinstance(value, type) and value is not None:
+        raise TypeError(
+            f"{kernel}: {what} ({type(value).__name__}) is compared by identity, so a changed object would keep its "
+            "old kernel: make it hashable by content, such as a @dataclass(frozen=True)."
+        )

@@ -39,14 +39,14 @@ from numpy.typing import DTypeLike
 
 from delassus.compiler import bind, threads
 from delassus.compiler.build import Compiled, Recipe, build
-from delassus.compiler.digest import exact, is_frozen
+from delassus.compiler.digest import check_content_hash, exact, is_frozen
 from delassus.compiler.native import compiling
 from delassus.compiler.parameters import PARAMETERS, Parametric
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
-from delassus.compiler.signature import Signature, SignatureError
+from delassus.compiler.signature import Signature, parameters_of
 from delassus.compiler.target import Target
 from delassus.compiler.trace import current
 
@@ -70,7 +70,7 @@ class Kernel:
         self.name = function.__name__
         self.function = function
         self.signature = signature
-        self.arguments, self.options = _parameters(function, signature)
+        self.arguments, self.options = parameters_of(function, signature)
         self._built: dict[Any, Compiled] = {}
         self._recent: dict[Any, tuple[Any, Compiled]] = {}
 
@@ -185,7 +185,7 @@ class Kernel:
         """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
         complete, names = self._complete(options), self._ordered(model, inputs)
         for name, value in complete.items():
-            _check_content_hash(self.name, f"the option {name}", value)
+            check_content_hash(self.name, f"the option {name}", value)
         chosen = _brief(names, dtype)
         if options or target:
             chosen = exact(tuple(sorted(complete.items()))), target, chosen
@@ -204,7 +204,7 @@ class Kernel:
         return recent[1] if recent is not None and recent[0] is model else None
 
     def _find(self, model: Any, target: Target, inputs: tuple[str, ...], options: dict[str, Any]) -> Compiled:
-        _check_content_hash(self.name, "the model", model)
+        check_content_hash(self.name, "the model", model)
         key = (exact(model), inputs, exact(tuple(sorted(options.items()))), target)
         found = self._built.get(key)
         if found is None:
@@ -346,36 +346,6 @@ class Kernel:
             )
 
 
-def _parameters(function: Callable[..., Any], signature: Signature) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names of the array parameters, and the options with their defaults."""
-    parameters = list(inspect.signature(function).parameters.values())
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    if len(positional) + len(keywords) != len(parameters):
-        raise SignatureError(
-            f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
-        )
-    for name in signature.optional:
-        if keywords.get(name, inspect.Parameter.empty) is not None:
-            raise SignatureError(
-                f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name, whose "
-                "default None means that it is not given."
-            )
-    options = {name: default for name, default in keywords.items() if name not in signature.optional}
-    reserved = {"self", "model", "out", "target", "dtype", "inputs", PARAMETERS} & set(keywords)
-    if reserved:
-        raise SignatureError(
-            f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."
-        )
-    names = tuple(p.name for p in positional[1:])
-    if not positional or len(names) != len(signature.inputs):
-        raise SignatureError(
-            f"{function.__name__} takes {len(positional)} positional parameter(s); its signature asks for a model and "
-            f"{len(signature.inputs)} array(s)."
-        )
-    return names, options
-
-
 def _chosen(target: Target | None, dtype: DTypeLike | None) -> Target:
     """A target for a dtype: without them, that of the target, and the host."""
     target = target or Target.host()
@@ -391,20 +361,3 @@ def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     """An array of another dtype; complex numbers and the like are refused, as a ufunc refuses them."""
     array = np.asanyarray(x)
     return array if array.dtype == dtype else array.astype(dtype, casting="same_kind")
-
-
-def _check_content_hash(kernel: str, what: str, value: Any) -> None:
-    """Refuse what cannot be a key: unhashable objects, and those that compare by identity."""
-    try:
-        hash(value)
-    except TypeError:
-        raise TypeError(
-            f"{kernel}: {what} ({type(value).__name__}) cannot be hashed, so its kernel could not be found again: "
-            "use frozen data, such as @dataclass(frozen=True) with tuples."
-        ) from None
-    by_identity: Any = object.__hash__
-    if type(value).__hash__ is by_identity and not isinstance(value, type) and value is not None:
-        raise TypeError(
-            f"{kernel}: {what} ({type(value).__name__}) is compared by identity, so a changed object would keep its "
-            "old kernel: make it hashable by content, such as a @dataclass(frozen=True)."
-        )

@@ -5,13 +5,15 @@ Sizes are integers or names; a name is looked up on the model.
 
 from __future__ import annotations
 
+import inspect
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, TypeAlias
 
+from delassus.compiler.parameters import PARAMETERS
 from delassus.compiler.program import Operand
 from delassus.errors import DelassusError
 
@@ -94,3 +96,33 @@ def _size(model: Any, name: str) -> int:
     if size < 0:
         raise SignatureError(f"the size {name!r} is {size} on this model, and must not be negative.")
     return size
+
+
+def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Names of the array parameters, and the options with their defaults."""
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if len(positional) + len(keywords) != len(parameters):
+        raise SignatureError(
+            f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
+        )
+    for name in signature.optional:
+        if keywords.get(name, inspect.Parameter.empty) is not None:
+            raise SignatureError(
+                f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name, whose "
+                "default None means that it is not given."
+            )
+    options = {name: default for name, default in keywords.items() if name not in signature.optional}
+    reserved = {"self", "model", "out", "target", "dtype", "inputs", PARAMETERS} & set(keywords)
+    if reserved:
+        raise SignatureError(
+            f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."
+        )
+    names = tuple(p.name for p in positional[1:])
+    if not positional or len(names) != len(signature.inputs):
+        raise SignatureError(
+            f"{function.__name__} takes {len(positional)} positional parameter(s); its signature asks for a model and "
+            f"{len(signature.inputs)} array(s)."
+        )
+    return names, options
