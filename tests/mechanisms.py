@@ -81,7 +81,7 @@ def dense(mechanism: dl.Mechanism, q, v, tau) -> Dense:
     rows, bias = [], []
     for c in mechanism.constraints:
         if isinstance(c, JointLock):
-            J = np.eye(model.nv)[[joint.v for joint in c.joints(model)]]
+            J = np.eye(model.nv)[list(c.velocities(model))]
             moving, error = np.zeros(len(J)), None
         else:
             placed = model.with_frame("the constraint's", c.frame, c.placement)

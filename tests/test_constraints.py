@@ -263,9 +263,8 @@ def test_what_is_no_model_is_refused():
         dl.Mechanism("solo12", [])
 
 
-def test_ties_of_a_model_file_are_refused_until_closed_loops_can_be_solved():
+def test_ties_of_a_model_file_are_part_of_its_mechanism_unless_left_out():
     tie = Connect("knee", "link0", "link2")
     tied = replace(chain(3), constraints=(tie,))
-    with pytest.raises(dl.DelassusError, match=r"knee: link0 is connected to link2.*model_constraints=False"):
-        dl.Mechanism(tied)
+    assert dl.Mechanism(tied).constraints == (dl.Point("link0", "link2", name="knee"),)
     assert dl.Mechanism(tied, model_constraints=False).m == 0

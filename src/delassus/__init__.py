@@ -13,6 +13,10 @@ from delassus.constrained.prox_pv import prox_pv
 from delassus.constrained.pv_soft import pv_soft
 from delassus.constrained.status import Solution, Status
 from delassus.constrained.three_steps import three_steps
+from delassus.constraints.coupling import Coupling
+from delassus.constraints.distance import Distance
+from delassus.constraints.hinge import Hinge
+from delassus.constraints.implicit import Implicit, Kinematics
 from delassus.constraints.joint_lock import JointLock
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.point import Point
@@ -53,10 +57,15 @@ from delassus.model.placement import Inertia, Placement
 __version__ = "0.1.0"
 
 __all__ = [
+    "Coupling",
     "DelassusError",
     "DelassusWarning",
+    "Distance",
+    "Hinge",
+    "Implicit",
     "Inertia",
     "JointLock",
+    "Kinematics",
     "Mechanism",
     "Model",
     "ParameterCheck",

@@ -14,7 +14,7 @@ from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.task import Proximal, proximal_rows
 from delassus.constrained.tree_factor import TreeFactor, tree_factor
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import rows_of
+from delassus.constraints.rows import compliance_of
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import forward
 from delassus.dynamics.ldl import Ldl, ldl
@@ -40,7 +40,7 @@ def factor(mechanism: Mechanism, q: Any, proximal: Proximal) -> KktFactor:
     """The factors of K in a configuration, as a part of other kernels."""
     check_inertias(mechanism.model)
     tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q))
-    damping = proximal_rows(mechanism, proximal) + rows_of(mechanism).compliance
+    damping = proximal_rows(mechanism, proximal) + compliance_of(mechanism)
     return KktFactor(tree, _corner(tree.delassus, damping))
 
 

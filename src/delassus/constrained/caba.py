@@ -5,12 +5,20 @@ matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's i
 and the articulated-body recursion solves for a. A further iteration changes forces only, so two sweeps over the
 links that move constraints give the next accelerations; the other links are visited once, at the end.
 
+A row on several links couples them: ρ K_jᵀK_i is a block of the inertia between links j and i. Links are eliminated
+one after the other (see `elimination`); when link i goes, what it was coupled with is coupled with its parent,
+
+    A_jπ += A_ji Pᵀ X,   A_jk -= A_ji S D⁻¹ Sᵀ A_ikᵀ,   F_j -= A_ji (Pᵀ b + S D⁻¹ u),      Pᵀ = 1 - S Wᵀ,
+
+so a loop costs operations along its links only, and on the way to where it is closed.
+
 Choose it for robots of many joints, or many rows: nothing in it grows faster than their number. Penalties cost
 digits, about log10(ρ/mass) of them: where these count (float32), or for a few rows on a small robot, take `prox_pv` or
 `prox_ltl`.
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), algorithm 2, with the
-joint forces u accumulated from iteration to iteration.
+joint forces u accumulated from iteration to iteration; A. Sathya, J. Carpentier, Constrained articulated body dynamics
+for closed loops (2025), algorithm 1, with the signs of its equation 30e and lines 19 and 29 corrected.
 """
 
 from __future__ import annotations
@@ -21,14 +29,18 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltls
+from delassus.constrained.couplings import Couplings, elimination_order
 from delassus.constrained.method import Method, PrimalState, solve
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
+from delassus.constraints.constraint import Constraint, ConstraintError
+from delassus.constraints.coupling import Coupling
+from delassus.constraints.implicit import Implicit
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import row_values, shifted
 from delassus.dynamics.articulated import FreeJoint, free_joint
 from delassus.dynamics.poses import Blocks, Pair, rigid_blocks
 from delassus.dynamics.recursion import bias_force
-from delassus.model.links import links_of
+from delassus.model.links import Links, links_of
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS)
@@ -43,6 +55,7 @@ def caba(
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
+    time: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m].
 
@@ -56,19 +69,40 @@ def caba(
         mask: (m,) not zero for rows that act (input at run time).
         force: (m,) forces to start from (input at run time).
         acceleration: (m,) desired accelerations of the rows (input at run time).
+        time: () [s] what references move with, 0 if not given (input at run time).
     """
     # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
     method = prox_ltls.METHOD if links_of(mechanism.model).mimics else METHOD
-    return solve(method, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
+    return solve(method, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 
 
 @dataclass(frozen=True)
 class Factors:
-    """What does not change between iterations: the joints' factors, and the right-hand side k - K g (m,)."""
+    """What does not change between iterations: the joints' factors, the right-hand side k - K g (m,), and the loops.
+
+    `order` is the one in which links are eliminated; `pulled[i]` holds A_ji S (6, n) of the links j that link i was
+    coupled with when it was.
+    """
 
     task: Task
     joints: list[FreeJoint]
     k: Any
+    order: tuple[int, ...]
+    pulled: list[dict[int, Any]]
+
+
+def ties_joints(constraint: Constraint) -> bool:
+    """Whether rows of a constraint are on several joints' velocities: penalties on these are not seen by the links."""
+    return isinstance(constraint, (Coupling, Implicit))
+
+
+def check_rows(mechanism: Mechanism) -> None:
+    """Raise if a constraint ties joints to each other."""
+    for constraint in filter(ties_joints, mechanism.constraints):
+        raise ConstraintError(
+            f"the constraint {constraint.label!r} ({type(constraint).__name__}) ties joints to each other, which caba "
+            "cannot carry: take prox_pv, prox_ltl or prox_ltls, or constrained_dynamics with method='auto'."
+        )
 
 
 def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
@@ -76,6 +110,7 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
 
     One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
     """
+    check_rows(task.mechanism)
     tree, rows, motions = task.motions.tree, task.rows, task.motions
     first, k = task.first_force(force), shifted(rows, motions, task.k)
     applied, driven = _row_forces(task, task.keep * first + task.rho * k)
@@ -84,23 +119,39 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
     for i, own in rows.links.items():
         A[i] = _sum(A[i], _penalty(own.K, task.rho[list(own.rows)]))
         p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
+    couplings = Couplings.of(rows, task.rho)
     joints: list[Any] = [None] * len(tree.links)
+    pulled: list[dict[int, Any]] = [{} for _ in tree.links]
     push = np.zeros(task.mechanism.nv)
-    for i, link in reversed(list(enumerate(tree.links))):
+    order = elimination_order(tree, rows.layout.pairs)
+    for i in order:
+        link, b = tree.links[i], motions.product[i]
         joint = joints[i] = free_joint(link, A[i], _joint_penalty(task, i))
         S_lin, S_ang = link.subspace
         at = slice(link.v, link.v + link.motion.nv)
         u = task.tau[at] + driven[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
         push[at] = joint.push(u)
+        pulled[i], felt = couplings.eliminate(i, joint, motions.poses[i], link.parent)
+        if pulled[i]:
+            base = _world(tree) if link.parent < 0 else (np.zeros(3), np.zeros(3))
+            lin, ang = motions.poses[i].motion_to_child(*base)
+            lin, ang = lin + b[0], ang + b[1]
+            own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
+            moved = np.concatenate([lin + S_lin @ own, ang + S_ang @ own])  # Pᵀ b + S D⁻¹ u
+            for j, block in felt.blocks.items():
+                f = block @ moved
+                p[j] = (p[j][0] + f[:3], p[j][1] + f[3:])
+            for j, block in felt.own.items():
+                A[j] = _sum(A[j], block)
         if link.parent < 0:
             continue
-        (M, H, I), b = joint.felt_through(A[i]), motions.product[i]
+        M, H, I = joint.felt_through(A[i])
         f = p[i][0] + M @ b[0] + H @ b[1] + joint.W[:3] @ u
         n = p[i][1] + H.T @ b[0] + I @ b[1] + joint.W[3:] @ u
         f, n = motions.poses[i].force_to_parent(f, n)
         p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
         A[link.parent] = _sum(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
-    factors = Factors(task, joints, k)
+    factors = Factors(task, joints, k, order, pulled)
     return factors, _state(factors, first, push)
 
 
@@ -110,16 +161,24 @@ def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     tree, motions = task.motions.tree, task.motions
     applied, driven = _row_forces(task, task.keep * (state.force - state.before))
     push = np.array(state.work)
-    for i in reversed(task.rows.support):
+
+    def add(j: int, f: Any, n: Any) -> None:
+        before = applied.get(j, (np.zeros(3), np.zeros(3)))
+        applied[j] = (before[0] + f, before[1] + n)
+
+    for i in factors.order:
+        if i not in task.rows.support:
+            continue
         link, joint = tree.links[i], factors.joints[i]
         at = slice(link.v, link.v + link.motion.nv)
         here = applied.get(i, (np.zeros(3), np.zeros(3)))
         u, f, n = joint.carry(*here, driven[at] if task.rows.of_joint(i) else None)
-        push[at] = push[at] + joint.push(u)
+        more = joint.push(u)
+        push[at] = push[at] + more
+        for j, AS in factors.pulled[i].items():
+            add(j, -(AS[:3] @ more), -(AS[3:] @ more))
         if link.parent >= 0:
-            f, n = motions.poses[i].force_to_parent(f, n)
-            before = applied.get(link.parent, (np.zeros(3), np.zeros(3)))
-            applied[link.parent] = (before[0] + f, before[1] + n)
+            add(link.parent, *motions.poses[i].force_to_parent(f, n))
     return _state(factors, state.force, push)
 
 
@@ -144,18 +203,30 @@ def _outward(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[
     """Accelerations of some links (those that carry them included), against gravity, and of their joints (nv,)."""
     task = factors.task
     tree, motions = task.motions.tree, task.motions
-    acceleration: dict[int, Pair] = {-1: (-np.array(tree.gravity), np.zeros(3))}
+    acceleration: dict[int, Pair] = {-1: _world(tree)}
     a = np.zeros(task.mechanism.nv)
-    for i in links:
-        link, W = tree.links[i], factors.joints[i].W
+    for i in reversed(factors.order):
+        if i not in links:
+            continue
+        link, joint = tree.links[i], factors.joints[i]
         S_lin, S_ang = link.subspace
         lin, ang = motions.poses[i].motion_to_child(*acceleration[link.parent])
         lin, ang = lin + motions.product[i][0], ang + motions.product[i][1]
         at = slice(link.v, link.v + link.motion.nv)
-        own = push[at] - W[:3].T @ lin - W[3:].T @ ang
+        own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
+        if factors.pulled[i]:
+            pull = np.zeros(link.motion.nv)
+            for j, AS in factors.pulled[i].items():
+                pull = pull + AS[:3].T @ acceleration[j][0] + AS[3:].T @ acceleration[j][1]
+            own = own - joint.push(pull)
         acceleration[i] = (lin + S_lin @ own, ang + S_ang @ own)
         a[at] = own
     return acceleration, a
+
+
+def _world(tree: Links) -> Pair:
+    """The acceleration of the world, against gravity."""
+    return -np.array(tree.gravity), np.zeros(3)
 
 
 def _row_forces(task: Task, x: Any) -> tuple[dict[int, Pair], Any]:

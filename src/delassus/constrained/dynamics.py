@@ -68,6 +68,7 @@ def constrained_dynamics(
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
+    time: Any = None,
 ) -> Solution:
     """Accelerations and constraint forces of one state or a batch, to a tolerance.
 
@@ -84,6 +85,7 @@ def constrained_dynamics(
         mask: (…, m) not zero for rows that act; by default all.
         force: (…, m) forces to start from [N, N·m].
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
+        time: (…) [s] what references move with, 0 if not given.
     """
     if not mechanism.m:
         return _unconstrained(mechanism, q, v, tau)
@@ -92,9 +94,9 @@ def constrained_dynamics(
         raise DelassusError(f"there is no method {chosen!r}; the methods are: auto, {', '.join(METHODS)}.")
     if proximal is None:
         proximal = natural_proximal(mechanism, chosen)
-    given = {"mask": mask, "force": force, "acceleration": acceleration}
+    given = {"mask": mask, "force": force, "acceleration": acceleration, "time": time}
     for name, value in given.items():
-        if value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
+        if name != "time" and value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
             raise ValueError(
                 f"{name} has shape {numpy.shape(value)}; its last axis has one number for each of the {mechanism.m} "
                 f"rows ({', '.join(mechanism.names)})."
@@ -128,6 +130,7 @@ def solve_to_tolerance(
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
+    time: Any = None,
 ) -> Any:
     """Accelerations (nv,), forces λ (m,), residual (m,), iterations, and the number of a `Status`."""
     if method not in METHODS:
@@ -136,7 +139,7 @@ def solve_to_tolerance(
         raise DelassusError(f"the tolerance is {tolerance!r}; it is a number between 0 and 1, such as 1e-10.")
     check_iterations(iterations)
     parts = METHODS[_IN_JOINT_SPACE.get(method, method) if links_of(mechanism.model).mimics else method]
-    task = task_of(mechanism, q, v, tau, proximal, mask, acceleration)
+    task = task_of(mechanism, q, v, tau, proximal, mask, acceleration, time)
     loop = _Loop(parts, task, jacobian_of(task), tolerance, iterations)
     factors, first = parts.factor(task, force)
     state, count = loop.run(factors, first, 1.0)
@@ -218,11 +221,12 @@ def best_method(mechanism: Mechanism) -> str:
     """The name of the method that is expected to be the fastest.
 
     Methods on the forces iterate in m² operations, so they win while rows are few; beyond, the recursion over the tree
-    does. Where joints share coordinates there is no such recursion.
+    does. Where joints share coordinates there is no such recursion, and penalties cannot tie joints to each other.
     """
     if links_of(mechanism.model).mimics:
         return "prox_ltl"
-    return "prox_pv" if mechanism.m <= _MANY_ROWS else "caba"
+    few = mechanism.m <= _MANY_ROWS
+    return "prox_pv" if few or any(map(caba.ties_joints, mechanism.constraints)) else "caba"
 
 
 _MANY_ROWS: Final = 12

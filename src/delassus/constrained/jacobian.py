@@ -9,22 +9,27 @@ from delassus.compiler.kernel import kernel
 from delassus.constrained.task import Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import Rows, right_hand_side, row_values, rows_of
+from delassus.constraints.rows import Rows, right_hand_side, row_values, rows_in
 from delassus.dynamics.poses import ShiftStep
+from delassus.model.model import WORLD
 
 
-@kernel("(nq)->(m,nv)")
-def constraint_jacobian(mechanism: Mechanism, q: Any) -> Any:
-    """J (m, nv): the velocities of all rows are J v."""
-    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv))
-    return _jacobian(mechanism, rows_of(mechanism), motions)
+@kernel("(nq)->(m,nv)", inputs={"time": "()"})
+def constraint_jacobian(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
+    """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it."""
+    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
+    return _jacobian(mechanism, rows_in(mechanism, motions), motions)
 
 
-@kernel("(nq),(nv)->(m)")
-def constraint_bias(mechanism: Mechanism, q: Any, v: Any) -> Any:
-    """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included."""
-    motions = LinkMotions.of(mechanism.model, q, v)
-    return _bias(rows_of(mechanism), motions, right_hand_side(mechanism, motions))
+@kernel("(nq),(nv)->(m)", inputs={"time": "()"})
+def constraint_bias(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> Any:
+    """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included.
+
+    `time` [s] is what references move with (input at run time), 0 if not given.
+    """
+    motions = LinkMotions.of(mechanism.model, q, v, time)
+    rows = rows_in(mechanism, motions)
+    return _bias(rows, motions, right_hand_side(mechanism, rows, motions))
 
 
 def jacobian_of(task: Task) -> Any:
@@ -48,17 +53,27 @@ def _bias(rows: Rows, motions: LinkMotions, k: Any) -> Any:
 def _jacobian(mechanism: Mechanism, rows: Rows, motions: LinkMotions) -> Any:
     J = np.zeros((rows.m, mechanism.nv))
     for link, own in rows.links.items():
-        for v, lin, ang in _columns(motions, link):
-            column = own.K[:, :3] @ lin + own.K[:, 3:] @ ang
-            for j, row in enumerate(own.rows):
-                J[row, v] = J[row, v] + column[j]
+        for i, v, lin, ang in _columns(motions, link):
+            # What carries all bodies of an inner row does not move it: zeros are written down, not computed.
+            moved = [j for j, row in enumerate(own.rows) if not _carries(motions, rows, i, row)]
+            if not moved:
+                continue
+            column = own.K[moved, :3] @ lin + own.K[moved, 3:] @ ang
+            for x, row in zip(column, (own.rows[j] for j in moved), strict=True):
+                J[row, v] = J[row, v] + x
     for dof in rows.dofs:
         J[dof.row, dof.v] = J[dof.row, dof.v] + dof.factor
     return J
 
 
-def _columns(motions: LinkMotions, link: int) -> list[tuple[int, Any, Any]]:
-    """For each velocity that moves a link, the link's motion per unit of it, in the link's axes.
+def _carries(motions: LinkMotions, rows: Rows, link: int, row: int) -> bool:
+    """Whether a link carries all bodies of a row that does not feel what they have in common."""
+    root = rows.layout.roots[row]
+    return row in rows.layout.inner and root != WORLD and link in motions.tree.path(root)
+
+
+def _columns(motions: LinkMotions, link: int) -> list[tuple[int, int, Any, Any]]:
+    """For each velocity that moves a link, its own link and number, and the motion per unit of it in the link's axes.
 
     Inward from the link, its axes and its origin in the frame of each link that carries it: four vectors, however
     many rows there are.
@@ -71,7 +86,7 @@ def _columns(motions: LinkMotions, link: int) -> list[tuple[int, Any, Any]]:
         turn = np.stack(axes)
         for k in range(carrier.motion.nv):
             lin, ang = turn @ (S_lin[:, k] + np.cross(S_ang[:, k], origin)), turn @ S_ang[:, k]
-            found.append((carrier.v + k, carrier.ratio * lin, carrier.ratio * ang))
+            found.append((i, carrier.v + k, carrier.ratio * lin, carrier.ratio * ang))
         for step in motions.poses[i].steps:
             if isinstance(step, ShiftStep):
                 origin = origin + step.p

@@ -20,7 +20,7 @@ import delassus.numpy as dnp
 from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import rows_of
+from delassus.constraints.rows import compliance_of
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.rnea import bias_torques
@@ -41,16 +41,19 @@ class DenseSystem(NamedTuple):
     compliance: Floats
 
 
-@kernel("(nq),(nv),(nv)->(nv,nv),(nv),(m,nv),(m)")
-def dense_system(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Any:
+@kernel("(nq),(nv),(nv)->(nv,nv),(nv),(m,nv),(m)", inputs={"time": "()"})
+def dense_system(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> Any:
     """M (nv, nv), tau - c (nv,), J (m, nv) and γ (m,) of M a + c = tau + Jᵀ λ, J a + γ = 0."""
     check_inertias(mechanism.model)
     c = bias_torques.function(mechanism.model, q, v)
-    J, gamma = constraint_jacobian.function(mechanism, q), constraint_bias.function(mechanism, q, v)
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    gamma = constraint_bias.function(mechanism, q, v, time=time)
     return mass_matrix(mechanism.model, q), dnp.array(tau) - c, J, gamma
 
 
-def kkt(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Floats, Floats]:
+def kkt(
+    mechanism: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, time: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
     """Accelerations (…, nv) [rad/s², m/s²] and the smallest forces (…, m) [N, N·m], for one state or a batch.
 
     Args:
@@ -58,9 +61,11 @@ def kkt(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tup
         q: Configuration (…, nq) [rad, m].
         v: Velocity (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N].
+        time: (…) [s] what references move with, 0 if not given.
     """
-    M, h, J, gamma = dense_system(mechanism, q, v, tau)
-    return solve_dense(DenseSystem(M, h, J, gamma, rows_of(mechanism).compliance))
+    given: dict[str, Any] = {} if time is None else {"time": time}
+    M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
+    return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism)))
 
 
 def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:

@@ -68,12 +68,13 @@ def solve(
     mask: Any,
     force: Any,
     acceleration: Any,
+    time: Any,
 ) -> tuple[Any, Any]:
     """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled."""
     check_iterations(iterations)
     if not mechanism.m:
         return aba.function(mechanism.model, q, v, tau), np.zeros(0)
-    factors, state = method.factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration), force)
+    factors, state = method.factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration, time), force)
     for _ in range(iterations - 1):
         state = method.iterate(factors, state)
     return method.finish(factors, state)

@@ -40,9 +40,10 @@ def prox_ltl(
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
+    time: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(METHOD, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
+    return solve(METHOD, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`) by
     (M + Jᵀ ρ J) a = tau - c + Jᵀ (keep λ⁻ - ρ γ),      λ = keep λ⁻ - ρ (J a + γ).
 
 Constraints against the world couple velocities that M couples already, so the augmented matrix has M's sparsity and
-M's factors U D Uᵀ. O(n d² + m d²) operations, and O(m d + n d) per iteration. Choose it for small robots of little
-depth with many rows, or where joints share coordinates (mimicry). Penalties cost digits, as in `caba`.
+M's factors U D Uᵀ. O(n d² + m d²) operations, and O(m d + n d) per iteration. Closed loops couple all velocities along
+them, which fills the factors. Choose it for small robots of little depth with many rows, or where joints share
+coordinates (mimicry); `caba` for many loops. Penalties cost digits, as in `caba`.
 
 Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), section IV.
 """
@@ -39,9 +40,10 @@ def prox_ltls(
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
+    time: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(METHOD, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
+    return solve(METHOD, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,9 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
     """J, γ and the factors of the augmented mass matrix; the right-hand side of the first iteration, half solved."""
     model = task.mechanism.model
     J, gamma = jacobian_of(task), bias_of(task)
-    above = ancestors(model)
-    M = np.array(mass_matrix(model, task.motions.q))
     moving = moving_dofs(task)
+    above = ancestors(model, moving)
+    M = np.array(mass_matrix(model, task.motions.q))
     for r, dofs in enumerate(moving):
         for i in dofs:
             weighted = task.rho[r] * J[r, i]
@@ -107,7 +109,8 @@ def moving_dofs(task: Task) -> list[list[int]]:
     moving: list[set[int]] = [set() for _ in range(rows.m)]
     for link, own in rows.links.items():
         for r in own.rows:
-            moving[r] |= {v for i in tree.path(link) for v in tree.links[i].dofs}
+            still = tree.path(rows.layout.roots[r]) if r in rows.layout.inner else []
+            moving[r] |= {v for i in tree.path(link) if i not in still for v in tree.links[i].dofs}
     for dof in rows.dofs:
         moving[dof.row].add(dof.v)
     return [sorted(dofs) for dofs in moving]

@@ -6,11 +6,17 @@ acceleration, L their Delassus matrix and l their acceleration, as far as joints
 
     K_π = (K - K S Wᵀ) X,   L += K S D⁻¹ (K S)ᵀ,   l += K (b + S D⁻¹ (u - Uᵀ b)).
 
-At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations and m² an iteration. Choose it
-for few rows, or where digits count: there are no penalties in it.
+At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations and m² an iteration.
+
+A row on several links travels from each of them. Where these ways have met, at the root of its loop, nothing further
+out depends on its multiplier, which is eliminated there (see `multipliers`), as a spring on the link that stands for
+it: O(n + m_b² n + m_b³), m_b the most rows that pass a link. An iteration is then a sweep over the links of loops.
+
+Choose it for few rows, or where digits count: there are no penalties in it.
 
 References: A. Vereshchagin, Modeling and control of motion of manipulational robots (1989); A. Sathya, J. Carpentier,
-Constrained articulated body dynamics algorithms (2024), section V.
+Constrained articulated body dynamics algorithms (2024), section V; for loops, their closed-loop paper (2025),
+algorithms 4 to 6, with the signs of the forces' terms corrected; H. Brandl, R. Johanni, M. Otter (1986).
 """
 
 from __future__ import annotations
@@ -22,13 +28,15 @@ import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import dual, prox_ltl
 from delassus.constrained.method import Method, State, solve
+from delassus.constrained.multipliers import Eliminated, eliminate
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import shifted
 from delassus.dynamics.articulated import FreeJoint, free_joint
-from delassus.dynamics.poses import Blocks, rigid_blocks
+from delassus.dynamics.poses import Blocks, Pair, rigid_blocks
 from delassus.dynamics.recursion import bias_force
 from delassus.model.links import links_of
+from delassus.model.model import WORLD
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS)
@@ -43,21 +51,39 @@ def prox_pv(
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
+    time: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
     # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
     method = prox_ltl.METHOD if links_of(mechanism.model).mimics else METHOD
-    return solve(method, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration)
+    return solve(method, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 
 
 @dataclass(frozen=True)
 class Factors:
-    """The system of the forces; the joints' factors, D⁻¹ u (nv,), and K S of the rows that each joint moves."""
+    """The system of the forces, and what the sweeps need.
+
+    Attributes:
+        dual: The system of the forces.
+        joints: The joints' factors.
+        push: D⁻¹ u (nv,).
+        moved: For each joint, K S of the rows that move with it, by row.
+        roots: For each link (or the world) where loops are closed, the multipliers that were eliminated there.
+        l: (m,) what each row had, apart from forces, when it was eliminated.
+    """
 
     dual: dual.Dual
     joints: list[FreeJoint]
     push: Any
     moved: list[dict[int, Any]]
+    roots: dict[int, Eliminated]
+    l: Any
+
+    @property
+    def spine(self) -> list[int]:
+        """The links where loops are closed, and those that carry them."""
+        tree = self.dual.task.motions.tree
+        return sorted({i for root in self.roots if root != WORLD for i in tree.path(root)})
 
 
 def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
@@ -66,29 +92,37 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
     links = tree.links
     A: list[Blocks] = [rigid_blocks(link) for link in links]
     p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(links)]
-    K: list[dict[int, Any]] = [{} for _ in links]
+    K: dict[int, dict[int, Any]] = {i: {} for i in range(WORLD, len(links))}
     on = np.ones(rows.m) if task.on is None else task.on
     for i, own in rows.links.items():
         K[i] = {row: on[row] * own.K[j] for j, row in enumerate(own.rows)}
-    L, l = np.zeros((rows.m, rows.m)), -task.active(shifted(rows, motions, task.k))
+    L = np.array(np.diag(rows.compliance + task.epsilon))
+    l = -task.active(shifted(rows, motions, task.k))
     joints: list[Any] = [None] * len(links)
     moved: list[dict[int, Any]] = [{} for _ in links]
+    roots: dict[int, Eliminated] = {}
     push = np.zeros(task.mechanism.nv)
-    world = np.concatenate([-np.array(tree.gravity), np.zeros(3)])
     for i, link in reversed(list(enumerate(links))):
+        closed = [r for r in sorted(K[i]) if rows.layout.roots[r] == i]
+        if closed:
+            roots[i], K[i] = eliminate(closed, K[i], L)
+            A[i] = roots[i].spring(A[i])
+            p[i], l = roots[i].press(p[i], l)
         S_lin, S_ang = link.subspace
         joint = joints[i] = free_joint(link, A[i])
         at = slice(link.v, link.v + link.motion.nv)
         u = task.tau[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
         push[at] = joint.push(u)
         lin, ang = motions.product[i]
-        driven = {dof.row: _unit(dof.k, link.motion.nv, dof.factor * on[dof.row]) for dof in rows.of_joint(i)}
+        driven = _driven(task, i, on)
         KS: dict[int, Any] = {}
-        left: dict[int, Any] = {}  # (K - K S Wᵀ) X: what a row feels of the parent's acceleration
         for r in sorted({*K[i], *driven}):
             own = K[i].get(r, np.zeros(6))
             KS[r], *rest = joint.carry(own[:3], own[3:], driven.get(r))
-            left[r] = np.concatenate(motions.poses[i].force_to_parent(*rest))  # a row travels as a force does
+            # (K - K S Wᵀ) X: what the row feels of the parent's acceleration; it travels as a force does.
+            left = np.concatenate(motions.poses[i].force_to_parent(*rest))
+            above = K[link.parent]
+            above[r] = above[r] + left if r in above else left
         moved[i] = KS
         free = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang  # D⁻¹ (u - Uᵀ b)
         for j, r in enumerate(KS):
@@ -99,11 +133,7 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
             if r in K[i]:
                 l[r] = l[r] + K[i][r][:3] @ lin + K[i][r][3:] @ ang
         if link.parent < 0:
-            for r, x in left.items():
-                l[r] = l[r] + x @ world
             continue
-        for r, x in left.items():
-            K[link.parent][r] = K[link.parent][r] + x if r in K[link.parent] else x
         M, H, I = joint.felt_through(A[i])
         f = p[i][0] + M @ lin + H @ ang + joint.W[:3] @ u
         n = p[i][1] + H.T @ lin + I @ ang + joint.W[3:] @ u
@@ -111,7 +141,16 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
         p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
         own_A, more = A[link.parent], motions.poses[i].inertia_to_parent(M, H, I)
         A[link.parent] = (own_A[0] + more[0], own_A[1] + more[1], own_A[2] + more[2])
-    factors = Factors(dual.factor(task, L, l), joints, push, moved)
+    for r, x in K[WORLD].items():
+        l[r] = l[r] - x[:3] @ np.array(tree.gravity)
+    if K[WORLD]:
+        roots[WORLD], _ = eliminate(sorted(K[WORLD]), None, L)
+
+    def respond(change: Any) -> Any:
+        more = _pressed(factors, change)
+        return _outward(factors, factors.spine, *more)[1]
+
+    factors = Factors(dual.Dual(task, respond), joints, push, moved, roots, l)
     return factors, dual.start(factors.dual, force)
 
 
@@ -122,25 +161,9 @@ def iterate(factors: Factors, state: State) -> State:
 
 def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     """Outward: the accelerations of all joints under the forces λ."""
-    task = factors.dual.task
-    tree, motions = task.motions.tree, task.motions
-    acceleration: list[Any] = []
-    a = np.zeros(task.mechanism.nv)
-    for i, link in enumerate(tree.links):
-        S_lin, S_ang = link.subspace
-        joint, at = factors.joints[i], slice(link.v, link.v + link.motion.nv)
-        base = (-np.array(tree.gravity), np.zeros(3)) if link.parent < 0 else acceleration[link.parent]
-        lin, ang = motions.poses[i].motion_to_child(*base)
-        lin, ang = lin + motions.product[i][0], ang + motions.product[i][1]
-        own = factors.push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
-        if factors.moved[i]:
-            u = np.zeros(link.motion.nv)
-            for row, KS in factors.moved[i].items():
-                u = u + KS * state.force[row]
-            own = own + joint.push(u)
-        acceleration.append((lin + S_lin @ own, ang + S_ang @ own))
-        a[at] = own
-    return a, state.force
+    everything = list(range(len(factors.joints)))
+    push, l = _pressed(factors, factors.dual.change(state.before))
+    return _outward(factors, everything, push, l, state.force)[0], state.force
 
 
 def agreed(factors: Factors, state: State) -> Factors:
@@ -151,7 +174,66 @@ def agreed(factors: Factors, state: State) -> Factors:
 METHOD = Method(factor, iterate, finish, agreed)
 
 
-def _unit(k: int, n: int, value: Any) -> Any:
-    unit = np.zeros(n)
-    unit[k] = value
-    return unit
+def _pressed(factors: Factors, change: Any) -> tuple[Any, Any]:
+    """D⁻¹ u (nv,) of all joints, and l (m,) of all rows as they are eliminated, when l changes by so much (or by none).
+
+    What a row has passes its root, where its multiplier is eliminated, as a force; it changes the other rows that the
+    joints between the root and the base move.
+    """
+    if change is None:
+        return factors.push, factors.l
+    task = factors.dual.task
+    tree, motions = task.motions.tree, task.motions
+    push, change = np.array(factors.push), np.array(change)
+    p: dict[int, Pair] = {i: (np.zeros(3), np.zeros(3)) for i in factors.spine}
+    for i in reversed(factors.spine):
+        link, joint = tree.links[i], factors.joints[i]
+        if i in factors.roots:
+            p[i], change = factors.roots[i].press(p[i], change)
+        u, f, n = joint.carry(-p[i][0], -p[i][1])
+        at = slice(link.v, link.v + link.motion.nv)
+        more = joint.push(u)
+        push[at] = push[at] + more
+        for r, KS in factors.moved[i].items():
+            change[r] = change[r] + KS @ more
+        if link.parent >= 0:
+            f, n = motions.poses[i].force_to_parent(f, n)
+            p[link.parent] = (p[link.parent][0] - f, p[link.parent][1] - n)
+    return push, factors.l + change
+
+
+def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any = None) -> tuple[Any, Any]:
+    """Accelerations (nv,) of the joints of some links, and the forces (m,) of all rows, unless they are known."""
+    task = factors.dual.task
+    tree, motions = task.motions.tree, task.motions
+    acceleration: dict[int, Pair] = {WORLD: (-np.array(tree.gravity), np.zeros(3))}
+    a, force = np.zeros(task.mechanism.nv), np.zeros(task.rows.m) if known is None else known
+    if known is None and WORLD in factors.roots:
+        force[factors.roots[WORLD].rows] = factors.roots[WORLD].force(l, None, force)
+    for i in links:
+        link, joint = tree.links[i], factors.joints[i]
+        S_lin, S_ang = link.subspace
+        at = slice(link.v, link.v + link.motion.nv)
+        lin, ang = motions.poses[i].motion_to_child(*acceleration[link.parent])
+        lin, ang = lin + motions.product[i][0], ang + motions.product[i][1]
+        own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
+        if factors.moved[i]:
+            u = np.zeros(link.motion.nv)
+            for row, KS in factors.moved[i].items():
+                u = u + KS * force[row]
+            own = own + joint.push(u)
+        acceleration[i] = (lin + S_lin @ own, ang + S_ang @ own)
+        a[at] = own
+        if known is None and i in factors.roots:
+            force[factors.roots[i].rows] = factors.roots[i].force(l, acceleration[i], force)
+    return a, force
+
+
+def _driven(task: Task, link: int, on: Any) -> dict[int, Any]:
+    """What rows take of the velocities of a link's joint (n,), by row."""
+    driven: dict[int, Any] = {}
+    n = task.motions.tree.links[link].motion.nv
+    for dof in task.rows.of_joint(link):
+        own = driven.setdefault(dof.row, np.zeros(n))
+        own[dof.k] = own[dof.k] + dof.factor * on[dof.row]
+    return driven

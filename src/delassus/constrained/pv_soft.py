@@ -15,7 +15,7 @@ from delassus.constrained.task import SIGNATURE, Proximal
 from delassus.constraints.mechanism import Mechanism
 
 
-@kernel(SIGNATURE, inputs={"mask": "(m)", "acceleration": "(m)"})
+@kernel(SIGNATURE, inputs={"mask": "(m)", "acceleration": "(m)", "time": "()"})
 def pv_soft(
     mechanism: Mechanism,
     q: Any,
@@ -25,8 +25,8 @@ def pv_soft(
     proximal: Proximal = 1e-6,
     mask: Any = None,
     acceleration: Any = None,
+    time: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`."""
-    return caba.function(
-        mechanism, q, v, tau, iterations=1, proximal=proximal, mask=mask, force=None, acceleration=acceleration
-    )
+    given = {"mask": mask, "force": None, "acceleration": acceleration, "time": time}
+    return caba.function(mechanism, q, v, tau, iterations=1, proximal=proximal, **given)

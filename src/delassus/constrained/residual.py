@@ -13,15 +13,15 @@ from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import bias_of, constraint_bias, constraint_jacobian, jacobian_of
 from delassus.constrained.task import Task
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import rows_of
+from delassus.constraints.rows import compliance_of
 
 
-@kernel("(nq),(nv),(nv),(m)->(m),(nv)")
-def constraint_residual(mechanism: Mechanism, q: Any, v: Any, a: Any, force: Any) -> Any:
+@kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs={"time": "()"})
+def constraint_residual(mechanism: Mechanism, q: Any, v: Any, a: Any, force: Any, *, time: Any = None) -> Any:
     """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations a (nv,) and forces λ (m,)."""
-    J = constraint_jacobian.function(mechanism, q)
-    compliance = np.array(rows_of(mechanism).compliance)
-    r = J @ a + constraint_bias.function(mechanism, q, v) + compliance * force
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    compliance = np.array(compliance_of(mechanism))
+    r = J @ a + constraint_bias.function(mechanism, q, v, time=time) + compliance * force
     return r, J.T @ r
 
 

@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import Rows, right_hand_side, rows_of
+from delassus.constraints.rows import Rows, right_hand_side, rows_in
 from delassus.dynamics.check import check_inertias
 from delassus.errors import DelassusError
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
-ROW_INPUTS: Final = {"mask": "(m)", "force": "(m)", "acceleration": "(m)"}
-"""Optional inputs of all methods, by row: not zero where it acts, the force to start from, its desired acceleration."""
+ROW_INPUTS: Final = {"mask": "(m)", "force": "(m)", "acceleration": "(m)", "time": "()"}
+"""Optional inputs of all methods: by row, not zero where it acts, the force to start from, its desired acceleration;
+and the time that references move with."""
 
 Proximal = float | tuple[float, ...]
 
@@ -68,14 +69,21 @@ class Task:
 
 
 def task_of(
-    mechanism: Mechanism, q: Any, v: Any, tau: Any, proximal: Proximal, mask: Any = None, acceleration: Any = None
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    proximal: Proximal,
+    mask: Any = None,
+    acceleration: Any = None,
+    time: Any = None,
 ) -> Task:
     """The task of a method that is called with these arguments."""
     check_inertias(mechanism.model)
     epsilon = proximal_rows(mechanism, proximal)
-    rows = rows_of(mechanism)
-    motions = LinkMotions.of(mechanism.model, q, v)
-    k = right_hand_side(mechanism, motions, acceleration)
+    motions = LinkMotions.of(mechanism.model, q, v, time)
+    rows = rows_in(mechanism, motions)
+    k = right_hand_side(mechanism, rows, motions, acceleration)
     rho, keep = 1.0 / (epsilon + rows.compliance), epsilon / (epsilon + rows.compliance)
     if mask is None:
         return Task(mechanism, motions, tau, rows, k, epsilon, rho, keep, None)

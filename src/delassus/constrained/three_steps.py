@@ -19,7 +19,7 @@ from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.status import Status
 from delassus.constrained.tree_factor import tree_factor
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import rows_of
+from delassus.constraints.rows import compliance_of
 from delassus.dynamics.aba import aba
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import backward, forward
@@ -30,16 +30,19 @@ _VANISHED = 1e-10
 """Pivots below this share of their diagonal entry count as zero."""
 
 
-@kernel("(nq),(nv),(nv)->(nv),(m),()")
-def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Any:
-    """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`."""
+@kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"time": "()"})
+def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
+
+    `time` [s] is what references move with (input at run time), 0 if not given.
+    """
     check_inertias(mechanism.model)
     if not mechanism.m:
         return aba.function(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
-    tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q))
+    tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q, time=time))
     half = backward(tree.above, tree.U, tau - bias_torques.function(mechanism.model, q, v))
-    b = constraint_bias.function(mechanism, q, v) + tree.Y @ half
-    factors, rank_loss = _guarded(tree.delassus + np.diag(rows_of(mechanism).compliance))
+    b = constraint_bias.function(mechanism, q, v, time=time) + tree.Y @ half
+    factors, rank_loss = _guarded(tree.delassus + np.diag(compliance_of(mechanism)))
     force = -factors.solve(b)
     a = forward(tree.above, tree.U, half / tree.D + tree.Y.T @ force)
     finite = np.isfinite(np.sum(a) + np.sum(force))

@@ -5,7 +5,8 @@ Row r asks for an acceleration
     a*_r = acceleration_r - velocity_gain_r · (its velocity) - position_gain_r · (its error of position)
 
 (Baumgarte), and gives way by `compliance_r` times its force. A constraint says, for every body that it touches, which
-combination K (rows, 6) of that body's acceleration it takes.
+combination K (rows, 6) of that body's acceleration it takes, and which multiples of the joints' own accelerations. What
+it touches is known beforehand, by how much depends on the state.
 """
 
 from __future__ import annotations
@@ -38,15 +39,16 @@ class BodyRows:
     """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes."""
 
     link: int
-    K: NDArray[np.float64]
+    K: Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointRow:
-    """A row on one velocity: `factor` times the velocity number `v`."""
+    """What row number `row` of a constraint takes of one velocity: `factor` times the velocity number `v`."""
 
+    row: int
     v: int
-    factor: float = 1.0
+    factor: Any = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +99,38 @@ class Constraint:
         """How many rows it has on this model."""
         raise TypeError(f"{type(self).__name__} has no rows.")
 
-    def bodies(self, model: Model) -> tuple[BodyRows, ...]:
-        """Its rows on the bodies that it touches; none for a constraint on joints."""
+    def bound(self, model: Model) -> Constraint:
+        """The constraint as it is on a model."""
+        return self
+
+    def links(self, model: Model) -> tuple[int, ...]:
+        """The links that it touches; none for a constraint on joints."""
         return ()
 
-    def joints(self, model: Model) -> tuple[JointRow, ...]:
-        """Its rows on single velocities; none for a constraint on bodies."""
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """The velocities that it touches by their numbers; none for a constraint on bodies."""
         return ()
+
+    def inner(self, model: Model) -> bool:
+        """Whether joints that carry all of its bodies never move it: rows of a relative motion, seen from within."""
+        return False
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """Its rows on the links that it touches."""
+        return ()
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """Its rows on the velocities that it touches."""
+        return ()
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """The velocity (rows,) of its reference [m/s, rad/s], None if that stands still."""
+        return None
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether it has a position to be at, not only an acceleration."""
+        return False
 
     def velocity_product(self, motions: LinkMotions) -> Any:
         """What its acceleration has beyond K a (rows,): velocity products of its own."""

@@ -47,15 +47,28 @@ class JointLock(Constraint):
         """The velocities that are held."""
         return len(self._chosen(model))
 
-    def joints(self, model: Model) -> tuple[JointRow, ...]:
-        """One velocity a row."""
-        joint, start = self._joint(model), model.v_starts[model.joint_index(self.joint)]
-        ratio = joint.mimic.ratio if joint.mimic else 1.0
-        if ratio == 0.0:
+    @property
+    def has_reference(self) -> bool:
+        """Whether there is a position."""
+        return self.position is not None
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """The velocities that are held."""
+        start = model.v_starts[model.joint_index(self.joint)]
+        if self._ratio(model) == 0.0:
             raise ConstraintError(
                 f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move: there is nothing to lock."
             )
-        return tuple(JointRow(start + row, ratio) for row in self._chosen(model))
+        return tuple(start + row for row in self._chosen(model))
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """One velocity a row."""
+        ratio = self._ratio(motions.model)
+        return tuple(JointRow(row, v, ratio) for row, v in enumerate(self.velocities(motions.model)))
+
+    def _ratio(self, model: Model) -> float:
+        mimic = self._joint(model).mimic
+        return mimic.ratio if mimic else 1.0
 
     def position_error(self, motions: LinkMotions) -> Any:
         """The coordinate, less the reference."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.stability import check_gains
+from delassus.constraints.ties import constraint_of
 from delassus.errors import DelassusError
-from delassus.model.equality import described
 from delassus.model.model import Model
 
 
@@ -25,7 +25,7 @@ class Mechanism:
 
     Attributes:
         model: The robot.
-        constraints: What holds it; the model's own constraints come first.
+        constraints: What holds it and closes its loops; those that come with the model are first.
         step: The time step [s] that the mechanism will be simulated with, if it is known: gains are then checked.
         model_constraints: Whether to include the model's own constraints; False once they are.
     """
@@ -39,22 +39,19 @@ class Mechanism:
         if not isinstance(self.model, Model):
             raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
         given: Any = (self.constraints,) if isinstance(self.constraints, Constraint) else tuple(self.constraints)
-        own = self.model.constraints if self.model_constraints else ()
-        for tie in own:
-            if not isinstance(tie, Constraint):
-                raise ConstraintError(
-                    f"the model ties parts of the robot together ({described(tie)}), and closed loops cannot be solved "
-                    "yet: leave them out with Mechanism(model, ..., model_constraints=False)."
-                )
         for constraint in given:
             if not isinstance(constraint, Constraint):
-                raise ConstraintError(f"{constraint!r} is no constraint; Point, Weld and JointLock are.")
-        object.__setattr__(self, "constraints", (*own, *given))
+                raise ConstraintError(
+                    f"{constraint!r} is no constraint; Point, Weld, Hinge, Distance, Coupling, JointLock and Implicit "
+                    "are."
+                )
+        own = map(constraint_of, self.model.constraints if self.model_constraints else ())
+        object.__setattr__(self, "constraints", tuple(c.bound(self.model) for c in (*own, *given)))
         object.__setattr__(self, "model_constraints", False)
         if self.step is not None and not 0.0 < self.step < math.inf:
             raise DelassusError(f"the step is {self.step!r} s; it must be positive and finite.")
         for constraint in self.constraints:
-            constraint.bodies(self.model), constraint.joints(self.model)
+            constraint.links(self.model), constraint.velocities(self.model)
             if self.step is not None:
                 check_gains(constraint, self.model, self.step)
 

@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.dynamics.poses import Pair, Pose, poses_of
 from delassus.dynamics.recursion import joint_motions, link_velocities
 from delassus.model.links import Links, links_of
-from delassus.model.model import Model
+from delassus.model.model import WORLD, Model
 
 
 @dataclass(frozen=True)
@@ -23,21 +23,38 @@ class LinkMotions:
     poses: list[Pose]
     velocity: list[Pair]
     product: list[Pair]
+    time: Any = 0.0
 
     @classmethod
-    def of(cls, model: Model, q: Any, v: Any) -> LinkMotions:
-        """From configuration (nq,) and velocity (nv,)."""
+    def of(cls, model: Model, q: Any, v: Any, time: Any = None) -> LinkMotions:
+        """From configuration (nq,), velocity (nv,) and the time [s] that references move with, 0 if not given."""
         tree = links_of(model)
         poses = poses_of(tree, q)
         velocity, product = link_velocities(tree, poses, joint_motions(tree, v))
-        return cls(model, tree, q, v, poses, velocity, product)
+        return cls(model, tree, q, v, poses, velocity, product, 0.0 if time is None else time)
 
     def in_world(self, link: int) -> Pair:
         """Rotation and origin of a link in the world."""
+        return self._below(self.tree.path(link))
+
+    def between(self, first: int, second: int) -> Pair:
+        """Rotation and origin of the second link (or the world) in the first, by way of what carries both."""
+        path, other = self.tree.path(first), self.tree.path(second)
+        shared = sum(1 for i, j in zip(path, other, strict=False) if i == j)
+        R_1, p_1 = self._below(path[shared:])
+        R_2, p_2 = self._below(other[shared:])
+        return R_1.T @ R_2, R_1.T @ (p_2 - p_1)
+
+    def _below(self, path: list[int]) -> Pair:
+        """Rotation and origin of the last of some links, one on the other, in the frame that carries the first."""
         R, p = np.array(np.eye(3)), np.zeros(3)
-        for i in self.tree.path(link):
+        for i in path:
             R, p = self.poses[i].compose(R, p)
         return R, p
+
+    def velocity_of(self, link: int) -> Pair:
+        """The velocity of a link, or of the world."""
+        return (np.zeros(3), np.zeros(3)) if link == WORLD else self.velocity[link]
 
     def gravity(self, link: int) -> Any:
         """The acceleration of gravity (3,) [m/s²] in a link's axes."""

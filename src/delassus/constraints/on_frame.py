@@ -1,14 +1,15 @@
-"""What constraints on a frame of the robot share: where the frame is on its link."""
+"""What constraints on a frame of the robot, or between two, share: where the frames are, and how one sees the other."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
+from numpy.typing import NDArray
 
 import delassus.numpy as np
-from delassus.constraints.constraint import NOT_NEGATIVE, BodyRows, Constraint, ConstraintError, chosen_rows
+from delassus.constraints.constraint import NOT_NEGATIVE, Constraint, ConstraintError, chosen_rows
 from delassus.constraints.motions import LinkMotions
 from delassus.dynamics.poses import Pair, fixed_pose
 from delassus.model.links import links_of
@@ -18,27 +19,41 @@ from delassus.model.placement import HERE, Placement
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 
 
+class End(NamedTuple):
+    """A frame of a constraint: the link that carries it (or the world), and its placement there."""
+
+    link: int
+    placement: Placement
+
+
 @dataclass(frozen=True)
 class OnFrame(Constraint):
-    """A constraint whose axes are those of a frame: `frame` (its name, a `Frame`, or its number in the model).
+    """A constraint in the axes of a frame, against the world or a second frame.
 
     Attributes:
-        frame: Where it is attached.
+        frame: Where it is attached: a frame's name, a `Frame`, or its number in the model.
+        frame2: What it is attached to; by default the world.
         rows: Which of its rows act, by number or name ("x", "y", "z"; "rx", "ry", "rz" about them).
         placement: The constraint's frame in the named one.
+        placement2: The constraint's second frame in `frame2`.
     """
 
-    frame: str | int
+    frame: Any
+    frame2: Any = None
     _: KW_ONLY
     rows: Any = ()
     placement: Placement = HERE
+    placement2: Placement = HERE
 
     def __post_init__(self) -> None:
-        if isinstance(self.frame, Frame):
-            object.__setattr__(self, "frame", self.frame.name)
-        elif not isinstance(self.frame, (str, int, numpy.integer)):
-            raise ConstraintError(f"a constraint is on a frame, given by its name or number, not on {self.frame!r}.")
+        for field in ("frame", "frame2"):
+            frame = getattr(self, field)
+            if isinstance(frame, Frame):
+                object.__setattr__(self, field, frame.name)
+            elif not isinstance(frame, (str, int, numpy.integer)) and not (field == "frame2" and frame is None):
+                raise ConstraintError(f"a constraint is on a frame, given by its name or number, not on {frame!r}.")
         self.check_placement(self.placement)
+        self.check_placement(self.placement2)
         names = ROW_NAMES[: self.most]
         object.__setattr__(self, "rows", chosen_rows(self.label, self.rows, names))
         super().__post_init__()
@@ -58,50 +73,87 @@ class OnFrame(Constraint):
 
     @property
     def label(self) -> str:
-        """The name, or the frame's."""
-        return self.name or (self.frame if isinstance(self.frame, str) else f"frame {self.frame}")
+        """The name, or the frames'."""
+        named = [frame if isinstance(frame, str) else f"frame {frame}" for frame in (self.frame, self.frame2)]
+        return self.name or (named[0] if self.frame2 is None else f"{named[0]}-{named[1]}")
+
+    @property
+    def has_reference(self) -> bool:
+        """Two frames are each other's reference."""
+        return self.frame2 is not None
 
     def count(self, model: Model) -> int:
         """The rows that act."""
         return len(self.rows)
 
-    def place(self, model: Model) -> tuple[int, Placement]:
-        """The link that it is attached to, and the constraint's frame there."""
-        frame = model.frame_list[self._index(model)]
-        link, placement = links_of(model).place(frame.joint, frame.placement * self.placement)
+    def ends(self, model: Model) -> tuple[End, End]:
+        """Both frames; the second is the world's where there is none."""
+        first = self._end(model, self.frame, self.placement)
+        second = End(WORLD, HERE) if self.frame2 is None else self._end(model, self.frame2, self.placement2)
+        if first.link == second.link:
+            self._refuse(model, first.link)
+        return first, second
+
+    def _end(self, model: Model, name: str | int, placement: Placement) -> End:
+        if not isinstance(name, str) and not 0 <= name < model.nframes:
+            raise ConstraintError(f"the model has no frame number {name}; it has {model.nframes}.")
+        frame = model.frame_list[model.frame_index(name) if isinstance(name, str) else name]
+        return End(*links_of(model).place(frame.joint, frame.placement * placement))
+
+    def _refuse(self, model: Model, link: int) -> None:
+        """Say why two frames on one link cannot be constrained."""
+        if self.frame2 is not None and self.frame == self.frame2:
+            raise ConstraintError(
+                f"the constraint {self.label!r} is between the frame {self.frame!r} and itself, which cannot move "
+                "against each other: name the frame that it is to be held to."
+            )
         if link == WORLD:
             raise ConstraintError(
-                f"the constraint {self.label!r} is on the frame {frame.name!r}, which is fixed to the world and "
+                f"the constraint {self.label!r} is on the frame {self.frame!r}, which is fixed to the world and "
                 "cannot move: there is nothing to constrain. Load the model with root='free', or choose a frame that "
                 "a joint carries."
             )
-        return link, placement
+        raise ConstraintError(
+            f"the constraint {self.label!r} is between {self.frame!r} and {self.frame2!r}, which are on the same body "
+            "and cannot move against each other: there is nothing to constrain."
+        )
 
-    def _index(self, model: Model) -> int:
-        if isinstance(self.frame, str):
-            return model.frame_index(self.frame)
-        if not 0 <= self.frame < model.nframes:
-            raise ConstraintError(f"the model has no frame number {self.frame}; it has {model.nframes}.")
-        return self.frame
-
-    def bodies(self, model: Model) -> tuple[BodyRows, ...]:
-        """K: the rows of the matrix that takes the link's motions to those of the constraint's frame."""
-        link, placement = self.place(model)
-        inward = placement.inverse()
-        across = numpy.cross(inward.p, inward.R, axisb=0, axisc=0)  # p × R, column by column
-        K = numpy.block([[inward.R, across], [numpy.zeros((3, 3)), inward.R]])
-        return (BodyRows(link, K[list(self.rows)] + 0.0),)
-
-    def local_velocity(self, motions: LinkMotions) -> Pair:
-        """The velocity of the constraint's frame, in its axes."""
-        link, placement = self.place(motions.model)
-        return fixed_pose(placement).motion_to_child(*motions.velocity[link])
-
-    def in_world(self, motions: LinkMotions) -> Pair:
-        """Rotation and origin of the constraint's frame in the world."""
-        link, placement = self.place(motions.model)
-        return fixed_pose(placement).compose(*motions.in_world(link))
+    def links(self, model: Model) -> tuple[int, ...]:
+        """The links of both frames, the world left out."""
+        return tuple(end.link for end in self.ends(model) if end.link != WORLD)
 
     def selected(self, values: Any) -> Any:
         """The rows that act, of all."""
         return np.stack([values[row] for row in self.rows])
+
+    def local_velocity(self, motions: LinkMotions) -> Pair:
+        """The velocity of the first frame, in its axes."""
+        first, _ = self.ends(motions.model)
+        return fixed_pose(first.placement).motion_to_child(*motions.velocity_of(first.link))
+
+    def in_world(self, motions: LinkMotions) -> Pair:
+        """Rotation and origin of the first frame in the world."""
+        first, _ = self.ends(motions.model)
+        return fixed_pose(first.placement).compose(*motions.in_world(first.link))
+
+    def second_link(self, motions: LinkMotions) -> Pair:
+        """Rotation and origin of the second frame's link (or the world), seen from the first frame."""
+        first, second = self.ends(motions.model)
+        R, p = motions.between(first.link, second.link)
+        inward = first.placement.inverse()
+        return inward.R @ R, inward.R @ p + inward.p
+
+    def second_frame(self, motions: LinkMotions) -> Pair:
+        """Rotation and origin of the second frame, seen from the first."""
+        _, second = self.ends(motions.model)
+        R, p = self.second_link(motions)
+        return R @ second.placement.R, p + R @ second.placement.p
+
+    def first_rows(self, model: Model) -> NDArray[numpy.float64]:
+        """K (rows, 6) that takes the first link's motions to those of the first frame, in its axes."""
+        first, _ = self.ends(model)
+        inward = first.placement.inverse()
+        across = numpy.cross(inward.p, inward.R, axisb=0, axisc=0)  # p × R, column by column
+        K = numpy.block([[inward.R, across], [numpy.zeros((3, 3)), inward.R]])
+        chosen: NDArray[numpy.float64] = K[list(self.rows)] + 0.0
+        return chosen

@@ -1,4 +1,4 @@
-"""A point of the robot held in the world: a foot that does not slip, a tip that is pinned."""
+"""A point of the robot held in the world or to another: a foot that does not slip, a ball joint that closes a loop."""
 
 from __future__ import annotations
 
@@ -6,48 +6,106 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constraints.constraint import ConstraintError, frozen_numbers
+from delassus.constraints.constraint import BodyRows, ConstraintError, frozen_numbers
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.on_frame import OnFrame
-from delassus.model.placement import Vector
+from delassus.constraints.reference import Motion, MovingPoint, is_moving
+from delassus.model.model import WORLD
+from delassus.spatial.rotations import skew
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point(OnFrame):
-    """The origin of a frame has the classical acceleration a*, in the frame's axes: 3 rows, x, y, z.
+    """The origins of two frames, or of a frame and a point of the world, have the relative acceleration a*: 3 rows.
 
-    J is the linear part of the frame's LOCAL Jacobian, the force is the one [N] that acts on the robot at the point,
-    in the frame's axes. `rows="xz"` or `rows=(0, 2)` leaves rows out. `position` (3,) [m] is the point's reference
-    in the world, for a `position_gain`; the error is Rᵀ (p - position).
+    The rows x, y, z are along the first frame's axes. Its velocity is Rᵀ (ṗ - ṗ₂), its acceleration Rᵀ (p̈ - p̈₂) with
+    the classical accelerations of the points; the force is the one [N] that acts at the point on the body of the first
+    frame, and backwards on that of the second. `rows="xz"` or `rows=(0, 2)` leaves rows out.
+
+    Against the world, `position` is the point's reference there: (3,) [m], or a function of time that gives it. A
+    `position_gain` needs one. The error is Rᵀ (p - p₂).
     """
 
     rows: Any = "xyz"
-    position: Vector | None = None
+    position: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.position is not None:
-            numbers = frozen_numbers(f"position of {self.label!r}", self.position)
-            if np.shape(numbers) != (3,):
-                raise ConstraintError(f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).")
-            object.__setattr__(self, "position", numbers)
-        elif np.any(self.position_gain):
+        if self.position is None:
+            if np.any(self.position_gain) and self.frame2 is None:
+                raise ConstraintError(
+                    f"the constraint {self.label!r} has a position_gain, and no position to pull to: give "
+                    "position=(x, y, z), the point's place in the world."
+                )
+            return
+        if self.frame2 is not None:
             raise ConstraintError(
-                f"the constraint {self.label!r} has a position_gain, and no position to pull to: give "
-                "position=(x, y, z), the point's place in the world."
+                f"the constraint {self.label!r} is between two frames and has a position in the world as well: leave "
+                "position out, or frame2."
             )
+        if is_moving(self.position):
+            if not isinstance(self.position, Motion):
+                object.__setattr__(self, "position", Motion.of(self.label, "position", self.position, (3,)))
+            return
+        numbers = frozen_numbers(f"position of {self.label!r}", self.position)
+        if np.shape(numbers) != (3,):
+            raise ConstraintError(f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).")
+        object.__setattr__(self, "position", numbers)
 
     @property
     def most(self) -> int:
         """Three."""
         return 3
 
+    @property
+    def has_reference(self) -> bool:
+        """Whether there is a second frame or a position."""
+        return self.frame2 is not None or self.position is not None
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """K: each point's velocity from its link's, in the first frame's axes."""
+        first, second = self.ends(motions.model)
+        rows = [] if first.link == WORLD else [BodyRows(first.link, self.first_rows(motions.model))]
+        if second.link != WORLD:
+            R, _ = self.second_link(motions)
+            K = np.block([[R, -R @ skew(second.placement.p)], [np.zeros((3, 3)), R]])
+            rows.append(BodyRows(second.link, -self.selected(K)))
+        return tuple(rows)
+
     def velocity_product(self, motions: LinkMotions) -> Any:
-        """ω × v: what the acceleration of a point has beyond the spatial one."""
-        lin, ang = self.local_velocity(motions)
-        return self.selected(np.cross(ang, lin))
+        """What accelerations have beyond spatial ones: ω × v of each point, ω₁ × ω₂ where angular rows turn with ω₁.
+
+        The acceleration of a reference that moves is taken off as well.
+        """
+        v_1, w_1 = self.local_velocity(motions)
+        linear, angular = np.cross(w_1, v_1), np.zeros(3)
+        _, second = self.ends(motions.model)
+        if second.link != WORLD:
+            R, _ = self.second_link(motions)
+            v_2, w_2 = motions.velocity[second.link]
+            linear = linear - R @ np.cross(w_2, v_2 + np.cross(w_2, np.array(second.placement.p)))
+            angular = np.cross(w_1, R @ w_2)
+        if isinstance(self.position, Motion):
+            R, _ = self.in_world(motions)
+            linear = linear - R.T @ self._moving(motions).acceleration
+        return self.selected(np.concatenate([linear, angular]))
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """Rᵀ ṗ of a reference that moves."""
+        if not isinstance(self.position, Motion):
+            return None
+        R, _ = self.in_world(motions)
+        return self.selected(R.T @ self._moving(motions).velocity)
 
     def position_error(self, motions: LinkMotions) -> Any:
-        """Rᵀ (p - position)."""
+        """Rᵀ (p - p₂)."""
+        if self.frame2 is not None:
+            _, p = self.second_frame(motions)
+            return self.selected(-p)
         R, p = self.in_world(motions)
-        return self.selected(R.T @ (p - np.array(self.position)))
+        target = self._moving(motions).position if isinstance(self.position, Motion) else np.array(self.position)
+        return self.selected(R.T @ (p - target))
+
+    def _moving(self, motions: LinkMotions) -> MovingPoint:
+        found: MovingPoint = self.position.point(motions.time)
+        return found

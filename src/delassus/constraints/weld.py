@@ -1,4 +1,4 @@
-"""A frame of the robot held in the world: a flat foot, a gripper on a handle."""
+"""A frame of the robot held in the world or to another: a flat foot, a gripper on a handle, a rigid closure."""
 
 from __future__ import annotations
 
@@ -6,44 +6,110 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.constraint import BodyRows, ConstraintError
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.on_frame import ROW_NAMES, OnFrame
+from delassus.constraints.reference import Motion, MovingFrame, is_moving
+from delassus.dynamics.poses import Pair
+from delassus.model.model import WORLD, Model
 from delassus.model.placement import Placement
+from delassus.spatial.motions import adjoint, motion_cross
 from delassus.spatial.placements import placement_log
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weld(OnFrame):
-    """A frame has the spatial acceleration a*, in its own axes: 6 rows, x, y, z along and rx, ry, rz about its axes.
+    """Two frames, or a frame and one of the world, have the relative spatial acceleration a*: 6 rows.
 
-    J is the frame's LOCAL Jacobian, the force is the wrench [N, N·m] that acts on the robot at the frame, linear part
-    first. `rows=("x", "y", "z", "rz")` or `rows=(0, 1, 2, 5)` leaves rows out. `target` is the frame's reference
-    placement in the world, for a `position_gain`; the error is the twist from it to the frame, log(target⁻¹ frame).
+    The rows x, y, z are along and rx, ry, rz about the first frame's axes. Its velocity is that of the first frame's
+    body against the second's, both taken at the first frame; the force is the wrench [N, N·m] that acts there on the
+    body of the first frame, linear part first, and backwards on that of the second. `rows=("x", "y", "z", "rz")` or
+    `rows=(0, 1, 2, 5)` leaves rows out.
+
+    Against the world, `target` is the frame's reference: a `Placement`, or a function of time that gives R (3, 3) and
+    p (3,). A `position_gain` needs one. The error is the twist from the second frame to the first, log(second⁻¹ first).
     """
 
     rows: Any = ROW_NAMES
-    target: Placement | None = None
+    target: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.target is not None:
-            self.check_placement(self.target)
-        elif np.any(self.position_gain):
+        if self.target is None:
+            if np.any(self.position_gain) and self.frame2 is None:
+                raise ConstraintError(
+                    f"the constraint {self.label!r} has a position_gain, and no placement to pull to: give "
+                    "target=Placement.of(R, p), the frame's place in the world."
+                )
+        elif self.frame2 is not None:
             raise ConstraintError(
-                f"the constraint {self.label!r} has a position_gain, and no placement to pull to: give "
-                "target=Placement.of(R, p), the frame's place in the world."
+                f"the constraint {self.label!r} is between two frames and has a target in the world as well: leave "
+                "target out, or frame2."
             )
+        elif not is_moving(self.target):
+            self.check_placement(self.target)
+        elif not isinstance(self.target, Motion):
+            object.__setattr__(self, "target", Motion.of(self.label, "target", self.target, (3, 3), (3,)))
 
     @property
     def most(self) -> int:
         """Six."""
         return 6
 
+    @property
+    def has_reference(self) -> bool:
+        """Whether there is a second frame or a target."""
+        return self.frame2 is not None or self.target is not None
+
+    def inner(self, model: Model) -> bool:
+        """Joints that carry both bodies move them alike."""
+        return True
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """K: each link's motion, taken to the first frame."""
+        first, second = self.ends(motions.model)
+        rows = [] if first.link == WORLD else [BodyRows(first.link, self.first_rows(motions.model))]
+        if second.link != WORLD:
+            rows.append(BodyRows(second.link, -self.selected(adjoint(*self.second_link(motions)))))
+        return tuple(rows)
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """(v₁ - v₂) × v₂ at the first frame, since the rows move with it; a moving target's acceleration besides."""
+        _, second = self.ends(motions.model)
+        v_1 = np.concatenate(self.local_velocity(motions))
+        if second.link != WORLD:
+            v_2 = adjoint(*self.second_link(motions)) @ np.concatenate(motions.velocity[second.link])
+            return self.selected(motion_cross(v_1 - v_2, v_2))
+        if not isinstance(self.target, Motion):
+            return np.zeros(len(self.rows))
+        X, target = self._seen(motions)
+        v_2 = X @ target.velocity
+        return self.selected(motion_cross(v_1 - v_2, v_2) - X @ target.acceleration)
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """The velocity of a target that moves, taken to the first frame."""
+        if not isinstance(self.target, Motion):
+            return None
+        X, target = self._seen(motions)
+        return self.selected(X @ target.velocity)
+
     def position_error(self, motions: LinkMotions) -> Any:
-        """log(target⁻¹ frame)."""
-        if self.target is None:
-            raise ConstraintError(f"the constraint {self.label!r} has no target.")
+        """log(second⁻¹ first)."""
+        R, p = self._second(motions)
+        return self.selected(placement_log(R.T, -(R.T @ p)))
+
+    def _second(self, motions: LinkMotions) -> Pair:
+        """Rotation and origin of the second frame, or of the target, seen from the first."""
+        if self.frame2 is not None:
+            return self.second_frame(motions)
         R, p = self.in_world(motions)
-        R_0 = self.target.R
-        return self.selected(placement_log(R_0.T @ R, R_0.T @ (p - self.target.p)))
+        if isinstance(self.target, Motion):
+            at = self.target.frame(motions.time)
+            return R.T @ at.R, R.T @ (at.p - p)
+        if not isinstance(self.target, Placement):
+            raise ConstraintError(f"the constraint {self.label!r} has no target.")
+        return R.T @ np.array(self.target.R), R.T @ (np.array(self.target.p) - p)
+
+    def _seen(self, motions: LinkMotions) -> tuple[Any, MovingFrame]:
+        """The matrix (6, 6) that takes a moving target's motions to the first frame, and the target."""
+        return adjoint(*self._second(motions)), self.target.frame(motions.time)

@@ -44,18 +44,20 @@ def inverse_mass_matrix(model: Model, q: Any) -> Any:
     return np.tril(inverse) + np.tril(inverse, -1).T
 
 
-def ancestors(model: Model) -> list[list[int]]:
+def ancestors(model: Model, groups: Sequence[Sequence[int]] = ()) -> list[list[int]]:
     """For each velocity, the earlier ones that M couples it with, nearest first.
 
     In a tree these are the velocities of the joints that carry it. Joints that share a coordinate (mimicry) couple
-    more of them, and elimination then couples what they couple.
+    more of them, and so do closed loops the velocities of a group; elimination then couples what they couple.
     """
     tree = links_of(model)
     coupled: list[set[int]] = [set() for _ in range(model.nv)]
-    for k, link in enumerate(tree.links):
-        carrying = [v for i in tree.path(k) for v in tree.links[i].dofs]
-        for a in link.dofs:
-            for b in carrying:
+    carried = (
+        ([*link.dofs], [v for i in tree.path(k) for v in tree.links[i].dofs]) for k, link in enumerate(tree.links)
+    )
+    for some, others in (*carried, *((group, group) for group in groups)):
+        for a in some:
+            for b in others:
                 if a != b:
                     coupled[max(a, b)].add(min(a, b))
     for k in reversed(range(model.nv)):

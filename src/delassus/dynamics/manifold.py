@@ -47,6 +47,13 @@ def normalize(model: Model, q: Any) -> Any:
     return np.concatenate([_normalize(motion, q[i : i + motion.nq]) for motion, i, _ in _parts(model)])
 
 
+def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
+    """q̇ (nq,): how the coordinates change with the velocity v (nv,), linear in v; the tangent of `integrate`."""
+    return np.concatenate(
+        [_rates(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in _parts(model)]
+    )
+
+
 def _parts(model: Model) -> list[tuple[Motion, int, int]]:
     """Every elementary motion with coordinates of its own, and where its coordinates and velocities start."""
     parts, i, j = [], 0, 0
@@ -68,6 +75,16 @@ def _integrate(motion: Motion, q: Any, v: Any) -> Any:
         _, along = placement_exp(_spatial(v))
         return np.concatenate([q[:2] + _turned(q[2], along), q[2:] + v[2:]])
     return q + v
+
+
+def _rates(motion: Motion, q: Any, v: Any) -> Any:
+    if motion is Motion.SPHERICAL:
+        return quaternion_multiply(q, np.stack([0.5 * v[0], 0.5 * v[1], 0.5 * v[2], 0.0]))
+    if motion is Motion.FREE:
+        return np.concatenate([quaternion_rotate(q[3:], v[:3]), _rates(Motion.SPHERICAL, q[3:], v[3:])])
+    if motion is Motion.PLANAR:
+        return np.concatenate([_turned(q[2], v), v[2:]])
+    return v
 
 
 def _difference(motion: Motion, q0: Any, q1: Any) -> Any:

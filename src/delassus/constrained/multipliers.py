@@ -1,0 +1,79 @@
+"""Multipliers that are eliminated where a loop is closed.
+
+When the rows R of a link have met there, they read, with l what does not depend on forces and a the acceleration,
+
+    K_R a + l_R + T λ_R + L_RU λ_U = 0,      T = L_RR + C + E,
+
+U the other rows that pass the link. Nothing further out depends on λ_R, so it is solved for and put into what does:
+the link feels the spring K_Rᵀ T⁻¹ K_R, and U the same rows less L_UR T⁻¹ times those of R.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.ldl import Ldl, ldl
+from delassus.dynamics.poses import Blocks, Pair
+
+
+@dataclass(frozen=True)
+class Eliminated:
+    """Rows R, the factors of T, K_R and T⁻¹ K_R (r, 6) unless the world holds them, and T⁻¹ L_RU (r, u) of others U."""
+
+    rows: list[int]
+    others: list[int]
+    T: Ldl
+    K: Any
+    TK: Any
+    TL: Any
+
+    def spring(self, A: Blocks) -> Blocks:
+        """The link's inertia with what stands for the rows."""
+        K, TK = self.K, self.TK
+        M, H, I = K[:, :3].T @ TK[:, :3], K[:, :3].T @ TK[:, 3:], K[:, 3:].T @ TK[:, 3:]
+        return A[0] + M, A[1] + H, A[2] + I
+
+    def press(self, p: Pair, l: Any) -> tuple[Pair, Any]:
+        """The link's bias force, and l (m,) of the rows left, with what stands for the rows."""
+        own = l[self.rows]
+        p = (p[0] + self.TK[:, :3].T @ own, p[1] + self.TK[:, 3:].T @ own)
+        if self.others:
+            l = np.array(l)
+            l[self.others] = l[self.others] - self.TL.T @ own
+        return p, l
+
+    def force(self, l: Any, a: Pair | None, force: Any) -> Any:
+        """λ_R, from the link's acceleration (None for the world) and the forces (m,) of the other rows."""
+        found = -self.T.solve(l[self.rows])
+        if a is not None:
+            found = found - self.TK[:, :3] @ a[0] - self.TK[:, 3:] @ a[1]
+        return found - self.TL @ force[self.others] if self.others else found
+
+
+def eliminate(rows: list[int], K: dict[int, Any] | None, L: Any) -> tuple[Eliminated, dict[int, Any]]:
+    """Eliminate some rows of a link, of which K holds all, and K of those left; L (m, m), lower triangle, is updated.
+
+    Without K, the rows are all that are left in the world, which does not move.
+    """
+    T = ldl(_part(L, rows, rows))
+    if K is None:
+        return Eliminated(rows, [], T, None, None, None), {}
+    others = [r for r in sorted(K) if r not in rows]
+    K_R = np.stack([K[r] for r in rows])
+    TK = T.solve(K_R)
+    if not others:
+        return Eliminated(rows, others, T, K_R, TK, None), {}
+    L_RU = _part(L, rows, others)
+    TL = T.solve(L_RU)
+    for i, r in enumerate(others):
+        for j, t in enumerate(others[: i + 1]):
+            L[r, t] = L[r, t] - L_RU[:, i] @ TL[:, j]
+    left = {r: K[r] - L_RU[:, i] @ TK for i, r in enumerate(others)}
+    return Eliminated(rows, others, T, K_R, TK, TL), left
+
+
+def _part(L: Any, rows: list[int], columns: list[int]) -> Any:
+    """A part of a symmetric matrix of which the lower triangle is kept."""
+    return np.stack([np.stack([L[max(r, t), min(r, t)] for t in columns]) for r in rows])

@@ -1,0 +1,99 @@
+"""A rod of fixed length between two points: a strut, a link without inertia, a taut cable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.constraints.constraint import BodyRows, ConstraintError
+from delassus.constraints.motions import LinkMotions
+from delassus.constraints.on_frame import OnFrame
+from delassus.model.model import WORLD
+from delassus.spatial.rotations import skew
+
+
+class _Rod(NamedTuple):
+    """From the second point to the first, in the first frame's axes: its length, direction n and velocity."""
+
+    length: Any
+    n: Any
+    velocity: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distance(OnFrame):
+    """The origins of two frames stay `length` [m] apart: one row.
+
+    Its velocity is n · (ṗ - ṗ₂), n the unit vector from the second point to the first, and its force is the one along
+    n [N] that pushes the points apart. The points must not meet. Without `frame2`, the second point is that of
+    `placement2` in the world.
+    """
+
+    rows: Any = (0,)
+    length: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.length, (int, float)) and 0.0 < self.length < float("inf")):
+            raise ConstraintError(
+                f"the length of {self.label!r} is {self.length!r} m; it must be positive and finite. Points that meet "
+                "are held together by a Point."
+            )
+        object.__setattr__(self, "length", float(self.length))
+
+    @property
+    def most(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def has_reference(self) -> bool:
+        """Always: the length."""
+        return True
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """K: nᵀ on the velocities of both points."""
+        first, second = self.ends(motions.model)
+        n = self._rod(motions).n
+        rows = []
+        if first.link != WORLD:
+            along = n @ np.array(first.placement.R.T)
+            rows.append(BodyRows(first.link, _on_point(along, first.placement.p)))
+        if second.link != WORLD:
+            R, _ = self.second_link(motions)
+            rows.append(BodyRows(second.link, _on_point(-n @ R, second.placement.p)))
+        return tuple(rows)
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """n · (ω × v of both points), and the centripetal part (|ṗ|² - (n·ṗ)²)/length."""
+        rod = self._rod(motions)
+        v_1, w_1 = self.local_velocity(motions)
+        product = np.cross(w_1, v_1)
+        _, second = self.ends(motions.model)
+        if second.link != WORLD:
+            R, _ = self.second_link(motions)
+            v_2, w_2 = motions.velocity[second.link]
+            product = product - R @ np.cross(w_2, v_2 + np.cross(w_2, np.array(second.placement.p)))
+        across = rod.velocity - (rod.n @ rod.velocity) * rod.n
+        return np.stack([rod.n @ product + across @ across / rod.length])
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """The distance, less the length."""
+        return np.stack([self._rod(motions).length - self.length])
+
+    def _rod(self, motions: LinkMotions) -> _Rod:
+        _, second = self.ends(motions.model)
+        _, p = self.second_frame(motions)
+        length = np.linalg.norm(p)
+        velocity, _ = self.local_velocity(motions)
+        if second.link != WORLD:
+            R, _ = self.second_link(motions)
+            v_2, w_2 = motions.velocity[second.link]
+            velocity = velocity - R @ (v_2 + np.cross(w_2, np.array(second.placement.p)))
+        return _Rod(length, -p / length, velocity)
+
+
+def _on_point(n: Any, p: Any) -> Any:
+    """The row (1, 6) that takes a link's motion to the velocity of its point p along n."""
+    return np.concatenate([n, -n @ np.array(skew(p))])[None, :]

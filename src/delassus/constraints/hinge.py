@@ -1,0 +1,51 @@
+"""A hinge that closes a loop: two frames share a point and an axis, and turn about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.motions import LinkMotions
+from delassus.constraints.on_frame import ROW_NAMES
+from delassus.constraints.point import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hinge(Point):
+    """Two frames whose origins and one of whose axes coincide: 5 rows, x, y, z and the turns about the other axes.
+
+    `axis` is the one they share, "x", "y" or "z". The first rows are those of `Point`; the velocity of the others is
+    Rᵀ (ω - ω₂) and their force the moment [N·m] on the body of the first frame, in its axes. Their error is the sine of
+    the angle between the axes, a₂ × a, so any number of whole turns is allowed. `rows` leaves some of the five out.
+    """
+
+    rows: Any = None
+    axis: str = "z"
+
+    def __post_init__(self) -> None:
+        if self.axis not in ("x", "y", "z"):
+            raise ConstraintError(f"the axis of {self.label!r} is {self.axis!r}; it is 'x', 'y' or 'z'.")
+        free = f"r{self.axis}"
+        if self.rows is None:
+            object.__setattr__(self, "rows", tuple(name for name in ROW_NAMES if name != free))
+        super().__post_init__()
+        if ROW_NAMES.index(free) in self.rows:
+            raise ConstraintError(
+                f"the hinge {self.label!r} turns about its {self.axis} axis, so the row {free!r} cannot act: leave it "
+                "out, choose another axis, or take a Weld."
+            )
+        if self.position is not None:
+            raise ConstraintError(f"the hinge {self.label!r} has a position, which does not say where its axis is.")
+
+    @property
+    def most(self) -> int:
+        """Six, of which one is free."""
+        return 6
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """Rᵀ (p - p₂), and a₂ × a for the axes."""
+        R, p = self.second_frame(motions)
+        k = "xyz".index(self.axis)
+        return self.selected(np.concatenate([-p, np.cross(R[:, k], np.eye(3)[k])]))

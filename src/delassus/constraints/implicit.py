@@ -1,0 +1,157 @@
+"""Constraints that the user writes: g(kinematics, q) = 0, in NumPy, with derivatives by the compiler."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.derivatives import jacobian, jvp
+from delassus.compiler.recorded import Recorded
+from delassus.constraints.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
+from delassus.constraints.motions import LinkMotions
+from delassus.dynamics.kinematics import frame_in_world
+from delassus.dynamics.manifold import coordinate_rates
+from delassus.errors import DelassusError
+from delassus.model.model import Model
+
+
+@dataclass(frozen=True)
+class Kinematics:
+    """Where the frames of a model are, for functions that users write."""
+
+    model: Model
+    q: Any
+
+    def position(self, frame: str) -> Any:
+        """The origin (3,) [m] of a frame in the world."""
+        return frame_in_world(self.model, self.q, frame)[1]
+
+    def rotation(self, frame: str) -> Any:
+        """The rotation (3, 3) that takes vectors of a frame to the world."""
+        return frame_in_world(self.model, self.q, frame)[0]
+
+
+@dataclass(frozen=True)
+class Implicit(Constraint):
+    """g(kinematics, q) = 0, of `rows` rows, for a function that the user writes in NumPy.
+
+    `g` takes the frames' places (see `Kinematics`: `position(frame)`, `rotation(frame)`), the configuration q (nq,)
+    and, if it has a third argument, the time t [s]; it gives an array (rows,). Its Jacobian J and J̇ v are derivatives
+    of what it computes, found by the compiler, and two constraints are equal when their functions compute the same.
+    The force of a row is what multiplies its row of J; it has the unit of energy per unit of g.
+
+    Where g has a kink (abs, maximum) the derivative is the one of `delassus.compiler`; where it has none (the norm of a
+    vector that vanishes), the results of that state are not finite and its status says so.
+    """
+
+    g: Any
+    _: KW_ONLY
+    rows: int
+    pattern: tuple[tuple[int, ...], ...] | None = None
+    """For each row the velocities that it depends on; found when the constraint meets a model."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.rows, int) or isinstance(self.rows, bool) or self.rows < 1:
+            raise ConstraintError(f"the constraint {self.label!r} has rows={self.rows!r}; say how many, 1 or more.")
+        if not callable(self.g):
+            raise ConstraintError(f"the constraint {self.label!r} needs a function g(kinematics, q), not {self.g!r}.")
+        for field in ("acceleration", *NOT_NEGATIVE):
+            self.per_row(field, self.rows)
+
+    @property
+    def label(self) -> str:
+        """The name, or the function's."""
+        named = getattr(self.g, "__name__", "implicit")
+        return self.name or (named if named.isidentifier() else "implicit")
+
+    @property
+    def has_reference(self) -> bool:
+        """Always: zero."""
+        return True
+
+    def bound(self, model: Model) -> Implicit:
+        """The same with its function as what it computes for a model, and the velocities that each row depends on."""
+        if isinstance(self.g, Recorded):
+            return self
+        g: Callable[..., Any] = self.g
+        timed = len(inspect.signature(g).parameters) > 2
+
+        def at(q: Any, t: Any) -> Any:
+            kinematics = Kinematics(model, q)
+            return g(kinematics, q, t) if timed else g(kinematics, q)
+
+        try:
+            recorded = Recorded.of(self.label, at, {"q": (model.nq,), "t": ()}, (self.rows,))
+            made = replace(self, g=recorded, name=self.label)
+            found = Recorded.of(
+                self.label,
+                lambda q, v, t: (made._jacobian(model, q, t), made._drift(model, q, v, t)[1]),
+                {"q": (model.nq,), "v": (model.nv,), "t": ()},
+                (self.rows, model.nv),
+                (self.rows,),
+            )
+        except DelassusError as error:
+            raise ConstraintError(
+                f"the constraint {self.label!r} cannot be followed: {error} It is a function g(kinematics, q) or "
+                f"g(kinematics, q, t) that gives an array of shape ({self.rows},), in NumPy, and can be differentiated."
+            ) from error
+        program = found.program
+        moving = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
+        nv = model.nv
+        pattern = tuple(tuple(v for v in range(nv) if moving[r * nv + v]) for r in range(self.rows))
+        if not all(pattern):
+            raise ConstraintError(
+                f"row {next(r for r, p in enumerate(pattern) if not p)} of the constraint {self.label!r} does not "
+                "depend on the configuration: no force can meet it."
+            )
+        return replace(made, pattern=pattern)
+
+    def count(self, model: Model) -> int:
+        """As given."""
+        return self.rows
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """All that a row depends on."""
+        return tuple(sorted({v for row in self._pattern for v in row}))
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """The rows of J."""
+        J = self._jacobian(motions.model, motions.q, np.asarray(motions.time))
+        return tuple(JointRow(r, v, J[r, v]) for r, row in enumerate(self._pattern) for v in row)
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """The second derivative of g along the motion, at v̇ = 0."""
+        return self._drift(motions.model, motions.q, motions.v, np.asarray(motions.time))[1]
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """-∂g/∂t."""
+        still = np.zeros(motions.model.nv)
+        return -self._drift(motions.model, motions.q, still, np.asarray(motions.time))[0]
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """g."""
+        return self.g(motions.q, np.asarray(motions.time))[0]
+
+    @property
+    def _pattern(self) -> tuple[tuple[int, ...], ...]:
+        if self.pattern is None:
+            raise ConstraintError(f"the constraint {self.label!r} has not met a model: put it into a Mechanism.")
+        return self.pattern
+
+    def _jacobian(self, model: Model, q: Any, t: Any) -> Any:
+        """∂g/∂q times the rates of the coordinates per velocity: (rows, nv)."""
+        T = np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
+        return jacobian(lambda q: self.g(q, t)[0])(q) @ T
+
+    def _drift(self, model: Model, q: Any, v: Any, t: Any) -> tuple[Any, Any]:
+        """The first and second derivatives (rows,) of g along the motion with constant v, time running on."""
+        one = np.ones(())
+
+        def rate(q: Any, t: Any) -> Any:
+            return jvp(lambda q, t: self.g(q, t)[0], (q, t), (coordinate_rates(model, q, v), one))[1]
+
+        return jvp(rate, (q, t), (coordinate_rates(model, q, v), one))
