@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 import delassus as dl
-from delassus.model.model import Model
+from delassus.model.model import WORLD, Model
 from in_pinocchio import Loop, rigid_constraints, to_pinocchio
 from mechanisms import Dense
 
@@ -62,7 +62,7 @@ def _bias(theirs: pin.Model, data: pin.Data, loop: Loop) -> Any:
 
 
 def gaps(theirs: pin.Model, loops: tuple[Loop, ...], q: Any) -> Any:
-    """How far the rows are from closed [m, rad], in the axes of the second frames; zero for what the world holds."""
+    """How far the rows are from closed [m, rad], in the axes of the first frames; zero for what the world holds."""
     data = theirs.createData()
     pin.framesForwardKinematics(theirs, data, q)
     return np.concatenate([_gap(theirs, data, loop) for loop in loops])
@@ -96,9 +96,15 @@ def close(model: Model, loops: tuple[Loop, ...], q: Any) -> Any:
 def dense(model: Model, loops: tuple[Loop, ...], q: Any, v: Any, tau: Any) -> Dense:
     """M, h, J, γ of a model with loops; its `answer` is that of Gauss' principle, the rank decided by SVD."""
     theirs, pq = to_pinocchio(model), dl.q_to_pinocchio(model, q)
-    M = pin.crba(theirs, theirs.createData(), pq).copy()
     h = tau - pin.nonLinearEffects(theirs, theirs.createData(), pq, v)
-    return Dense(M, h, jacobian(theirs, loops, pq), bias(theirs, loops, pq, v))
+    return Dense(mass_matrix(theirs, pq), h, jacobian(theirs, loops, pq), bias(theirs, loops, pq, v))
+
+
+def mass_matrix(theirs: pin.Model, q: Any) -> Any:
+    """M (nv, nv) by columns of inverse dynamics: `pin.crba` is wrong where the joints are not in depth-first order."""
+    rest = np.zeros(theirs.nv)
+    gravity = pin.rnea(theirs, theirs.createData(), q, rest, rest)
+    return np.stack([pin.rnea(theirs, theirs.createData(), q, rest, e) - gravity for e in np.eye(theirs.nv)], axis=1)
 
 
 def constraint_dynamics(
@@ -120,10 +126,27 @@ def lcaba(
     return pin.lcaba(theirs, data, dl.q_to_pinocchio(model, q), v, tau, models, datas, settings).copy()
 
 
+def is_depth_first(model: Model) -> bool:
+    """Whether every joint comes right after its parent's last descendant: then subtrees are contiguous."""
+    way: list[int] = [WORLD]
+    for i, joint in enumerate(model.joints):
+        if joint.parent not in way:
+            return False
+        way = [*way[: way.index(joint.parent) + 1], i]
+    return True
+
+
 def _setting(model: Model, loops: tuple[Loop, ...], mu: float, iterations: int) -> tuple[Any, ...]:
     """Their model, new data, constraints, and settings that stop after a number of iterations and not before."""
     theirs = to_pinocchio(model)
-    return theirs, theirs.createData(), *rigid_constraints(theirs, loops), pin.ProximalSettings(0.0, 0.0, mu, iterations)
+    if not is_depth_first(model):
+        raise ValueError(f"the joints of {model.name!r} are not in depth-first order, which Pinocchio assumes.")
+    return (
+        theirs,
+        theirs.createData(),
+        *rigid_constraints(theirs, loops),
+        pin.ProximalSettings(0.0, 0.0, mu, iterations),
+    )
 
 
 def _frames(theirs: pin.Model, loop: Loop) -> tuple[int, int | None]:
