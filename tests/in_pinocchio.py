@@ -43,7 +43,7 @@ def to_pinocchio(model: Model) -> pin.Model:
         if joint.armature:
             start = theirs.joints[i].idx_v
             theirs.armature[start : start + joint.kind.nv] = joint.armature
-    for frame in model.frame_list:
+    for frame in (frame for frame in model.frame_list if frame.name != "universe"):  # theirs has one
         theirs.addFrame(pin.Frame(frame.name, frame.joint + 1, 0, se3(frame.placement), pin.FrameType.OP_FRAME))
     return theirs
 
@@ -61,7 +61,7 @@ def _kind(joint: Joint) -> Any:
     kind = joint.kind
     assert joint.mimic is None, f"{joint.name} mimics another joint"
     if isinstance(kind, Revolute):
-        return _continuous(kind.axis) if kind.continuous else pin.JointModelRevoluteUnaligned(np.array(kind.axis))
+        return _about(kind) or pin.JointModelRevoluteUnaligned(np.array(kind.axis))
     if isinstance(kind, Prismatic):
         return pin.JointModelPrismaticUnaligned(np.array(kind.axis))
     if isinstance(kind, Universal):
@@ -75,9 +75,14 @@ def _kind(joint: Joint) -> Any:
     return simple[type(kind)]()
 
 
-def _continuous(axis: tuple[float, ...]) -> Any:
-    """Their continuous joint; its Python constructor takes no axis other than x, y and z."""
-    return [pin.JointModelRUBX, pin.JointModelRUBY, pin.JointModelRUBZ][np.eye(3).tolist().index(list(axis))]()
+def _about(kind: Revolute) -> Any:
+    """Their joint about x, y or z, which is faster than one about any axis; a continuous one has no other here."""
+    axes = np.eye(3).tolist()
+    if list(kind.axis) not in axes:
+        assert not kind.continuous, f"no continuous joint about {kind.axis} can be made from Python"
+        return None
+    letter = "XYZ"[axes.index(list(kind.axis))]
+    return getattr(pin, f"JointModelR{'UB' if kind.continuous else ''}{letter}")()
 
 
 def rigid_constraints(theirs: pin.Model, loops: tuple[Loop, ...]) -> tuple[Any, Any]:
