@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from tests.in_pinocchio import Loop, to_pinocchio
 
 import delassus as dl
 from benchmarks.cassie import load_cassie
@@ -24,7 +25,6 @@ from delassus.model.equality import Connect
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Revolute
 from delassus.model.model import WORLD, Frame
-from tests.in_pinocchio import Loop, to_pinocchio
 
 EMPTY = dl.Model("world", (), (Frame("world", WORLD),))
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
@@ -65,7 +65,7 @@ def two_hands_with_cube() -> LoopRobot:
 
 def humanoid_with_cube() -> LoopRobot:
     """Talos with two Allegro hands on a cube, both feet welded to the ground: 36 rows."""
-    talos = replace(dl.from_pinocchio(robot("Talos with hands")[1]), name="Talos with hands")
+    talos = dl.from_pinocchio(robot("Talos with hands")[1])
     held = _holding_cube("humanoid with cube", talos, _both_tips())
     return replace(held, loops=(*held.loops, *_on_the_ground(SOLES)))
 
@@ -93,14 +93,14 @@ def cassie() -> LoopRobot:
 
 def two_bipeds_with_box() -> LoopRobot:
     """Two bipeds face each other and carry a box, welded to their pelvises; feet welded too: 50 velocities, 48 rows."""
-    one, model, q = dl.load("biped"), EMPTY, []
+    one, model, q = dl.load("biped"), replace(EMPTY, name="two bipeds with box"), []
     for k, side in enumerate(SIDES):
         model = model.attach(one, "world", dl.Placement.from_xyz_rpy((1.2 * k, 0, 0), (0, 0, math.pi * k)), f"{side}_")
         q += one.posture("home").tolist()
     loops = (*_own_loops(model), *_on_the_ground([f"{a}_{b}_sole" for a in SIDES for b in SIDES]))
-    model, q = _with_cube(replace(model, constraints=()), np.array(q), 0.6, (0.6, 0.0, one.posture("home")[2]))
+    model, q = _with_cube(replace(model, constraints=()), np.array(q), 0.6, 10.0, (0.6, 0.0, one.posture("home")[2]))
     model, welds = _tied(model, "weld", [(f"{side}_pelvis", "cube") for side in SIDES], q)
-    return LoopRobot("two bipeds with box", model, (*welds, *loops), q)
+    return LoopRobot(model.name, model, (*welds, *loops), q)
 
 
 def chain_of_loops(loops: int, kind: str = "point") -> LoopRobot:
@@ -152,14 +152,14 @@ def _holding_cube(name: str, model: dl.Model, tips: list[str]) -> LoopRobot:
     """A model in a random configuration within its limits, with a cube amid its fingertips, each tied to it."""
     q = model.random_configuration(np.random.default_rng(0))
     middle = np.mean([M.translation for M in _placements(model, q, tips)], axis=0)
-    model, q = _with_cube(model, q, 0.06, middle)
+    model, q = _with_cube(replace(model, name=name), q, 0.06, 0.1, middle)
     return LoopRobot(name, *_tied(model, "point", [(tip, "cube") for tip in tips], q), q)
 
 
-def _with_cube(model: dl.Model, q: Any, side: float, at: Any) -> tuple[dl.Model, Any]:
-    """A free cube of 500 kg/m³ in the same world, upright at a point."""
+def _with_cube(model: dl.Model, q: Any, side: float, mass: float, at: Any) -> tuple[dl.Model, Any]:
+    """A free cube in the same world, upright at a point."""
     cube = Assembly("cube")
-    cube.body("cube", Free(), None, parts=[box([side] * 3, 500.0 * side**3)])
+    cube.body("cube", Free(), None, parts=[box([side] * 3, mass)])
     world = "world" if "world" in {frame.name for frame in model.frame_list} else "universe"
     return model.attach(cube.model(), world), np.concatenate([q, at, UPRIGHT])
 

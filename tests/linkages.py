@@ -47,11 +47,11 @@ def bundled(name: str, rows: str | None = None) -> Linkage:
     )
 
 
-def ladder(windows: int, angle: float = 0.0, rows: str | None = None) -> Linkage:
+def ladder(windows: int, angle: float = 0.0, kind: str = "point", rows: str | None = None) -> Linkage:
     """Parallelograms in a row, neighbours sharing a crank: bars of 1 m and 1 kg on the ground, which is along x.
 
     One degree of freedom. At angle 0 [rad] all bars lie on the ground: there every loop loses a row, and each window
-    may become an antiparallelogram.
+    may become an antiparallelogram. Closed by points, of which `rows="xz"` matter in the plane, or by hinges about y.
     """
     a = Assembly(f"ladder of {windows}")
     bar = [rod((0, 0, 0), (1, 0, 0), 1.0)]
@@ -61,9 +61,11 @@ def ladder(windows: int, angle: float = 0.0, rows: str | None = None) -> Linkage
         if k < windows:
             a.body(f"rail{k}", Revolute(Y), f"crank{k}", (1, 0, 0), bar)
             a.frame(f"end{k}", f"rail{k}", (1, 0, 0))
-    loops = tuple(Loop("point", f"end{k}", f"pin{k + 1}", rows and tuple(rows)) for k in range(windows))
+    chosen = None if rows is None else tuple(rows)
+    loops = tuple(Loop(kind, f"end{k}", f"pin{k + 1}", chosen, axis="y") for k in range(windows))
     q = np.array([angle, -angle] * windows + [angle])
-    return Linkage(f"{a.name} at {angle:g}" + (f" {rows}" if rows else ""), a.model(), loops, q)
+    label = f"{a.name} at {angle:g}, {kind}s {rows or ''}".rstrip()
+    return Linkage(label, a.model(), loops, q)
 
 
 # --- in space ---------------------------------------------------------------------------------------------------------
@@ -188,6 +190,8 @@ def textbook() -> dict[Linkage, int]:
         ladder(5): 6,
         ladder(40): 41,
         ladder(5, 0.7, rows="xz"): 1,
+        ladder(2, 0.7, kind="hinge"): 1,
+        ladder(2, kind="hinge"): 3,
         bennett("hinge"): 1,
         bennett("weld"): 1,
         bricard("hinge"): 1,

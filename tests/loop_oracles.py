@@ -111,6 +111,10 @@ def constraint_dynamics(
     model: Model, loops: tuple[Loop, ...], q: Any, v: Any, tau: Any, mu: float = 1e-6, iterations: int = 10
 ) -> tuple[Any, Any]:
     """Accelerations (nv,) and forces (m,) by `pin.constraintDynamics`; points and welds with all rows only."""
+    if not is_depth_first(model):
+        raise ValueError(
+            f"the joints of {model.name!r} are not in depth-first order, without which constraintDynamics is wrong."
+        )
     theirs, data, models, datas, settings = _setting(model, loops, mu, iterations)
     pin.initConstraintDynamics(theirs, data, models, datas)
     a = pin.constraintDynamics(theirs, data, dl.q_to_pinocchio(model, q), v, tau, models, datas, settings)
@@ -120,7 +124,11 @@ def constraint_dynamics(
 def lcaba(
     model: Model, loops: tuple[Loop, ...], q: Any, v: Any, tau: Any, mu: float = 1e-6, iterations: int = 10
 ) -> Any:
-    """Accelerations (nv,) by `pin.lcaba`; points and welds with all rows only."""
+    """Accelerations (nv,) by `pin.lcaba`; points and welds with all rows only.
+
+    It divides by μ, which costs digits: 1e-6 leaves eight or so. With Data that has served before, every second answer
+    is wrong where loops have welds, and without an ordering it ends the process.
+    """
     theirs, data, models, datas, settings = _setting(model, loops, mu, iterations)
     pin.computeJointMinimalOrdering(theirs, data, models)
     return pin.lcaba(theirs, data, dl.q_to_pinocchio(model, q), v, tau, models, datas, settings).copy()
@@ -139,8 +147,6 @@ def is_depth_first(model: Model) -> bool:
 def _setting(model: Model, loops: tuple[Loop, ...], mu: float, iterations: int) -> tuple[Any, ...]:
     """Their model, new data, constraints, and settings that stop after a number of iterations and not before."""
     theirs = to_pinocchio(model)
-    if not is_depth_first(model):
-        raise ValueError(f"the joints of {model.name!r} are not in depth-first order, which Pinocchio assumes.")
     return (
         theirs,
         theirs.createData(),
