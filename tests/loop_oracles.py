@@ -35,7 +35,9 @@ def _jacobian(theirs: pin.Model, data: pin.Data, loop: Loop) -> Any:
         return J
     J_other = pin.getFrameJacobian(theirs, data, other, pin.LOCAL)
     inner = data.oMf[one].actInv(data.oMf[other])
-    return J[:3] - inner.rotation @ J_other[:3] if loop.kind == "point" else J - inner.action @ J_other
+    if loop.kind == "weld":
+        return J - inner.action @ J_other
+    return J - np.kron(np.eye(2), inner.rotation) @ J_other  # each frame at its own origin
 
 
 def bias(theirs: pin.Model, loops: tuple[Loop, ...], q: Any, v: Any) -> Any:
@@ -48,17 +50,19 @@ def bias(theirs: pin.Model, loops: tuple[Loop, ...], q: Any, v: Any) -> Any:
 
 def _bias(theirs: pin.Model, data: pin.Data, loop: Loop) -> Any:
     one, other = _frames(theirs, loop)
-    acceleration = pin.getFrameClassicalAcceleration if loop.kind == "point" else pin.getFrameAcceleration
+    acceleration = pin.getFrameAcceleration if loop.kind == "weld" else pin.getFrameClassicalAcceleration
     a = acceleration(theirs, data, one, pin.LOCAL)
     if other is None:
         return a.vector
     a_other = acceleration(theirs, data, other, pin.LOCAL)
     inner = data.oMf[one].actInv(data.oMf[other])
-    if loop.kind == "point":
-        return a.linear - inner.rotation @ a_other.linear
-    v = pin.getFrameVelocity(theirs, data, one, pin.LOCAL)
-    v_other = inner.act(pin.getFrameVelocity(theirs, data, other, pin.LOCAL))
-    return (a - inner.act(a_other) + (v - v_other).cross(v_other)).vector
+    v, v_other = (pin.getFrameVelocity(theirs, data, frame, pin.LOCAL) for frame in (one, other))
+    if loop.kind == "weld":
+        v_other = inner.act(v_other)
+        return (a - inner.act(a_other) + (v - v_other).cross(v_other)).vector
+    R = inner.rotation
+    angular = a.angular - R @ a_other.angular + np.cross(v.angular, R @ v_other.angular)
+    return np.concatenate([a.linear - R @ a_other.linear, angular])
 
 
 def gaps(theirs: pin.Model, loops: tuple[Loop, ...], q: Any) -> Any:

@@ -52,11 +52,13 @@ def displacement(theirs, loop: Loop, before, after):
     """How far the first frame of a loop has moved against the second, in the axes that it had before."""
     one, other = theirs.getFrameId(loop.frame1), theirs.getFrameId(loop.frame2)
     inner = before[one].actInv(before[other])
-    if loop.kind == "point":
-        steps = [after[k].translation - before[k].translation for k in (one, other)]
-        return before[one].rotation.T @ (steps[0] - steps[1])
-    steps = [pin.log6(before[k].actInv(after[k])) for k in (one, other)]
-    return (steps[0] - inner.act(steps[1])).vector
+    if loop.kind == "weld":
+        steps = [pin.log6(before[k].actInv(after[k])) for k in (one, other)]
+        return (steps[0] - inner.act(steps[1])).vector
+    steps = [after[k].translation - before[k].translation for k in (one, other)]
+    turns = [pin.log3(before[k].rotation.T @ after[k].rotation) for k in (one, other)]
+    linear = before[one].rotation.T @ (steps[0] - steps[1])
+    return np.concatenate([linear, turns[0] - inner.rotation @ turns[1]])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -75,7 +77,7 @@ def test_rows_are_derivatives_of_placements(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_bias_is_the_derivative_of_the_velocity_along_a_motion(seed):
-    """Of a weld's velocity in the first frame's moving axes, of a point's in the axes as they are now."""
+    """Of angular velocities and welds' in the first frame's moving axes, of points' in the axes as they are now."""
     linkage = random_linkage(seed)
     theirs, q = in_pinocchio(linkage)
     v = np.random.default_rng(seed).normal(size=theirs.nv)
@@ -91,9 +93,10 @@ def test_the_bias_is_the_derivative_of_the_velocity_along_a_motion(seed):
 def loop_velocity(theirs, loop: Loop, q, x, v):
     complete = loop._replace(rows=None)
     rows = jacobian(theirs, (complete,), pin.integrate(theirs, q, x)) @ v
-    if loop.kind == "point":
+    if loop.kind != "weld":
         one = theirs.getFrameId(loop.frame1)
-        rows = moved(theirs, q, 0.0 * x)[one].rotation.T @ moved(theirs, q, x)[one].rotation @ rows
+        turn = moved(theirs, q, 0.0 * x)[one].rotation.T @ moved(theirs, q, x)[one].rotation
+        rows = np.concatenate([turn @ rows[:3], rows[3:]])
     return rows[[complete.chosen.index(row) for row in loop.chosen]]
 
 

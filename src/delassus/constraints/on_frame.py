@@ -54,6 +54,11 @@ class OnFrame(Constraint):
                 raise ConstraintError(f"a constraint is on a frame, given by its name or number, not on {frame!r}.")
         self.check_placement(self.placement)
         self.check_placement(self.placement2)
+        if self.frame2 is None and self.placement2 != HERE and not self.has_reference:
+            raise ConstraintError(
+                f"the constraint {self.label!r} has a second placement and no second frame: give frame2, or the place "
+                "in the world as its position or target."
+            )
         names = ROW_NAMES[: self.most]
         object.__setattr__(self, "rows", chosen_rows(self.label, self.rows, names))
         super().__post_init__()
@@ -89,7 +94,7 @@ class OnFrame(Constraint):
     def ends(self, model: Model) -> tuple[End, End]:
         """Both frames; the second is the world's where there is none."""
         first = self._end(model, self.frame, self.placement)
-        second = End(WORLD, HERE) if self.frame2 is None else self._end(model, self.frame2, self.placement2)
+        second = End(WORLD, self.placement2) if self.frame2 is None else self._end(model, self.frame2, self.placement2)
         if first.link == second.link:
             self._refuse(model, first.link)
         return first, second

@@ -1,0 +1,254 @@
+"""Rods, couplings, functions of the user, hinges, references that move: their rows against differences of placements.
+
+What a row measures is written down here from the frames' placements alone; its first and second differences along a
+motion are J v and J̇ v.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import delassus as dl
+import delassus.numpy as dnp
+from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.motions import LinkMotions
+from delassus.model.generators import chain
+from differences import jacobian
+from mechanisms import relative
+
+ROBOT = dl.load("humanoid")
+ORIGIN = dl.Placement()
+HERE = dl.Placement.from_xyz_rpy((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+THERE = dl.Placement.from_xyz_rpy((-0.1, 0.02, 0.3), (-0.4, 0.15, 0.6))
+AT = {"placement": HERE, "placement2": THERE}
+METHODS = (dl.prox_pv, dl.prox_ltl, dl.prox_ltls)
+
+
+def place(q, frame: str, placement: dl.Placement = ORIGIN):
+    """Rotation and origin of a frame."""
+    R, p = dl.frame_placement.python(ROBOT, q, frame=frame)
+    return R @ placement.R, p + R @ placement.p
+
+
+def coordinate(q, joint: str):
+    return q[ROBOT.q_starts[ROBOT.joint_index(joint)]]
+
+
+def spiral(t):
+    return dnp.stack([dnp.sin(t), t * t, 0.3 * t])
+
+
+def turning(t):
+    c, s = dnp.cos(t), dnp.sin(t)
+    return dnp.stack([dnp.stack([c, -s, 0.0]), dnp.stack([s, c, 0.0]), dnp.stack([0.0, 0.0, 1.0])]), spiral(t)
+
+
+def palms_level(kinematics, q):
+    return dnp.stack([kinematics.position("left_palm")[2] - kinematics.position("right_palm")[2], q[8] * q[9]])
+
+
+def height_in_time(kinematics, q, t):
+    return dnp.stack([kinematics.position("left_palm")[2] - dnp.sin(t)])
+
+
+def rod(q, t):
+    return [np.linalg.norm(place(q, "left_palm", HERE)[1] - place(q, "right_sole", THERE)[1]) - 0.7]
+
+
+def rod_to_world(q, t):
+    return [np.linalg.norm(place(q, "left_palm", HERE)[1] - THERE.p) - 0.7]
+
+
+def knees(q, t):
+    x = coordinate(q, "right_shin_joint") - 0.2
+    return [coordinate(q, "left_shin_joint") - 0.1 - (0.3 + 0.5 * x - 0.2 * x**2 + 0.1 * x**3)]
+
+
+def level(q, t):
+    return [place(q, "left_palm")[1][2] - place(q, "right_palm")[1][2], q[8] * q[9]]
+
+
+def in_time(q, t):
+    return [place(q, "left_palm")[1][2] - np.sin(t)]
+
+
+SCALARS = {
+    "rod": (dl.Distance("left_palm", "right_sole", length=0.7, **AT), rod),
+    "rod to the world": (dl.Distance("left_palm", length=0.7, **AT), rod_to_world),
+    "coupling": (
+        dl.Coupling(
+            "left_shin_joint",
+            "right_shin_joint",
+            coefficients=(0.3, 0.5, -0.2, 0.1),
+            reference=0.1,
+            reference2=0.2,
+        ),
+        knees,
+    ),
+    "function": (dl.Implicit(palms_level, rows=2), level),
+    "function of time": (dl.Implicit(height_in_time, rows=1), in_time),
+}
+
+
+def case(name: str):
+    constraint, measured = SCALARS[name]
+    rng = np.random.default_rng(1)
+    q, v = ROBOT.random_configuration(rng), rng.normal(size=ROBOT.nv)
+
+    def along(s):
+        return np.array(measured(dl.integrate.python(ROBOT, q, s[0] * v), 0.7 + s[0]))
+
+    return dl.Mechanism(ROBOT, (constraint,)), q, v, along
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_the_error_of_position_is_what_the_row_measures(name):
+    mechanism, q, v, along = case(name)
+    (constraint,) = mechanism.constraints
+    gain = dl.Mechanism(ROBOT, (type(constraint)(**{**vars_of(constraint), "position_gain": 1.0}),))
+    with_error = dl.constraint_bias.python(gain, q, v, time=0.7)
+    without = dl.constraint_bias.python(mechanism, q, v, time=0.7)
+    np.testing.assert_allclose(with_error - without, along(np.zeros(1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_the_velocity_is_the_first_derivative(name):
+    mechanism, q, v, along = case(name)
+    (constraint,) = mechanism.constraints
+    gain = dl.Mechanism(ROBOT, (type(constraint)(**{**vars_of(constraint), "velocity_gain": 1.0}),))
+    velocity = dl.constraint_bias.python(gain, q, v, time=0.7) - dl.constraint_bias.python(mechanism, q, v, time=0.7)
+    np.testing.assert_allclose(velocity, jacobian(along, 1)[:, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_the_bias_is_the_second_derivative(name):
+    mechanism, q, v, along = case(name)
+    second = jacobian(lambda s: jacobian(lambda r: along(s + r), 1)[:, 0], 1)[:, 0]
+    np.testing.assert_allclose(dl.constraint_bias.python(mechanism, q, v, time=0.7), second, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("method", METHODS, ids=lambda f: f.name)
+def test_every_method_has_the_dense_answer(method, name):
+    mechanism, q, v, _ = case(name)
+    expected, force = dl.kkt(mechanism, q, v, np.zeros(ROBOT.nv), time=0.7)
+    a, found = method.python(mechanism, q, v, np.zeros(ROBOT.nv), iterations=20, proximal=1e-3, time=0.7)
+    assert relative(a, expected) < 1e-9
+    assert relative(found, force) < 1e-9
+
+
+def vars_of(constraint) -> dict:
+    return {name: getattr(constraint, name) for name in constraint.__dataclass_fields__ if name != "_"}
+
+
+# --- references that move ---------------------------------------------------------------------------------------------
+
+
+def test_a_point_follows_a_reference_that_moves():
+    """With gains, the error e of the solved motion obeys ë + Kd ė + Kp e = 0, seen in the world's axes."""
+    point = dl.Point("left_palm", position=spiral, position_gain=50.0, velocity_gain=9.0)
+    mechanism = dl.Mechanism(ROBOT, (point,))
+    rng = np.random.default_rng(2)
+    q, v, t = ROBOT.random_configuration(rng), rng.normal(size=ROBOT.nv), 0.7
+    a = dl.constrained_dynamics(mechanism, q, v, np.zeros(ROBOT.nv), time=t).acceleration
+    p = dl.frame_placement.python(ROBOT, q, frame="left_palm")[1]
+    world = {"frame": "left_palm", "reference": "LOCAL_WORLD_ALIGNED"}
+    p_1 = dl.frame_velocity.python(ROBOT, q, v, **world)[:3]
+    p_2 = dl.frame_acceleration.python(ROBOT, q, v, a, classical=True, **world)[:3]
+    target = [np.array([np.sin(t), t * t, 0.3 * t]), np.array([np.cos(t), 2 * t, 0.3]), np.array([-np.sin(t), 2.0, 0])]
+    np.testing.assert_allclose(p_2 - target[2] + 9.0 * (p_1 - target[1]) + 50.0 * (p - target[0]), 0.0, atol=1e-8)
+
+
+def test_two_constraints_with_the_same_function_are_equal():
+    one, other = (
+        dl.Point("left_palm", position=spiral),
+        dl.Point("left_palm", position=lambda t: dnp.stack([dnp.sin(t), t * t, 0.3 * t])),
+    )
+    assert one == other and hash(one) == hash(other)
+
+
+def test_two_mechanisms_whose_functions_compute_the_same_are_equal():
+    def same(places, q):
+        return dnp.stack([places.position("left_palm")[2] - places.position("right_palm")[2], q[8] * q[9]])
+
+    one = dl.Mechanism(ROBOT, (dl.Implicit(palms_level, rows=2, name="level"),))
+    assert one == dl.Mechanism(ROBOT, (dl.Implicit(same, rows=2, name="level"),))
+    assert one != dl.Mechanism(ROBOT, (dl.Implicit(lambda k, q: 2.0 * same(k, q), rows=2, name="level"),))
+
+
+# --- hinges and rows --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", ["x", "y", "z"])
+def test_a_hinge_leaves_one_turn_free(axis):
+    """The tilt of the axes is what a hinge measures: no turn about the shared axis changes it, however large."""
+    q = ROBOT.random_configuration(np.random.default_rng(0))
+    turn = np.zeros(3)
+    turn["xyz".index(axis)] = 2.5
+    R1, p1 = place(q, "left_palm")
+    R2, p2 = place(q, "right_palm")
+    onto = dl.Placement.of(R2.T @ R1, R2.T @ (p1 - p2)) * dl.Placement.from_xyz_rpy(rpy=turn)
+    hinge = dl.Hinge("left_palm", "right_palm", axis=axis, placement2=onto)
+    error = hinge.position_error(LinkMotions.of(ROBOT, q, np.zeros(ROBOT.nv)))
+    np.testing.assert_allclose(error, 0.0, atol=1e-14)
+
+
+@settings(max_examples=30)
+@given(st.sets(st.integers(0, 5), min_size=1))
+def test_chosen_rows_of_a_loop_are_rows_of_the_whole(chosen):
+    rows = sorted(chosen)
+    q = ROBOT.random_configuration(np.random.default_rng(3))
+    whole = dl.constraint_jacobian.python(dl.Mechanism(ROBOT, dl.Weld("left_palm", "right_palm", **AT)), q)
+    some = dl.constraint_jacobian.python(dl.Mechanism(ROBOT, dl.Weld("left_palm", "right_palm", rows=rows, **AT)), q)
+    np.testing.assert_allclose(some, whole[rows], atol=1e-14)
+
+
+# --- what cannot be ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: dl.Point("left_palm", "left_palm"), "between the frame 'left_palm' and itself"),
+        (lambda: dl.Weld("left_palm", "left_hand"), "on the same body"),
+        (lambda: dl.Distance("left_palm", "right_palm", length=0.0), "must be positive"),
+        (lambda: dl.Hinge("left_palm", "right_palm", axis="w"), "it is 'x', 'y' or 'z'"),
+        (lambda: dl.Hinge("left_palm", "right_palm", rows=("rz",)), "cannot act"),
+        (lambda: dl.Point("left_palm", "right_palm", position=(0, 0, 0)), "leave position out, or frame2"),
+        (lambda: dl.Point("left_palm", placement2=HERE), "has a second placement and no second frame"),
+        (lambda: dl.Coupling("left_shin_joint", "left_shin_joint"), "cannot follow itself"),
+        (lambda: dl.Coupling("pelvis_joint", "left_shin_joint"), "joints of one coordinate"),
+        (lambda: dl.Implicit(lambda k, q: q[:2], rows=3), r"returned shape \(2,\)"),
+        (lambda: dl.Implicit(lambda k, q: dnp.zeros(1), rows=1), "does not depend on the configuration"),
+        (lambda: dl.Implicit(lambda k, q: k.position("palm")[:1], rows=1), "palm"),
+        (lambda: dl.Implicit(3.0, rows=1), "needs a function"),
+        (lambda: dl.Implicit(palms_level, rows=0), "1 or more"),
+        (lambda: dl.Point("left_palm", position=lambda t: t), "as a function of time"),
+    ],
+)
+def test_what_cannot_be_a_constraint_is_refused(make, sentence):
+    with pytest.raises(dl.DelassusError, match=sentence):
+        dl.Mechanism(ROBOT, (make(),))
+
+
+@pytest.mark.parametrize("constraint", [SCALARS["coupling"][0], SCALARS["function"][0]], ids=lambda c: c.label)
+def test_caba_says_which_method_carries_rows_that_tie_joints(constraint):
+    mechanism = dl.Mechanism(ROBOT, (constraint,))
+    with pytest.raises(ConstraintError, match="take prox_pv, prox_ltl or prox_ltls"):
+        dl.caba.python(mechanism, ROBOT.neutral(), np.zeros(ROBOT.nv), np.zeros(ROBOT.nv))
+
+
+def test_a_state_where_a_function_has_no_derivative_is_marked():
+    """The distance of a point from where it is has no direction."""
+
+    arm = chain(2)
+    at = dl.frame_placement.python(arm, arm.neutral(), frame="link1")[1]
+
+    def there(kinematics, q):
+        return dnp.stack([dnp.linalg.norm(kinematics.position("link1") - dnp.array(at))])
+
+    mechanism = dl.Mechanism(arm, (dl.Implicit(there, rows=1),))
+    q = np.stack([arm.neutral(), arm.neutral() + 0.3])
+    found = dl.constrained_dynamics(mechanism, q, np.zeros((2, 2)), np.zeros((2, 2)))
+    assert found.status.tolist() == [int(dl.Status.NOT_FINITE), int(dl.Status.CONVERGED)]
