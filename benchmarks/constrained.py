@@ -256,7 +256,7 @@ Median of the largest residual [m/s²] after k iterations, Talos at rest on eigh
 """
 
 
-def _exponent(sizes: list[int], seconds: list[float]) -> float:
+def exponent(sizes: list[int], seconds: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
@@ -292,7 +292,7 @@ def scaling() -> str:
         for method in METHODS:
             found = growth(label, method)
             cells = " | ".join(f"{1e6 * found[n]:.2f}" if n in found else "–" for n in sizes)
-            rows.append(f"| {method.name} | {cells} | {_exponent(list(found), list(found.values())):.2f} |")
+            rows.append(f"| {method.name} | {cells} | {exponent(list(found), list(found.values())):.2f} |")
         texts.append(
             f"A {label}, µs per state in a batch of 512:\n\n| links | {' | '.join(map(str, sizes))} | exponent |\n"
             f"|---|{'---|' * len(sizes)}---|\n" + "\n".join(rows) + "\n"

@@ -5,12 +5,9 @@ matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's i
 and the articulated-body recursion solves for a. A further iteration changes forces only, so two sweeps over the
 links that move constraints give the next accelerations; the other links are visited once, at the end.
 
-A row on several links couples them: ρ K_jᵀK_i is a block of the inertia between links j and i. Links are eliminated
-one after the other (see `elimination`); when link i goes, what it was coupled with is coupled with its parent,
-
-    A_jπ += A_ji Pᵀ X,   A_jk -= A_ji S D⁻¹ Sᵀ A_ikᵀ,   F_j -= A_ji (Pᵀ b + S D⁻¹ u),      Pᵀ = 1 - S Wᵀ,
-
-so a loop costs operations along its links only, and on the way to where it is closed.
+A row on several links couples them: ρ K_jᵀK_i is the inertia between links j and i (see `couplings`). Links are
+eliminated one after the other, and what a link was coupled with is then coupled with its parent, so a loop costs
+operations along its links only, and on the way to where it is closed.
 
 Choose it for robots of many joints, or many rows: nothing in it grows faster than their number. Penalties cost
 digits, about log10(ρ/mass) of them: where these count (float32), or for a few rows on a small robot, take `prox_pv` or
@@ -29,7 +26,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltls
-from delassus.constrained.couplings import Couplings, elimination_order
+from delassus.constrained.couplings import Couplings, Port, elimination_order
 from delassus.constrained.method import Method, PrimalState, solve
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
 from delassus.constraints.constraint import Constraint, ConstraintError
@@ -38,7 +35,7 @@ from delassus.constraints.implicit import Implicit
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import row_values, shifted
 from delassus.dynamics.articulated import FreeJoint, free_joint
-from delassus.dynamics.poses import Blocks, Pair, rigid_blocks
+from delassus.dynamics.poses import Blocks, Pair, mirrored, rigid_blocks
 from delassus.dynamics.recursion import bias_force
 from delassus.model.links import Links, links_of
 
@@ -80,15 +77,15 @@ def caba(
 class Factors:
     """What does not change between iterations: the joints' factors, the right-hand side k - K g (m,), and the loops.
 
-    `order` is the one in which links are eliminated; `pulled[i]` holds A_ji S (6, n) of the links j that link i was
-    coupled with when it was.
+    `order` is the one in which links are eliminated; `felt[i]` holds the ports that link i was coupled with then, each
+    with T (r, n).
     """
 
     task: Task
     joints: list[FreeJoint]
     k: Any
     order: tuple[int, ...]
-    pulled: list[dict[int, Any]]
+    felt: list[list[tuple[Port, Any]]]
 
 
 def ties_joints(constraint: Constraint) -> bool:
@@ -119,30 +116,28 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
     for i, own in rows.links.items():
         A[i] = _sum(A[i], _penalty(own.K, task.rho[list(own.rows)]))
         p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
-    couplings = Couplings.of(rows, task.rho)
+    couplings = Couplings(rows, task.rho)
     joints: list[Any] = [None] * len(tree.links)
-    pulled: list[dict[int, Any]] = [{} for _ in tree.links]
+    felt: list[list[tuple[Port, Any]]] = [[] for _ in tree.links]
     push = np.zeros(task.mechanism.nv)
     order = elimination_order(tree, rows.layout.pairs)
     for i in order:
         link, b = tree.links[i], motions.product[i]
+        taken = couplings.take(i)
+        if taken is not None:
+            A[i], p[i] = _sum(A[i], taken[0]), (p[i][0] + taken[1][0], p[i][1] + taken[1][1])
         joint = joints[i] = free_joint(link, A[i], _joint_penalty(task, i))
         S_lin, S_ang = link.subspace
         at = slice(link.v, link.v + link.motion.nv)
         u = task.tau[at] + driven[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
         push[at] = joint.push(u)
-        pulled[i], felt = couplings.eliminate(i, joint, motions.poses[i], link.parent)
-        if pulled[i]:
+        if taken is not None:
             base = _world(tree) if link.parent < 0 else (np.zeros(3), np.zeros(3))
             lin, ang = motions.poses[i].motion_to_child(*base)
             lin, ang = lin + b[0], ang + b[1]
             own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
-            moved = np.concatenate([lin + S_lin @ own, ang + S_ang @ own])  # Pᵀ b + S D⁻¹ u
-            for j, block in felt.blocks.items():
-                f = block @ moved
-                p[j] = (p[j][0] + f[:3], p[j][1] + f[3:])
-            for j, block in felt.own.items():
-                A[j] = _sum(A[j], block)
+            moved = (lin + S_lin @ own, ang + S_ang @ own)  # Pᵀ b + S D⁻¹ u
+            felt[i] = couplings.eliminate(i, joint, motions.poses[i], link.parent, moved)
         if link.parent < 0:
             continue
         M, H, I = joint.felt_through(A[i])
@@ -151,7 +146,7 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
         f, n = motions.poses[i].force_to_parent(f, n)
         p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
         A[link.parent] = _sum(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
-    factors = Factors(task, joints, k, order, pulled)
+    factors = Factors(task, joints, k, order, felt)
     return factors, _state(factors, first, push)
 
 
@@ -162,6 +157,8 @@ def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     applied, driven = _row_forces(task, task.keep * (state.force - state.before))
     push = np.array(state.work)
 
+    pressed: dict[Port, Any] = {}  # T D⁻¹ Δu (r,): what ports feel, until their links are eliminated
+
     def add(j: int, f: Any, n: Any) -> None:
         before = applied.get(j, (np.zeros(3), np.zeros(3)))
         applied[j] = (before[0] + f, before[1] + n)
@@ -171,12 +168,14 @@ def iterate(factors: Factors, state: PrimalState) -> PrimalState:
             continue
         link, joint = tree.links[i], factors.joints[i]
         at = slice(link.v, link.v + link.motion.nv)
+        for port in [port for port in pressed if port.link == i]:
+            add(i, *port.exert(-pressed.pop(port)))
         here = applied.get(i, (np.zeros(3), np.zeros(3)))
         u, f, n = joint.carry(*here, driven[at] if task.rows.of_joint(i) else None)
         more = joint.push(u)
         push[at] = push[at] + more
-        for j, AS in factors.pulled[i].items():
-            add(j, -(AS[:3] @ more), -(AS[3:] @ more))
+        for port, T in factors.felt[i]:
+            pressed[port] = pressed[port] + T @ more if port in pressed else T @ more
         if link.parent >= 0:
             add(link.parent, *motions.poses[i].force_to_parent(f, n))
     return _state(factors, state.force, push)
@@ -214,10 +213,10 @@ def _outward(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[
         lin, ang = lin + motions.product[i][0], ang + motions.product[i][1]
         at = slice(link.v, link.v + link.motion.nv)
         own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
-        if factors.pulled[i]:
+        if factors.felt[i]:
             pull = np.zeros(link.motion.nv)
-            for j, AS in factors.pulled[i].items():
-                pull = pull + AS[:3].T @ acceleration[j][0] + AS[3:].T @ acceleration[j][1]
+            for port, T in factors.felt[i]:
+                pull = pull + T.T @ port.felt(acceleration[port.link])
             own = own - joint.push(pull)
         acceleration[i] = (lin + S_lin @ own, ang + S_ang @ own)
         a[at] = own
@@ -255,7 +254,7 @@ def _joint_penalty(task: Task, link: int) -> Any:
 def _penalty(K: Any, rho: Any) -> Blocks:
     """Kᵀ diag(ρ) K in blocks."""
     weighted = K.T * rho
-    return weighted[:3] @ K[:, :3], weighted[:3] @ K[:, 3:], weighted[3:] @ K[:, 3:]
+    return mirrored(weighted[:3] @ K[:, :3]), weighted[:3] @ K[:, 3:], mirrored(weighted[3:] @ K[:, 3:])
 
 
 def _sum(A: Blocks, B: Blocks) -> Blocks:

@@ -30,7 +30,7 @@ def tree_factor(model: Model, q: Any, J: Any) -> TreeFactor:
     X, Y = np.array(J), np.zeros(J.shape)
     G = np.zeros((m, m))
     for k in reversed(range(model.nv)):
-        Y[:, k] = X[:, k] / D[k]
+        Y[:, k] = X[:, k] * (1.0 / D[k])
         for i in above[k]:
             X[:, i] = X[:, i] - U[i, k] * X[:, k]
         for r in range(m):
