@@ -8,8 +8,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.constraints.constraint import Constraint, ConstraintError, JointRow, chosen_rows, frozen_numbers
 from delassus.constraints.motions import LinkMotions
-from delassus.constraints.reference import Motion, is_moving
-from delassus.model.joints import Motion as Element
+from delassus.constraints.reference import MovingReference, is_moving
+from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 
 
@@ -33,9 +33,9 @@ class JointLock(Constraint):
             object.__setattr__(self, "rows", tuple(int(row) for row in self.rows))
         super().__post_init__()
         if is_moving(self.position):
-            if not isinstance(self.position, Motion):
+            if not isinstance(self.position, MovingReference):
                 shape = (1 if self.rows is None else len(self.rows),)
-                object.__setattr__(self, "position", Motion.of(self.label, "position", self.position, shape))
+                object.__setattr__(self, "position", MovingReference.of(self.label, "position", self.position, shape))
         elif self.position is not None:
             object.__setattr__(self, "position", frozen_numbers(f"position of {self.label!r}", self.position))
         elif np.any(self.position_gain):
@@ -60,7 +60,7 @@ class JointLock(Constraint):
 
     def velocities(self, model: Model) -> tuple[int, ...]:
         """The velocities that are held."""
-        if isinstance(self.position, Motion) and self.rows is None and self.count(model) > 1:
+        if isinstance(self.position, MovingReference) and self.rows is None and self.count(model) > 1:
             raise ConstraintError(
                 f"the constraint {self.label!r} follows a function of time and its joint has {self.count(model)} "
                 "velocities: say with rows=… which of them the function gives."
@@ -85,26 +85,26 @@ class JointLock(Constraint):
         """The coordinate, less the reference."""
         model = motions.model
         joint, start = self._joint(model), model.q_starts[model.joint_index(self.joint)]
-        if any(motion in (Element.SPHERICAL, Element.FREE, Element.PLANAR) for motion, _, _ in joint.kind.elements):
+        if any(motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR) for motion, _, _ in joint.kind.elements):
             raise ConstraintError(
                 f"the joint {self.joint!r} is {joint.kind.label}: its velocities are not the rates of its coordinates, "
                 "so a position_gain means nothing there. Weld the frame it carries."
             )
         ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         own = np.stack([ratio * motions.q[start + row] + offset for row in self._chosen(model)])
-        if isinstance(self.position, Motion):
+        if isinstance(self.position, MovingReference):
             return own - self.position.point(motions.time).position
         return own - np.array(self.per_row("position", self.count(model)))
 
     def velocity_product(self, motions: LinkMotions) -> Any:
         """The acceleration of a reference that moves, taken off."""
-        if not isinstance(self.position, Motion):
+        if not isinstance(self.position, MovingReference):
             return np.zeros(self.count(motions.model))
         return -self.position.point(motions.time).acceleration
 
     def reference_velocity(self, motions: LinkMotions) -> Any:
         """The velocity of a reference that moves."""
-        return self.position.point(motions.time).velocity if isinstance(self.position, Motion) else None
+        return self.position.point(motions.time).velocity if isinstance(self.position, MovingReference) else None
 
     def _joint(self, model: Model) -> Joint:
         return model.joint(self.joint)
