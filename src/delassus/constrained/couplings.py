@@ -140,8 +140,6 @@ class Couplings:
         return C
 
     def _forget(self, port: Port) -> None:
-        for q in [*self._partners(port)]:
-            self._uncouple(port, q)
         for key in [key for key in self.C if port.number in key]:
             del self.C[key]
 
