@@ -20,6 +20,7 @@ from delassus.constraints.rows import rows_of
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import forward
 from delassus.dynamics.ldl import Ldl, ldl
+from delassus.dynamics.poses import mirrored
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto") -> An
         method: "pv_osimr" O(n + m²), "efpa" O(n + m d + m²), "ltl" O(n d² + m d² + m² d), or "auto" for the fastest:
             pv_osimr, or ltl where joints share coordinates (mimicry), which has no recursion over the tree.
     """
-    return _symmetric(lower_delassus(mechanism, q, method))
+    return mirrored(lower_delassus(mechanism, q, method))
 
 
 @kernel("(nq)->(m,m)")
@@ -71,9 +72,9 @@ def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e
     """
     damping = damping_rows(mechanism, proximal)
     if method == "caba_osim":
-        return _symmetric(caba_osim(mechanism, q, damping))
+        return mirrored(caba_osim(mechanism, q, damping))
     factors = ldl(lower_delassus(mechanism, q, method) + np.diag(damping))
-    return _symmetric(factors.solve(np.eye(mechanism.m)))
+    return mirrored(factors.solve(np.eye(mechanism.m)))
 
 
 @kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)")
@@ -94,7 +95,7 @@ def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-
     JM = tree.Y @ V.T
     B = factors.solve_rows(JM)
     N = (V / tree.D) @ V.T - JM.T @ B
-    return -_symmetric(factors.solve_rows(np.eye(mechanism.m))), B, _symmetric(N)
+    return -mirrored(factors.solve_rows(np.eye(mechanism.m))), B, mirrored(N)
 
 
 def damping_rows(mechanism: Mechanism, proximal: Proximal) -> Any:
@@ -104,10 +105,5 @@ def damping_rows(mechanism: Mechanism, proximal: Proximal) -> Any:
 
 def _corner(G: Any, damping: Any) -> Ldl:
     """The factors of G + damping from the last row up, as those of the matrix with rows and columns reversed."""
-    full = _symmetric(G) + np.diag(damping)
+    full = mirrored(G) + np.diag(damping)
     return ldl(full[::-1, ::-1])
-
-
-def _symmetric(A: Any) -> Any:
-    """The lower triangle, mirrored."""
-    return np.tril(A) + np.tril(A, -1).T

@@ -14,8 +14,9 @@ A direction that does not move the rows (s = 0) takes none away, and they travel
 orthogonal: where joints take away fewer rows than there are, what is left at the base is met as well as possible in the
 least-squares sense, and the forces are the smallest that do it. The status says RANK_LOSS then.
 
-What s is zero is a matter of digits (`_VANISHED`): in the worst of states, accelerations keep eight. Choose pv_early
-where exact answers are wanted at once, in any rank; `caba` takes two thirds of the time for three iterations.
+When s counts as zero is a matter of digits (`early_elimination`): in the worst of states, accelerations keep seven.
+Choose it where exact answers are wanted at once, whatever the rank; `caba` takes two thirds of its time for three
+iterations.
 
 Reference: A. Sathya, H. Bruyninckx, W. Decré, G. Pipeleers, Efficient constrained dynamics algorithms based on an
 equivalent LQR formulation using Gauss' principle of least constraint (2023).
@@ -24,27 +25,28 @@ equivalent LQR formulation using Gauss' principle of least constraint (2023).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained.articulated_tree import check_single
+from delassus.constrained.early_elimination import (
+    MOST,
+    Direction,
+    Reflection,
+    TravellingRows,
+    eliminate,
+    entering,
+    fold,
+)
 from delassus.constrained.status import Status
 from delassus.constrained.task import Task, task_of
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import DofRow, shifted
+from delassus.constraints.rows import shifted
 from delassus.dynamics.aba import aba
 from delassus.dynamics.poses import Blocks, rigid_blocks
 from delassus.dynamics.recursion import bias_force
 from delassus.errors import DelassusError
-from delassus.model.joints import Motion
-from delassus.model.links import Link
-
-_VANISHED: Final = 1e-8
-"""sᵀs below this share of the largest squared row counts as zero. Taking a row away costs 1e-16/share of its digits,
-leaving it the share itself."""
-_MOST: Final = 6
-"""The rows on a link that can be independent."""
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"acceleration": "(m)"})
@@ -62,79 +64,11 @@ def pv_early(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, acceleration: An
         return aba.function(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
     task = task_of(mechanism, q, v, tau, 1.0, acceleration=acceleration)
     _check(task)
-    borne, taken = _inward(task)
-    a, force = _outward(task, borne)
+    visits, taken = _inward(task)
+    a, force = _outward(task, visits)
     finite = np.isfinite(np.sum(a) + np.sum(force))
     status = np.where(taken < mechanism.m - 0.5, float(Status.RANK_LOSS), float(Status.CONVERGED))
     return a, force, np.where(finite, status, float(Status.NOT_FINITE))
-
-
-@dataclass(frozen=True)
-class _Reflection:
-    """1 - β w wᵀ, symmetric and its own inverse; it does nothing where β is zero."""
-
-    w: Any
-    beta: Any
-
-    def __call__(self, x: Any) -> Any:
-        """Of x (r,) or (r, k)."""
-        along = self.beta * (self.w @ x)
-        return x - self.w * along if np.ndim(x) == 1 else x - np.outer(self.w, along)
-
-
-def _reflection(s: Any, pivot: int, square: Any, vanished: Any) -> _Reflection:
-    """What turns s (r,), of the squared length given, into one number in the place `pivot`; nothing if it vanished."""
-    length = np.sqrt(np.where(vanished, 1.0, square))
-    sign = np.where(s[pivot] < 0.0, -1.0, 1.0)
-    w = np.array(s)
-    w[pivot] = s[pivot] + sign * length
-    return _Reflection(w, np.where(vanished, 0.0, 1.0 / (length * (length + np.abs(s[pivot])))))
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows K a + l = 0 on a link: K (r, 6), l (r,), the largest of their first squares, and how often each was a pivot.
-
-    A row that was taken away leaves zeros in its place. Places that were no pivot come first, which keeps the zeros.
-    """
-
-    K: Any
-    l: Any
-    scale: Any
-    used: tuple[int, ...]
-
-    def __add__(self, other: _Rows) -> _Rows:
-        K, l = np.concatenate([self.K, other.K]), np.concatenate([self.l, other.l])
-        return _Rows(K, l, np.maximum(self.scale, other.scale), self.used + other.used)
-
-
-@dataclass(frozen=True)
-class _Taken:
-    """The row that a direction took away: s, its place, Q, K'_1 and l'_1, and 1/σ; or whether s has vanished."""
-
-    s: Any
-    pivot: int
-    Q: _Reflection
-    K: Any
-    l: Any
-    inverse: Any
-    vanished: Any
-
-
-@dataclass(frozen=True)
-class _Direction:
-    """A direction S of a joint, the velocity v: U = A S, 1/D, u, the row that it took away if it met any.
-
-    `driven` are the rows on this velocity itself, the last ones that it met.
-    """
-
-    v: int
-    S: Any
-    U: Any
-    inverse: Any
-    u: Any
-    taken: _Taken | None
-    driven: list[int]
 
 
 @dataclass(frozen=True)
@@ -144,11 +78,11 @@ class _Visit:
     Rows are those of the children that bear some, in their order, then the link's own.
     """
 
-    folds: list[_Reflection]
+    folds: list[Reflection]
     before: int
     children: list[tuple[int, int]]
     own: tuple[int, ...]
-    directions: list[_Direction]
+    directions: list[Direction]
 
 
 def _inward(task: Task) -> tuple[list[_Visit], Any]:
@@ -157,28 +91,28 @@ def _inward(task: Task) -> tuple[list[_Visit], Any]:
     l = -shifted(task.rows, motions, task.k)
     A = [_whole(rigid_blocks(link)) for link in links]
     p = [np.concatenate(bias_force(link, *motions.velocity[i])) for i, link in enumerate(links)]
-    waiting: list[list[tuple[int, _Rows]]] = [[] for _ in links]
+    waiting: list[list[tuple[int, TravellingRows]]] = [[] for _ in links]
     visits: list[Any] = [None] * len(links)
     taken = np.array(0.0)
     for i, link in reversed(list(enumerate(links))):
         own = task.rows.links.get(i)
         parts = [rows for _, rows in waiting[i]]
         if own is not None:
-            parts.append(_first(own.K, l[list(own.rows)], np.sum(own.K * own.K, 1)))
+            parts.append(entering(own.K, l[list(own.rows)], np.sum(own.K * own.K, 1)))
         children = [(child, len(rows.used)) for child, rows in waiting[i]]
         before = sum(len(rows.used) for rows in parts)
-        folds: list[_Reflection] = []
-        if before > _MOST:
-            folded, folds = _fold(sum(parts[1:], parts[0]))
+        folds: list[Reflection] = []
+        if before > MOST:
+            folded, folds = fold(sum(parts[1:], parts[0]))
             parts = [folded]
         rows = sum(parts[1:], parts[0]) if parts else None
         directions = []
         for k in reversed(range(link.motion.nv)):
             driven = [dof for dof in task.rows.of_joint(i) if dof.k == k]
             for dof in driven:
-                new = _first(np.zeros((1, 6)), l[dof.row : dof.row + 1], dof.factor**2)
+                new = entering(np.zeros((1, 6)), l[dof.row : dof.row + 1], dof.factor**2)
                 rows = rows + new if rows else new
-            direction, A[i], p[i], rows = _eliminate(link, k, A[i], p[i], task.tau[link.v + k], rows, driven)
+            direction, A[i], p[i], rows = eliminate(link, k, A[i], p[i], task.tau[link.v + k], rows, driven)
             directions.append(direction)
             if direction.taken:
                 taken = taken + np.where(direction.taken.vanished, 0.0, 1.0)
@@ -191,62 +125,8 @@ def _inward(task: Task) -> tuple[list[_Visit], Any]:
         A[link.parent] = A[link.parent] + _whole(pose.inertia_to_parent(A[i][:3, :3], A[i][:3, 3:], A[i][3:, 3:]))
         if rows:
             K = np.stack([np.concatenate(pose.force_to_parent(row[:3], row[3:])) for row in rows.K])
-            waiting[link.parent].append((i, _Rows(K, rows.l + rows.K @ b, rows.scale, rows.used)))
+            waiting[link.parent].append((i, TravellingRows(K, rows.l + rows.K @ b, rows.scale, rows.used)))
     return visits, taken
-
-
-def _eliminate(
-    link: Link, k: int, A: Any, p: Any, tau: Any, rows: _Rows | None, driven: list[DofRow]
-) -> tuple[_Direction, Any, Any, _Rows | None]:
-    """Direction k of a link's joint, and a row with it: the equations of the head of this file.
-
-    `driven` tells what the last rows take of this velocity itself.
-    """
-    S = np.concatenate(link.subspace)[:, k]
-    U = A @ S
-    inverse = 1.0 / (S @ U + link.armature[k])
-    u = tau - S @ p
-    axis = link.motion.directions[k]
-    plain = link.motion is not Motion.HELICAL and not link.has_rotor  # then nothing is felt along S, exactly
-    A = _symmetric(A - np.outer(U * inverse, U))
-    if plain:
-        A[axis, :] = A[:, axis] = 0.0
-    p = p + U * (inverse * u)
-    if rows is None:
-        return _Direction(link.v + k, S, U, inverse, u, None, []), A, p, None
-    drive = np.array([0.0] * (len(rows.used) - len(driven)) + [dof.factor for dof in driven])
-    s = rows.K @ S + drive
-    square = np.sum(s * s)
-    vanished = ~(square > _VANISHED * rows.scale)
-    pivot = min(range(len(rows.used)), key=rows.used.__getitem__)
-    Q = _reflection(s, pivot, square, vanished)
-    K, l = np.array(rows.K - np.outer(s * inverse, U)), rows.l + s * (inverse * u)
-    if plain:
-        K[:, axis] = -drive
-    K, l = np.array(Q(K)), np.array(Q(l))
-    row, own = np.array(K[pivot]), l[pivot]
-    sigma = np.where(vanished, 1.0, square * inverse)
-    weight = np.where(vanished, 0.0, 1.0 / sigma)
-    K[pivot], l[pivot] = np.where(vanished, row, 0.0), np.where(vanished, own, 0.0)
-    A = _symmetric(A + np.outer(row * weight, row))
-    p = p + row * (weight * own)
-    taken = _Taken(s, pivot, Q, row, own, weight, vanished)
-    used = tuple(n + (j == pivot) for j, n in enumerate(rows.used))
-    direction = _Direction(link.v + k, S, U, inverse, u, taken, [dof.row for dof in driven])
-    return direction, A, p, _Rows(K, l, rows.scale, used)
-
-
-def _fold(rows: _Rows) -> tuple[_Rows, list[_Reflection]]:
-    """Six rows that say what many say, by a QR factorisation of K; what is left has K = 0, and no force."""
-    K, l, folds = rows.K, rows.l, []
-    for column in range(6):
-        s = np.array(K[:, column])
-        s[:column] = 0.0
-        square = np.sum(s * s)
-        Q = _reflection(s, column, square, square == 0.0)
-        K, l = Q(K), Q(l)
-        folds.append(Q)
-    return _Rows(K[:_MOST], l[:_MOST], rows.scale, (0,) * _MOST), folds
 
 
 def _outward(task: Task, visits: list[_Visit]) -> tuple[Any, Any]:
@@ -274,7 +154,7 @@ def _outward(task: Task, visits: list[_Visit]) -> tuple[Any, Any]:
             now = now + direction.S * a[direction.v]
         motion[i] = (now[:3], now[3:])
         if visit.folds:
-            rows = np.concatenate([rows, np.zeros(visit.before - _MOST)])
+            rows = np.concatenate([rows, np.zeros(visit.before - MOST)])
             for Q in reversed(visit.folds):
                 rows = Q(rows)
         at = 0
@@ -285,20 +165,10 @@ def _outward(task: Task, visits: list[_Visit]) -> tuple[Any, Any]:
     return a, force
 
 
-def _first(K: Any, l: Any, squares: Any) -> _Rows:
-    """Rows where they enter."""
-    return _Rows(np.array(K), l, np.max(squares), (0,) * len(K))
-
-
 def _whole(blocks: Blocks) -> Any:
     """An inertia (6, 6) from its blocks."""
     M, H, I = blocks
     return np.concatenate([np.concatenate([M, H], 1), np.concatenate([H.T, I], 1)])
-
-
-def _symmetric(A: Any) -> Any:
-    """The lower triangle, mirrored."""
-    return np.array(np.tril(A) + np.tril(A, -1).T)
 
 
 def _check(task: Task) -> None:
