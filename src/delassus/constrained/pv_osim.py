@@ -9,7 +9,7 @@ Where more than six forces come together on a link, they are combinations, C, of
 six travel on in their stead, and at the end Ω = O + C Ω_units Cᵀ, O what was gathered before. So no joint sees more
 than six forces, whatever the number of rows. Near the base it is cheaper to let all pass (`_NEAR`).
 
-Choose it first: it makes the fewest operations on every robot that was measured.
+Choose it first: it was the fastest on every robot and chain that was measured, from 3 to 82 velocities.
 
 Reference: A. Sathya, W. Decré, J. Swevers, PV-OSIMr: a lowest order complexity algorithm for computing the Delassus
 matrix (2024), with unit forces only where they pay.
