@@ -9,7 +9,7 @@ from pathlib import Path
 import llvmlite
 import numpy as np
 
-from benchmarks import compiler, constrained, derivatives, dynamics, loops, parameters, single
+from benchmarks import compiler, constrained, delassus, derivatives, dynamics, loops, parameters, single
 from delassus.compiler.target import Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -41,6 +41,7 @@ def main() -> None:
         parameters.run(),
         "## Constrained dynamics\n",
         constrained.run(),
+        delassus.run(),
         "## The compiler\n",
         compiler.run(),
         loops.run(),

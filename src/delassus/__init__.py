@@ -2,14 +2,16 @@
 
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
-from delassus.constrained.by_products import delassus_matrix
+from delassus.constrained.by_products import delassus_matrix, operational_inertia
 from delassus.constrained.caba import caba
+from delassus.constrained.delassus_operator import delassus_apply, delassus_solve
 from delassus.constrained.dynamics import constrained_dynamics
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.kkt import kkt
 from delassus.constrained.prox_ltl import prox_ltl
 from delassus.constrained.prox_ltls import prox_ltls
 from delassus.constrained.prox_pv import prox_pv
+from delassus.constrained.pv_early import pv_early
 from delassus.constrained.pv_soft import pv_soft
 from delassus.constrained.status import Solution, Status
 from delassus.constrained.three_steps import three_steps
@@ -92,7 +94,9 @@ __all__ = [
     "constraint_bias",
     "constraint_jacobian",
     "crba",
+    "delassus_apply",
     "delassus_matrix",
+    "delassus_solve",
     "difference",
     "forward_kinematics",
     "frame_acceleration",
@@ -114,11 +118,13 @@ __all__ = [
     "load",
     "mass_report",
     "normalize",
+    "operational_inertia",
     "passive_forces",
     "potential_energy",
     "prox_ltl",
     "prox_ltls",
     "prox_pv",
+    "pv_early",
     "pv_soft",
     "q_from_mujoco",
     "q_from_pinocchio",
