@@ -25,6 +25,7 @@ Damping parameter in Marquardt's method (1999).
 from __future__ import annotations
 
 import fnmatch
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -163,20 +164,24 @@ def assemble_to_tolerance(
         scale = np.max(np.diagonal(G))
         mu = np.where(scale > 0.0, damping * scale, 1.0)
         y = ldl(G + mu * np.eye(mechanism.m)).solve(e)
-        trial = integrate.function(model, q, -inverse * (J.T @ y))
-        e_trial = error(trial)
-        squares, after = e @ e, e_trial @ e_trial
-        gain = (squares - after) / (squares - mu * mu * (y @ y))  # e + J δ = μ y
-        better = after < squares
-        lowered = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
-        pull = J.T @ e
+        squares, pull = e @ e, J.T @ e
         slope = np.sqrt(np.where(scale > 0.0, pull @ (inverse * pull) / (scale * squares), 0.0))
+        # A start from which no way leads down may be a ridge, such as links that are all in line: step off it.
+        ridge = (slope <= _FLAT) & (count < 0.5)
+        aside = np.sqrt(inverse * np.where(scale > 0.0, squares / scale, 0.0)) * np.array(_aside(mechanism.nv))
+        trial = integrate.function(model, q, np.where(ridge, aside, -inverse * (J.T @ y)))
+        e_trial = error(trial)
+        after = e_trial @ e_trial
+        gain = (squares - after) / (squares - mu * mu * (y @ y))  # e + J δ = μ y
+        lowered = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
+        better = after < squares
+        taken = better | ridge
         return (
-            np.where(better, trial, q),
-            np.where(better, e_trial, e),
-            np.where(better, lowered, damping * growth),
-            np.where(better, 2.0, 2.0 * growth),
-            slope,
+            np.where(taken, trial, q),
+            np.where(taken, e_trial, e),
+            np.where(ridge, damping, np.where(better, lowered, damping * growth)),
+            np.where(taken, 2.0, 2.0 * growth),
+            np.where(ridge, 1.0, slope),
             count + 1.0,
         )
 
@@ -198,6 +203,11 @@ def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
         for k in matching:
             found.update(range(model.v_starts[k], model.v_starts[k] + model.joints[k].kind.nv))
     return tuple(sorted(found))
+
+
+def _aside(n: int) -> NDArray[numpy.float64]:
+    """A direction (n,) that no symmetry of a mechanism is likely to have: a tenth of cosines, a golden angle apart."""
+    return 0.1 * numpy.cos(0.5 + math.pi * (3.0 - math.sqrt(5.0)) * numpy.arange(n))
 
 
 def _derivative(mechanism: Mechanism, q: Any, time: Any) -> Any:
