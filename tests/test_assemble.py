@@ -1,7 +1,6 @@
 """Assembly: closed where it can be, the least squares where not, and honest about which."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,16 +15,12 @@ from delassus.constrained.status import Status
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
 from delassus.model.model import Frame, Joint, Model, UnknownName
+from mechanisms import FOUR_BAR, loop, short_four_bar, two_bodies
 
 LOOPS = ("four_bar", "five_bar", "delta", "stewart", "biped")
-FOUR_BAR = dl.Mechanism(dl.load("four_bar"))
 CRANK, COUPLER, ROCKER, GROUND = 0.15, 0.35, 0.3, 0.4  # m
 
 every_loop = pytest.mark.parametrize("name", LOOPS)
-
-
-def loop(name: str) -> dl.Mechanism:
-    return dl.Mechanism(dl.load(name))
 
 
 def near(mechanism, seed, size, count=None):
@@ -34,13 +29,6 @@ def near(mechanism, seed, size, count=None):
     shape = (model.nv,) if count is None else (count, model.nv)
     away = size * np.random.default_rng(seed).normal(size=shape)
     return dl.integrate(model, model.posture("home"), away)
-
-
-def short_four_bar() -> dl.Mechanism:
-    """A four-bar whose coupler is 0.3 m and whose rocker is 0.25 m too short: they end 0.15 m apart."""
-    ends = [dl.Placement.of(p=(-x, 0.0, 0.0)) for x in (0.3, 0.25)]
-    closure = dl.Point("coupler_end", "rocker_end", placement=ends[0], placement2=ends[1], name="closure")
-    return dl.Mechanism(replace(FOUR_BAR.model, constraints=()), closure)
 
 
 def size(error):
@@ -175,8 +163,7 @@ def test_a_free_body_is_welded_to_its_target_from_the_other_side():
 
 
 def test_heavy_parts_move_less_than_light_ones():
-    bodies = [Joint(f"{m:g} kg", Free(), inertia=dl.Inertia.of(m, (0, 0, 0), m * np.eye(3))) for m in (99.0, 1.0)]
-    two = Model("two", tuple(bodies), (Frame("a", 0), Frame("b", 1)))
+    two = two_bodies(99.0, 1.0)
     q0 = two.neutral()
     q0[7] = 1.0  # a metre apart along x
     found = dl.assemble(dl.Mechanism(two, dl.Point("a", "b")), q0)

@@ -86,7 +86,7 @@ class Assembly:
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst configuration, where there are several."""
         if not self.error.size:
-            return str(statuses_of(numpy.max(self.status, initial=0)))
+            return str(statuses_of(numpy.asarray(numpy.max(self.status, initial=0))))
         known = (self.status != Status.NOT_FINITE)[..., None]
         size = numpy.where(known, numpy.abs(self.error), numpy.inf)
         *state, row = (int(k) for k in numpy.unravel_index(int(numpy.argmax(size)), size.shape))
@@ -205,9 +205,9 @@ def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _aside(n: int) -> NDArray[numpy.float64]:
+def _aside(n: int) -> list[float]:
     """A direction (n,) that no symmetry of a mechanism is likely to have: a tenth of cosines, a golden angle apart."""
-    return 0.1 * numpy.cos(0.5 + math.pi * (3.0 - math.sqrt(5.0)) * numpy.arange(n))
+    return [0.1 * math.cos(0.5 + math.pi * (3.0 - math.sqrt(5.0)) * k) for k in range(n)]
 
 
 def _derivative(mechanism: Mechanism, q: Any, time: Any) -> Any:

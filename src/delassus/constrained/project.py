@@ -96,10 +96,10 @@ def project_by_mass(
         size = np.max(np.abs(e))
         residuals = np.stack([np.where(size > tolerance, e, 0.0), off], 1)
         # Each a tenth of what may remain: corrections are not the place to be sparing.
-        motion = LeastMotion.of(mechanism.model, trial, J).solve(residuals, 0.1 * tolerance, _PROXIMAL_ITERATIONS)
+        response = LeastMotion.of(mechanism.model, trial, J).solve(residuals, 0.1 * tolerance, _PROXIMAL_ITERATIONS)
         better = size < least
-        found = (np.where(better, trial, best[0]), np.where(better, v + motion.change[:, 1], best[1]))
-        further = integrate.function(mechanism.model, trial, motion.change[:, 0])
+        found = (np.where(better, trial, best[0]), np.where(better, v + response.change[:, 1], best[1]))
+        further = integrate.function(mechanism.model, trial, response.change[:, 0])
         return further, found, np.where(better, size, least), np.where(better, size, 0.0)
 
     # What is not a number is no better than what there was: its velocity stays none.
