@@ -73,6 +73,53 @@ def test_near_closure_errors_grow_with_the_rows_velocities(name):
     np.testing.assert_allclose((ahead - behind) / 2e-6, dl.constraint_jacobian(mechanism, home) @ v, atol=1e-8)
 
 
+HALF = dl.Placement.from_xyz_rpy((0.1, -0.2, 0.05), (0.3, -0.4, 0.5))
+KINDS = {
+    "point": dl.Point("a", "b", placement=HALF),
+    "two rows of a point": dl.Point("a", "b", placement=HALF, rows="xz"),
+    "point in the world": dl.Point("a", position=(1.0, 2.0, 3.0)),
+    "height": dl.Point("a", position=(0.0, 0.0, 1.0), rows="z"),
+    "hinge": dl.Hinge("a", "b", placement2=HALF),
+    "four rows of a hinge": dl.Hinge("a", "b", placement2=HALF, rows=("x", "y", "z", "rx")),
+    "weld": dl.Weld("a", "b", placement=HALF),
+    "turns of a weld": dl.Weld("a", "b", placement=HALF, rows=("rx", "ry", "rz")),
+    "three rows of a weld": dl.Weld("a", "b", placement=HALF, rows=("x", "y", "rz")),
+    "rod": dl.Distance("a", "b", placement=HALF, length=0.7),
+    "function": dl.Implicit(lambda k, q: k.position("a") - 2.0 * k.position("b"), rows=3, name="function"),
+}
+TWO = two_bodies(3.0, 1.0)
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@every_kind
+def test_every_kind_of_constraint_closes(kind):
+    mechanism = dl.Mechanism(TWO, KINDS[kind])
+    q0 = np.array([TWO.random_configuration(np.random.default_rng(seed)) for seed in range(8)])
+    found = dl.assemble(mechanism, q0)
+    assert (found.status == Status.CONVERGED).all()
+    assert found.iterations.max() < 30
+
+
+def test_axes_of_a_hinge_that_point_against_each_other_are_turned():
+    q0 = TWO.neutral()
+    q0[7:14] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0  # half a turn about x
+    found = dl.assemble(dl.Mechanism(TWO, dl.Hinge("a", "b")), q0)
+    assert found.statuses is Status.CONVERGED
+    axes = [dl.frame_placement(TWO, found.q, frame=name)[0][:, 2] for name in "ab"]
+    np.testing.assert_allclose(*axes, atol=1e-9)
+
+
+@every_kind
+def test_holonomic_constraints_are_those_whose_velocity_is_the_rate_of_their_error(kind):
+    mechanism = dl.Mechanism(TWO, KINDS[kind])
+    q = dl.assemble(mechanism, TWO.random_configuration(np.random.default_rng(1))).q
+    v = np.random.default_rng(2).normal(size=12)
+    ahead, behind = (dl.constraint_error.python(mechanism, dl.integrate(TWO, q, h * v)) for h in (1e-6, -1e-6))
+    same = np.allclose((ahead - behind) / 2e-6, dl.constraint_jacobian.python(mechanism, q) @ v, atol=1e-7)
+    assert same == mechanism.constraints[0].holonomic
+
+
 def test_errors_follow_references_that_move():
     model = chain(3)
     q = model.random_configuration(np.random.default_rng(2))

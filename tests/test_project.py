@@ -121,6 +121,26 @@ def test_rows_follow_references_that_move():
     np.testing.assert_allclose(velocity, speed, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        dl.Point("a", "b", rows="xz"),
+        dl.Point("a", position=(0.0, 0.0, 1.0), rows="z"),
+        dl.Weld("a", "b", rows=("x", "y", "rz")),
+    ],
+    ids=["slot", "plane", "cylinder"],
+)
+def test_errors_of_rows_whose_neighbours_are_left_out_are_taken_off(constraint):
+    model, rng = two_bodies(3.0, 1.0), np.random.default_rng(0)
+    mechanism = dl.Mechanism(model, constraint)
+    closed = dl.assemble(mechanism, np.array([model.random_configuration(rng) for _ in range(8)])).q
+    found = dl.project(
+        mechanism, dl.integrate(model, closed, 1e-3 * rng.normal(size=(8, 12))), rng.normal(size=(8, 12))
+    )
+    assert error(mechanism, found.q) <= 1e-12
+    assert off(mechanism, found.q, found.v) <= 1e-10
+
+
 # --- by one singular value decomposition ------------------------------------------------------------------------------
 
 

@@ -83,14 +83,14 @@ def solve_impact(
     if mask is not None:
         on = np.where(mask != 0.0, 1.0, 0.0)
         J, strikes = on[:, None] * J, on * strikes
-    residuals = ((1.0 + e) * strikes)[:, None]
+    r = (1.0 + e) * strikes
     tolerance = _TOLERANCE * np.max(np.abs(strikes))
     system = LeastMotion.of(mechanism.model, q, J)
-    jump = system.solve(residuals, tolerance, _ITERATIONS)
+    jump = system.solve(r, tolerance, _ITERATIONS)
     for _ in range(_AGREEMENTS):
-        residuals = residuals - jump.left
-        jump = system.solve(residuals, tolerance, _ITERATIONS)
-    return v + jump.change[:, 0], jump.multiplier[:, 0]
+        r = r - jump.left
+        jump = system.solve(r, tolerance, _ITERATIONS)
+    return v + jump.change, jump.multiplier
 
 
 def restitution_rows(mechanism: Mechanism, restitution: Any) -> tuple[float, ...]:

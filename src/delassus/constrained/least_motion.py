@@ -10,7 +10,7 @@ those of `tree_factor`, and proximal iterations make it solvable whatever the ra
 `dual` for these. They begin with λ = 0. So there are none if r is small enough as it is, λ is the smallest that has its
 effect, and whenever they end, δᵀ M δ and the energy of v + δ (r = J v) are no larger than they should be. Each state
 ends by itself: when the residual is below the tolerance, or no longer changes. Then rows contradict each other, δ is
-that of least squares, and λ has drifted: taking r less what is left as the residuals of another solve, as `consistent`
+that of least squares, and λ has drifted: taking r less what is left as the residual of another solve, as `consistent`
 in `dual` does, gives the smallest λ.
 
 O(n d² + m d² + m² d + m³) operations for depth d, and m² an iteration.
@@ -37,7 +37,7 @@ _SETTLED: Final = 1e-7
 
 
 class Response(NamedTuple):
-    """δ (nv, k) and λ (m, k) for each of k columns of residuals, and what no motion takes off them (m, k)."""
+    """δ (nv,), λ (m,), and what no motion takes off the residual (m,): zero unless rows contradict each other."""
 
     change: Any
     multiplier: Any
@@ -60,8 +60,8 @@ class LeastMotion:
         epsilon = np.where(largest > 0.0, _SHARE * largest, 1.0)  # where no row moves anything, any ε will do
         return cls(tree, ldl(tree.delassus + epsilon * np.eye(len(J))), epsilon)
 
-    def solve(self, residuals: Any, tolerance: Any, iterations: int) -> Response:
-        """The least motions for residuals (m, k), each column to a tolerance in the unit of its residual."""
+    def solve(self, r: Any, tolerance: Any, iterations: int) -> Response:
+        """The least motion for a residual (m,), to a tolerance in its unit."""
 
         def is_off(residual: Any) -> Any:
             return _size(residual) > tolerance
@@ -71,25 +71,21 @@ class LeastMotion:
 
         def goes_on(carry: Any) -> Any:
             _, residual, before = carry
-            return np.any(is_off(residual) & changes(residual, before))
+            return is_off(residual) & changes(residual, before)
 
         def iterate(carry: Any) -> Any:
             multiplier, residual, _ = carry
-            new = -self.rows.solve(residuals - self.epsilon * multiplier)
+            new = -self.rows.solve(r - self.epsilon * multiplier)
             return new, self.epsilon * (multiplier - new), residual
 
-        nothing = np.zeros(residuals.shape)
-        start = np.where(np.isfinite(residuals), nothing, np.nan)  # iterations would not begin, and leave it at zero
-        multiplier, residual, before = while_loop(goes_on, iterate, (start, residuals, nothing), iterations)
+        nothing = np.zeros(len(r))
+        start = np.where(np.isfinite(r), nothing, np.nan)  # iterations would not begin, and leave it at zero
+        multiplier, residual, before = while_loop(goes_on, iterate, (start, r, nothing), iterations)
         left = np.where(is_off(residual) & ~changes(residual, before), residual, 0.0)
-        columns = [self._moved(multiplier[:, k]) for k in range(multiplier.shape[1])]
-        return Response(np.stack(columns, 1), multiplier, left)
-
-    def _moved(self, multiplier: Any) -> Any:
-        """M⁻¹ Jᵀ λ (nv,)."""
-        return forward(self.tree.above, self.tree.U, self.tree.Y.T @ multiplier)
+        change = forward(self.tree.above, self.tree.U, self.tree.Y.T @ multiplier)  # M⁻¹ Jᵀ λ
+        return Response(change, multiplier, left)
 
 
-def _size(columns: Any) -> Any:
-    """The largest number of each column."""
-    return np.max(np.abs(columns), 0)
+def _size(x: Any) -> Any:
+    """The largest of some numbers."""
+    return np.max(np.abs(x))
