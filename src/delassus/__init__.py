@@ -4,6 +4,7 @@ from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
 from delassus.constrained.by_products import delassus_matrix
 from delassus.constrained.caba import caba
+from delassus.constrained.derivatives import constrained_derivatives
 from delassus.constrained.dynamics import constrained_dynamics
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.kkt import kkt
@@ -88,6 +89,7 @@ __all__ = [
     "centroidal_momentum",
     "check_parameters",
     "compare",
+    "constrained_derivatives",
     "constrained_dynamics",
     "constraint_bias",
     "constraint_jacobian",
