@@ -19,6 +19,11 @@ nor λ. For x = q it changes from iterate to iterate, linearly in a and λ: e = 
 follows the same recursion with what ρ was before, less what it is in the end. That is exact for the number of
 iterations, also for the smallest forces of redundant rows, whose null space turns with q.
 
+At the solution, e is left out. There may be none for dλ: a row that others already imply is often implied only where
+the robot is, such as the third row of a loop in a plane, which is at odds with the others once the loop is opened. Its
+ρ has a part that no acceleration feels; dλ drifts by -E⁻¹ times that in each iteration, as λ does where rows contradict
+each other (see `dynamics`). The drift is what one more iteration adds, and is taken off.
+
 P_q comes from `torque_derivatives`, R_q and R_v from `row_derivatives`. O(n² d + n² m + n m²) operations for depth d.
 References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations
 (2021), and its derivatives in Pinocchio, which take the last ρ for all iterations.
@@ -69,9 +74,9 @@ def constrained_derivatives(
         tau: Generalised forces (nv,) [N·m, N].
         iterations: How many are made.
         proximal: The proximal parameter ε (see `caba`).
-        converged: Whether to take the last iterate for the solution, which spares what the way there adds. In between,
-            and where rows contradict each other, the derivatives by q are then not exact; for redundant rows, ∂λ/∂q is
-            the smallest one instead of that of the smallest forces, ∂a/∂q being the same.
+        converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
+            without drift of λ or ∂λ. Before iterations have converged, and where rows contradict each other, it is not
+            exact. For redundant rows, ∂λ/∂q is the smallest one instead of that of the smallest forces.
         mask: (m,) not zero for rows that act; by default all.
         force: (m,) forces to start from [N, N·m], constant.
         acceleration: (m,) desired accelerations, instead of the constraints' own [m/s², rad/s²].
@@ -83,21 +88,22 @@ def constrained_derivatives(
         return *aba_derivatives.function(mechanism.model, q, v, tau), none, none, none
     task = task_of(mechanism, q, v, tau, proximal, mask, acceleration, time)
     factors, state = prox_ltl.factor(task, force)
-    forces = [state.force]
-    for _ in range(iterations - 1):
-        state = prox_ltl.iterate(factors, state)
-        forces.append(state.force)
-    a, last = prox_ltl.finish(factors, state)
+    states = [state]
+    for _ in range(iterations if converged else iterations - 1):
+        states.append(prox_ltl.iterate(factors, states[-1]))
+    forces = [state.force for state in states]
+    final = _without_drift(forces[-2], forces[-1], iterations) if converged else forces[-1]
+    a, _ = prox_ltl.finish(factors, states[-1]._replace(force=final))
 
     tree = factors.tree
-    P_q, P_v, R_q, R_v = _equations(task, task.motions, a, last)
-    Lambda, Q = _responses(task, tree.delassus, iterations)
+    P_q, P_v, R_q, R_v = _equations(task, task.motions, a, final)
+    Lambda, Q = _responses(task, tree.delassus, iterations, converged)
     Z = map(lambda row: outward(tree.above, tree.U, row), tree.Y)
     B = Q @ Z
     if converged or iterations == 1:
         e = None
     else:
-        e = _way(task, Lambda, Z, np.stack([before - last for before in forces[:-1]]))
+        e = _way(task, Lambda, Z, np.stack([before - final for before in forces[:-1]]))
 
     def of_velocity(unit: Any, z: Any, b: Any) -> tuple[Any, Any, Any]:
         """A row of ∂a/∂q, ∂a/∂v and N, from a column of U_M⁻¹, Z and B."""
@@ -121,18 +127,25 @@ def _equations(task: Task, motions: LinkMotions, a: Any, force: Any, *, rest: bo
     return by_q - rows.forces_by_q, by_v, task.active(rows.by_q), task.active(rows.by_v)
 
 
-def _responses(task: Task, G: Any, iterations: int) -> tuple[Any, Any]:
-    """Λ and Q (m, m), both symmetric: what one and what all iterations make of -ρ."""
+def _responses(task: Task, G: Any, iterations: int, converged: bool) -> tuple[Any, Any]:
+    """Λ and Q (m, m), both symmetric: what one and what all iterations make of -ρ, without drift if they converge."""
     factors = ldl(G + np.diag(task.rows.compliance + task.epsilon))
 
     def column(unit: Any) -> tuple[Any, Any]:
-        first = response = factors.solve(unit)
-        for _ in range(iterations - 1):
-            response = factors.solve(unit + task.epsilon * response)
-        return first, response
+        responses = [factors.solve(unit)]
+        for _ in range(iterations if converged else iterations - 1):
+            responses.append(factors.solve(unit + task.epsilon * responses[-1]))
+        if converged:
+            return responses[0], _without_drift(responses[-2], responses[-1], iterations)
+        return responses[0], responses[-1]
 
     Lambda, Q = map(column, np.eye(task.rows.m))
     return Lambda, Q
+
+
+def _without_drift(last: Any, ahead: Any, iterations: int) -> Any:
+    """What a number of iterations from zero has led to, from that and from one iteration more."""
+    return last - float(iterations) * (ahead - last)
 
 
 def _way(task: Task, Lambda: Any, Z: Any, forces: Any) -> Any:
