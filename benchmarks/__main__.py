@@ -9,7 +9,7 @@ from pathlib import Path
 import llvmlite
 import numpy as np
 
-from benchmarks import compiler, constrained, derivatives, dynamics, loops, parameters, single
+from benchmarks import compiler, constrained, constrained_derivatives, derivatives, dynamics, loops, parameters, single
 from delassus.compiler.target import Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -41,6 +41,7 @@ def main() -> None:
         parameters.run(),
         "## Constrained dynamics\n",
         constrained.run(),
+        constrained_derivatives.run(),
         "## The compiler\n",
         compiler.run(),
         loops.run(),

@@ -99,15 +99,15 @@ def constrained_derivatives(
     P_q, P_v, R_q, R_v = _equations(task, task.motions, a, final)
     Lambda, Q = _responses(task, tree.delassus, iterations, converged)
     Z = map(lambda row: outward(tree.above, tree.U, row), tree.Y)
-    B = Q @ Z
+    B, D_inverse = Q @ Z, 1.0 / tree.D
     if converged or iterations == 1:
         e = None
     else:
         e = _way(task, Lambda, Z, np.stack([before - final for before in forces[:-1]]))
 
     def of_velocity(unit: Any, z: Any, b: Any) -> tuple[Any, Any, Any]:
-        """A row of ∂a/∂q, ∂a/∂v and N, from a column of U_M⁻¹, Z and B."""
-        n = outward(tree.above, tree.U, unit / tree.D) - b @ Z
+        """A row of ∂a/∂q, ∂a/∂v and N, from a column of U_M⁻¹, Z and B; M⁻¹ Jᵀ = U_Mᵀ⁻¹ Yᵀ."""
+        n = outward(tree.above, tree.U, unit * D_inverse - b @ tree.Y)
         by_q = -(n @ P_q) - b @ R_q
         return by_q if e is None else by_q + z @ e, -(n @ P_v) - b @ R_v, n
 
