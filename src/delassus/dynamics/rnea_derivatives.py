@@ -17,8 +17,6 @@ B x = v ×* Y x - Y (v × x) + x ×* Y v is summed over the bodies. For a partic
 2 m ω_x × u, whatever the linear part of x; so B is a linear momentum P and the matrix K = Σ m u rᵀ: twelve numbers.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import delassus.numpy as np
@@ -28,7 +26,7 @@ from delassus.dynamics.poses import mirrored
 from delassus.dynamics.rnea import model_armature
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
-from delassus.spatial.motions import force_cross, force_to_parent, motion_cross
+from delassus.spatial.motions import force_cross, motion_cross
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)")
@@ -44,16 +42,11 @@ def rnea_derivatives(model: Model, q: Any, v: Any, a: Any) -> Any:
     return torque_derivatives(model, q, v, a)
 
 
-def torque_derivatives(
-    model: Model, q: Any, v: Any, a: Any, wrenches: Mapping[int, Any] = MappingProxyType({}), *, falling: bool = True
-) -> tuple[Any, Any, Any]:
-    """The derivatives, as a part of other algorithms.
-
-    `wrenches` (6,) act on links, in whose axes they are constant; without `falling`, there is no gravity.
-    """
+def torque_derivatives(model: Model, q: Any, v: Any, a: Any, *, falling: bool = True) -> tuple[Any, Any, Any]:
+    """The derivatives, as a part of other algorithms; without gravity, unless `falling`."""
     tree = links_of(model)
     links, moving = tree.links, moving_links(tree, q, v, a, falling=falling)
-    carried = [_body(link, moving[i], wrenches.get(i)) for i, link in enumerate(links)]
+    carried = [_body(link, moving[i]) for i, link in enumerate(links)]
     A_q, V, A_v = ([_columns(change, link, moving[i]) for i, link in enumerate(links)] for change in (_A_q, _V, _A_v))
     by_q, by_v = np.zeros((model.nv, model.nv)), np.zeros((model.nv, model.nv))
     M = np.array(np.diag(np.array(model_armature(model))))
@@ -102,11 +95,8 @@ def _columns(change: Any, link: Link, m: Moving) -> Any:
     return np.stack([change(link, m, m.S[:, k]) for k in range(link.motion.nv)], axis=1)
 
 
-def _body(link: Link, m: Moving, wrench: Any) -> tuple[Any, ...]:
-    """What adds up over bodies: mass, first and second moments h, J, momentum P, the matrix K, and the force f.
-
-    f is what the joints have to give: less the wrench (6,) that acts on the body, if one does.
-    """
+def _body(link: Link, m: Moving) -> tuple[Any, ...]:
+    """What adds up over bodies: mass, first and second moments h, J, momentum P, the matrix K, and the force f."""
     mass, I_c = link.inertia.mass, np.array(link.inertia.rotational)
     c = m.p + m.R @ np.array(link.inertia.com)
     h = mass * c
@@ -118,8 +108,7 @@ def _body(link: Link, m: Moving, wrench: Any) -> tuple[Any, ...]:
     origin = acc + np.cross(ang, lin)  # the acceleration of the body's point at the origin, as a point
     f = mass * origin + np.cross(alpha, h) + np.cross(ang, turned)
     n = np.cross(h, origin) + _inertia(J) @ alpha - np.cross(ang, J @ ang)
-    force = np.concatenate([f, n])
-    return mass, h, J, P, K, force if wrench is None else force - force_to_parent(m.R, m.p, wrench)
+    return mass, h, J, P, K, np.concatenate([f, n])
 
 
 def _inertia(J: Any) -> Any:
