@@ -6,6 +6,7 @@ from delassus.constrained.assemble import Assembly, assemble
 from delassus.constrained.by_products import delassus_matrix, operational_inertia
 from delassus.constrained.caba import caba
 from delassus.constrained.delassus_operator import delassus_apply, delassus_solve
+from delassus.constrained.derivatives import constrained_derivatives
 from delassus.constrained.dynamics import constrained_dynamics
 from delassus.constrained.impact import impact
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
@@ -96,6 +97,7 @@ __all__ = [
     "centroidal_momentum",
     "check_parameters",
     "compare",
+    "constrained_derivatives",
     "constrained_dynamics",
     "constraint_bias",
     "constraint_error",

@@ -30,28 +30,34 @@ def aba_derivatives(model: Model, q: Any, v: Any, tau: Any) -> Any:
         tau: Generalised forces (nv,) [N·m, N].
     """
     check_inertias(model)
-    above, n = ancestors(model), model.nv
+    above = ancestors(model)
     U, D = factor_tree(above, mass_matrix(model, q))
     D_inv = 1.0 / D
     a = substitute(above, U, D, tau - bias_torques(model, q, v))
     by_q, by_v, _ = torque_derivatives(model, q, v, a)
 
     def row(unit: Any) -> tuple[Any, Any, Any]:
-        """A row of each derivative, from a column of U⁻¹: first that of M⁻¹, by D Uᵀ x = b.
-
-        Sums begin with what is known for the longest time, so that one does not wait for the other.
-        """
-        x = unit * D_inv
-        for k in range(n):
-            for i in reversed(above[k]):
-                x[k] = x[k] - U[i, k] * x[i]
+        """A row of each derivative, from a column of U⁻¹: first that of M⁻¹."""
+        x = outward(above, U, unit * D_inv)
         return -x @ by_q, -x @ by_v, x
 
-    of_q, of_v, inverse = map(row, _inverse(above, U).T)
+    of_q, of_v, inverse = map(row, inverse_factor(above, U).T)
     return of_q, of_v, np.tril(inverse) + np.tril(inverse, -1).T
 
 
-def _inverse(above: list[list[int]], U: Any) -> Any:
+def outward(above: list[list[int]], U: Any, b: Any) -> Any:
+    """U⁻ᵀ b, as `forward`, for the body of a loop.
+
+    Sums begin with what is known for the longest time, so that one does not wait for the other.
+    """
+    x = np.array(b)
+    for k in range(len(above)):
+        for i in reversed(above[k]):
+            x[k] = x[k] - U[i, k] * x[i]
+    return x
+
+
+def inverse_factor(above: list[list[int]], U: Any) -> Any:
     """U⁻¹, which has the sparsity of U."""
     X = np.array(np.eye(len(above)))
     for k in reversed(range(len(above))):

@@ -42,10 +42,10 @@ def rnea_derivatives(model: Model, q: Any, v: Any, a: Any) -> Any:
     return torque_derivatives(model, q, v, a)
 
 
-def torque_derivatives(model: Model, q: Any, v: Any, a: Any) -> tuple[Any, Any, Any]:
-    """The derivatives, as a part of other algorithms."""
+def torque_derivatives(model: Model, q: Any, v: Any, a: Any, *, falling: bool = True) -> tuple[Any, Any, Any]:
+    """The derivatives, as a part of other algorithms; without gravity, unless `falling`."""
     tree = links_of(model)
-    links, moving = tree.links, moving_links(tree, q, v, a, falling=True)
+    links, moving = tree.links, moving_links(tree, q, v, a, falling=falling)
     carried = [_body(link, moving[i]) for i, link in enumerate(links)]
     A_q, V, A_v = ([_columns(change, link, moving[i]) for i, link in enumerate(links)] for change in (_A_q, _V, _A_v))
     by_q, by_v = np.zeros((model.nv, model.nv)), np.zeros((model.nv, model.nv))
