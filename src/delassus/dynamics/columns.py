@@ -12,7 +12,7 @@ import delassus.numpy as np
 from delassus.compiler import map
 
 SIMILAR = 1.5
-"""Columns are computed together with those that have up to so many times as many numbers that are not zero."""
+"""Columns are computed with those before them that have up to so many times as many numbers that are not zero."""
 
 
 def accelerations_by(above: list[list[int]], U: Any, D: Any, by_q: Any, by_v: Any) -> tuple[Any, Any, Any]:
@@ -58,18 +58,17 @@ def _solver(above: list[list[int]], U: Any, scale: Any, columns: list[int], rows
 def limbs(above: list[list[int]]) -> list[tuple[list[int], list[int]]]:
     """The columns of a matrix with the sparsity of M in groups, each with the rows that U⁻¹ can leave in them.
 
-    Columns with the same rows are a group. One whose rows are nearly all of those of another, as a finger's are of its
-    arm's, joins that: code for itself would cost more than the zeros.
+    Columns with the same rows are a group. One that follows another, and whose rows are among those of that one, joins
+    it if it has nearly as many: as a finger does that continues an arm, where code for itself would cost more.
     """
     groups: list[tuple[list[int], set[int]]] = []
     for j in range(len(above)):
         rows = {j, *above[j], *(k for k in range(len(above)) if j in above[k])}
         for k in sorted(rows, reverse=True):
             rows |= set(above[k])
-        for columns, others in groups:
-            if rows <= others and len(others) <= SIMILAR * len(rows):
-                columns.append(j)
-                break
+        columns, others = groups[-1] if groups else ([], set())
+        if rows <= others and len(others) <= SIMILAR * len(rows):
+            columns.append(j)
         else:
             groups.append(([j], rows))
     return [(columns, sorted(rows)) for columns, rows in groups]
