@@ -245,9 +245,9 @@ class _Planner:
             decisive = (0, 1, loop.kept)  # these give the steps, so they have places of their own
             allowed = [places.get(k, set()) if k or n in decisive else unused for n, k in enumerate(kept)]
             table = _table(allowed, loop.count, loop.kept)
-            if table is not None:
+            slots = [] if table is None else table.slots(loop.count, loop.kept)
+            if table is not None and len(set(slots)) == len(slots):
                 self.tables[value] = table
-                slots = table.slots(loop.count, loop.kept)
                 found |= {k: slot for k, slot in zip(kept, slots, strict=True) if k is not None}
         return found
 
@@ -278,7 +278,7 @@ class _Planner:
             kept, reserved = _new_table(frame, loop, loop.kept)
             there = kept.slots(loop.count, loop.kept)
             here |= dict(enumerate(there, loop.carried))
-            released += set(reserved) - set(there)
+            released += sorted(set(reserved) - set(there))
         else:
             for n, slot in enumerate(kept.slots(loop.count, loop.kept), loop.carried):
                 if n in parts:
@@ -374,9 +374,9 @@ def _table(allowed: Sequence[set[int]], count: int, length: int) -> Table | None
     """Slots in regular steps for `count` items of some length, each out of those that are allowed for it."""
     if not allowed:
         return Table(0, 0, 0)
-    for first in allowed[0]:
-        for second in allowed[length % len(allowed)]:
-            for below in allowed[1 % len(allowed)]:
+    for first in sorted(allowed[0]):
+        for second in sorted(allowed[length % len(allowed)]):
+            for below in sorted(allowed[1 % len(allowed)]):
                 table = Table(first, second - first if count > 1 else 0, below - first if length > 1 else 0)
                 if all(slot in some for slot, some in zip(table.slots(count, length), allowed, strict=True)):
                     return table
