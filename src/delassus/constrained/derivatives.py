@@ -45,7 +45,8 @@ from delassus.constrained.task import ROW_INPUTS, Proximal, Task, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.rows import right_hand_side, rows_in
-from delassus.dynamics.aba_derivatives import aba_derivatives, inverse_factor, outward
+from delassus.dynamics.aba_derivatives import aba_derivatives
+from delassus.dynamics.columns import inverse_factor, outward
 from delassus.dynamics.ldl import ldl
 from delassus.dynamics.manifold import coordinate_rates
 from delassus.dynamics.rnea_derivatives import torque_derivatives
