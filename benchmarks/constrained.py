@@ -21,7 +21,8 @@ import delassus as dl
 from benchmarks.dynamics import ROBOTS, folder
 from benchmarks.timing import best_of_each
 from delassus.constrained.by_products import kkt_factor
-from delassus.constrained.dynamics import natural_proximal, solve_to_tolerance
+from delassus.constrained.choice import natural_proximal
+from delassus.constrained.dynamics import solve_to_tolerance
 from delassus.model.generators import balanced_tree, chain
 
 BATCH, ITERATIONS, PROXIMAL = 4096, 3, 1e-6

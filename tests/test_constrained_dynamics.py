@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.compiler.interpreter import evaluate
-from delassus.constrained.dynamics import METHODS, best_method, natural_proximal, solve_to_tolerance
+from delassus.constrained.choice import best_method, natural_proximal
+from delassus.constrained.dynamics import METHODS, solve_to_tolerance
 from delassus.constrained.status import Status
 from delassus.model.generators import random_tree
 from delassus.model.model import Mimic

@@ -186,7 +186,7 @@ def test_forces_are_views_by_the_names_of_constraints():
 
 def test_a_status_is_a_number_and_a_sentence():
     assert Status.LEAST_SQUARES == 1
-    assert str(Status.LEAST_SQUARES).startswith("The rows contradict each other")
+    assert str(Status.LEAST_SQUARES).startswith("The rows cannot all be met")
     assert list(solution().statuses) == [Status.CONVERGED, Status.LEAST_SQUARES]
 
 

@@ -224,7 +224,7 @@ def test_without_constraints_nothing_changes():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"method": "qr"}, "no method 'qr' to project by; the methods are: mass, svd"),
+        ({"method": "qr"}, "no method 'qr'; the methods are: mass, svd"),
         ({"tolerance": 2.0}, "tolerance is 2.0; it is a number between 0 and 1"),
         ({"iterations": 0}, "iterations is 0; it is a whole number, 1 or more"),
     ],

@@ -46,7 +46,7 @@ from delassus.compiler.precision import Precision
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
-from delassus.compiler.signature import Signature, parameters_of
+from delassus.compiler.signature import Signature, SignatureError, parameters_of
 from delassus.compiler.target import Target
 from delassus.compiler.trace import current
 
@@ -170,7 +170,10 @@ class Kernel:
     def operands(self, model: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
         """Inputs, the given optional ones among them, and outputs with the sizes of this model."""
         names = tuple(name for name in inputs if name != PARAMETERS)
-        ins, outs = self.signature.resolve(model, self.arguments, names)
+        try:
+            ins, outs = self.signature.resolve(model, self.arguments, names)
+        except SignatureError as error:
+            raise SignatureError(f"{self.name}: {error}{self._wanted()}") from None
         return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.np,)))), outs
 
     def compiled(
@@ -338,6 +341,12 @@ class Kernel:
         if missing:
             raise TypeError(f"{self.name} needs a value for the option {missing[0]!r}.")
         return complete
+
+    def _wanted(self) -> str:
+        """What the function says that its model is."""
+        first = next(iter(inspect.signature(self.function).parameters.values()))
+        kind = getattr(first.annotation, "__name__", first.annotation)
+        return "" if first.annotation in (Any, "Any", inspect.Parameter.empty) else f" Its first argument is a {kind}."
 
     def _check_count(self, arrays: tuple[Any, ...]) -> None:
         if len(arrays) != len(self.arguments):

@@ -163,14 +163,11 @@ def eliminated(tree: Links, poses: list[Pose], rows: Rows, rho: Any = None) -> A
 
 def check_untied(rows: Rows) -> None:
     """Raise if a row ties joints to each other: a penalty on two joints couples them past the tree."""
-    seen: set[int] = set()
-    for dof in rows.dofs:
-        if dof.row in seen:
-            raise DelassusError(
-                f"row {dof.row} ties joints to each other, and penalties on it would couple them past the tree: take a "
-                "method without penalties, such as method='pv_osimr', or prox_pv for the dynamics."
-            )
-        seen.add(dof.row)
+    if rows.tied is not None:
+        raise DelassusError(
+            f"row {rows.tied} ties joints to each other, and penalties on it would couple them past the tree: take a "
+            "method without penalties, such as method='pv_osimr', or prox_pv for the dynamics."
+        )
 
 
 def penalty(K: Any, rho: Any) -> Blocks:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
-from delassus.constrained.method import check_iterations
+from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative
 from delassus.constrained.status import Status, statuses_of
 from delassus.constraints.mechanism import Mechanism
@@ -44,7 +44,7 @@ from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.ldl import ldl
 from delassus.dynamics.manifold import integrate, normalize
-from delassus.errors import DelassusError, expect
+from delassus.errors import expect
 from delassus.model.model import Model, UnknownName
 
 _FIRST_DAMPING: Final = 1e-3
@@ -117,11 +117,11 @@ def assemble(
         iterations: How many are made at most.
         time: (…) [s] what references move with, 0 if not given.
     """
+    check_mechanism(mechanism)
     given = {} if time is None else {"time": time}
     held = locked_velocities(mechanism.model, locked)
-    found = assemble_to_tolerance(
-        mechanism, q0, locked=held, tolerance=float(tolerance), iterations=iterations, **given
-    )
+    tolerance = checked_tolerance(tolerance, 1e-10)
+    found = assemble_to_tolerance(mechanism, q0, locked=held, tolerance=tolerance, iterations=iterations, **given)
     q, error, count, status = found
     return Assembly(mechanism, q, error, numpy.asarray(count, int), numpy.asarray(status, int))
 
@@ -137,8 +137,7 @@ def assemble_to_tolerance(
     time: Any = None,
 ) -> Any:
     """Configuration (nq,), errors (m,), iterations and the number of a `Status`; `locked` velocities are numbers."""
-    if not 0.0 < tolerance < 1.0:
-        raise DelassusError(f"the tolerance is {tolerance!r}; it is a number between 0 and 1, such as 1e-10.")
+    checked_tolerance(tolerance, 1e-10)
     check_iterations(iterations)
     model, start = mechanism.model, normalize.function(mechanism.model, q0)
     if not mechanism.m:
@@ -194,6 +193,7 @@ def assemble_to_tolerance(
 def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
     """The numbers of the velocities of joints that are given by names or patterns, each of which must match one."""
     found: set[int] = set()
+    expect("locked", patterns, Iterable, '["arm*"]')
     for pattern in (patterns,) if isinstance(patterns, str) else patterns:
         expect("the name of a joint", pattern, str, '"arm*"')
         matching = [k for k, joint in enumerate(model.joints) if fnmatch.fnmatchcase(joint.name, pattern)]

@@ -11,8 +11,9 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained.caba_osim import caba_osim
-from delassus.constrained.delassus_methods import lower_delassus
+from delassus.constrained.delassus_methods import TREE_METHODS, lower_delassus
 from delassus.constrained.jacobian import constraint_jacobian
+from delassus.constrained.options import check_method
 from delassus.constrained.task import Proximal, proximal_rows
 from delassus.constrained.tree_factor import TreeFactor, tree_factor
 from delassus.constraints.mechanism import Mechanism
@@ -71,6 +72,7 @@ def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e
             in O(n + m²), faster for many rows, and loses digits where ε is small (see `caba_osim`).
     """
     damping = damping_rows(mechanism, proximal)
+    check_method(method, ("auto", "ltl", *TREE_METHODS, "caba_osim"))
     if method == "caba_osim":
         return mirrored(caba_osim(mechanism, q, damping))
     factors = ldl(lower_delassus(mechanism, q, method) + np.diag(damping))

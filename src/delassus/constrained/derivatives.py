@@ -40,7 +40,7 @@ from delassus.compiler import jacobian, map, scan
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltl
 from delassus.constrained.jacobian import constraint_jacobian, link_values
-from delassus.constrained.method import check_iterations
+from delassus.constrained.options import check_iterations
 from delassus.constrained.task import ROW_INPUTS, Proximal, Task, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions

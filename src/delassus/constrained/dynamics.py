@@ -17,7 +17,6 @@ iterate again from zero, with rows that agree, since the drift has cost them dig
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy
@@ -26,15 +25,15 @@ import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
 from delassus.constrained import caba, prox_ltl, prox_ltls, prox_pv
-from delassus.constrained.by_products import delassus_matrix
+from delassus.constrained.choice import best_method, natural_proximal
 from delassus.constrained.jacobian import jacobian_of
-from delassus.constrained.method import Method, check_iterations
+from delassus.constrained.method import Method
+from delassus.constrained.options import check_iterations, check_mechanism, check_method, checked_tolerance
 from delassus.constrained.residual import residual_of
 from delassus.constrained.status import Solution, Status
-from delassus.constrained.task import ROW_INPUTS, Proximal, Task, task_of
+from delassus.constrained.task import ROW_INPUTS, Proximal, Task, proximal_rows, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.aba import aba
-from delassus.errors import DelassusError
 from delassus.model.links import links_of
 
 METHODS: Final = {
@@ -46,10 +45,6 @@ METHODS: Final = {
 
 _IN_JOINT_SPACE: Final = {"caba": "prox_ltls", "prox_pv": "prox_ltl"}
 """Where joints share coordinates there is no recursion over the tree: these have the same iterates."""
-
-_SHARES: Final = {"caba": 3e-6, "prox_ltls": 3e-6, "prox_ltl": 1e-7, "prox_pv": 1e-7}
-"""The proximal parameter, if none is given, as a share of the largest diagonal element of J M⁻¹ Jᵀ: a smaller one needs
-fewer iterations, and costs digits, sooner in the methods with penalties."""
 
 _STALLED: Final = 0.9
 """An iteration whose change is more than this share of the one before makes no progress."""
@@ -87,13 +82,10 @@ def constrained_dynamics(
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
         time: (…) [s] what references move with, 0 if not given.
     """
-    if not mechanism.m:
-        return _unconstrained(mechanism, q, v, tau)
-    chosen = best_method(mechanism) if method == "auto" else method
-    if chosen not in METHODS:
-        raise DelassusError(f"there is no method {chosen!r}; the methods are: auto, {', '.join(METHODS)}.")
-    if proximal is None:
-        proximal = natural_proximal(mechanism, chosen)
+    check_mechanism(mechanism)
+    check_method(method, ("auto", *METHODS))
+    check_iterations(iterations)
+    tolerance = checked_tolerance(tolerance, 1e-10)
     given = {"mask": mask, "force": force, "acceleration": acceleration, "time": time}
     for name, value in given.items():
         if name != "time" and value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
@@ -101,15 +93,20 @@ def constrained_dynamics(
                 f"{name} has shape {numpy.shape(value)}; its last axis has one number for each of the {mechanism.m} "
                 f"rows ({', '.join(mechanism.names)})."
             )
+    if not mechanism.m:
+        return _unconstrained(mechanism, q, v, tau)
+    chosen = best_method(mechanism) if method == "auto" else method
+    if proximal is None:
+        proximal = natural_proximal(mechanism, chosen)
     found = solve_to_tolerance(
         mechanism,
         q,
         v,
         tau,
         method=chosen,
-        tolerance=float(tolerance),
+        tolerance=tolerance,
         iterations=iterations,
-        proximal=tuple(proximal) if numpy.ndim(proximal) else float(proximal),  # type: ignore[arg-type]
+        proximal=tuple(proximal_rows(mechanism, proximal).tolist()),
         **{name: value for name, value in given.items() if value is not None},
     )
     a, forces, residual, count, status = found
@@ -133,10 +130,8 @@ def solve_to_tolerance(
     time: Any = None,
 ) -> Any:
     """Accelerations (nv,), forces λ (m,), residual (m,), iterations, and the number of a `Status`."""
-    if method not in METHODS:
-        raise DelassusError(f"there is no method {method!r}; the methods are: auto, {', '.join(METHODS)}.")
-    if not 0.0 < tolerance < 1.0:
-        raise DelassusError(f"the tolerance is {tolerance!r}; it is a number between 0 and 1, such as 1e-10.")
+    check_method(method, METHODS)
+    checked_tolerance(tolerance, 1e-10)
     check_iterations(iterations)
     parts = METHODS[_IN_JOINT_SPACE.get(method, method) if links_of(mechanism.model).mimics else method]
     task = task_of(mechanism, q, v, tau, proximal, mask, acceleration, time)
@@ -161,7 +156,8 @@ def solve_to_tolerance(
     status = np.where(contradict, float(Status.LEAST_SQUARES), float(Status.CONVERGED))
     status = np.where(_size(pull) <= scale * (1.0 + loop.reach), status, float(Status.ITERATIONS))
     # An input that no row and no result depends on is looked at, too.
-    finite = np.isfinite(np.sum(a) + np.sum(force) + np.sum(q) + np.sum(v) + np.sum(tau))
+    seen = [x for x in (a, force, q, v, tau, mask, acceleration, time) if x is not None]
+    finite = np.isfinite(sum(np.sum(x) for x in seen))
     return a, force, r, count, np.where(finite, status, float(Status.NOT_FINITE))
 
 
@@ -215,36 +211,6 @@ class _Loop:
 def _size(x: Any) -> Any:
     """The largest of some numbers."""
     return np.max(np.abs(x))
-
-
-def best_method(mechanism: Mechanism) -> str:
-    """The name of the method that is expected to be the fastest.
-
-    Methods on the forces iterate in m² operations, so they win while rows are few; beyond, the recursion over the tree
-    does. Where joints share coordinates there is no such recursion, and penalties cannot tie joints to each other.
-    """
-    if links_of(mechanism.model).mimics:
-        return "prox_ltl"
-    few = mechanism.m <= _MANY_ROWS
-    return "prox_pv" if few or any(map(caba.ties_joints, mechanism.constraints)) else "caba"
-
-
-_MANY_ROWS: Final = 12
-
-
-def natural_proximal(mechanism: Mechanism, method: str) -> float:
-    """A proximal parameter that suits a mechanism and a method: a share of the largest diagonal element of J M⁻¹ Jᵀ.
-
-    An iteration multiplies errors by ε/(ε + σ), σ the eigenvalues of J M⁻¹ Jᵀ that are not zero.
-    """
-    return _SHARES[method] * _largest_mobility(mechanism)
-
-
-@lru_cache(maxsize=256)
-def _largest_mobility(mechanism: Mechanism) -> float:
-    """The largest acceleration of a row per unit of its force, in the neutral configuration; 1 if none moves."""
-    scale = float(numpy.max(numpy.diagonal(delassus_matrix.python(mechanism, mechanism.neutral()))))
-    return scale if scale > 0.0 else 1.0
 
 
 def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:

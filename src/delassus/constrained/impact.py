@@ -22,11 +22,12 @@ import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.least_motion import LeastMotion
+from delassus.constrained.options import check_mechanism
 from delassus.constrained.references import velocities_asked
 from delassus.constraints.constraint import PerRow, frozen_numbers
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, expect
 from delassus.model.model import UnknownName
 
 _TOLERANCE: Final = 1e-15
@@ -65,6 +66,7 @@ def impact(
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, 0 if not given.
     """
+    check_mechanism(mechanism)
     given = {name: value for name, value in (("mask", mask), ("time", time)) if value is not None}
     return Impact(*solve_impact(mechanism, q, v, restitution=restitution_rows(mechanism, restitution), **given))
 
@@ -99,6 +101,7 @@ def restitution_rows(mechanism: Mechanism, restitution: Any) -> tuple[float, ...
         return _checked("the restitution", restitution, mechanism.m)
     e = [0.0] * mechanism.m
     for name, value in restitution.items():
+        expect("the name of a constraint", name, str, repr(next(iter(mechanism.names), "left foot")))
         if name not in mechanism.slices:
             raise UnknownName("constraint", name, mechanism.names)
         at = mechanism.slices[name]
@@ -109,13 +112,13 @@ def restitution_rows(mechanism: Mechanism, restitution: Any) -> tuple[float, ...
 def _checked(what: str, value: Any, count: int) -> tuple[float, ...]:
     """Numbers from 0 to 1, one per row."""
     numbers = frozen_numbers(what, value)
-    e = numbers if isinstance(numbers, tuple) else (numbers,) * count
-    if len(e) != count:
-        raise DelassusError(f"{what} has {len(e)} numbers; it is one number, or one for each of {count} rows.")
-    for number in e:
+    given = numbers if isinstance(numbers, tuple) else (numbers,)
+    if isinstance(numbers, tuple) and len(given) != count:
+        raise DelassusError(f"{what} has {len(given)} numbers; it is one number, or one for each of {count} rows.")
+    for number in given:
         if not 0.0 <= number <= 1.0:
             raise DelassusError(
                 f"{what} is {number:g}; it is a number from 0, where rows stick, to 1, where they are thrown back "
                 "without loss."
             )
-    return e
+    return given if isinstance(numbers, tuple) else given * count

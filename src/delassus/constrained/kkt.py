@@ -71,6 +71,10 @@ def kkt(
 def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:
     """a (…, nv) and λ (…, m) of a dense system, or of a batch of them."""
     M, h, J, gamma, C = system
+    # One state that is not finite must not end the whole batch: LAPACK refuses to look at any of it.
+    finite = np.asarray(np.isfinite(M).all((-2, -1)) & np.isfinite(J).all((-2, -1)))[..., None]
+    M, J = np.where(finite[..., None], M, np.eye(M.shape[-1])), np.where(finite[..., None], J, 0.0)
+    h = np.where(finite, h, np.nan)
     L = np.linalg.cholesky(M)
     A, free = np.linalg.solve(L, J.mT), np.linalg.solve(L, h[..., None])[..., 0]
     b = np.matvec(A.mT, free) + gamma

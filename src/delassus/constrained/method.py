@@ -11,13 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy
-
 import delassus.numpy as np
+from delassus.constrained.options import check_iterations
 from delassus.constrained.task import Proximal, Task, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.aba import aba
-from delassus.errors import DelassusError
 
 
 class State(NamedTuple):
@@ -49,12 +47,6 @@ class Method:
     iterate: Callable[[Any, Any], Any]
     finish: Callable[[Any, Any], tuple[Any, Any]]
     agreed: Callable[[Any, Any], Any] | None = None
-
-
-def check_iterations(iterations: int) -> None:
-    """Raise unless it is a whole number, 1 or more."""
-    if not isinstance(iterations, (int, numpy.integer)) or isinstance(iterations, bool) or iterations < 1:
-        raise DelassusError(f"iterations is {iterations!r}; it is a whole number, 1 or more.")
 
 
 def solve(

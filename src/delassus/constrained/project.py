@@ -14,13 +14,12 @@ from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.least_motion import LeastMotion
-from delassus.constrained.method import check_iterations
+from delassus.constrained.options import check_iterations, check_mechanism, check_method, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative, velocities_asked
 from delassus.constrained.svd_projection import project_by_svd
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.manifold import integrate
-from delassus.errors import DelassusError
 
 METHODS: Final = ("mass", "svd")
 
@@ -62,12 +61,13 @@ def project(
         iterations: How often the configuration is corrected at most; "svd" does it once.
         time: (…) [s] what references move with, 0 if not given.
     """
-    given = {} if time is None else {"time": time}
-    if method == "mass":
-        return Projection(*project_by_mass(mechanism, q, v, tolerance=float(tolerance), iterations=iterations, **given))
+    check_mechanism(mechanism)
+    check_method(method, METHODS)
     if method == "svd":
         return Projection(*project_by_svd(mechanism, q, v, time=time))
-    raise DelassusError(f"there is no method {method!r} to project by; the methods are: {', '.join(METHODS)}.")
+    given = {} if time is None else {"time": time}
+    tolerance = checked_tolerance(tolerance, 1e-12)
+    return Projection(*project_by_mass(mechanism, q, v, tolerance=tolerance, iterations=iterations, **given))
 
 
 @kernel("(nq),(nv)->(nq),(nv)", inputs={"time": "()"})
@@ -81,8 +81,7 @@ def project_by_mass(
     a state that is within the tolerance costs one factorisation, as a step of constrained dynamics does, and drift of a
     step usually two. It ends when errors no longer become smaller, with the best that was found.
     """
-    if not 0.0 < tolerance < 1.0:
-        raise DelassusError(f"the tolerance is {tolerance!r}; it is a number between 0 and 1, such as 1e-12.")
+    checked_tolerance(tolerance, 1e-12)
     check_iterations(iterations)
     if not mechanism.m:
         return q, v

@@ -42,13 +42,17 @@ def project_by_svd(
 ) -> tuple[Floats, Floats]:
     """Configurations (…, nq) and velocities (…, nv) after one step; arguments as for `project`."""
     q, v = np.asarray(q, float), np.asarray(v, float)
+    if v.shape[-1:] != (mechanism.nv,):
+        raise ValueError(f"v has shape {v.shape}; its last axis has one number for each of {mechanism.nv} velocities.")
     given: dict[str, Any] = {} if time is None else {"time": time}
     e, w, J = rows_and_references(mechanism, q, **given)
     finite = np.isfinite(J).all((-2, -1)) & np.isfinite(e).all(-1)
+    moving = np.isfinite(v).all(-1)
+    v = np.where(moving[..., None], v, 0.0)
     U, s, Vt = np.linalg.svd(np.where(finite[..., None, None], J, 0.0), full_matrices=False)
     kept = s > np.sqrt(RANK) * np.max(s, axis=-1, keepdims=True, initial=0.0)
     inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
     seen = np.where(kept[..., None], Vt, 0.0)  # N Nᵀ v = v - V₁ V₁ᵀ v, V₁ᵀ the rows that J sees
     along = np.matvec(seen, v) - inverse * np.vecmat(w, U)
     found = integrate(mechanism.model, q, -np.vecmat(inverse * np.vecmat(e, U), Vt))
-    return found, np.where(finite[..., None], v - np.vecmat(along, seen), np.nan)
+    return found, np.where((finite & moving)[..., None], v - np.vecmat(along, seen), np.nan)

@@ -93,7 +93,10 @@ def task_of(
 
 def proximal_rows(mechanism: Mechanism, proximal: Proximal) -> NDArray[numpy.float64]:
     """ε (m,), checked."""
-    epsilon = numpy.asarray(proximal, float)
+    try:
+        epsilon = numpy.asarray(proximal, float)
+    except (TypeError, ValueError):
+        raise DelassusError(f"proximal is {proximal!r}; it is one number, or one per row, such as 1e-6.") from None
     if epsilon.ndim > 1 or (epsilon.ndim == 1 and len(epsilon) != mechanism.m):
         raise DelassusError(
             f"proximal has shape {epsilon.shape}; it is one number, or one for each of the {mechanism.m} rows."

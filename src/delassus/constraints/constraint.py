@@ -11,9 +11,9 @@ it touches is known beforehand, by how much depends on the state.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -71,6 +71,8 @@ class Constraint:
     compliance: PerRow = 0.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ConstraintError(f"the name of a constraint is {self.name!r}; it is a str, such as 'left foot'.")
         for field in ("acceleration", *NOT_NEGATIVE):
             numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
             if field in NOT_NEGATIVE and np.min(numbers) < 0.0:
@@ -100,7 +102,9 @@ class Constraint:
         raise TypeError(f"{type(self).__name__} has no rows.")
 
     def bound(self, model: Model) -> Constraint:
-        """The constraint as it is on a model."""
+        """The constraint as it is on a model, its parameters checked to fit its rows there."""
+        for field in ("acceleration", *NOT_NEGATIVE):
+            self.per_row(field, self.count(model))
         return self
 
     def links(self, model: Model) -> tuple[int, ...]:
@@ -146,28 +150,47 @@ class Constraint:
         raise TypeError(f"{type(self).__name__} has no reference.")
 
 
-def frozen_numbers(what: str, value: Any) -> PerRow:
-    """A finite number, or a tuple of them."""
+def frozen_numbers(what: str, value: Any, form: str = "one number, or one per row") -> PerRow:
+    """A finite number, or a tuple of them; `form` says in errors what it should have been."""
     try:
-        array = np.asarray(value, float)
+        array = np.asarray(value)
+        if array.dtype.kind not in "biufO":  # text that looks like a number, complex numbers, dates
+            raise TypeError
+        array = array.astype(float)
     except (TypeError, ValueError):
-        raise ConstraintError(f"{what} is {value!r}; it is one number, or one per row.") from None
+        raise ConstraintError(f"{what} is {value!r}; it is {form}.") from None
     if array.ndim > 1 or array.size == 0:
-        raise ConstraintError(f"{what} has shape {array.shape}; it is one number, or one per row.")
+        raise ConstraintError(f"{what} has shape {array.shape}; it is {form}.")
     if not np.all(np.isfinite(array)):
         raise ConstraintError(f"{what} is {value!r}; it must be finite.")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
+def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
+    """Rows given by numbers or names, as a tuple; truth values, which are no numbers of rows, are refused."""
+    try:
+        given = tuple(rows)
+    except TypeError:
+        raise ConstraintError(
+            f"the rows of {label!r} are {rows!r}; they are some numbers or names of rows, such as (0, 2)."
+        ) from None
+    listed: list[int | str] = []
+    for row in given:
+        if isinstance(row, str):
+            listed.append(str(row))
+        elif isinstance(row, Real) and not isinstance(row, bool) and float(row).is_integer():
+            listed.append(int(row))
+        else:
+            raise ConstraintError(f"{row!r} is no row of {label!r}: rows are given by their numbers or names.")
+    return tuple(listed)
+
+
 def chosen_rows(label: str, rows: str | Iterable[int | str], names: tuple[str, ...]) -> tuple[int, ...]:
     """Rows given by numbers or names, as numbers in the order given."""
     chosen = []
-    for row in rows:
-        if isinstance(row, str):
-            number = names.index(row) if row in names else -1
-        else:
-            number = int(row) if math.isfinite(row) and row == int(row) else -1
-        if not 0 <= number < len(names):
+    for row in listed_rows(label, rows):
+        number = names.index(row) if row in names else row
+        if isinstance(number, str) or not 0 <= number < len(names):
             known = ", ".join(f"{k} ({name})" for k, name in enumerate(names))
             raise ConstraintError(f"the constraint {label!r} has no row {row!r}; its rows are {known}.")
         chosen.append(number)

@@ -38,10 +38,11 @@ class Coupling(Constraint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        numbers = frozen_numbers(f"coefficients of {self.label!r}", np.atleast_1d(self.coefficients))
-        object.__setattr__(self, "coefficients", numbers)
+        form = "a list of numbers, (c₀, c₁, …)"
+        numbers = frozen_numbers(f"coefficients of {self.label!r}", self.coefficients, form)
+        object.__setattr__(self, "coefficients", numbers if isinstance(numbers, tuple) else (numbers,))
         for field in ("reference", "reference2"):
-            number = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
+            number = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field), "one number")
             if isinstance(number, tuple):
                 raise ConstraintError(f"{field} of {self.label!r} is {number!r}; it is one number.")
             object.__setattr__(self, field, number)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.constraints.constraint import BodyRows, ConstraintError
+from delassus.constraints.constraint import BodyRows, ConstraintError, frozen_numbers
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.on_frame import OnFrame
 from delassus.model.model import WORLD
@@ -35,12 +35,13 @@ class Distance(OnFrame):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.length, (int, float)) and 0.0 < self.length < float("inf")):
+        length = frozen_numbers(f"the length of {self.label!r}", self.length, "one number [m]")
+        if isinstance(length, tuple) or length <= 0.0:
             raise ConstraintError(
-                f"the length of {self.label!r} is {self.length!r} m; it must be positive and finite. Points that meet "
-                "are held together by a Point."
+                f"the length of {self.label!r} is {self.length!r} m; it is one number and must be positive. Points "
+                "that meet are held together by a Point."
             )
-        object.__setattr__(self, "length", float(self.length))
+        object.__setattr__(self, "length", length)
 
     @property
     def most(self) -> int:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.derivatives import jacobian, jvp
 from delassus.compiler.recorded import Recorded
 from delassus.constraints.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
+from delassus.constraints.followed import followed
 from delassus.constraints.motions import LinkMotions
 from delassus.dynamics.kinematics import frame_in_world
 from delassus.dynamics.manifold import coordinate_rates
-from delassus.errors import DelassusError
 from delassus.model.model import Model
 
 
@@ -39,8 +40,9 @@ class Implicit(Constraint):
     """g(kinematics, q) = 0, of `rows` rows, for a function that the user writes in NumPy.
 
     `g` takes the frames' places (see `Kinematics`: `position(frame)`, `rotation(frame)`), the configuration q (nq,)
-    and, if it has a third argument, the time t [s]; it gives an array (rows,). Its Jacobian J and J̇ v are derivatives
-    of what it computes, found by the compiler, and two constraints are equal when their functions compute the same.
+    and, if it has a third argument, the time t [s]; it gives an array (rows,). A third argument that has a default is
+    left to it, unless it is called t or time. Its Jacobian J and J̇ v are derivatives of what it computes, found by the
+    compiler, and two constraints are equal when their functions compute the same.
     The force of a row is what multiplies its row of J; it has the unit of energy per unit of g.
 
     Where g has a kink (abs, maximum) the derivative is the one of `delassus.compiler`; where it has none (the norm of a
@@ -55,8 +57,12 @@ class Implicit(Constraint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.rows, int) or isinstance(self.rows, bool) or self.rows < 1:
-            raise ConstraintError(f"the constraint {self.label!r} has rows={self.rows!r}; say how many, 1 or more.")
+        if not isinstance(self.rows, Integral) or isinstance(self.rows, bool) or self.rows < 1:
+            raise ConstraintError(
+                f"the constraint {self.label!r} has rows={self.rows!r}; it is a whole number, how many there are, 1 or "
+                "more."
+            )
+        object.__setattr__(self, "rows", int(self.rows))
         if not callable(self.g):
             raise ConstraintError(f"the constraint {self.label!r} needs a function g(kinematics, q), not {self.g!r}.")
         for field in ("acceleration", *NOT_NEGATIVE):
@@ -78,28 +84,24 @@ class Implicit(Constraint):
         if isinstance(self.g, Recorded):
             return self
         g: Callable[..., Any] = self.g
-        timed = len(inspect.signature(g).parameters) > 2
 
         def at(q: Any, t: Any) -> Any:
             kinematics = Kinematics(model, q)
-            return g(kinematics, q, t) if timed else g(kinematics, q)
+            return g(kinematics, q, t) if _takes_time(g) else g(kinematics, q)
 
-        try:
-            recorded = Recorded.of(self.label, at, {"q": (model.nq,), "t": ()}, (self.rows,))
-            made = replace(self, g=recorded, name=self.label)
-            found = Recorded.of(
-                self.label,
-                lambda q, v, t: (made._jacobian(model, q, t), made._drift(model, q, v, t)[1]),
-                {"q": (model.nq,), "v": (model.nv,), "t": ()},
-                (self.rows, model.nv),
-                (self.rows,),
-            )
-        except DelassusError as error:
-            raise ConstraintError(
-                f"the constraint {self.label!r} cannot be followed: {error} It is a function g(kinematics, q) or "
-                f"g(kinematics, q, t) that gives an array of shape ({self.rows},), in NumPy, and can be differentiated."
-            ) from error
-        program = found.program
+        what = f"the constraint {self.label!r}"
+        should = (
+            f"It is a function g(kinematics, q) or g(kinematics, q, t) that gives an array of shape ({self.rows},), in "
+            "NumPy, and can be differentiated."
+        )
+        recorded = followed(what, at, {"q": (model.nq,), "t": ()}, ((self.rows,),), should)
+        made = replace(self, g=recorded, name=self.label)
+
+        def motion(q: Any, v: Any, t: Any) -> Any:
+            return made._jacobian(model, q, t), made._drift(model, q, v, t)[1]
+
+        inputs = {"q": (model.nq,), "v": (model.nv,), "t": ()}
+        program = followed(what, motion, inputs, ((self.rows, model.nv), (self.rows,)), should).program
         moving = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
         nv = model.nv
         pattern = tuple(tuple(v for v in range(nv) if moving[r * nv + v]) for r in range(self.rows))
@@ -155,3 +157,10 @@ class Implicit(Constraint):
             return jvp(lambda q, t: self.g(q, t)[0], (q, t), (coordinate_rates(model, q, v), one))[1]
 
         return jvp(rate, (q, t), (coordinate_rates(model, q, v), one))
+
+
+def _takes_time(g: Callable[..., Any]) -> bool:
+    """Whether a function has a third argument for the time; one with a default is often there for a value of a loop."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    taken = [p for p in inspect.signature(g).parameters.values() if p.kind in positional]
+    return len(taken) > 2 and (taken[2].default is inspect.Parameter.empty or taken[2].name in ("t", "time"))

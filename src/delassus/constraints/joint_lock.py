@@ -6,7 +6,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constraints.constraint import Constraint, ConstraintError, JointRow, chosen_rows, frozen_numbers
+from delassus.constraints.constraint import (
+    Constraint,
+    ConstraintError,
+    JointRow,
+    chosen_rows,
+    frozen_numbers,
+    listed_rows,
+)
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.reference import MovingReference, is_moving
 from delassus.model.joints import Motion
@@ -30,7 +37,7 @@ class JointLock(Constraint):
 
     def __post_init__(self) -> None:
         if self.rows is not None:
-            object.__setattr__(self, "rows", tuple(int(row) for row in self.rows))
+            object.__setattr__(self, "rows", listed_rows(self.label, self.rows))
         super().__post_init__()
         if is_moving(self.position):
             if not isinstance(self.position, MovingReference):
@@ -52,6 +59,12 @@ class JointLock(Constraint):
     def count(self, model: Model) -> int:
         """The velocities that are held."""
         return len(self._chosen(model))
+
+    def bound(self, model: Model) -> Constraint:
+        """The same, its position checked as well."""
+        if isinstance(self.position, tuple):
+            self.per_row("position", self.count(model))
+        return super().bound(model)
 
     @property
     def has_reference(self) -> bool:

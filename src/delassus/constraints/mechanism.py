@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -38,7 +39,12 @@ class Mechanism:
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
             raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
-        given: Any = (self.constraints,) if isinstance(self.constraints, Constraint) else tuple(self.constraints)
+        try:
+            given: Any = (self.constraints,) if isinstance(self.constraints, Constraint) else tuple(self.constraints)
+        except TypeError:
+            raise ConstraintError(
+                f"the constraints are {self.constraints!r}; they are one constraint or a list of them."
+            ) from None
         for constraint in given:
             if not isinstance(constraint, Constraint):
                 raise ConstraintError(
@@ -48,8 +54,8 @@ class Mechanism:
         own = map(constraint_of, self.model.constraints if self.model_constraints else ())
         object.__setattr__(self, "constraints", tuple(c.bound(self.model) for c in (*own, *given)))
         object.__setattr__(self, "model_constraints", False)
-        if self.step is not None and not 0.0 < self.step < math.inf:
-            raise DelassusError(f"the step is {self.step!r} s; it must be positive and finite.")
+        if self.step is not None and not (isinstance(self.step, Real) and 0.0 < self.step < math.inf):
+            raise DelassusError(f"the step is {self.step!r} s; it is one number, positive and finite.")
         for constraint in self.constraints:
             constraint.links(self.model), constraint.velocities(self.model)
             if self.step is not None:

@@ -50,7 +50,9 @@ class OnFrame(Constraint):
             frame = getattr(self, field)
             if isinstance(frame, Frame):
                 object.__setattr__(self, field, frame.name)
-            elif not isinstance(frame, (str, int, numpy.integer)) and not (field == "frame2" and frame is None):
+                continue
+            named = isinstance(frame, (str, int, numpy.integer)) and not isinstance(frame, bool)
+            if not named and not (field == "frame2" and frame is None):
                 raise ConstraintError(f"a constraint is on a frame, given by its name or number, not on {frame!r}.")
         self.check_placement(self.placement)
         self.check_placement(self.placement2)
@@ -120,7 +122,8 @@ class OnFrame(Constraint):
             )
         raise ConstraintError(
             f"the constraint {self.label!r} is between {self.frame!r} and {self.frame2!r}, which are on the same body "
-            "and cannot move against each other: there is nothing to constrain."
+            "and cannot move against each other: there is nothing to constrain. Leave it out; if it comes with the "
+            "model, take model_constraints=False and add those that are wanted."
         )
 
     def links(self, model: Model) -> tuple[int, ...]:

@@ -47,7 +47,7 @@ class Point(OnFrame):
             if not isinstance(self.position, MovingReference):
                 object.__setattr__(self, "position", MovingReference.of(self.label, "position", self.position, (3,)))
             return
-        numbers = frozen_numbers(f"position of {self.label!r}", self.position)
+        numbers = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
         if np.shape(numbers) != (3,):
             raise ConstraintError(f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).")
         object.__setattr__(self, "position", numbers)

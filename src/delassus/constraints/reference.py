@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy
+from numpy.typing import NDArray
 
 import delassus.numpy as np
 from delassus.compiler.derivatives import jvp
+from delassus.compiler.interpreter import evaluate
 from delassus.compiler.recorded import Recorded
-from delassus.constraints.constraint import ConstraintError
-from delassus.errors import DelassusError
+from delassus.constraints.followed import followed
 
 
 class MovingPoint(NamedTuple):
@@ -40,13 +41,13 @@ class MovingReference:
     @classmethod
     def of(cls, label: str, what: str, function: Any, *shapes: tuple[int, ...]) -> MovingReference:
         """From a function of the time t [s] written in NumPy, whose results have these shapes."""
-        try:
-            return cls(Recorded.of(what, function, {"t": ()}, *shapes))
-        except (DelassusError, TypeError, ValueError) as error:
-            raise ConstraintError(
-                f"the {what} of {label!r} as a function of time cannot be followed: {error} It takes t [s] and gives "
-                f"{' and '.join(f'an array of shape {shape}' for shape in shapes)}, in NumPy."
-            ) from None
+        gives = " and ".join(f"an array of shape {shape}" for shape in shapes)
+        should = f"It takes t [s] and gives {gives}, in NumPy."
+        return cls(followed(f"the {what} of {label!r} as a function of time", function, {"t": ()}, shapes, should))
+
+    def sampled(self, time: float) -> tuple[NDArray[numpy.float64], ...]:
+        """The results at a time, as plain numbers."""
+        return evaluate(self.function.program, numpy.asarray(time, float))
 
     def at(self, time: Any) -> tuple[Any, Any, Any]:
         """The results at a time, and their first and second derivatives, each a tuple."""

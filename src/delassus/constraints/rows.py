@@ -86,6 +86,12 @@ class Rows:
         """Links that move a constraint, in order."""
         return self.layout.support
 
+    @property
+    def tied(self) -> int | None:
+        """The first row that is on several velocities, and so ties joints to each other; None if there is none."""
+        numbers = [dof.row for dof in self.dofs]
+        return next((row for row in numbers if numbers.count(row) > 1), None)
+
     def of_joint(self, link: int) -> list[DofRow]:
         """The rows on the velocities of a link's joint."""
         return [row for row in self.dofs if row.link == link]

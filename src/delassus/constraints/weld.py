@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.constraints.constraint import BodyRows, ConstraintError
@@ -15,6 +15,9 @@ from delassus.model.model import WORLD, Model
 from delassus.model.placement import Placement
 from delassus.spatial.motions import adjoint, motion_cross
 from delassus.spatial.placements import placement_log
+
+_SAMPLES: Final = (0.0, 1.0)
+"""Times [s] at which a target is looked at: a matrix that is no rotation would give wrong forces without a word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +52,12 @@ class Weld(OnFrame):
         elif not is_moving(self.target):
             self.check_placement(self.target)
         elif not isinstance(self.target, MovingReference):
-            object.__setattr__(self, "target", MovingReference.of(self.label, "target", self.target, (3, 3), (3,)))
+            moving = MovingReference.of(self.label, "target", self.target, (3, 3), (3,))
+            for time in _SAMPLES:
+                R, p = moving.sampled(time)
+                if np.all(np.isfinite(R)) and np.all(np.isfinite(p)):
+                    self.check_placement(Placement.of(R, p))
+            object.__setattr__(self, "target", moving)
 
     @property
     def most(self) -> int:

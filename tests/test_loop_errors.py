@@ -1,0 +1,299 @@
+"""Closed loops and constraints with bad input: errors are sentences, and numbers are never wrong without a word."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import delassus as dl
+import delassus.numpy as dnp
+from delassus.compiler.signature import SignatureError
+from delassus.constraints.constraint import ConstraintError
+from mechanisms import FOUR_BAR
+
+TREE = replace(FOUR_BAR.model, constraints=())
+FREE = dl.Mechanism(TREE)
+COUPLED = dl.Mechanism(TREE, dl.Coupling("crank_joint", "rocker_joint", coefficients=(0.0, 2.0)))
+Q, V = np.array([0.3, 0.2, 0.1]), np.ones(3)
+NAN = float("nan")
+
+
+class Odd:
+    """An object that means nothing to a constraint."""
+
+
+def point(**options):
+    return dl.Point("coupler_end", "rocker_end", **options)
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [None, 3, ("a",), b"foot"], ids=repr)
+def test_a_name_that_is_no_text_is_refused(name):
+    with pytest.raises(ConstraintError, match=r"the name of a constraint is .* such as 'left foot'"):
+        point(name=name)
+
+
+@pytest.mark.parametrize("number", ["0.5", 1j, [1j, 0, 0], None, np.array(["1"]), [[1], [2, 3]], {}], ids=repr)
+def test_what_is_no_real_number_is_no_parameter(number):
+    with pytest.raises(ConstraintError, match="acceleration of 'coupler_end-rocker_end' is "):
+        point(acceleration=number)
+
+
+@pytest.mark.parametrize("rows", [1, 0.5, True], ids=repr)
+@pytest.mark.parametrize("make", [point, lambda rows: dl.JointLock("crank_joint", rows=rows)], ids=["point", "lock"])
+def test_rows_that_are_no_list_are_refused(make, rows):
+    with pytest.raises(ConstraintError, match=r"the rows of .* are .*such as \(0, 2\)"):
+        make(rows=rows)
+
+
+@pytest.mark.parametrize("rows", [(True, False), (0.7,), ([0],), (None,), (NAN,), (1j,)], ids=repr)
+@pytest.mark.parametrize("make", [point, lambda rows: dl.JointLock("crank_joint", rows=rows)], ids=["point", "lock"])
+def test_rows_are_numbers_or_names_and_no_mask(make, rows):
+    with pytest.raises(ConstraintError, match=r"is no row of .*by their numbers or names"):
+        make(rows=rows)
+
+
+@pytest.mark.parametrize("frames", [(True,), ("coupler_end", False), (2.0,)], ids=repr)
+def test_a_truth_value_is_no_number_of_a_frame(frames):
+    with pytest.raises(ConstraintError, match="given by its name or number"):
+        dl.Point(*frames)
+
+
+@pytest.mark.parametrize("length", [-1.0, 0.0, NAN, np.inf, None, "1", [1.0], (1, 2), 1j], ids=repr)
+def test_a_length_is_one_positive_number(length):
+    with pytest.raises(ConstraintError, match=r"length of 'coupler_end-rocker_end' .*(positive|one number|finite)"):
+        dl.Distance("coupler_end", "rocker_end", length=length)
+
+
+@pytest.mark.parametrize("length", [np.float32(0.5), np.int64(2), np.array(0.5)], ids=repr)
+def test_a_length_may_be_a_number_of_numpy(length):
+    assert dl.Distance("coupler_end", "rocker_end", length=length).length == float(length)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dl.JointLock("crank_joint", position=(1.0, 2.0)), "position of 'crank_joint' has 2 numbers"),
+        (lambda: dl.JointLock("crank_joint", compliance=(1.0, 2.0)), "compliance of 'crank_joint' has 2 numbers"),
+        (lambda: dl.Coupling("crank_joint", acceleration=(1.0, 2.0)), "acceleration of 'crank_joint' has 2 numbers"),
+        (lambda: dl.Coupling("crank_joint", coefficients=[[1], [2, 3]]), r"a list of numbers, \(c₀, c₁, …\)"),
+        (lambda: dl.Coupling("crank_joint", reference=(1.0, 2.0)), "it is one number"),
+        (lambda: dl.Point("coupler_end", position=[]), r"a point \(x, y, z\)"),
+    ],
+)
+def test_parameters_that_do_not_fit_their_rows_are_refused_before_anything_is_computed(make, message):
+    with pytest.raises(ConstraintError, match=message):
+        dl.Mechanism(TREE, make())
+
+
+@pytest.mark.parametrize("constraints", [None, 1.0, Odd, dl.Point], ids=repr)
+def test_constraints_that_are_no_list_are_refused(constraints):
+    with pytest.raises(ConstraintError, match="they are one constraint or a list of them"):
+        dl.Mechanism(TREE, constraints)
+
+
+@pytest.mark.parametrize("step", ["fast", [], 1j, (0.1, 0.2), -1.0, NAN], ids=repr)
+def test_a_step_is_one_number(step):
+    with pytest.raises(dl.DelassusError, match="it is one number, positive and finite"):
+        dl.Mechanism(TREE, step=step)
+
+
+def test_a_tie_of_a_model_within_one_body_says_how_to_leave_it_out():
+    with pytest.raises(ConstraintError, match=r"on the same body .* take model_constraints=False"):
+        dl.Mechanism(TREE, dl.Weld("coupler", "coupler_end"))
+
+
+# --- functions of users -----------------------------------------------------------------------------------------------
+
+MISTAKES = {
+    "a key": (lambda *_: {}["a"], "KeyError"),
+    "an attribute": (lambda *x: x[0].velocity("coupler"), "AttributeError"),
+    "an index": (lambda *x: x[-1].ids[7, 7, 7], "IndexError"),
+    "a division": (lambda *_: 1 / 0, "ZeroDivisionError"),
+    "a branch": (lambda *x: x[-1] if np.sum(x[-1]) > 0 else -x[-1], r"write np.where"),
+    "a floor": (lambda *x: np.floor(x[-1]), "no compiled form"),
+    "a plain number": (lambda *x: [float(np.sum(x[-1]))], r"np.sin, not math.sin"),
+    "complex numbers": (lambda *x: x[-1] * 1j, "only real numbers"),
+    "nothing": (lambda *_: None, "Is a `return` missing"),
+    "text": (lambda *_: "abc", "only real numbers"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_whatever_a_function_of_a_user_raises_names_the_constraint(mistake):
+    g, said = MISTAKES[mistake]
+    with pytest.raises(
+        ConstraintError, match=rf"the constraint 'loop' cannot be followed: .*{said}.* It is a function g"
+    ):
+        dl.Mechanism(TREE, dl.Implicit(g, rows=1, name="loop"))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_whatever_a_moving_reference_raises_names_the_constraint(mistake):
+    position, said = MISTAKES[mistake]
+    with pytest.raises(
+        ConstraintError, match=rf"position of 'coupler_end' .* cannot be followed: .*{said}.* It takes t"
+    ):
+        dl.Point("coupler_end", position=position)
+
+
+def test_the_error_of_a_user_is_kept_as_the_cause():
+    with pytest.raises(ConstraintError) as caught:
+        dl.Point("coupler_end", position=lambda _t: {}["a"])
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("g", [lambda k: k, lambda k, q, t, u: q[:1], lambda k, q, *, t: q[:1], len, Odd], ids=range(5))
+def test_a_function_with_other_arguments_is_refused(g):
+    with pytest.raises(ConstraintError, match=r"cannot be followed: .* It is a function g\(kinematics, q\)"):
+        dl.Mechanism(TREE, dl.Implicit(g, rows=1))
+
+
+def test_a_default_is_not_taken_for_the_time():
+    """`lambda k, q, scale=scale: …` is how a loop hands a value to a function."""
+    mechanism = dl.Mechanism(TREE, dl.Implicit(lambda _k, q, scale=2.0: scale * q[:1], rows=1))
+    np.testing.assert_array_equal(dl.constraint_error.python(mechanism, Q, time=5.0), [0.6])
+
+
+@pytest.mark.parametrize(
+    "g", [lambda _k, q, t=0.0: q[:1] - t, lambda _k, q, time=0.0: q[:1] - time, lambda _k, q, when: q[:1] - when]
+)
+def test_a_third_argument_is_the_time_by_its_name_or_without_a_default(g):
+    mechanism = dl.Mechanism(TREE, dl.Implicit(g, rows=1))
+    np.testing.assert_array_equal(dl.constraint_error.python(mechanism, Q, time=5.0), [0.3 - 5.0])
+
+
+@pytest.mark.parametrize("rows", [0, -1, 2.0, True, None, "2"], ids=repr)
+def test_the_rows_of_a_function_are_counted(rows):
+    with pytest.raises(ConstraintError, match="a whole number, how many there are, 1 or more"):
+        dl.Implicit(lambda _k, q: q, rows=rows)
+
+
+@pytest.mark.parametrize(
+    "R",
+    [lambda _t: 2.0 * dnp.eye(3), lambda t: dnp.eye(3) + t * dnp.ones((3, 3)), lambda _t: dnp.diag([1.0, 1.0, -1.0])],
+)
+def test_a_moving_target_has_to_turn_by_rotations(R):
+    with pytest.raises(dl.DelassusError, match="no rotation"):
+        dl.Weld("coupler_end", target=lambda t: (R(t), dnp.zeros(3)))
+
+
+# --- solvers ----------------------------------------------------------------------------------------------------------
+
+SOLVERS = {
+    "constrained_dynamics": lambda mechanism, **options: dl.constrained_dynamics(mechanism, Q, V, V, **options),
+    "assemble": lambda mechanism, **options: dl.assemble(mechanism, Q, **options),
+    "project": lambda mechanism, **options: dl.project(mechanism, Q, V, **options),
+    "impact": lambda mechanism, **options: dl.impact(mechanism, Q, V, **options),
+}
+
+
+@pytest.mark.parametrize("what", [None, TREE, "four_bar", [FOUR_BAR]], ids=["None", "model", "name", "list"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_solver_wants_a_mechanism(solver, what):
+    with pytest.raises(TypeError, match=r"the mechanism has the type .*; it needs Mechanism, such as Mechanism\(model"):
+        SOLVERS[solver](what)
+
+
+def test_a_kernel_says_what_its_first_argument_is():
+    with pytest.raises(SignatureError, match=r"caba: .*Model has no such attribute. Its first argument is a Mechanism"):
+        dl.caba(TREE, Q, V, V)
+
+
+@pytest.mark.parametrize("tolerance", [None, [], "tight", 1j, (1e-3, 1e-4), np.ones(3), 0.0, 2.0, NAN], ids=repr)
+@pytest.mark.parametrize("solver", ["constrained_dynamics", "assemble", "project"])
+def test_a_tolerance_is_a_number_between_0_and_1(solver, tolerance):
+    with pytest.raises(dl.DelassusError, match=r"the tolerance is .*between 0 and 1, such as 1e-1"):
+        SOLVERS[solver](FOUR_BAR, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("method", [None, [], {}, "fast", 3, np.ones(3)], ids=repr)
+@pytest.mark.parametrize("solver", ["constrained_dynamics", "project"])
+def test_methods_that_there_are_not_are_refused(solver, method):
+    with pytest.raises(dl.DelassusError, match=r"there is no method .*; the methods are: "):
+        SOLVERS[solver](FOUR_BAR, method=method)
+
+
+def test_the_operational_inertia_lists_all_of_its_methods():
+    with pytest.raises(dl.DelassusError, match=r"there is no method 'fast'.*caba_osim"):
+        dl.operational_inertia.python(FOUR_BAR, Q, method="fast")
+
+
+@pytest.mark.parametrize("options", [{"method": "fast"}, {"iterations": 0}, {"mask": np.ones(4)}, {"tolerance": 2.0}])
+def test_options_are_looked_at_also_where_nothing_is_constrained(options):
+    with pytest.raises(ValueError if "mask" in options else dl.DelassusError):
+        dl.constrained_dynamics(FREE, Q, V, V, **options)
+
+
+@pytest.mark.parametrize("proximal", ["small", 1j, Odd(), {}], ids=["text", "complex", "object", "dict"])
+def test_a_proximal_parameter_is_a_number(proximal):
+    with pytest.raises(dl.DelassusError, match=r"proximal is .*; it is one number, or one per row, such as 1e-6"):
+        dl.constrained_dynamics(FOUR_BAR, Q, V, V, proximal=proximal)
+
+
+@pytest.mark.parametrize("given", ["mask", "time", "acceleration", "force"])
+def test_one_state_with_an_optional_input_that_is_no_number_is_marked_alone(given):
+    """Also where nothing depends on it: a mask of NaN would act like 1, and no reference of a four-bar moves."""
+    states = [np.tile(x, (3, 1)) for x in (FOUR_BAR.model.posture("home"), V, V)]
+    value = np.ones((3,) if given == "time" else (3, FOUR_BAR.m))
+    value[1] = NAN
+    status = dl.constrained_dynamics(FOUR_BAR, *states, **{given: value}).statuses
+    assert [s is dl.Status.NOT_FINITE for s in status] == [False, True, False]
+
+
+def test_one_state_that_is_no_number_leaves_the_others_of_the_dense_answer_alone():
+    states = [np.tile(x, (3, 1)) for x in (FOUR_BAR.model.posture("home"), V, V)]
+    states[0][1, 2] = NAN
+    a, force = dl.kkt(FOUR_BAR, *states)
+    assert np.isfinite(a).all(-1).tolist() == np.isfinite(force).all(-1).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("bad", [NAN, np.inf])
+def test_a_velocity_that_is_no_number_is_projected_to_none_without_a_warning(bad):
+    q, v = dl.project(FOUR_BAR, np.tile(Q, (2, 1)), np.array([V, [1.0, bad, 1.0]]), method="svd")
+    assert np.isfinite(q).all() and np.isfinite(v).all(-1).tolist() == [True, False]
+
+
+def test_velocities_of_another_size_are_not_projected():
+    with pytest.raises(ValueError, match=r"v has shape \(2,\); its last axis has one number for each of 3 velocities"):
+        dl.project(FOUR_BAR, Q, np.ones(2), method="svd")
+
+
+@pytest.mark.parametrize("locked", [None, 3, 1.5], ids=repr)
+def test_joints_are_locked_by_a_list_of_names(locked):
+    with pytest.raises(TypeError, match=r"locked has the type .*such as \[\"arm\*\"\]"):
+        dl.assemble(FOUR_BAR, Q, locked=locked)
+
+
+def test_restitutions_are_given_by_names():
+    with pytest.raises(TypeError, match="the name of a constraint has the type int; it needs str, such as 'closure'"):
+        dl.impact(FOUR_BAR, Q, V, restitution={0: 0.5})
+
+
+def test_a_restitution_is_looked_at_also_where_nothing_strikes():
+    with pytest.raises(dl.DelassusError, match="the restitution is 3; it is a number from 0"):
+        dl.impact(FREE, Q, V, restitution=3.0)
+
+
+# --- methods that cannot carry what ties joints -----------------------------------------------------------------------
+
+TIES = {
+    "coupling": COUPLED,
+    "coupling of neighbours": dl.Mechanism(TREE, dl.Coupling("crank_joint", "coupler_joint")),
+    "function": dl.Mechanism(TREE, dl.Implicit(lambda _k, q: q[:1] * q[2], rows=1)),
+}
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_early_elimination_refuses_joints_that_are_tied_to_each_other(name):
+    with pytest.raises(dl.DelassusError, match=r"tie its bodies or joints to each other.*take prox_pv"):
+        dl.pv_early.python(TIES[name], Q, V, V)
+
+
+def test_early_elimination_carries_a_function_of_one_joint():
+    mechanism = dl.Mechanism(TREE, dl.Implicit(lambda _k, q: dnp.sin(q[1:2]), rows=1))
+    found, expected = dl.pv_early.python(mechanism, Q, V, V), dl.kkt(mechanism, Q, V, V)
+    for x, y in zip(found, expected, strict=False):
+        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)
