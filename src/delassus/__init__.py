@@ -2,15 +2,19 @@
 
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
+from delassus.constrained.assemble import Assembly, assemble
 from delassus.constrained.by_products import delassus_matrix
 from delassus.constrained.caba import caba
 from delassus.constrained.dynamics import constrained_dynamics
+from delassus.constrained.impact import impact
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.kkt import kkt
+from delassus.constrained.project import project
 from delassus.constrained.prox_ltl import prox_ltl
 from delassus.constrained.prox_ltls import prox_ltls
 from delassus.constrained.prox_pv import prox_pv
 from delassus.constrained.pv_soft import pv_soft
+from delassus.constrained.references import constraint_error
 from delassus.constrained.status import Solution, Status
 from delassus.constrained.three_steps import three_steps
 from delassus.constraints.coupling import Coupling
@@ -57,6 +61,7 @@ from delassus.model.placement import Inertia, Placement
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assembly",
     "Coupling",
     "DelassusError",
     "DelassusWarning",
@@ -81,6 +86,7 @@ __all__ = [
     "a_to_mujoco",
     "aba",
     "aba_derivatives",
+    "assemble",
     "bias_torques",
     "caba",
     "center_of_mass",
@@ -90,6 +96,7 @@ __all__ = [
     "compare",
     "constrained_dynamics",
     "constraint_bias",
+    "constraint_error",
     "constraint_jacobian",
     "crba",
     "delassus_matrix",
@@ -106,6 +113,7 @@ __all__ = [
     "from_mujoco",
     "from_pinocchio",
     "gravity_torques",
+    "impact",
     "integrate",
     "inverse_mass_matrix",
     "kernel",
@@ -116,6 +124,7 @@ __all__ = [
     "normalize",
     "passive_forces",
     "potential_energy",
+    "project",
     "prox_ltl",
     "prox_ltls",
     "prox_pv",

@@ -17,7 +17,7 @@ class Status(Sentences):
     """How a solve ended; `sentence` says it in words."""
 
     CONVERGED = 0, "All rows are met to the tolerance."
-    LEAST_SQUARES = 1, "The rows contradict each other; the accelerations meet them in the least-squares sense."
+    LEAST_SQUARES = 1, "The rows cannot all be met; they are met in the least-squares sense."
     ITERATIONS = 2, "The iterations ended before the tolerance was met."
     RANK_LOSS = 3, "Some rows depend on others, so the forces are not unique; a method without rank needs them apart."
     NOT_FINITE = 4, "An input or a result is not a finite number."
@@ -51,5 +51,10 @@ class Solution:
     @property
     def statuses(self) -> Any:
         """The status of one state, or an array of them."""
-        found = np.vectorize(Status, otypes=[object])(self.status)
-        return found.item() if found.ndim == 0 else found
+        return statuses_of(self.status)
+
+
+def statuses_of(numbers: NDArray[np.int64]) -> Any:
+    """The `Status` of one state, or an array of them."""
+    found = np.vectorize(Status, otypes=[object])(numbers)
+    return found.item() if found.ndim == 0 else found

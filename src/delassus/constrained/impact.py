@@ -1,0 +1,114 @@
+"""Impacts: velocities that jump where constraints strike.
+
+During an impact, configurations stay and finite forces do nothing; the impulses Λ of the constraints alone count:
+
+    M (v⁺ - v) = Jᵀ Λ,      J v⁺ - w = -e (J v - w),
+
+w the velocities of the references and e the coefficient of restitution of each row (Newton): 0 if the row sticks, 1 if
+it throws back without loss. This is the least motion (`least_motion`) that takes off (1 + e)(J v - w): any rank of J
+will do, and of all impulses with the same effect it gives the smallest. With resting references and one e for all rows,
+kinetic energy never grows: what the rows had of it is multiplied by e². With different ones it can, as is known of
+Newton's law. Rows act in both directions: an impulse may pull. Choose the rows that strike by `mask`.
+
+`impact` is the function for users, `solve_impact` the kernel behind it, for hot loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.kernel import kernel
+from delassus.constrained.jacobian import constraint_jacobian
+from delassus.constrained.least_motion import LeastMotion
+from delassus.constrained.references import velocities_asked
+from delassus.constraints.constraint import PerRow, frozen_numbers
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.check import check_inertias
+from delassus.errors import DelassusError
+from delassus.model.model import UnknownName
+
+_TOLERANCE: Final = 1e-13
+"""Residual velocity [m/s, rad/s], as a share of the largest that strikes, at which iterations end."""
+
+_ITERATIONS: Final = 50
+"""Proximal iterations at most; two or three are usual."""
+
+
+class Impact(NamedTuple):
+    """Velocities (…, nv) [rad/s, m/s] after an impact, and the impulses (…, m) [N·s, N·m·s] of the rows."""
+
+    v: Any
+    impulse: Any
+
+
+def impact(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    *,
+    restitution: PerRow | Mapping[str, PerRow] = 0.0,
+    mask: Any = None,
+    time: Any = None,
+) -> Impact:
+    """Velocities after an impact and the impulses of the constraints, of one state or a batch.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configurations (…, nq) [rad, m].
+        v: Velocities (…, nv) [rad/s, m/s] before the impact.
+        restitution: e from 0 to 1: one number, one per row, or by the names of constraints (others have 0).
+        mask: (…, m) not zero for rows that take part; by default all.
+        time: (…) [s] what references move with, 0 if not given.
+    """
+    given = {name: value for name, value in (("mask", mask), ("time", time)) if value is not None}
+    return Impact(*solve_impact(mechanism, q, v, restitution=restitution_rows(mechanism, restitution), **given))
+
+
+@kernel("(nq),(nv)->(nv),(m)", inputs={"mask": "(m)", "time": "()"})
+def solve_impact(
+    mechanism: Mechanism, q: Any, v: Any, *, restitution: PerRow = 0.0, mask: Any = None, time: Any = None
+) -> Any:
+    """Velocity (nv,) after an impact and impulses Λ (m,); arguments as for `impact`, restitution one or one per row."""
+    e = np.array(restitution_rows(mechanism, restitution))
+    if not mechanism.m:
+        return v, np.zeros(0)
+    check_inertias(mechanism.model)
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    strikes = J @ v - velocities_asked(mechanism, q, time)
+    if mask is not None:
+        on = np.where(mask != 0.0, 1.0, 0.0)
+        J, strikes = on[:, None] * J, on * strikes
+    residuals = ((1.0 + e) * strikes)[:, None]
+    tolerance = _TOLERANCE * np.max(np.abs(strikes))
+    jump = LeastMotion.of(mechanism.model, q, J).solve(residuals, tolerance, _ITERATIONS)
+    return v + jump.change[:, 0], jump.multiplier[:, 0]
+
+
+def restitution_rows(mechanism: Mechanism, restitution: Any) -> tuple[float, ...]:
+    """e (m,) of all rows, checked, from one number, one per row, or numbers by the names of constraints."""
+    if not isinstance(restitution, Mapping):
+        return _checked("the restitution", restitution, mechanism.m)
+    e = [0.0] * mechanism.m
+    for name, value in restitution.items():
+        if name not in mechanism.slices:
+            raise UnknownName("constraint", name, mechanism.names)
+        at = mechanism.slices[name]
+        e[at] = _checked(f"the restitution of {name!r}", value, at.stop - at.start)
+    return tuple(e)
+
+
+def _checked(what: str, value: Any, count: int) -> tuple[float, ...]:
+    """Numbers from 0 to 1, one per row."""
+    numbers = frozen_numbers(what, value)
+    e = numbers if isinstance(numbers, tuple) else (numbers,) * count
+    if len(e) != count:
+        raise DelassusError(f"{what} has {len(e)} numbers; it is one number, or one for each of {count} rows.")
+    for number in e:
+        if not 0.0 <= number <= 1.0:
+            raise DelassusError(
+                f"{what} is {number:g}; it is a number from 0, where rows stick, to 1, where they are thrown back "
+                "without loss."
+            )
+    return e

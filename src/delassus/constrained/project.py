@@ -1,0 +1,109 @@
+"""Taking drift off: configuration and velocity, brought back to where the constraints are met.
+
+Integration of accelerations lets the errors of position and velocity grow, and Baumgarte's gains only trade them for
+stiffness. A projection after each step removes them. `project` is the function for users; the kernel behind its method
+"mass" is `project_by_mass`, for simulations, and "svd" is in `svd_projection`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.control import while_loop
+from delassus.compiler.kernel import kernel
+from delassus.constrained.jacobian import constraint_jacobian
+from delassus.constrained.least_motion import LeastMotion
+from delassus.constrained.method import check_iterations
+from delassus.constrained.references import constraint_error, velocities_asked
+from delassus.constrained.svd_projection import project_by_svd
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.check import check_inertias
+from delassus.dynamics.manifold import integrate
+from delassus.errors import DelassusError
+
+METHODS: Final = ("mass", "svd")
+
+_PROXIMAL_ITERATIONS: Final = 20
+"""In each correction, at most; two or three are usual."""
+
+
+class Projection(NamedTuple):
+    """Configurations (…, nq) [rad, m] and velocities (…, nv) [rad/s, m/s] that meet the constraints."""
+
+    q: Any
+    v: Any
+
+
+def project(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    *,
+    method: str = "mass",
+    tolerance: float = 1e-12,
+    iterations: int = 10,
+    time: Any = None,
+) -> Projection:
+    """The configuration and velocity nearest to some that meet the constraints, of one state or a batch.
+
+    "mass" measures distances by the mass matrix: nothing depends on units, heavy parts move least, and velocities lose
+    no more kinetic energy than they have to and gain none, as long as references rest. It is iterated to the tolerance.
+    "svd" is one step by singular values in the plain (Euclidean) metric of q and v, as in textbooks: its result depends
+    on whether lengths are in metres or millimetres, and errors of second order are left. Choose it to compare with, or
+    for a mechanism without inertias.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configurations (…, nq) [rad, m], not far from meeting the constraints: `assemble` leads there from afar.
+        v: Velocities (…, nv) [rad/s, m/s].
+        method: "mass" or "svd".
+        tolerance: What errors may remain [m, rad] and [m/s, rad/s]; "svd" does not look.
+        iterations: How often the configuration is corrected at most; "svd" does it once.
+        time: (…) [s] what references move with, 0 if not given.
+    """
+    given = {} if time is None else {"time": time}
+    if method == "mass":
+        return Projection(*project_by_mass(mechanism, q, v, tolerance=float(tolerance), iterations=iterations, **given))
+    if method == "svd":
+        return Projection(*project_by_svd(mechanism, q, v, time=time))
+    raise DelassusError(f"there is no method {method!r} to project by; the methods are: {', '.join(METHODS)}.")
+
+
+@kernel("(nq),(nv)->(nq),(nv)", inputs={"time": "()"})
+def project_by_mass(
+    mechanism: Mechanism, q: Any, v: Any, *, tolerance: float = 1e-12, iterations: int = 10, time: Any = None
+) -> Any:
+    """Configuration (nq,) and velocity (nv,) of least distance in the metric of M; arguments as for `project`.
+
+    Positions by Gauss and Newton on the joints' manifolds, q ← q ⊕ δ with the least motion δ that J δ = -e; at each q,
+    the least change of v so that J v is the velocity of the references. Both need the same factors (`least_motion`):
+    a state that is within the tolerance costs one factorisation, as a step of constrained dynamics does, and drift of a
+    step usually two. It ends when errors no longer become smaller, with the best that was found.
+    """
+    if not 0.0 < tolerance < 1.0:
+        raise DelassusError(f"the tolerance is {tolerance!r}; it is a number between 0 and 1, such as 1e-12.")
+    check_iterations(iterations)
+    if not mechanism.m:
+        return q, v
+    check_inertias(mechanism.model)
+
+    def correct(carry: Any) -> Any:
+        trial, best, least, _ = carry
+        e = constraint_error.function(mechanism, trial, time=time)
+        J = constraint_jacobian.function(mechanism, trial, time=time)
+        off = J @ v - velocities_asked(mechanism, trial, time)
+        size = np.max(np.abs(e))
+        residuals = np.stack([np.where(size > tolerance, e, 0.0), off], 1)
+        # Each a tenth of what may remain: corrections are not the place to be sparing.
+        motion = LeastMotion.of(mechanism.model, trial, J).solve(residuals, 0.1 * tolerance, _PROXIMAL_ITERATIONS)
+        better = size < least
+        found = (np.where(better, trial, best[0]), np.where(better, v + motion.change[:, 1], best[1]))
+        further = integrate.function(mechanism.model, trial, motion.change[:, 0])
+        return further, found, np.where(better, size, least), np.where(better, size, 0.0)
+
+    # What is not a number is no better than what there was: its velocity stays none.
+    nothing = (q, np.full(mechanism.nv, np.nan))
+    start = (q, nothing, np.array(np.inf), np.array(np.inf))
+    _, best, _, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
+    return best

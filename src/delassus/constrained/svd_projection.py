@@ -1,0 +1,53 @@
+"""Taking drift off by one singular value decomposition, J = U Σ Vᵀ, as textbooks do it.
+
+With the pseudo-inverse J⁺ and the columns N of V that J does not see,
+
+    q ⊕ -J⁺ e,      v = N Nᵀ v + J⁺ w,
+
+w the velocities of the references: the least change of q and v in the plain (Euclidean) metric, to first order. Radians
+and metres are added up in it, so the result depends on units; J is that of the configuration given, so both equations
+are met up to products of e. O(m n min(m, n)) operations in plain NumPy; not compiled. It needs no inertias and any rank
+will do. Choose `project_by_mass` for simulations.
+
+Reference: S. Savin, lectures on constrained dynamics (drift of explicit constraints), with N Nᵀ J⁺ = 0 made use of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.compiler.kernel import kernel
+from delassus.constrained.jacobian import constraint_jacobian
+from delassus.constrained.kkt import RANK
+from delassus.constrained.references import constraint_error, velocities_asked
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.manifold import integrate
+
+Floats = NDArray[np.float64]
+
+
+@kernel("(nq)->(m),(m),(m,nv)", inputs={"time": "()"})
+def rows_and_references(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
+    """e (m,), w (m,) and J (m, nv)."""
+    e = constraint_error.function(mechanism, q, time=time)
+    return e, velocities_asked(mechanism, q, time), constraint_jacobian.function(mechanism, q, time=time)
+
+
+def project_by_svd(
+    mechanism: Mechanism, q: ArrayLike, v: ArrayLike, *, time: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
+    """Configurations (…, nq) and velocities (…, nv) after one step; arguments as for `project`."""
+    q, v = np.asarray(q, float), np.asarray(v, float)
+    given: dict[str, Any] = {} if time is None else {"time": time}
+    e, w, J = rows_and_references(mechanism, q, **given)
+    finite = np.isfinite(J).all((-2, -1)) & np.isfinite(e).all(-1)
+    U, s, Vt = np.linalg.svd(np.where(finite[..., None, None], J, 0.0), full_matrices=False)
+    kept = s > np.sqrt(RANK) * np.max(s, axis=-1, keepdims=True, initial=0.0)
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+    seen = np.where(kept[..., None], Vt, 0.0)  # N Nᵀ v = v - V₁ V₁ᵀ v, V₁ᵀ the rows that J sees
+    along = np.matvec(seen, v) - inverse * np.vecmat(w, U)
+    found = integrate(mechanism.model, q, -np.vecmat(inverse * np.vecmat(e, U), Vt))
+    return found, v - np.vecmat(along, seen)
