@@ -1,4 +1,4 @@
-"""Mechanisms for the tests of constrained dynamics, and their dense answer by singular values.
+"""Mechanisms for the tests of constraints, and the dense answer of constrained dynamics by singular values.
 
 The dense system is built from kinematics and dynamics that are tested on their own, nothing of `constrained`: Jacobians
 and accelerations of frames. The answer is the one that means the same whatever the rank: of the accelerations that meet
@@ -6,7 +6,7 @@ the rows in the least-squares sense, the nearest to the free motion in the metri
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,12 @@ import numpy as np
 import delassus as dl
 from delassus.constraints.joint_lock import JointLock
 from delassus.constraints.weld import Weld
-from delassus.model.model import Model
+from delassus.model.joints import Free
+from delassus.model.model import Frame, Joint, Model
 from robots import file
 
 PROXIMAL = (dl.caba, dl.prox_pv, dl.prox_ltl, dl.prox_ltls)
+FOUR_BAR = dl.Mechanism(dl.load("four_bar"))
 CORNERS = [dl.Placement.of(p=(x, y, -0.02)) for x in (0.1, -0.1) for y in (0.05, -0.05)]
 
 
@@ -119,3 +121,21 @@ def state(model: Model, seed: int = 0, speed: float = 1.0):
 def relative(found, expected) -> float:
     """The largest error as a share of the largest number, or of 1 where all are smaller."""
     return float(np.max(np.abs(found - expected)) / max(1.0, np.max(np.abs(expected))))
+
+
+def loop(name: str) -> dl.Mechanism:
+    """A robot of the package with its closed loops."""
+    return dl.Mechanism(dl.load(name))
+
+
+def short_four_bar() -> dl.Mechanism:
+    """A four-bar whose coupler is 0.3 m and whose rocker is 0.25 m too short: they end 0.15 m apart."""
+    ends = [dl.Placement.of(p=(-x, 0.0, 0.0)) for x in (0.3, 0.25)]
+    closure = dl.Point("coupler_end", "rocker_end", placement=ends[0], placement2=ends[1], name="closure")
+    return dl.Mechanism(replace(FOUR_BAR.model, constraints=()), closure)
+
+
+def two_bodies(*masses: float) -> Model:
+    """Two free bodies with frames "a" and "b" in their centres of mass."""
+    bodies = [Joint(f"{k}", Free(), inertia=dl.Inertia.of(m, (0, 0, 0), m * np.eye(3))) for k, m in enumerate(masses)]
+    return Model("two bodies", tuple(bodies), (Frame("a", 0), Frame("b", 1)))

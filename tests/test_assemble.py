@@ -1,7 +1,6 @@
 """Assembly: closed where it can be, the least squares where not, and honest about which."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,16 +15,12 @@ from delassus.constrained.status import Status
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
 from delassus.model.model import Frame, Joint, Model, UnknownName
+from mechanisms import FOUR_BAR, loop, short_four_bar, two_bodies
 
 LOOPS = ("four_bar", "five_bar", "delta", "stewart", "biped")
-FOUR_BAR = dl.Mechanism(dl.load("four_bar"))
 CRANK, COUPLER, ROCKER, GROUND = 0.15, 0.35, 0.3, 0.4  # m
 
 every_loop = pytest.mark.parametrize("name", LOOPS)
-
-
-def loop(name: str) -> dl.Mechanism:
-    return dl.Mechanism(dl.load(name))
 
 
 def near(mechanism, seed, size, count=None):
@@ -34,13 +29,6 @@ def near(mechanism, seed, size, count=None):
     shape = (model.nv,) if count is None else (count, model.nv)
     away = size * np.random.default_rng(seed).normal(size=shape)
     return dl.integrate(model, model.posture("home"), away)
-
-
-def short_four_bar() -> dl.Mechanism:
-    """A four-bar whose coupler is 0.3 m and whose rocker is 0.25 m too short: they end 0.15 m apart."""
-    ends = [dl.Placement.of(p=(-x, 0.0, 0.0)) for x in (0.3, 0.25)]
-    closure = dl.Point("coupler_end", "rocker_end", placement=ends[0], placement2=ends[1], name="closure")
-    return dl.Mechanism(replace(FOUR_BAR.model, constraints=()), closure)
 
 
 def size(error):
@@ -83,6 +71,53 @@ def test_near_closure_errors_grow_with_the_rows_velocities(name):
     home = model.posture("home")
     ahead, behind = (dl.constraint_error(mechanism, dl.integrate(model, home, h * v)) for h in (1e-6, -1e-6))
     np.testing.assert_allclose((ahead - behind) / 2e-6, dl.constraint_jacobian(mechanism, home) @ v, atol=1e-8)
+
+
+HALF = dl.Placement.from_xyz_rpy((0.1, -0.2, 0.05), (0.3, -0.4, 0.5))
+KINDS = {
+    "point": dl.Point("a", "b", placement=HALF),
+    "two rows of a point": dl.Point("a", "b", placement=HALF, rows="xz"),
+    "point in the world": dl.Point("a", position=(1.0, 2.0, 3.0)),
+    "height": dl.Point("a", position=(0.0, 0.0, 1.0), rows="z"),
+    "hinge": dl.Hinge("a", "b", placement2=HALF),
+    "four rows of a hinge": dl.Hinge("a", "b", placement2=HALF, rows=("x", "y", "z", "rx")),
+    "weld": dl.Weld("a", "b", placement=HALF),
+    "turns of a weld": dl.Weld("a", "b", placement=HALF, rows=("rx", "ry", "rz")),
+    "three rows of a weld": dl.Weld("a", "b", placement=HALF, rows=("x", "y", "rz")),
+    "rod": dl.Distance("a", "b", placement=HALF, length=0.7),
+    "function": dl.Implicit(lambda k, q: k.position("a") - 2.0 * k.position("b"), rows=3, name="function"),
+}
+TWO = two_bodies(3.0, 1.0)
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@every_kind
+def test_every_kind_of_constraint_closes(kind):
+    mechanism = dl.Mechanism(TWO, KINDS[kind])
+    q0 = np.array([TWO.random_configuration(np.random.default_rng(seed)) for seed in range(8)])
+    found = dl.assemble(mechanism, q0)
+    assert (found.status == Status.CONVERGED).all()
+    assert found.iterations.max() < 30
+
+
+def test_axes_of_a_hinge_that_point_against_each_other_are_turned():
+    q0 = TWO.neutral()
+    q0[7:14] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0  # half a turn about x
+    found = dl.assemble(dl.Mechanism(TWO, dl.Hinge("a", "b")), q0)
+    assert found.statuses is Status.CONVERGED
+    axes = [dl.frame_placement(TWO, found.q, frame=name)[0][:, 2] for name in "ab"]
+    np.testing.assert_allclose(*axes, atol=1e-9)
+
+
+@every_kind
+def test_holonomic_constraints_are_those_whose_velocity_is_the_rate_of_their_error(kind):
+    mechanism = dl.Mechanism(TWO, KINDS[kind])
+    q = dl.assemble(mechanism, TWO.random_configuration(np.random.default_rng(1))).q
+    v = np.random.default_rng(2).normal(size=12)
+    ahead, behind = (dl.constraint_error.python(mechanism, dl.integrate(TWO, q, h * v)) for h in (1e-6, -1e-6))
+    same = np.allclose((ahead - behind) / 2e-6, dl.constraint_jacobian.python(mechanism, q) @ v, atol=1e-7)
+    assert same == mechanism.constraints[0].holonomic
 
 
 def test_errors_follow_references_that_move():
@@ -175,8 +210,7 @@ def test_a_free_body_is_welded_to_its_target_from_the_other_side():
 
 
 def test_heavy_parts_move_less_than_light_ones():
-    bodies = [Joint(f"{m:g} kg", Free(), inertia=dl.Inertia.of(m, (0, 0, 0), m * np.eye(3))) for m in (99.0, 1.0)]
-    two = Model("two", tuple(bodies), (Frame("a", 0), Frame("b", 1)))
+    two = two_bodies(99.0, 1.0)
     q0 = two.neutral()
     q0[7] = 1.0  # a metre apart along x
     found = dl.assemble(dl.Mechanism(two, dl.Point("a", "b")), q0)

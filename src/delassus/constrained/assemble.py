@@ -35,17 +35,15 @@ from numpy.typing import NDArray
 
 import delassus.numpy as np
 from delassus.compiler.control import while_loop
-from delassus.compiler.derivatives import jacobian
 from delassus.compiler.kernel import kernel
-from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.method import check_iterations
-from delassus.constrained.references import constraint_error
+from delassus.constrained.references import constraint_error, error_derivative
 from delassus.constrained.status import Status, statuses_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.ldl import ldl
-from delassus.dynamics.manifold import coordinate_rates, integrate, normalize
+from delassus.dynamics.manifold import integrate, normalize
 from delassus.errors import DelassusError
 from delassus.model.model import Model, UnknownName
 
@@ -86,7 +84,7 @@ class Assembly:
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst configuration, where there are several."""
         if not self.error.size:
-            return str(statuses_of(numpy.max(self.status, initial=0)))
+            return str(statuses_of(numpy.asarray(numpy.max(self.status, initial=0))))
         known = (self.status != Status.NOT_FINITE)[..., None]
         size = numpy.where(known, numpy.abs(self.error), numpy.inf)
         *state, row = (int(k) for k in numpy.unravel_index(int(numpy.argmax(size)), size.shape))
@@ -159,7 +157,7 @@ def assemble_to_tolerance(
 
     def step(carry: Any) -> Any:
         q, e, damping, growth, _, count = carry
-        J = _derivative(mechanism, q, time)
+        J = error_derivative(mechanism, q, time)
         G = (J * inverse) @ J.T
         scale = np.max(np.diagonal(G))
         mu = np.where(scale > 0.0, damping * scale, 1.0)
@@ -205,18 +203,6 @@ def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _aside(n: int) -> NDArray[numpy.float64]:
+def _aside(n: int) -> list[float]:
     """A direction (n,) that no symmetry of a mechanism is likely to have: a tenth of cosines, a golden angle apart."""
-    return 0.1 * numpy.cos(0.5 + math.pi * (3.0 - math.sqrt(5.0)) * numpy.arange(n))
-
-
-def _derivative(mechanism: Mechanism, q: Any, time: Any) -> Any:
-    """d e / d δ (m, nv) for q ⊕ δ; the constraints' own J in rows that have no reference."""
-    model = mechanism.model
-    rates = np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
-    J = jacobian(lambda q: constraint_error.function(mechanism, q, time=time))(q) @ rates
-    held = constraint_jacobian.function(mechanism, q, time=time)
-    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
-        if not constraint.has_reference:
-            J[at] = held[at]
-    return J
+    return [0.1 * math.cos(0.5 + math.pi * (3.0 - math.sqrt(5.0)) * k) for k in range(n)]

@@ -9,8 +9,9 @@ those of `tree_factor`, and proximal iterations make it solvable whatever the ra
 
 `dual` for these. They begin with λ = 0. So there are none if r is small enough as it is, λ is the smallest that has its
 effect, and whenever they end, δᵀ M δ and the energy of v + δ (r = J v) are no larger than they should be. Each state
-ends by itself: when the residual is below the tolerance, or no longer changes by as much. Where rows contradict each
-other, this is the residual of least squares, and every iteration has added it over -ε to λ, which is taken off.
+ends by itself: when the residual is below the tolerance, or no longer changes. Then rows contradict each other, δ is
+that of least squares, and λ has drifted: taking r less what is left as the residual of another solve, as `consistent`
+in `dual` does, gives the smallest λ.
 
 O(n d² + m d² + m² d + m³) operations for depth d, and m² an iteration.
 """
@@ -31,11 +32,16 @@ _SHARE: Final = 1e-7
 """ε as a share of the largest diagonal element of G; where rows repeat each other, λ is known to 1e-16 over it."""
 
 
-class Motion(NamedTuple):
-    """δ (nv, k) and λ (m, k), for each of k columns of residuals."""
+_SETTLED: Final = 1e-7
+"""A residual that changes by less than this share of it stays: rounding changes it by 1e-9 an iteration."""
+
+
+class Response(NamedTuple):
+    """δ (nv,), λ (m,), and what no motion takes off the residual (m,): zero unless rows contradict each other."""
 
     change: Any
     multiplier: Any
+    left: Any
 
 
 @dataclass(frozen=True)
@@ -54,32 +60,32 @@ class LeastMotion:
         epsilon = np.where(largest > 0.0, _SHARE * largest, 1.0)  # where no row moves anything, any ε will do
         return cls(tree, ldl(tree.delassus + epsilon * np.eye(len(J))), epsilon)
 
-    def solve(self, residuals: Any, tolerance: Any, iterations: int) -> Motion:
-        """The least motions for residuals (m, k), each column to a tolerance in the unit of its residual."""
+    def solve(self, r: Any, tolerance: Any, iterations: int) -> Response:
+        """The least motion for a residual (m,), to a tolerance in its unit."""
 
         def is_off(residual: Any) -> Any:
-            return np.max(np.abs(residual), 0) > tolerance
+            return _size(residual) > tolerance
 
         def changes(residual: Any, before: Any) -> Any:
-            return np.max(np.abs(residual - before), 0) > tolerance
+            return _size(residual - before) > np.maximum(tolerance, _SETTLED * _size(residual))
 
         def goes_on(carry: Any) -> Any:
-            _, residual, before, _ = carry
-            return np.any(is_off(residual) & changes(residual, before))
+            _, residual, before = carry
+            return is_off(residual) & changes(residual, before)
 
         def iterate(carry: Any) -> Any:
-            multiplier, residual, _, count = carry
-            new = -self.rows.solve(residuals - self.epsilon * multiplier)
-            return new, self.epsilon * (multiplier - new), residual, count + 1.0
+            multiplier, residual, _ = carry
+            new = -self.rows.solve(r - self.epsilon * multiplier)
+            return new, self.epsilon * (multiplier - new), residual
 
-        none = np.zeros(residuals.shape)
-        multiplier, residual, before, count = while_loop(
-            goes_on, iterate, (none, residuals, none, np.array(0.0)), iterations
-        )
-        drift = np.where(is_off(residual) & ~changes(residual, before), count / self.epsilon, 0.0) * residual
-        columns = [self._moved(multiplier[:, k]) for k in range(multiplier.shape[1])]
-        return Motion(np.stack(columns, 1), multiplier + drift)
+        nothing = np.zeros(len(r))
+        start = np.where(np.isfinite(r), nothing, np.nan)  # iterations would not begin, and leave it at zero
+        multiplier, residual, before = while_loop(goes_on, iterate, (start, r, nothing), iterations)
+        left = np.where(is_off(residual) & ~changes(residual, before), residual, 0.0)
+        change = forward(self.tree.above, self.tree.U, self.tree.Y.T @ multiplier)  # M⁻¹ Jᵀ λ
+        return Response(change, multiplier, left)
 
-    def _moved(self, multiplier: Any) -> Any:
-        """M⁻¹ Jᵀ λ (nv,)."""
-        return forward(self.tree.above, self.tree.U, self.tree.Y.T @ multiplier)
+
+def _size(x: Any) -> Any:
+    """The largest of some numbers."""
+    return np.max(np.abs(x))

@@ -15,7 +15,7 @@ from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.least_motion import LeastMotion
 from delassus.constrained.method import check_iterations
-from delassus.constrained.references import constraint_error, velocities_asked
+from delassus.constrained.references import constraint_error, error_derivative, velocities_asked
 from delassus.constrained.svd_projection import project_by_svd
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
@@ -87,19 +87,25 @@ def project_by_mass(
     if not mechanism.m:
         return q, v
     check_inertias(mechanism.model)
+    # J is not the derivative of e where rows are left out: corrections of position then need factors of their own.
+    holonomic = all(constraint.holonomic or not constraint.has_reference for constraint in mechanism.constraints)
 
     def correct(carry: Any) -> Any:
         trial, best, least, _ = carry
         e = constraint_error.function(mechanism, trial, time=time)
         J = constraint_jacobian.function(mechanism, trial, time=time)
         off = J @ v - velocities_asked(mechanism, trial, time)
+        at_velocities = at_positions = LeastMotion.of(mechanism.model, trial, J)
+        if not holonomic:
+            at_positions = LeastMotion.of(mechanism.model, trial, error_derivative(mechanism, trial, time))
         size = np.max(np.abs(e))
-        residuals = np.stack([np.where(size > tolerance, e, 0.0), off], 1)
-        # Each a tenth of what may remain: corrections are not the place to be sparing.
-        motion = LeastMotion.of(mechanism.model, trial, J).solve(residuals, 0.1 * tolerance, _PROXIMAL_ITERATIONS)
+        drift = np.where(size > tolerance, e, 0.0)
+        # Each to a tenth of what may remain: corrections are not the place to be sparing.
+        to_q = at_positions.solve(drift, 0.1 * tolerance, _PROXIMAL_ITERATIONS).change
+        to_v = at_velocities.solve(off, 0.1 * tolerance, _PROXIMAL_ITERATIONS).change
         better = size < least
-        found = (np.where(better, trial, best[0]), np.where(better, v + motion.change[:, 1], best[1]))
-        further = integrate.function(mechanism.model, trial, motion.change[:, 0])
+        found = (np.where(better, trial, best[0]), np.where(better, v + to_v, best[1]))
+        further = integrate.function(mechanism.model, trial, to_q)
         return further, found, np.where(better, size, least), np.where(better, size, 0.0)
 
     # What is not a number is no better than what there was: its velocity stays none.

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
+from delassus.compiler.derivatives import jacobian
 from delassus.compiler.kernel import kernel
+from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
+from delassus.dynamics.manifold import coordinate_rates
 
 
 @kernel("(nq)->(m)", inputs={"time": "()"})
 def constraint_error(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
-    """e (m,) [m, rad]: how far every row is from its reference; ė = J v - (velocity of the reference) near e = 0.
+    """e (m,) [m, rad]: how far every row is from its reference.
 
-    Rows without a reference, such as those of `Point("foot")`, are where they should be: their error is zero. `time`
-    [s] is what references move with (input at run time), 0 if not given.
+    Near e = 0 its rate is J v less the velocity of the reference, unless some rows of a `Point` or `Weld` are left out,
+    whose axes turn (see `Constraint.holonomic`). Rows without a reference, such as those of `Point("foot")`, are where
+    they should be: their error is zero. `time` [s] is what references move with (input at run time), 0 if not given.
     """
     return errors_of(mechanism, _resting(mechanism, q, time))
 
@@ -27,6 +31,18 @@ def errors_of(mechanism: Mechanism, motions: LinkMotions) -> Any:
         if constraint.has_reference:
             e[at] = constraint.position_error(motions)
     return e
+
+
+def error_derivative(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
+    """∂e/∂δ (m, nv) for q ⊕ δ, exact wherever q is; rows without a reference have their row of J, which holds them."""
+    model = mechanism.model
+    rates = np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
+    derivative = jacobian(lambda q: constraint_error.function(mechanism, q, time=time))(q) @ rates
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        if not constraint.has_reference:
+            derivative[at] = J[at]
+    return derivative
 
 
 def velocities_asked(mechanism: Mechanism, q: Any, time: Any = None) -> Any:

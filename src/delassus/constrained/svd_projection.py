@@ -50,4 +50,4 @@ def project_by_svd(
     seen = np.where(kept[..., None], Vt, 0.0)  # N Nᵀ v = v - V₁ V₁ᵀ v, V₁ᵀ the rows that J sees
     along = np.matvec(seen, v) - inverse * np.vecmat(w, U)
     found = integrate(mechanism.model, q, -np.vecmat(inverse * np.vecmat(e, U), Vt))
-    return found, v - np.vecmat(along, seen)
+    return found, np.where(finite[..., None], v - np.vecmat(along, seen), np.nan)

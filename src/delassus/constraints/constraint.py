@@ -132,6 +132,11 @@ class Constraint:
         """Whether it has a position to be at, not only an acceleration."""
         return False
 
+    @property
+    def holonomic(self) -> bool:
+        """Whether its velocity is the rate of its error of position, where that vanishes."""
+        return True
+
     def velocity_product(self, motions: LinkMotions) -> Any:
         """What its acceleration has beyond K a (rows,): velocity products of its own."""
         return np.zeros(self.count(motions.model))

@@ -17,8 +17,9 @@ class Hinge(Point):
     """Two frames whose origins and one of whose axes coincide: 5 rows, x, y, z and the turns about the other axes.
 
     `axis` is the one they share, "x", "y" or "z". The first rows are those of `Point`; the velocity of the others is
-    Rᵀ (ω - ω₂) and their force the moment [N·m] on the body of the first frame, in its axes. Their error is the sine of
-    the angle between the axes, a₂ × a, so any number of whole turns is allowed. `rows` leaves some of the five out.
+    Rᵀ (ω - ω₂) and their force the moment [N·m] on the body of the first frame, in its axes. Their error is along
+    a₂ × a and 2 sin(θ/2) long, θ the angle between the axes: any number of whole turns about them is allowed, and axes
+    that point against each other are as far off as can be. `rows` leaves some of the five out.
     """
 
     rows: Any = None
@@ -44,8 +45,16 @@ class Hinge(Point):
         """Six, of which one is free."""
         return 6
 
+    @property
+    def holonomic(self) -> bool:
+        """With all of its five rows."""
+        return len(self.rows) == 5
+
     def position_error(self, motions: LinkMotions) -> Any:
-        """Rᵀ (p - p₂), and a₂ × a for the axes."""
+        """Rᵀ (p - p₂), and a₂ × a √(2/(1 + a₂·a)) for the axes."""
         R, p = self.second_frame(motions)
         k = "xyz".index(self.axis)
-        return self.selected(np.concatenate([-p, np.cross(R[:, k], np.eye(3)[k])]))
+        opposite = 1.0 + R[k, k] < 1e-12  # then any direction across them is as good
+        length = np.sqrt(2.0 / np.where(opposite, 1.0, 1.0 + R[k, k]))
+        across = np.where(opposite, 2.0 * np.eye(3)[k - 1], length * np.cross(R[:, k], np.eye(3)[k]))
+        return self.selected(np.concatenate([-p, across]))

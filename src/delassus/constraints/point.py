@@ -62,6 +62,11 @@ class Point(OnFrame):
         """Whether there is a second frame or a position."""
         return self.frame2 is not None or self.position is not None
 
+    @property
+    def holonomic(self) -> bool:
+        """With all rows: as the axes turn, errors of rows that are left out become errors of the others."""
+        return len(self.rows) == self.most
+
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
         """K: each point's velocity from its link's, in the first frame's axes."""
         first, second = self.ends(motions.model)

@@ -61,6 +61,11 @@ class Weld(OnFrame):
         """Whether there is a second frame or a target."""
         return self.frame2 is not None or self.target is not None
 
+    @property
+    def holonomic(self) -> bool:
+        """With all rows, or all turns alone: errors that are left out become errors of the others."""
+        return len(self.rows) == self.most or set(self.rows) == {3, 4, 5}
+
     def inner(self, model: Model) -> bool:
         """Joints that carry both bodies move them alike."""
         return True
