@@ -16,7 +16,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy
-from sticks import draw
+from sticks import LOOP, View, draw
 
 import delassus as dl
 from delassus.compiler import scan
@@ -51,14 +51,13 @@ def place(model: dl.Model, frame: str) -> dl.Placement:
 
 def compare_methods(mechanism: dl.Mechanism) -> None:
     """Print a row for each method: time for a state, how well rows are met, distance from the dense answer."""
-    around = 0.1 * rng.normal(size=(STATES, mechanism.nv))
+    around = 0.05 * rng.normal(size=(STATES, mechanism.nv))
     q = dl.integrate(mechanism.model, numpy.tile(mechanism.model.posture("home"), (STATES, 1)), around)
+    q = dl.assemble(mechanism, q).q  # feet back on the ground, loops closed
     q, v = dl.project(mechanism, q, rng.normal(size=(STATES, mechanism.nv)))
     tau = 10.0 * rng.normal(size=(STATES, mechanism.nv))
     few = (q[:COMPARED], v[:COMPARED], tau[:COMPARED])
-    start = time.perf_counter()
     dense, _ = dl.kkt(mechanism, *few)
-    seconds = time.perf_counter() - start
     print(f"{mechanism.model.name}: {mechanism.nv} velocities, {mechanism.m} rows, {STATES} states, one thread")
     print("  method      µs per state   largest residual   difference from kkt")
     for method in METHODS:
@@ -68,7 +67,8 @@ def compare_methods(mechanism: dl.Mechanism) -> None:
         apart = abs(a[:COMPARED] - dense).max() / abs(dense).max()
         each = 1e6 * best_time(lambda solve=solve: solve(q, v, tau)) / STATES
         print(f"  {method.name:10} {each:13.3f} {abs(residual).max():13.1e} m/s² {apart:16.1e}")
-    print(f"  {'kkt':10} {1e6 * seconds / COMPARED:13.3f}   (dense, by singular values, in NumPy: the reference)\n")
+    each = 1e6 * best_time(lambda: dl.kkt(mechanism, *few)) / COMPARED
+    print(f"  {'kkt':10} {each:13.3f}   (the dense answer by singular values, in NumPy: the reference)\n")
 
 
 def best_time(call, repeats: int = 7) -> float:
@@ -114,7 +114,7 @@ def hanging_biped() -> tuple[dl.Mechanism, numpy.ndarray]:
     mechanism = dl.Mechanism(model, soles)
     q = numpy.tile(q, (ROBOTS, 1))
     q[:, :3] += rng.uniform((-0.2, -0.05, -0.07), (0.2, 0.05, -0.05), size=(ROBOTS, 3))
-    return mechanism, dl.assemble(mechanism, q, locked=["pelvis_joint"]).q
+    return mechanism, close(mechanism, q, "pelvis_joint")
 
 
 def hanging_delta() -> tuple[dl.Mechanism, numpy.ndarray]:
@@ -126,7 +126,12 @@ def hanging_delta() -> tuple[dl.Mechanism, numpy.ndarray]:
     q = numpy.tile(model.posture("home"), (ROBOTS, 1))
     for k in range(3):
         q[:, model.q_starts[model.joint_index(f"arm{k}_joint")]] = rng.uniform(-0.4, 0.4, ROBOTS)
-    return mechanism, dl.assemble(mechanism, q, locked=["arm*"]).q
+    return mechanism, close(mechanism, q, "arm*")
+
+
+def close(mechanism: dl.Mechanism, q, locked: str):
+    """Configurations near some where all loops are closed; the joints that are locked stay as they are."""
+    return dl.assemble(mechanism, q, locked=[locked], tolerance=1e-13).q
 
 
 @dataclass(frozen=True)
@@ -176,42 +181,49 @@ def draw_drift(runs, path: Path) -> None:
     """Closure errors and energies against time, with and without correction, for each kind of robot."""
     figure, axes = plt.subplots(2, len(runs), figsize=(5.2 * len(runs), 6.4), layout="constrained", squeeze=False)
     for (above, below), (mechanism, motions) in zip(axes.T, runs, strict=True):
-        for label, color, motion in zip(("as integrated", "corrected"), ("#c0392b", "#2471a3"), motions, strict=True):
+        for label, color, motion in zip(("as integrated", "corrected"), (LOOP, "#2471a3"), motions, strict=True):
             t = numpy.linspace(0, SECONDS, len(motion.q))[1:]
             above.semilogy(t, numpy.maximum(motion.error[1:].max(1), 1e-17), color=color, label=label)
             below.semilogy(t, abs(motion.energy - motion.energy[0])[1:].max(1), color=color, label=label)
         above.set(title=f"{mechanism.model.name}: how far its loops open", xlabel="t [s]", ylabel="m or rad")
         below.set(title=f"{mechanism.model.name}: change of energy", xlabel="t [s]", ylabel="J")
         below.axhline(motions[1].kinetic.max(), color="#7f8c8d", linestyle=":", label="largest kinetic energy")
-        for axis in (above, below):
-            axis.grid(alpha=0.3)
-            axis.legend(loc="center right", fontsize="small")
+        above.grid(alpha=0.3)
+        below.grid(alpha=0.3)
+    figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.suptitle(f"The worst of {ROBOTS} robots, steps of {1e3 * STEP:g} ms by the midpoint rule")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
-def draw_motion(runs, path: Path, shots: int = 6) -> None:
-    """One robot of each kind at some moments of its corrected motion, as a stick figure."""
-    figure, axes = plt.subplots(
-        len(runs), shots, figsize=(2.1 * shots, 3.4 * len(runs)), layout="constrained", squeeze=False
-    )
+def draw_motion(runs, path: Path, shots: int = 7, apart: float = 0.24) -> None:
+    """One robot of each kind at some moments [s] of its corrected motion, and the way of its free body until then."""
+    figure, axes = plt.subplots(len(runs), shots, figsize=(13, 3.3 * len(runs)), layout="constrained", squeeze=False)
+    view, heights = View(elevation=25.0), []
     for row, (mechanism, (_, motion)) in zip(axes, runs, strict=True):
-        frames = numpy.linspace(0, (len(motion.q) - 1) * min(1.0, 2.0 / SECONDS), shots).round().astype(int)
+        model = mechanism.model
+        frames = numpy.minimum(numpy.arange(shots) * round(apart / STEP / RECORD_EVERY), len(motion.q) - 1)
+        free = next(k for k, joint in enumerate(model.joints) if joint.kind.nv == 6)
+        way = view(dl.forward_kinematics(model, motion.q[:, 0])[1][:, free])
         for axis, frame in zip(row, frames, strict=True):
-            draw(axis, mechanism.model, motion.q[frame, 0], azimuth=-60.0, elevation=15.0)
-            axis.set(title=f"t = {frame * RECORD_EVERY * STEP:.2f} s", aspect="equal", xticks=[], yticks=[])
-        share_limits(row)
-        row[0].set_ylabel(mechanism.model.name)
+            draw(axis, mechanism, motion.q[frame, 0], view)
+            axis.plot(*way[: frame + 1].T, color="#e67e22", linewidth=1.2)
+            axis.set_title(f"{model.name}, {frame * RECORD_EVERY * STEP:.2f} s", fontsize="medium")
+        heights.append(share_limits(row))
+    axes[0, 0].get_gridspec().set_height_ratios(heights)
+    figure.suptitle("Squares: held by the world. Red: where loops are closed. Orange: the way of pelvis and platform")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
-def share_limits(axes) -> None:
-    """The same scale for all plots of a row."""
+def share_limits(axes) -> float:
+    """The same scale for all plots of a row, without frames; returns their height as a share of their width."""
     boxes = numpy.array([[*axis.get_xlim(), *axis.get_ylim()] for axis in axes])
+    (left, low), (right, high) = boxes[:, ::2].min(0), boxes[:, 1::2].max(0)
     for axis in axes:
-        axis.set(xlim=(boxes[:, 0].min(), boxes[:, 1].max()), ylim=(boxes[:, 2].min(), boxes[:, 3].max()))
+        axis.set(xlim=(left, right), ylim=(low, high), aspect="equal")
+        axis.axis("off")
+    return (high - low) / (right - left)
 
 
 def main(standing=(standing_quadruped, standing_biped), hanging=(hanging_biped, hanging_delta)) -> None:
