@@ -14,7 +14,7 @@ from sticks import FACE, FROM_THE_SIDE, INK, LOOP, View
 
 import delassus as dl
 
-IMAGES = Path(__file__).parent.parent / "docs" / "images"
+OUTPUT = Path(__file__).parent.parent / "docs" / "images"
 HOEKEN = Path(__file__).parent / "hoeken.urdf"
 PALE, PATH = "#dfe6ec", "#e67e22"
 ABOVE = View(-65.0, 22.0)
@@ -213,7 +213,7 @@ def save(name: str, size: tuple[float, float], draw) -> None:
 
 def write(name: str, figure) -> None:
     """An SVG without a date: the same for the same drawing."""
-    figure.savefig(IMAGES / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.1)
+    figure.savefig(OUTPUT / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.1)
     plt.close(figure)
 
 

@@ -62,3 +62,10 @@ def test_drift_correction_keeps_the_loops_of_a_delta_closed_and_its_energy(loops
     motion = loops.roll(mechanism, q, corrected=True)
     assert motion.error.max() < 1e-12
     assert abs(motion.energy - motion.energy[0]).max() < 1e-3 * motion.kinetic.max()
+
+
+def test_the_linkages_of_the_guide_are_drawn(example):
+    drawings = example("draw_linkages")
+    drawings.main()
+    named = {"four_bar", "delta", "stewart", "biped_leg", "hoeken", "linkages"}
+    assert {picture.stem for picture in drawings.OUTPUT.glob("*.svg")} == named
