@@ -9,7 +9,18 @@ from pathlib import Path
 import llvmlite
 import numpy as np
 
-from benchmarks import compiler, constrained, derivatives, dynamics, loops, parameters, single
+from benchmarks import (
+    closed_loops,
+    compiler,
+    constrained,
+    constrained_derivatives,
+    delassus,
+    derivatives,
+    dynamics,
+    loops,
+    parameters,
+    single,
+)
 from delassus.compiler.target import Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
@@ -41,6 +52,9 @@ def main() -> None:
         parameters.run(),
         "## Constrained dynamics\n",
         constrained.run(),
+        closed_loops.run(),
+        delassus.run(),
+        constrained_derivatives.run(),
         "## The compiler\n",
         compiler.run(),
         loops.run(),

@@ -122,9 +122,7 @@ def scaling() -> str:
         for name, found in seconds.items():
             found.append(t[name] / (1 if name == "lcaba" else 256))
         rows.append(
-            f"| {held.nv} | {held.m} | "
-            + " | ".join(f"{1e6 * found[-1]:.2f}" for found in seconds.values())
-            + " |"
+            f"| {held.nv} | {held.m} | " + " | ".join(f"{1e6 * found[-1]:.2f}" for found in seconds.values()) + " |"
         )
     slopes = " | ".join(f"{exponent(sizes, found):.2f}" for found in seconds.values())
     return f"""### Chains of loops

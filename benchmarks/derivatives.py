@@ -33,7 +33,7 @@ def analytical(label: str, kernel: Any, theirs: Any) -> str:
                 "": lambda f=ufunc, c=c, outs=outs: f(c.q, c.v, c.x, out=outs),
                 "fill": lambda outs=outs: [o.fill(1.0) for o in outs],
             },
-            repeat=6,
+            repeat=12,
         )
         written = sum(o.nbytes for o in outs) / 1e9
         rows.append(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constraints.joint_lock import JointLock
@@ -17,6 +18,7 @@ from delassus.constraints.weld import Weld
 from delassus.model.joints import Free
 from delassus.model.model import Frame, Joint, Model
 from robots import file
+from test_joints import mechanisms as any_joints
 
 PROXIMAL = (dl.caba, dl.prox_pv, dl.prox_ltl, dl.prox_ltls)
 FOUR_BAR = dl.Mechanism(dl.load("four_bar"))
@@ -116,6 +118,23 @@ def state(model: Model, seed: int = 0, speed: float = 1.0):
     rng = np.random.default_rng(seed)
     q = model.random_configuration(rng)
     return q, speed * rng.normal(size=model.nv), rng.normal(size=model.nv)
+
+
+@st.composite
+def held(draw):
+    """A tree of joints of any kinds with up to four constraints, often redundant; and a state of it."""
+    case = draw(any_joints())
+    model = case.model
+    constraints: list[Any] = []
+    for _ in range(draw(st.integers(1, 4))):
+        k, kind = draw(st.integers(0, len(model.joints) - 1)), draw(st.sampled_from(["point", "weld", "lock"]))
+        if kind == "lock":
+            constraints.append(dl.JointLock(model.joints[k].name, acceleration=0.7))
+            continue
+        make, most = (dl.Point, 3) if kind == "point" else (dl.Weld, 6)
+        rows = draw(st.lists(st.integers(0, most - 1), min_size=1, max_size=most, unique=True))
+        constraints.append(make(f"frame {k}", rows=rows, acceleration=-0.3))
+    return dl.Mechanism(model, constraints), case.q, case.v, case.a
 
 
 def relative(found, expected) -> float:

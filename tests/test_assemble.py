@@ -295,6 +295,11 @@ def test_unknown_locked_joints_are_named_with_the_nearest():
         dl.assemble(FOUR_BAR, FOUR_BAR.neutral(), locked=["crank_jiont"])
 
 
+def test_locked_joints_are_named_not_numbered():
+    with pytest.raises(TypeError, match="the name of a joint has the type int; it needs str"):
+        dl.assemble(FOUR_BAR, FOUR_BAR.neutral(), locked=[0])
+
+
 def test_with_all_joints_locked_the_start_is_the_answer():
     q0 = near(FOUR_BAR, 2, 0.3)
     found = dl.assemble(FOUR_BAR, q0, locked="*")

@@ -160,6 +160,20 @@ def test_a_point_follows_a_reference_that_moves():
     np.testing.assert_allclose(p_2 - target[2] + 9.0 * (p_1 - target[1]) + 50.0 * (p - target[0]), 0.0, atol=1e-8)
 
 
+def test_a_joint_follows_a_function_of_time():
+    """With gains, its error obeys ë + Kd ė + Kp e = 0."""
+    lock = dl.JointLock(
+        "left_shin_joint", position=lambda t: dnp.stack([dnp.sin(2.0 * t)]), position_gain=50.0, velocity_gain=9.0
+    )
+    rng = np.random.default_rng(2)
+    q, v, t = ROBOT.random_configuration(rng), rng.normal(size=ROBOT.nv), 0.7
+    a = dl.constrained_dynamics(dl.Mechanism(ROBOT, (lock,)), q, v, np.zeros(ROBOT.nv), time=t).acceleration
+    k = ROBOT.v_starts[ROBOT.joint_index("left_shin_joint")]
+    s, c = np.sin(2 * t), np.cos(2 * t)
+    error = a[k] + 4 * s + 9.0 * (v[k] - 2 * c) + 50.0 * (coordinate(q, "left_shin_joint") - s)
+    assert abs(error) < 1e-8
+
+
 def test_two_constraints_with_the_same_function_are_equal():
     one, other = (
         dl.Point("left_palm", position=spiral),

@@ -12,7 +12,9 @@ from delassus.compiler import map as rolled_map
 from delassus.compiler.control import LoopError
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.linear_loop import DerivativeError
+from delassus.compiler.llvm_loop import widened
 from delassus.compiler.program import Program
+from delassus.compiler.schedule import LoopStep
 from delassus.compiler.trace import LeakedTracer
 from loop_programs import ROLLED, SIZE, UNROLLED, nests, run
 from test_native_bits import HOST, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers
@@ -150,6 +152,36 @@ def test_what_does_not_change_in_a_loop_is_computed_around_it():
 
     program: Program = dl.kernel("(2)->()")(f).program(None)
     assert program.loops[0].body.count() == {"add": 1}
+
+
+@every_width
+@pytest.mark.parametrize("count", [2, 3, 5, 8, 13])
+def test_rounds_that_run_side_by_side_have_the_bits_of_the_interpreter(lanes, count):
+    def f(model, x, y):
+        positive = y > 0.0
+
+        def body(item):
+            long = dnp.sqrt(dnp.abs(item[0])) / (1.0 + y * y)
+            for k in range(50):  # more than a chunk
+                long = long * item[k % 3] - y
+            return dnp.where(positive, long, item[1]), y, 2.0, item[0] > item[1]
+
+        return rolled_map(body, x.T)
+
+    kernel = dl.kernel(f"(3,{count}),()->({count}),({count}),({count}),({count})")(f)
+    plan = check(kernel, lanes, numbers(19, 3, count), numbers(19), chunk=20)
+    (step,) = [step for step in plan.steps if isinstance(step, LoopStep)]
+    assert (widened(step, HOST.with_lanes(lanes)) is None) == (lanes == 1)
+
+
+def test_what_is_kept_may_fill_places_that_get_their_values_later():
+    def f(model, x):
+        doubled, lower = rolled_map(lambda column: (2.0 * column, column * x[0]), x.T)
+        return doubled.T, dnp.tril(lower.T) + dnp.tril(lower.T, -1).T
+
+    plan = check(dl.kernel("(4,4)->(4,4),(4,4)")(f), HOST.lanes, numbers(19, 4, 4))
+    (step,) = [step for step in plan.steps if isinstance(step, LoopStep)]
+    assert step.kept.first == 16, "not kept in the output"
 
 
 def test_loops_of_different_lengths_nest():

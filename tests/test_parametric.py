@@ -33,13 +33,16 @@ each_call = pytest.mark.parametrize(("kernel", "arrays"), CALLS.values(), ids=CA
 
 
 def with_short_numbers(seed):
-    """A tree whose inertias have few digits and masses that are powers of two: their parameters are not rounded."""
+    """A tree whose inertias have few digits and masses that are powers of two: their parameters are not rounded.
+
+    The digits are enough for no two numbers to be equal, and none is 0 or 1.
+    """
     rng = np.random.default_rng(seed)
     joints = []
     for joint in TREE.joints:
-        square = rng.integers(1, 8, (3, 3)) / 64
-        com = rng.integers(1, 8, 3) / 16
-        inertia = Inertia.of(2.0 ** rng.integers(0, 3), com, square + square.T + np.eye(3))
+        square = rng.integers(1, 2**20, (3, 3)) / 2**22
+        com = rng.integers(1, 2**12, 3) / 2**13
+        inertia = Inertia.of(2.0 ** rng.integers(1, 4), com, square + square.T + np.eye(3))
         joints.append(replace(joint, inertia=inertia, armature=(float(rng.uniform(0.1, 1.0)),)))
     return replace(TREE, joints=tuple(joints), gravity=tuple(rng.normal(size=3).tolist()))
 
@@ -47,13 +50,18 @@ def with_short_numbers(seed):
 KINDS = ("gravity", "inertia", "armature")
 
 
-@each_call
-def test_parameters_give_the_bits_of_constants_without_fused_multiply_adds(kernel, arrays):
-    """Constants are multiplied and added when a kernel is compiled, and each product is rounded there."""
+DERIVATIVES = {"rnea_derivatives": (dl.rnea_derivatives, (Q, V, A)), "aba_derivatives": (dl.aba_derivatives, (Q, V, A))}
+
+
+@pytest.mark.parametrize("fma", [False, True], ids=["unfused", "fused"])
+@pytest.mark.parametrize(("kernel", "arrays"), (CALLS | DERIVATIVES).values(), ids=CALLS | DERIVATIVES)
+def test_parameters_give_the_bits_of_constants(kernel, arrays, fma):
+    """Constants are multiplied and added when a kernel is traced, and what depends on parameters alone likewise."""
     parametric, constant = with_short_numbers(1).parametric(*KINDS), with_short_numbers(2)
     p = constant.parametric(*KINDS).parameters()
-    (found,) = evaluate(kernel.program(parametric), *arrays, p, fma=False)
-    np.testing.assert_array_equal(found, evaluate(kernel.program(constant), *arrays, fma=False)[0])
+    found = evaluate(kernel.program(parametric), *arrays, p, fma=fma)
+    for mine, expected in zip(found, evaluate(kernel.program(constant), *arrays, fma=fma), strict=True):
+        np.testing.assert_array_equal(mine, expected)
 
 
 @each_call

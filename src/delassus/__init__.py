@@ -3,8 +3,10 @@
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
 from delassus.constrained.assemble import Assembly, assemble
-from delassus.constrained.by_products import delassus_matrix
+from delassus.constrained.by_products import delassus_matrix, operational_inertia
 from delassus.constrained.caba import caba
+from delassus.constrained.delassus_operator import delassus_apply, delassus_solve
+from delassus.constrained.derivatives import constrained_derivatives
 from delassus.constrained.dynamics import constrained_dynamics
 from delassus.constrained.impact import impact
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
@@ -13,6 +15,7 @@ from delassus.constrained.project import project
 from delassus.constrained.prox_ltl import prox_ltl
 from delassus.constrained.prox_ltls import prox_ltls
 from delassus.constrained.prox_pv import prox_pv
+from delassus.constrained.pv_early import pv_early
 from delassus.constrained.pv_soft import pv_soft
 from delassus.constrained.references import constraint_error
 from delassus.constrained.status import Solution, Status
@@ -94,12 +97,15 @@ __all__ = [
     "centroidal_momentum",
     "check_parameters",
     "compare",
+    "constrained_derivatives",
     "constrained_dynamics",
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
     "crba",
+    "delassus_apply",
     "delassus_matrix",
+    "delassus_solve",
     "difference",
     "forward_kinematics",
     "frame_acceleration",
@@ -122,12 +128,14 @@ __all__ = [
     "load",
     "mass_report",
     "normalize",
+    "operational_inertia",
     "passive_forces",
     "potential_energy",
     "project",
     "prox_ltl",
     "prox_ltls",
     "prox_pv",
+    "pv_early",
     "pv_soft",
     "q_from_mujoco",
     "q_from_pinocchio",

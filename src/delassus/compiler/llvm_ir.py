@@ -3,12 +3,16 @@
 The text is written once, with marks where the number of lanes matters, and filled in for each width: one state per
 lane, so the scalar and the vector versions differ in nothing but their types and compute the same bits. Values are
 numbered, not named, which LLVM reads fastest. LLVM's verifier reads it all before anything runs.
+
+There is one exception: a single state leaves the vector registers empty, so that the executions of a `map` take the
+lanes there. These are the same operations on the same numbers, and give the same bits.
 """
 
 import struct
+from dataclasses import dataclass
 from typing import Final
 
-from delassus.compiler.llvm_loop import emit_loop_step
+from delassus.compiler.llvm_loop import Wide, emit_loop_step, emit_wide_step, widened
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import LOGICAL
 from delassus.compiler.schedule import Chunk, LoopStep, Schedule
@@ -85,18 +89,30 @@ def emit_module(schedule: Schedule, target: Target) -> str:
             f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
             "split it, or make its arrays smaller."
         )
-    functions: list[str] = []
-    calls = _emit_steps(schedule, functions, target.precision)
-    parts = [_DECLARATIONS, *functions, _emit_start(schedule, target.precision), _emit_body1(calls)]
-    text = fill_in("".join(parts), 1, target.precision)
+    functions: list[_Function] = []
+    calls = _emit_steps(schedule, functions, target)
+    start, body = _emit_start(schedule, target.precision), _emit_body1(calls)
+    widths = {f.width for f in functions} - {1, target.lanes}
+    text = "".join(fill_in(_DECLARATIONS, lanes, target.precision) for lanes in sorted({1, *widths}))
+    text += "".join(fill_in(f.alone, f.width, target.precision) for f in functions)
+    text += fill_in(start + body, 1, target.precision)
     if target.lanes > 1:
-        parts += [_REDUCTION, _emit_body2(calls, 2 * target.lanes)]
-        text += fill_in("".join(parts), target.lanes, target.precision)
+        parts = [_DECLARATIONS, *(f.text for f in functions), start, body, _REDUCTION]
+        text += fill_in("".join((*parts, _emit_body2(calls, 2 * target.lanes))), target.lanes, target.precision)
     return text + target.attributes
 
 
+@dataclass(frozen=True)
+class _Function:
+    """The text of a function, with marks; and the one for a single state, in so many lanes."""
+
+    text: str
+    alone: str
+    width: int = 1
+
+
 def _emit_steps(
-    schedule: Schedule, functions: list[str], precision: Precision, inside: LoopStep | None = None
+    schedule: Schedule, functions: list[_Function], target: Target, inside: LoopStep | None = None
 ) -> list[str]:
     """A function per chunk and per loop, `void step(ptr frame, ptr frame)`, appended to `functions`; returns names.
 
@@ -105,17 +121,24 @@ def _emit_steps(
     the addresses of its item and of what is kept.
     """
     names = []
+    wide = None if inside is None else widened(inside, target)
     for step in schedule.steps:
         if isinstance(step, Chunk):
             name = f"@chunk{len(functions)}_x$X"
-            lines = _Chunk(schedule, step, precision, inside).text()
             item = ", ptr noalias readonly %item, ptr noalias writeonly %keep" if inside else ""
-            header = f"define internal void {name}(ptr noalias readonly %frame, ptr noalias writeonly %out{item})"
-            functions.append(f"{header} #0 {{\nentry:\n{lines}  ret void\n}}\n")
+            header = f"(ptr noalias readonly %frame, ptr noalias writeonly %out{item}"
+            lines = _Chunk(schedule, step, target.precision, inside).text()
+            text = alone = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
+            if wide:
+                lines = _Chunk(schedule, step, target.precision, inside, wide).text()
+                alone = f"define internal void {wide.named(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
+                alone += f"entry:\n{lines}  ret void\n}}\n"
+            functions.append(_Function(text, alone, wide.width if wide else 1))
         else:
-            calls = _emit_steps(step.body, functions, precision, step)
+            calls = _emit_steps(step.body, functions, target, step)
             name = f"@loop{len(functions)}_x$X"
-            functions.append(emit_loop_step(step, name, calls))
+            text, inner = emit_loop_step(step, name, calls), widened(step, target)
+            functions.append(_Function(text, emit_wide_step(step, name, calls, inner) if inner else text))
         names.append(name)
     return names
 
@@ -159,11 +182,19 @@ def _constant(number: float) -> str:
 class _Chunk:
     """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
 
-    def __init__(self, schedule: Schedule, chunk: Chunk, precision: Precision, inside: LoopStep | None = None) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        chunk: Chunk,
+        precision: Precision,
+        inside: LoopStep | None = None,
+        wide: Wide | None = None,
+    ) -> None:
         self.schedule = schedule
         self.chunk = chunk
         self.precision = precision
         self.inside = inside
+        self.wide = wide
         self.names: dict[int, str] = {}
         self.lines: list[str] = []
         self.count = 0
@@ -231,26 +262,43 @@ class _Chunk:
         if value <= 0:
             name = _constant(self.schedule.program.constants[-value])
         else:
-            if value in self.schedule.direct and self.inside:
-                source = f"%item, i64 {self.schedule.direct[value] * self.inside.items.per_value}"
-            else:
-                source = f"%frame, i64 {self.schedule.slots[value]}"
-            place = self.emit(f"getelementptr $T, ptr {source}")
-            name = self.emit(f"load $T, ptr {place}, align $A")
+            name = self.loaded(value)
             if self.schedule.program.nodes[value][0] in LOGICAL:
                 name = self.emit(f"fcmp une $T {name}, {_ZERO}")
         self.names[value] = name
         return name
+
+    def loaded(self, value: int) -> str:
+        """A value from the item or from a slot. Executions that are side by side share what is not their own."""
+        if value in self.schedule.direct and self.inside:
+            source = f"%item, i64 {self.schedule.direct[value] * self.inside.items.per_value}"
+            own = True
+        else:
+            slot, own = self.schedule.slots[value], self.schedule.program.nodes[value][0] != "input"
+            source = f"%scratch, i64 {self.wide.scratch[slot]}" if self.wide and own else f"%frame, i64 {slot}"
+        if not self.wide or source.startswith("%scratch"):
+            return self.emit(f"load $T, ptr {self.emit(f'getelementptr $T, ptr {source}')}, align $A")
+        place = self.emit(f"getelementptr $E, ptr {source}")
+        if own:
+            return self.emit(f"load $T, ptr {place}, align $S")
+        first = self.emit(f"insertelement $T poison, $E {self.emit(f'load $E, ptr {place}, align $S')}, i64 0")
+        return self.emit(f"shufflevector $T {first}, $T poison, <$X x i32> zeroinitializer")
 
     def store(self, value: int) -> None:
         """Put a value into its places."""
         name = self.names.get(value) or self.known(value)
         if self.schedule.program.is_logical(value):
             name = self.emit(f"select $B {name}, $T {_ONE}, $T {_ZERO}")
-        places = [f"%out, i64 {slot}" for slot in self.chunk.stores.get(value, ())]
+        slots = self.chunk.stores.get(value, ())
+        places = [f"%out, i64 {self.wide.scratch[slot] if self.wide else slot}" for slot in slots]
+        self.put(name, "$T", places, "$A")
         if self.inside:
             step = self.inside.kept.per_value
-            places += [f"%keep, i64 {k * step}" for k in self.chunk.keeps.get(value, ())]
+            places = [f"%keep, i64 {k * step}" for k in self.chunk.keeps.get(value, ())]
+            self.put(name, *(("$E", places, "$S") if self.wide else ("$T", places, "$A")))
+
+    def put(self, name: str, unit: str, places: list[str], alignment: str) -> None:
+        """Stores of a value; places are counted in a unit."""
         for target in places:
-            place = self.emit(f"getelementptr $T, ptr {target}")
-            self.lines.append(f"  store $T {name}, ptr {place}, align $A\n")
+            place = self.emit(f"getelementptr {unit}, ptr {target}")
+            self.lines.append(f"  store $T {name}, ptr {place}, align {alignment}\n")

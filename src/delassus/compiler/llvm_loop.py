@@ -1,8 +1,73 @@
-"""LLVM IR of a loop between chunks: copies items, calls the steps of the body, copies what is carried and kept."""
+"""LLVM IR of a loop between chunks: copies items, calls the steps of the body, copies what is carried and kept.
 
-from delassus.compiler.schedule import LoopStep
+In the code for a single state, executions of a loop that know nothing of each other go side by side into the lanes of
+vectors, where their items and what they keep are side by side in memory. Values of the body then have places on the
+stack, as wide as these vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delassus.compiler.schedule import Chunk, LoopStep
+from delassus.compiler.target import Target
 
 _UNROLLED = 16  # copies up to this number are written out
+_LARGEST_SCRATCH = 64 * 1024  # bytes on the stack
+
+
+@dataclass(frozen=True)
+class Wide:
+    """How many executions are side by side, and where values that pass between chunks of the body are, by slot."""
+
+    width: int
+    scratch: dict[int, int]
+
+    def named(self, chunk: str) -> str:
+        """The name of a chunk in this form."""
+        return chunk.replace("@chunk", "@wide").replace("$X", str(self.width))
+
+
+def widened(step: LoopStep, target: Target) -> Wide | None:
+    """How a loop runs for a single state, if not one execution after the other."""
+    loop, width = step.loop, 1
+    beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not loop.item)
+    if not (loop.is_map and beside):
+        return None
+    while 2 * width <= min(loop.count, target.lanes):
+        width *= 2
+    chunks = [chunk for chunk in step.body.steps if isinstance(chunk, Chunk)]
+    slots = {slot for chunk in chunks for some in chunk.stores.values() for slot in some}
+    if width == 1 or len(slots) * width * target.precision.bytes > _LARGEST_SCRATCH:
+        return None
+    return Wide(width, {slot: k for k, slot in enumerate(sorted(slots))})
+
+
+def emit_wide_step(step: LoopStep, name: str, calls: list[str], wide: Wide) -> str:
+    """The function of such a loop for a single state. The last vector overlaps the one before, if they do not fit."""
+    last = step.loop.count - wide.width
+    text = f"""define internal void {name}(ptr %frame, ptr %unused) #0 {{
+entry:
+  %scratch = alloca [ {max(1, len(wide.scratch))} x <{wide.width} x $E> ], align 64
+  br label %head
+head:
+  %at = phi i64 [ 0, %entry ], [ %next, %head ]
+"""
+    for place, table in (("item", step.items), ("keep", step.kept)):
+        text += (
+            f"  %{place}.slot = add i64 %at, {table.first}\n"
+            f"  %{place} = getelementptr $E, ptr %frame, i64 %{place}.slot\n"
+        )
+    for call in calls:
+        text += f"  call void {wide.named(call)}(ptr %frame, ptr %scratch, ptr %item, ptr %keep, ptr %scratch)\n"
+    return (
+        text
+        + f"  %step = add i64 %at, {wide.width}\n"
+        + f"  %over = icmp sgt i64 %step, {last}\n"
+        + f"  %next = select i1 %over, i64 {last}, i64 %step\n"
+        + f"  %more = icmp slt i64 %at, {last}\n"
+        + "  br i1 %more, label %head, label %exit\nexit:\n  ret void\n}\n"
+    )
 
 
 def emit_loop_step(step: LoopStep, name: str, calls: list[str]) -> str:

@@ -9,6 +9,7 @@ padding lanes raise no warnings.
 
 from delassus.compiler import transpose
 from delassus.compiler.llvm_ir import fill_in
+from delassus.compiler.streaming import SMALLEST_ROW, emit_stream
 from delassus.compiler.target import Target
 
 LOOP = "delassus_loop"
@@ -24,9 +25,12 @@ def emit_loop(target: Target) -> str:
     parts = [_DECLARATIONS, environment, *(fill_in(text, 1, target.precision) for text in one)]
     if target.lanes > 1:
         two_values = str(2 * target.lanes * target.precision.bytes)
-        copy = _COPY_MANY.replace("$H", str(transpose.block_size(target.lanes)))
-        group = (_FETCH, _MOVE.replace("$COPY", copy), _STATES_MANY.replace("$F", two_values))
+        stream, finish = (_STREAM, "call void @finish_streams()") if target.is_x86 else (_UNPACK, "")
+        copy = _COPY_MANY.replace("$H", str(transpose.block_size(target.lanes))).replace("$STREAM", stream)
+        states = _STATES_MANY.replace("$F", two_values).replace("$DONE", finish)
+        group = (_FETCH, _MOVE.replace("$COPY", copy), states)
         parts.append(transpose.emit_copies(target.lanes, target.precision))
+        parts += [emit_stream(target)] if target.is_x86 else []
         parts += [fill_in(text, target.lanes, target.precision) for text in group]
     parts.append(_LOOP.replace("$MANY", many).replace("$SAVE", save).replace("$RESTORE", restore))
     return "".join((*parts, target.attributes))
@@ -42,8 +46,8 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 # All inputs (or outputs) of a group of states, from the arrays to a frame (or back). Contiguous if every core
 # stride is what C order makes it.
 _MOVE = """
-define internal void @move_x$X(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %states, i1 %inwards)
-    #0 {
+define internal void @move_x$X(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %states, i1 %inwards,
+                              i1 %far) #0 {
 entry:
   %n = load i64, ptr %kernel, align 8
   %inputs.at = getelementptr i64, ptr %kernel, i64 1
@@ -124,6 +128,8 @@ pack:
   call void @pack_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
   br label %next
 unpack:
+  $STREAM
+unpack.near:
   call void @unpack_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
   br label %next
 elements:
@@ -133,6 +139,14 @@ spread:
   br label %next
 collect:
   call void @collect_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
+  br label %next"""
+
+_UNPACK = "br label %unpack.near"
+_STREAM = f"""%long = icmp sge i64 %size, {SMALLEST_ROW}
+  %streamed = and i1 %far, %long
+  br i1 %streamed, label %stream, label %unpack.near
+stream:
+  call void @stream_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
   br label %next"""
 
 # One state after the other. Without heap the frame of a single state still fits on the stack.
@@ -162,9 +176,9 @@ ready:
   br label %loop
 loop:
   %i = phi i64 [ 0, %ready ], [ %next, %loop ]
-  call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 true)
+  call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 true, i1 false)
   call void %body(ptr %frame)
-  call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 false)
+  call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 false, i1 false)
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, %n
   br i1 %more, label %loop, label %exit
@@ -192,6 +206,9 @@ entry:
   %context.strides = getelementptr ptr, ptr %context, i64 2
   store ptr %strides, ptr %context.strides, align 8
   %is.near = icmp sle i64 %n, %near
+  %far.at = getelementptr i64, ptr %kernel, i64 10
+  %far.states = load i64, ptr %far.at, align 8
+  %far = icmp sgt i64 %n, %far.states
   %fetch = select i1 %is.near, ptr @fetch_nothing, ptr @fetch
   %bytes = mul i64 %slots, $F
   %paired = icmp ule i64 %bytes, {PAIR_BYTES}
@@ -228,7 +245,7 @@ loop:
   %left = sub i64 %n, %i
   %few = icmp slt i64 %left, $X
   %first = select i1 %few, i64 %left, i64 $X
-  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 true)
+  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 true, i1 false)
   %j = add i64 %i, $X
   %after = add i64 %j, $X
   %ahead = select i1 %paired, i64 %after, i64 %j
@@ -239,19 +256,20 @@ loop:
 pair:
   %fewer = icmp slt i64 %rest, $X
   %second = select i1 %fewer, i64 %rest, i64 $X
-  call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 true)
+  call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 true, i1 false)
   call void %body2(ptr %a, ptr %b, ptr %fetch, ptr %context, i64 %ahead)
-  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false)
-  call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 false)
+  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false, i1 %far)
+  call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 false, i1 %far)
   br label %done
 single:
   call void %body1(ptr %a)
-  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false)
+  call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false, i1 %far)
   br label %done
 done:
   %more = icmp slt i64 %ahead, %n
   br i1 %more, label %loop, label %exit
 exit:
+  $DONE
   call void @free(ptr %release)
   ret void
 }}

@@ -5,14 +5,15 @@ and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale 
 know these, loops and their parts, and nothing else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from delassus.compiler import elementary, exponential, inverse_trigonometric, logarithm, power, trigonometric
 from delassus.compiler.graph import Builder
+from delassus.compiler.parameters import PARAMETERS
 from delassus.compiler.precision import DOUBLE, Precision
-from delassus.compiler.program import Node, Program, arguments, with_arguments
+from delassus.compiler.program import Node, Operand, Program, arguments, with_arguments
 
 _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
     "sin": trigonometric.sin,
@@ -53,7 +54,7 @@ def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program
             new[value] = g.emit(with_arguments(node, args)) if expansion is None else expansion(g, *args)
     results = tuple(tuple(new[v] if v > 0 else constants[-v] for v in values) for values in program.results)
     if fma:
-        _fuse(g.nodes, {v for values in results for v in values})
+        _fuse(g.nodes, {v for values in results for v in values} | _settled(g.nodes, program.inputs))
     return g.finish(program.inputs, program.outputs, results)
 
 
@@ -64,11 +65,27 @@ def flops(program: Program) -> int:
     return total + sum(loop.count * flops(loop.body) for loop in loops)
 
 
+def _settled(nodes: list[Node], inputs: Sequence[Operand]) -> set[int]:
+    """What depends on the parameters of a model and on constants alone.
+
+    For a model of constants, the graph has folded it, each product rounded. It is rounded here as well, so that a model
+    has the same bits in both forms.
+    """
+    settled: set[int] = set()
+    for value, node in enumerate(nodes):
+        if node[0] == "input":
+            if inputs[node[1]].name == PARAMETERS:
+                settled.add(value)
+        elif value and all(a <= 0 or a in settled for a in arguments(node)):
+            settled.add(value)
+    return settled
+
+
 def _fuse(nodes: list[Node], kept: set[int]) -> None:
     """Rewrite sums, in place, so that they absorb the products they add.
 
     A product is absorbed if every use of it is a sum that can take it: then k sums become k fused operations and
-    the product is dead. A sum can take one product only. `kept` are the values that are results themselves.
+    the product is dead. A sum can take one product only. `kept` are values that stay as they are: results, for one.
     """
     uses: list[list[int]] = [[] for _ in nodes]
     for value, node in enumerate(nodes):

@@ -117,6 +117,11 @@ class Loop:
         """Number of values that the loop gives."""
         return self.carried + self.count * self.kept
 
+    @property
+    def is_map(self) -> bool:
+        """Whether its executions know nothing of each other, and are straight-line code: they can be side by side."""
+        return not (self.carried or self.conditional or self.body.loops)
+
     def split(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Any]]:
         """The values of a loop: first carried ones, items, captured ones."""
         end = self.carried + self.count * self.item

@@ -15,6 +15,7 @@ from delassus.compiler import native
 from delassus.compiler.loop_ir import LOOP, emit_loop
 from delassus.compiler.program import Operand
 from delassus.compiler.schedule import first_slots
+from delassus.compiler.streaming import STREAM_BYTES
 from delassus.compiler.target import Target
 
 CACHE_BYTES = 1024 * 1024  # batches beyond this are fetched ahead
@@ -45,6 +46,7 @@ class _Descriptor(ctypes.Structure):
         ("pair", ctypes.c_void_p),  # body2 for all lanes
         ("start_single", ctypes.c_void_p),  # start for one lane
         ("start", ctypes.c_void_p),  # start for all lanes
+        ("far", ctypes.c_int64),  # states of the largest batch whose outputs are not streamed
     )
 
 
@@ -71,6 +73,7 @@ def describe(
         code.address(f"body2_x{lanes}") if lanes > 1 else None,
         code.address("start_x1"),
         code.address(f"start_x{lanes}"),
+        STREAM_BYTES // max(1, target.precision.bytes * sum(o.size for o in outputs)),
     )
     return descriptor, table, shapes
 

@@ -42,6 +42,10 @@ class Table:
     per_item: int
     per_value: int
 
+    def slots(self, count: int, length: int) -> list[int]:
+        """Those of `count` items of some length, one after the other."""
+        return [self.first + i * self.per_item + k * self.per_value for i in range(count) for k in range(length)]
+
 
 @dataclass(frozen=True)
 class LoopStep:
@@ -221,22 +225,30 @@ class _Planner:
         return _frozen(fixed)
 
     def _kept_in_outputs(self) -> dict[int, int]:
-        """Slots of what loops keep directly in an output: possible if all of it goes to places in regular steps."""
-        places: dict[int, int] = {}
+        """Slots of what loops keep directly in outputs: possible if all of it goes to places in regular steps.
+
+        What nobody uses of it goes there as well, if the slot gets its own value later.
+        """
+        places: dict[int | None, set[int]] = {}
+        later: dict[int, int] = {}  # by slot: the piece that computes its value
         for start, result in zip(self.outputs, self.program.results, strict=True):
             for k, value in enumerate(result):
-                if start is not None:
-                    places.setdefault(value, start + k)
+                if start is not None and value > 0:
+                    places.setdefault(value, set()).add(start + k)
+                    later[start + k] = self.born.get(value, -1)
         found: dict[int, int] = {}
         self.tables: dict[int, Table] = {}
         for value, parts in self.parts.items():
-            loop = self.program.loops[self.program.nodes[value][1]]
-            numbers = range(loop.carried, loop.parts)
-            slots = [places.get(parts[k]) if k in parts else None for k in numbers]
-            table = _table(slots, loop.count, loop.kept)
-            if table is not None:
+            loop, p = self.program.loops[self.program.nodes[value][1]], self.born[value]
+            kept = [parts.get(k) for k in range(loop.carried, loop.parts)]
+            unused = {slot for slot in later if later[slot] >= p}
+            decisive = (0, 1, loop.kept)  # these give the steps, so they have places of their own
+            allowed = [places.get(k, set()) if k or n in decisive else unused for n, k in enumerate(kept)]
+            table = _table(allowed, loop.count, loop.kept)
+            slots = [] if table is None else table.slots(loop.count, loop.kept)
+            if table is not None and len(set(slots)) == len(slots):
                 self.tables[value] = table
-                found |= {parts[k]: slot for k, slot in zip(numbers, slots, strict=True) if slot is not None}
+                found |= {k: slot for k, slot in zip(kept, slots, strict=True) if k is not None}
         return found
 
     def _loop(self, p: int) -> list[Chunk | LoopStep]:
@@ -252,24 +264,25 @@ class _Planner:
             moves.setdefault(source, []).append(carried + k)
 
         flat = [v for values in items for v in values]
-        walked = _table([slots.get(v) for v in flat], loop.count, loop.item)
+        walked = _table([{slots[v]} if v in slots else set() for v in flat], loop.count, loop.item)
         if walked is None:
-            walked = Table(frame.row(len(flat)), loop.item, 1)
-            released += range(walked.first, walked.first + len(flat))
-            for k, source in enumerate(flat):
-                moves.setdefault(source, []).append(walked.first + k)
+            walked, reserved = _new_table(frame, loop, loop.item)
+            released += reserved
+            for source, slot in zip(flat, walked.slots(loop.count, loop.item), strict=True):
+                moves.setdefault(source, []).append(slot)
 
         kept = self.tables.get(value)
         parts = self.parts.get(value, {})
         here = {k: carried + k for k in range(loop.carried)}
         if kept is None:
-            kept = Table(frame.row(loop.count * loop.kept), loop.kept, 1)
-            here |= {loop.carried + k: kept.first + k for k in range(loop.count * loop.kept)}
+            kept, reserved = _new_table(frame, loop, loop.kept)
+            there = kept.slots(loop.count, loop.kept)
+            here |= dict(enumerate(there, loop.carried))
+            released += sorted(set(reserved) - set(there))
         else:
-            numbers = [(i, k) for i in range(loop.count) for k in range(loop.kept)]
-            for n, (i, k) in enumerate(numbers):
-                if loop.carried + n in parts:
-                    slots[parts[loop.carried + n]] = kept.first + i * kept.per_item + k * kept.per_value
+            for n, slot in enumerate(kept.slots(loop.count, loop.kept), loop.carried):
+                if n in parts:
+                    slots[parts[n]] = slot
 
         places = {(0, k): carried + k for k in range(loop.carried)}
         for k, source in enumerate(captured):
@@ -287,9 +300,9 @@ class _Planner:
         released += copied.values()
         places |= {(1, k): slot for k, slot in copied.items()}
         named = {v: (n[1], n[2]) for v, n in enumerate(nodes) if n[0] == "input"}
-        there = {v: places[place] for v, place in named.items() if place in places}
+        around = {v: places[place] for v, place in named.items() if place in places}
         direct = {v: place[1] for v, place in named.items() if place not in places}
-        body = _Planner(loop.body, frame, there, (onward, None), self.chunk, direct).plan(top=False)
+        body = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct).plan(top=False)
 
         for k, slot in here.items():
             if k in parts:
@@ -342,18 +355,32 @@ def _pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
     return [*pieces, tuple(run)]
 
 
-def _table(slots: Sequence[int | None], count: int, length: int) -> Table | None:
-    """The slots of `count` items of some length, if they are all there, in regular steps."""
-    if not slots or slots[0] is None:
-        return Table(0, 0, 0) if not slots else None
-    first = slots[0]
-    second, below = slots[length % len(slots)], slots[1 % len(slots)]
-    if second is None or below is None:
-        return None
-    per_item = second - first if count > 1 else 0
-    per_value = below - first if length > 1 else 0
-    regular = [first + i * per_item + k * per_value for i in range(count) for k in range(length)]
-    return Table(first, per_item, per_value) if regular == list(slots) else None
+def _new_table(frame: _Frame, loop: Loop, length: int) -> tuple[Table, range]:
+    """Slots for all items of some length, and all that were reserved for them.
+
+    Items that can be computed side by side have their first values side by side, and so on; from one value to the next
+    it is an odd number of slots, as strides of many powers of two share few places in a cache.
+    """
+    if not loop.is_map:
+        table, size = Table(0, length, 1), loop.count * length
+    else:
+        table = Table(0, 1, loop.count | 1)
+        size = table.per_value * length
+    first = frame.row(size)
+    return replace(table, first=first), range(first, first + size)
+
+
+def _table(allowed: Sequence[set[int]], count: int, length: int) -> Table | None:
+    """Slots in regular steps for `count` items of some length, each out of those that are allowed for it."""
+    if not allowed:
+        return Table(0, 0, 0)
+    for first in sorted(allowed[0]):
+        for second in sorted(allowed[length % len(allowed)]):
+            for below in sorted(allowed[1 % len(allowed)]):
+                table = Table(first, second - first if count > 1 else 0, below - first if length > 1 else 0)
+                if all(slot in some for slot, some in zip(table.slots(count, length), allowed, strict=True)):
+                    return table
+    return None
 
 
 def _frozen(places: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:

@@ -44,7 +44,7 @@ from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.ldl import ldl
 from delassus.dynamics.manifold import integrate, normalize
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, expect
 from delassus.model.model import Model, UnknownName
 
 _FIRST_DAMPING: Final = 1e-3
@@ -195,6 +195,7 @@ def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
     """The numbers of the velocities of joints that are given by names or patterns, each of which must match one."""
     found: set[int] = set()
     for pattern in (patterns,) if isinstance(patterns, str) else patterns:
+        expect("the name of a joint", pattern, str, '"arm*"')
         matching = [k for k, joint in enumerate(model.joints) if fnmatch.fnmatchcase(joint.name, pattern)]
         if not matching:
             raise UnknownName("joint", pattern, [joint.name for joint in model.joints])

@@ -1,4 +1,4 @@
-"""What the sparse factors of `prox_ltl` give besides accelerations: Delassus matrix, operational inertia, K⁻¹.
+"""Matrices that belong to constraints: Delassus matrix, operational inertia, and the sparse factors of `prox_ltl`.
 
 K = [-E - C, J; Jᵀ, M] with E = diag(ε) the `proximal` parameter. M⁻¹ itself is `inverse_mass_matrix`.
 """
@@ -10,6 +10,8 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
+from delassus.constrained.caba_osim import caba_osim
+from delassus.constrained.delassus_methods import lower_delassus
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.task import Proximal, proximal_rows
 from delassus.constrained.tree_factor import TreeFactor, tree_factor
@@ -18,6 +20,7 @@ from delassus.constraints.rows import compliance_of
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import forward
 from delassus.dynamics.ldl import Ldl, ldl
+from delassus.dynamics.poses import mirrored
 
 
 @dataclass(frozen=True)
@@ -40,22 +43,38 @@ def factor(mechanism: Mechanism, q: Any, proximal: Proximal) -> KktFactor:
     """The factors of K in a configuration, as a part of other kernels."""
     check_inertias(mechanism.model)
     tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q))
-    damping = proximal_rows(mechanism, proximal) + compliance_of(mechanism)
-    return KktFactor(tree, _corner(tree.delassus, damping))
+    return KktFactor(tree, _corner(tree.delassus, damping_rows(mechanism, proximal)))
 
 
 @kernel("(nq)->(m,m)")
-def delassus_matrix(mechanism: Mechanism, q: Any) -> Any:
-    """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the rows' accelerations per unit of their forces."""
-    check_inertias(mechanism.model)
-    return _symmetric(tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q)).delassus)
+def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto") -> Any:
+    """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the rows' accelerations per unit of their forces.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (nq,) [rad, m].
+        method: "pv_osimr" O(n + m²), "efpa" O(n + m d + m²), "ltl" O(n d² + m d² + m² d), or "auto" for the fastest:
+            pv_osimr, or ltl where joints share coordinates (mimicry), which has no recursion over the tree.
+    """
+    return mirrored(lower_delassus(mechanism, q, method))
 
 
 @kernel("(nq)->(m,m)")
-def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6) -> Any:
-    """Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ (m, m) [kg, kg·m, kg·m²]: the damped operational-space inertia matrix."""
-    factors = factor(mechanism, q, proximal)
-    return _symmetric(factors.solve_rows(np.eye(mechanism.m)))
+def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6, method: str = "auto") -> Any:
+    """Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ (m, m) [kg, kg·m, kg·m²]: the damped operational-space inertia matrix.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (nq,) [rad, m].
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row.
+        method: How J M⁻¹ Jᵀ is formed, to be inverted (as for `delassus_matrix`), or "caba_osim", which forms Λ itself
+            in O(n + m²), faster for many rows, and loses digits where ε is small (see `caba_osim`).
+    """
+    damping = damping_rows(mechanism, proximal)
+    if method == "caba_osim":
+        return mirrored(caba_osim(mechanism, q, damping))
+    factors = ldl(lower_delassus(mechanism, q, method) + np.diag(damping))
+    return mirrored(factors.solve(np.eye(mechanism.m)))
 
 
 @kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)")
@@ -76,15 +95,15 @@ def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-
     JM = tree.Y @ V.T
     B = factors.solve_rows(JM)
     N = (V / tree.D) @ V.T - JM.T @ B
-    return -_symmetric(factors.solve_rows(np.eye(mechanism.m))), B, _symmetric(N)
+    return -mirrored(factors.solve_rows(np.eye(mechanism.m))), B, mirrored(N)
+
+
+def damping_rows(mechanism: Mechanism, proximal: Proximal) -> Any:
+    """The diagonal E + C (m,), ε checked."""
+    return proximal_rows(mechanism, proximal) + compliance_of(mechanism)
 
 
 def _corner(G: Any, damping: Any) -> Ldl:
     """The factors of G + damping from the last row up, as those of the matrix with rows and columns reversed."""
-    full = _symmetric(G) + np.diag(damping)
+    full = mirrored(G) + np.diag(damping)
     return ldl(full[::-1, ::-1])
-
-
-def _symmetric(A: Any) -> Any:
-    """The lower triangle, mirrored."""
-    return np.tril(A) + np.tril(A, -1).T

@@ -26,6 +26,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltls
+from delassus.constrained.articulated_tree import ZERO, ArticulatedTree, joint_penalty, penalty, row_forces, total
 from delassus.constrained.couplings import Couplings, Port, elimination_order
 from delassus.constrained.method import Method, PrimalState, solve
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
@@ -34,8 +35,8 @@ from delassus.constraints.coupling import Coupling
 from delassus.constraints.implicit import Implicit
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import row_values, shifted
-from delassus.dynamics.articulated import FreeJoint, free_joint
-from delassus.dynamics.poses import Blocks, Pair, mirrored, rigid_blocks
+from delassus.dynamics.articulated import free_joint
+from delassus.dynamics.poses import Pair, rigid_blocks
 from delassus.dynamics.recursion import bias_force
 from delassus.model.links import Links, links_of
 
@@ -75,17 +76,11 @@ def caba(
 
 @dataclass(frozen=True)
 class Factors:
-    """What does not change between iterations: the joints' factors, the right-hand side k - K g (m,), and the loops.
-
-    `order` is the one in which links are eliminated; `felt[i]` holds the ports that link i was coupled with then, each
-    with T (r, n).
-    """
+    """What does not change between iterations: the joints' factors, and the right-hand side k - K g (m,)."""
 
     task: Task
-    joints: list[FreeJoint]
+    body: ArticulatedTree
     k: Any
-    order: tuple[int, ...]
-    felt: list[list[tuple[Port, Any]]]
 
 
 def ties_joints(constraint: Constraint) -> bool:
@@ -110,11 +105,11 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
     check_rows(task.mechanism)
     tree, rows, motions = task.motions.tree, task.rows, task.motions
     first, k = task.first_force(force), shifted(rows, motions, task.k)
-    applied, driven = _row_forces(task, task.keep * first + task.rho * k)
+    applied, driven = row_forces(tree, rows, task.keep * first + task.rho * k)
     A = [rigid_blocks(link) for link in tree.links]
     p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(tree.links)]
     for i, own in rows.links.items():
-        A[i] = _sum(A[i], _penalty(own.K, task.rho[list(own.rows)]))
+        A[i] = total(A[i], penalty(own.K, task.rho[list(own.rows)]))
         p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
     couplings = Couplings(rows, task.rho)
     joints: list[Any] = [None] * len(tree.links)
@@ -125,14 +120,15 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
         link, b = tree.links[i], motions.product[i]
         taken = couplings.take(i)
         if taken is not None:
-            A[i], p[i] = _sum(A[i], taken[0]), (p[i][0] + taken[1][0], p[i][1] + taken[1][1])
-        joint = joints[i] = free_joint(link, A[i], _joint_penalty(task, i))
+            A[i], p[i] = total(A[i], taken[0]), (p[i][0] + taken[1][0], p[i][1] + taken[1][1])
+        joint = joints[i] = free_joint(link, A[i], joint_penalty(tree, rows, i, task.rho))
         S_lin, S_ang = link.subspace
         at = slice(link.v, link.v + link.motion.nv)
-        u = task.tau[at] + driven[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
+        u = task.tau[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
+        u = u + driven[i] if i in driven else u
         push[at] = joint.push(u)
         if taken is not None:
-            base = _world(tree) if link.parent < 0 else (np.zeros(3), np.zeros(3))
+            base = _world(tree) if link.parent < 0 else ZERO
             lin, ang = motions.poses[i].motion_to_child(*base)
             lin, ang = lin + b[0], ang + b[1]
             own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
@@ -145,46 +141,25 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
         n = p[i][1] + H.T @ b[0] + I @ b[1] + joint.W[3:] @ u
         f, n = motions.poses[i].force_to_parent(f, n)
         p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
-        A[link.parent] = _sum(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
-    factors = Factors(task, joints, k, order, felt)
+        A[link.parent] = total(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
+    factors = Factors(task, ArticulatedTree(tree, motions.poses, joints, order, felt), k)
     return factors, _state(factors, first, push)
 
 
 def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     """One more iteration: the change of the constraints' forces, through the joints that carry them."""
-    task = factors.task
-    tree, motions = task.motions.tree, task.motions
-    applied, driven = _row_forces(task, task.keep * (state.force - state.before))
+    task, body = factors.task, factors.body
+    change = task.keep * (state.force - state.before)
     push = np.array(state.work)
-
-    pressed: dict[Port, Any] = {}  # T D⁻¹ Δu (r,): what ports feel, until their links are eliminated
-
-    def add(j: int, f: Any, n: Any) -> None:
-        before = applied.get(j, (np.zeros(3), np.zeros(3)))
-        applied[j] = (before[0] + f, before[1] + n)
-
-    for i in factors.order:
-        if i not in task.rows.support:
-            continue
-        link, joint = tree.links[i], factors.joints[i]
-        at = slice(link.v, link.v + link.motion.nv)
-        for port in [port for port in pressed if port.link == i]:
-            add(i, *port.exert(-pressed.pop(port)))
-        here = applied.get(i, (np.zeros(3), np.zeros(3)))
-        u, f, n = joint.carry(*here, driven[at] if task.rows.of_joint(i) else None)
-        more = joint.push(u)
+    for i, more in body.pushes(*row_forces(body.tree, task.rows, change), task.rows.support).items():
+        at = slice(body.tree.links[i].v, body.tree.links[i].v + body.tree.links[i].motion.nv)
         push[at] = push[at] + more
-        for port, T in factors.felt[i]:
-            pressed[port] = pressed[port] + T @ more if port in pressed else T @ more
-        if link.parent >= 0:
-            add(link.parent, *motions.poses[i].force_to_parent(f, n))
     return _state(factors, state.force, push)
 
 
 def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     """The accelerations of all joints, and the forces λ."""
-    _, a = _outward(factors, state.work, tuple(range(len(factors.joints))))
-    return a, state.force
+    return _accelerations(factors, state.work, factors.body.order)[1], state.force
 
 
 METHOD = Method(factor, iterate, finish)
@@ -193,69 +168,17 @@ METHOD = Method(factor, iterate, finish)
 def _state(factors: Factors, before: Any, push: Any) -> PrimalState:
     """The state after an iteration: outward to the constraints with D⁻¹ u (nv,), and their forces from λ⁻ (m,)."""
     task = factors.task
-    motion, a = _outward(factors, push, task.rows.support)
+    motion, a = _accelerations(factors, push, task.rows.support)
     force, residual = task.update(before, task.active(row_values(task.rows, motion, a) - factors.k))
     return PrimalState(force, before, residual, push)
 
 
-def _outward(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any]:
+def _accelerations(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any]:
     """Accelerations of some links (those that carry them included), against gravity, and of their joints (nv,)."""
-    task = factors.task
-    tree, motions = task.motions.tree, task.motions
-    acceleration: dict[int, Pair] = {-1: _world(tree)}
-    a = np.zeros(task.mechanism.nv)
-    for i in reversed(factors.order):
-        if i not in links:
-            continue
-        link, joint = tree.links[i], factors.joints[i]
-        S_lin, S_ang = link.subspace
-        lin, ang = motions.poses[i].motion_to_child(*acceleration[link.parent])
-        lin, ang = lin + motions.product[i][0], ang + motions.product[i][1]
-        at = slice(link.v, link.v + link.motion.nv)
-        own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
-        if factors.felt[i]:
-            pull = np.zeros(link.motion.nv)
-            for port, T in factors.felt[i]:
-                pull = pull + T.T @ port.felt(acceleration[port.link])
-            own = own - joint.push(pull)
-        acceleration[i] = (lin + S_lin @ own, ang + S_ang @ own)
-        a[at] = own
-    return acceleration, a
+    motions = factors.task.motions
+    return factors.body.accelerations(push, links, _world(motions.tree), motions.product)
 
 
 def _world(tree: Links) -> Pair:
     """The acceleration of the world, against gravity."""
     return -np.array(tree.gravity), np.zeros(3)
-
-
-def _row_forces(task: Task, x: Any) -> tuple[dict[int, Pair], Any]:
-    """Kᵀ x on the links, and on the velocities (nv,), of numbers x (m,) by row."""
-    applied = {}
-    for i, own in task.rows.links.items():
-        here = x[list(own.rows)]
-        applied[i] = (own.K[:, :3].T @ here, own.K[:, 3:].T @ here)
-    driven = np.zeros(task.mechanism.nv)
-    for dof in task.rows.dofs:
-        driven[dof.v] = driven[dof.v] + dof.factor * x[dof.row]
-    return applied, driven
-
-
-def _joint_penalty(task: Task, link: int) -> Any:
-    """What rows on a joint's velocities add to its D (n,), if there are any."""
-    own = task.rows.of_joint(link)
-    if not own:
-        return None
-    added = np.zeros(task.motions.tree.links[link].motion.nv)
-    for dof in own:
-        added[dof.k] = added[dof.k] + dof.factor**2 * task.rho[dof.row]
-    return added
-
-
-def _penalty(K: Any, rho: Any) -> Blocks:
-    """Kᵀ diag(ρ) K in blocks."""
-    weighted = K.T * rho
-    return mirrored(weighted[:3] @ K[:, :3]), weighted[:3] @ K[:, 3:], mirrored(weighted[3:] @ K[:, 3:])
-
-
-def _sum(A: Blocks, B: Blocks) -> Blocks:
-    return A[0] + B[0], A[1] + B[1], A[2] + B[2]

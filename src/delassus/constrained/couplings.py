@@ -16,7 +16,6 @@ is added to their links' inertias, K_qᵀ B_q K_q, and forces, K_qᵀ l_q, when 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import delassus.numpy as np
@@ -140,8 +139,6 @@ class Couplings:
         return C
 
     def _forget(self, port: Port) -> None:
-        for q in [*self._partners(port)]:
-            self._uncouple(port, q)
         for key in [key for key in self.C if port.number in key]:
             del self.C[key]
 
@@ -156,7 +153,6 @@ class Couplings:
         return [whole]
 
 
-@lru_cache(maxsize=256)
 def elimination_order(tree: Links, pairs: frozenset[tuple[int, int]]) -> tuple[int, ...]:
     """The order in which links are eliminated: always one that carries no other, the one coupled with the fewest.
 

@@ -42,12 +42,13 @@ def bias_of(task: Task) -> Any:
     return task.active(_bias(task.rows, task.motions, task.k))
 
 
+def link_values(rows: Rows, motions: LinkMotions, a: Any) -> Any:
+    """K times the links' accelerations (m,) for a (nv,) of the joints: J a + γ without what is the rows' own, -k."""
+    return row_values(rows, {link: motions.acceleration(link, a) for link in rows.links}, a)
+
+
 def _bias(rows: Rows, motions: LinkMotions, k: Any) -> Any:
-    acceleration = {}
-    for link in rows.links:
-        a = motions.bias_acceleration(link)
-        acceleration[link] = (a[:3], a[3:])
-    return row_values(rows, acceleration, np.zeros(motions.model.nv)) - k
+    return link_values(rows, motions, np.zeros(motions.model.nv)) - k
 
 
 def _jacobian(mechanism: Mechanism, rows: Rows, motions: LinkMotions) -> Any:

@@ -6,8 +6,9 @@ With the pseudo-inverse J⁺ and the columns N of V that J does not see,
 
 w the velocities of the references: the least change of q and v in the plain (Euclidean) metric, to first order. Radians
 and metres are added up in it, so the result depends on units; J is that of the configuration given, so both equations
-are met up to products of e. O(m n min(m, n)) operations in plain NumPy; not compiled. It needs no inertias and any rank
-will do. Choose `project_by_mass` for simulations.
+are met up to products of e, and rows whose neighbours are left out, whose velocity is not the rate of e, not even that
+far (see `Constraint.holonomic`). O(m n min(m, n)) operations in plain NumPy; not compiled. It needs no inertias and any
+rank will do. Choose `project_by_mass` for simulations.
 
 Reference: S. Savin, lectures on constrained dynamics (drift of explicit constraints), with N Nᵀ J⁺ = 0 made use of.
 """

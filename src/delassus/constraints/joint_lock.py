@@ -8,6 +8,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.constraints.constraint import Constraint, ConstraintError, JointRow, chosen_rows, frozen_numbers
 from delassus.constraints.motions import LinkMotions
+from delassus.constraints.reference import MovingReference, is_moving
 from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 
@@ -17,8 +18,9 @@ class JointLock(Constraint):
     """The velocities of a joint have the derivative a*: one row each, whose force is a torque [N·m] or a force [N].
 
     Unlike `Model.lock`, it can be switched off at run time and its force is known. `rows=(0,)` holds some of the
-    velocities of a joint that has several. `position` (one number per row) [rad, m] is the reference of the joint's
-    coordinates, for a `position_gain`.
+    velocities of a joint that has several. `position` [rad, m] is the reference of the joint's coordinates, for a
+    `position_gain`: one number per row, or a function of time that gives an array of them. A joint follows such a
+    function, its acceleration included.
     """
 
     joint: str
@@ -30,7 +32,11 @@ class JointLock(Constraint):
         if self.rows is not None:
             object.__setattr__(self, "rows", tuple(int(row) for row in self.rows))
         super().__post_init__()
-        if self.position is not None:
+        if is_moving(self.position):
+            if not isinstance(self.position, MovingReference):
+                shape = (1 if self.rows is None else len(self.rows),)
+                object.__setattr__(self, "position", MovingReference.of(self.label, "position", self.position, shape))
+        elif self.position is not None:
             object.__setattr__(self, "position", frozen_numbers(f"position of {self.label!r}", self.position))
         elif np.any(self.position_gain):
             raise ConstraintError(
@@ -54,6 +60,11 @@ class JointLock(Constraint):
 
     def velocities(self, model: Model) -> tuple[int, ...]:
         """The velocities that are held."""
+        if isinstance(self.position, MovingReference) and self.rows is None and self.count(model) > 1:
+            raise ConstraintError(
+                f"the constraint {self.label!r} follows a function of time and its joint has {self.count(model)} "
+                "velocities: say with rows=… which of them the function gives."
+            )
         start = model.v_starts[model.joint_index(self.joint)]
         if self._ratio(model) == 0.0:
             raise ConstraintError(
@@ -81,7 +92,19 @@ class JointLock(Constraint):
             )
         ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         own = np.stack([ratio * motions.q[start + row] + offset for row in self._chosen(model)])
+        if isinstance(self.position, MovingReference):
+            return own - self.position.point(motions.time).position
         return own - np.array(self.per_row("position", self.count(model)))
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """The acceleration of a reference that moves, taken off."""
+        if not isinstance(self.position, MovingReference):
+            return np.zeros(self.count(motions.model))
+        return -self.position.point(motions.time).acceleration
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """The velocity of a reference that moves."""
+        return self.position.point(motions.time).velocity if isinstance(self.position, MovingReference) else None
 
     def _joint(self, model: Model) -> Joint:
         return model.joint(self.joint)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.dynamics.poses import Pair, Pose, poses_of
+from delassus.dynamics.poses import Pair, Pose, poses_of, velocities
 from delassus.dynamics.recursion import joint_motions, link_velocities
 from delassus.model.links import Links, links_of
 from delassus.model.model import WORLD, Model
@@ -63,10 +63,13 @@ class LinkMotions:
             g, _ = self.poses[i].motion_to_child(g, still)
         return g
 
-    def bias_acceleration(self, link: int) -> Any:
-        """The spatial acceleration (6,) of a link at v̇ = 0, without gravity."""
+    def acceleration(self, link: int, a: Any) -> Pair:
+        """The spatial acceleration of a link for accelerations a (nv,) of the joints, without gravity."""
         lin, ang = np.zeros(3), np.zeros(3)
         for i in self.tree.path(link):
+            carrier = self.tree.links[i]
+            S_lin, S_ang = carrier.subspace
+            own = velocities(carrier, a)
             lin, ang = self.poses[i].motion_to_child(lin, ang)
-            lin, ang = lin + self.product[i][0], ang + self.product[i][1]
-        return np.concatenate([lin, ang])
+            lin, ang = lin + self.product[i][0] + S_lin @ own, ang + self.product[i][1] + S_ang @ own
+        return lin, ang

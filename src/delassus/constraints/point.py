@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.constraints.constraint import BodyRows, ConstraintError, frozen_numbers
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.on_frame import OnFrame
-from delassus.constraints.reference import Motion, MovingPoint, is_moving
+from delassus.constraints.reference import MovingPoint, MovingReference, is_moving
 from delassus.model.model import WORLD
 from delassus.spatial.rotations import skew
 
@@ -44,8 +44,8 @@ class Point(OnFrame):
                 "position out, or frame2."
             )
         if is_moving(self.position):
-            if not isinstance(self.position, Motion):
-                object.__setattr__(self, "position", Motion.of(self.label, "position", self.position, (3,)))
+            if not isinstance(self.position, MovingReference):
+                object.__setattr__(self, "position", MovingReference.of(self.label, "position", self.position, (3,)))
             return
         numbers = frozen_numbers(f"position of {self.label!r}", self.position)
         if np.shape(numbers) != (3,):
@@ -90,14 +90,14 @@ class Point(OnFrame):
             v_2, w_2 = motions.velocity[second.link]
             linear = linear - R @ np.cross(w_2, v_2 + np.cross(w_2, np.array(second.placement.p)))
             angular = np.cross(w_1, R @ w_2)
-        if isinstance(self.position, Motion):
+        if isinstance(self.position, MovingReference):
             R, _ = self.in_world(motions)
             linear = linear - R.T @ self._moving(motions).acceleration
         return self.selected(np.concatenate([linear, angular]))
 
     def reference_velocity(self, motions: LinkMotions) -> Any:
         """Rᵀ ṗ of a reference that moves."""
-        if not isinstance(self.position, Motion):
+        if not isinstance(self.position, MovingReference):
             return None
         R, _ = self.in_world(motions)
         return self.selected(R.T @ self._moving(motions).velocity)
@@ -108,7 +108,9 @@ class Point(OnFrame):
             _, p = self.second_frame(motions)
             return self.selected(-p)
         R, p = self.in_world(motions)
-        target = self._moving(motions).position if isinstance(self.position, Motion) else np.array(self.position)
+        target = (
+            self._moving(motions).position if isinstance(self.position, MovingReference) else np.array(self.position)
+        )
         return self.selected(R.T @ (p - target))
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:

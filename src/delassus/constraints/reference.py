@@ -32,13 +32,13 @@ class MovingFrame(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Motion:
+class MovingReference:
     """A function of time, kept by what it computes: its value, and its first and second derivatives."""
 
     function: Recorded
 
     @classmethod
-    def of(cls, label: str, what: str, function: Any, *shapes: tuple[int, ...]) -> Motion:
+    def of(cls, label: str, what: str, function: Any, *shapes: tuple[int, ...]) -> MovingReference:
         """From a function of the time t [s] written in NumPy, whose results have these shapes."""
         try:
             return cls(Recorded.of(what, function, {"t": ()}, *shapes))
@@ -78,5 +78,5 @@ def _turning(A: Any) -> Any:
 
 
 def is_moving(reference: Any) -> bool:
-    """Whether a reference is a function of time, or already a `Motion`."""
-    return isinstance(reference, Motion) or (callable(reference) and not isinstance(reference, numpy.ndarray))
+    """Whether a reference is a function of time, or already a `MovingReference`."""
+    return isinstance(reference, MovingReference) or (callable(reference) and not isinstance(reference, numpy.ndarray))

@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.constraints.constraint import BodyRows, ConstraintError
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.on_frame import ROW_NAMES, OnFrame
-from delassus.constraints.reference import Motion, MovingFrame, is_moving
+from delassus.constraints.reference import MovingFrame, MovingReference, is_moving
 from delassus.dynamics.poses import Pair
 from delassus.model.model import WORLD, Model
 from delassus.model.placement import Placement
@@ -48,8 +48,8 @@ class Weld(OnFrame):
             )
         elif not is_moving(self.target):
             self.check_placement(self.target)
-        elif not isinstance(self.target, Motion):
-            object.__setattr__(self, "target", Motion.of(self.label, "target", self.target, (3, 3), (3,)))
+        elif not isinstance(self.target, MovingReference):
+            object.__setattr__(self, "target", MovingReference.of(self.label, "target", self.target, (3, 3), (3,)))
 
     @property
     def most(self) -> int:
@@ -85,7 +85,7 @@ class Weld(OnFrame):
         if second.link != WORLD:
             v_2 = adjoint(*self.second_link(motions)) @ np.concatenate(motions.velocity[second.link])
             return self.selected(motion_cross(v_1 - v_2, v_2))
-        if not isinstance(self.target, Motion):
+        if not isinstance(self.target, MovingReference):
             return np.zeros(len(self.rows))
         X, target = self._seen(motions)
         v_2 = X @ target.velocity
@@ -93,7 +93,7 @@ class Weld(OnFrame):
 
     def reference_velocity(self, motions: LinkMotions) -> Any:
         """The velocity of a target that moves, taken to the first frame."""
-        if not isinstance(self.target, Motion):
+        if not isinstance(self.target, MovingReference):
             return None
         X, target = self._seen(motions)
         return self.selected(X @ target.velocity)
@@ -108,7 +108,7 @@ class Weld(OnFrame):
         if self.frame2 is not None:
             return self.second_frame(motions)
         R, p = self.in_world(motions)
-        if isinstance(self.target, Motion):
+        if isinstance(self.target, MovingReference):
             at = self.target.frame(motions.time)
             return R.T @ at.R, R.T @ (at.p - p)
         if not isinstance(self.target, Placement):

@@ -21,13 +21,18 @@ class Ldl:
 
     def solve(self, b: Any) -> Any:
         """x with A x = b, for b (n,) or (n, k)."""
-        x, n = np.array(b), len(self.inverse)
-        for j in range(n - 1):
-            x[j + 1 :] = x[j + 1 :] - _times(self.L[j + 1 :, j], x[j])
+        x, n = self.half(b), len(self.inverse)
         for j in reversed(range(n)):
             x[j] = x[j] * self.inverse[j]
             if j + 1 < n:
                 x[j] = x[j] - self.L[j + 1 :, j] @ x[j + 1 :]
+        return x
+
+    def half(self, b: Any) -> Any:
+        """L⁻¹ b, for b (n,) or (n, k): bᵀ A⁻¹ c is that of b, times D⁻¹, times that of c."""
+        x = np.array(b)
+        for j in range(len(self.inverse) - 1):
+            x[j + 1 :] = x[j + 1 :] - _times(self.L[j + 1 :, j], x[j])
         return x
 
 

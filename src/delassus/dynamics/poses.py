@@ -245,6 +245,7 @@ def rigid_blocks(link: Link) -> Blocks:
 def mirrored(A: Any) -> Any:
     """A symmetric matrix whose upper triangle is its lower one, so that each pair is computed once."""
     B = np.array(A)
-    for i, j in ((0, 1), (0, 2), (1, 2)):
-        B[i, j] = A[j, i]
+    for j in range(len(B)):
+        for i in range(j):
+            B[i, j] = A[j, i]
     return B

@@ -22,7 +22,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.base_frame import Moving, moving_links
-from delassus.dynamics.poses import mirrored
+from delassus.dynamics.composite import add_block, add_symmetric, applied, body_force, rigid_body
 from delassus.dynamics.rnea import model_armature
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
@@ -42,36 +42,34 @@ def rnea_derivatives(model: Model, q: Any, v: Any, a: Any) -> Any:
     return torque_derivatives(model, q, v, a)
 
 
-def torque_derivatives(model: Model, q: Any, v: Any, a: Any) -> tuple[Any, Any, Any]:
-    """The derivatives, as a part of other algorithms."""
+def torque_derivatives(model: Model, q: Any, v: Any, a: Any, *, falling: bool = True) -> tuple[Any, Any, Any]:
+    """The derivatives, as a part of other algorithms; without gravity, unless `falling`."""
     tree = links_of(model)
-    links, moving = tree.links, moving_links(tree, q, v, a, falling=True)
+    links, moving = tree.links, moving_links(tree, q, v, a, falling=falling)
     carried = [_body(link, moving[i]) for i, link in enumerate(links)]
     A_q, V, A_v = ([_columns(change, link, moving[i]) for i, link in enumerate(links)] for change in (_A_q, _V, _A_v))
     by_q, by_v = np.zeros((model.nv, model.nv)), np.zeros((model.nv, model.nv))
     M = np.array(np.diag(np.array(model_armature(model))))
     for i, link in reversed(list(enumerate(links))):
         mass, h, J, P, K, f = carried[i]
-        S, inertia = moving[i].S, _inertia(J)
+        S, Y = moving[i].S, (mass, h, J)
         coriolis = 2.0 * (K[0, 0] + K[1, 1] + K[2, 2]) * np.eye(3) - 2.0 * K  # B x = (-2 P × ω_x, coriolis ω_x)
-        F_a = _applied(mass, h, inertia, S)
-        F_q = _applied(mass, h, inertia, A_q[i]) + _coriolis_forces(P, coriolis, V[i])
-        F_v = _applied(mass, h, inertia, A_v[i]) + _coriolis_forces(P, coriolis, S)
-        _add(by_q, link, link, S.T @ F_q)
-        _add(by_v, link, link, S.T @ F_v)
-        _add(M, link, link, S.T @ F_a)
+        F_a = applied(*Y, S)
+        F_q = applied(*Y, A_q[i]) + _coriolis_forces(P, coriolis, V[i])
+        F_v = applied(*Y, A_v[i]) + _coriolis_forces(P, coriolis, S)
+        add_block(by_q, link, link, S.T @ F_q)
+        add_block(by_v, link, link, S.T @ F_v)
+        add_symmetric(M, link, link, S.T @ F_a)
         n = link.motion.nv
         F_q = F_q + np.stack([force_cross(S[:, k], f) for k in range(n)], axis=1)
         felt = coriolis.T @ S[3:] - 2.0 * np.stack([np.cross(S[:3, k], P) for k in range(n)], axis=1)  # Bᵀ S, angular
         for j in tree.path(i)[:-1]:
             S_j, above = moving[j].S, links[j]
-            _add(by_q, above, link, S_j.T @ F_q)
-            _add(by_v, above, link, S_j.T @ F_v)
-            _add(by_q, link, above, F_a.T @ A_q[j] + felt.T @ V[j][3:])
-            _add(by_v, link, above, F_a.T @ A_v[j] + felt.T @ S_j[3:])
-            both = S_j.T @ F_a
-            _add(M, above, link, both)
-            _add(M, link, above, both.T)
+            add_block(by_q, above, link, S_j.T @ F_q)
+            add_block(by_v, above, link, S_j.T @ F_v)
+            add_block(by_q, link, above, F_a.T @ A_q[j] + felt.T @ V[j][3:])
+            add_block(by_v, link, above, F_a.T @ A_v[j] + felt.T @ S_j[3:])
+            add_symmetric(M, above, link, S_j.T @ F_a)
         if link.parent >= 0:
             carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
     return by_q, by_v, M
@@ -97,43 +95,14 @@ def _columns(change: Any, link: Link, m: Moving) -> Any:
 
 def _body(link: Link, m: Moving) -> tuple[Any, ...]:
     """What adds up over bodies: mass, first and second moments h, J, momentum P, the matrix K, and the force f."""
-    mass, I_c = link.inertia.mass, np.array(link.inertia.rotational)
-    c = m.p + m.R @ np.array(link.inertia.com)
-    h = mass * c
-    J = mirrored(m.R @ (0.5 * np.trace(I_c) * np.eye(3) - I_c) @ m.R.T + np.outer(c, h))
-    lin, ang, acc, alpha = m.v[:3], m.v[3:], m.a[:3], m.a[3:]
-    turned = np.cross(ang, h)
-    P = mass * lin + turned
+    mass, h, J = rigid_body(link, m)
+    lin, ang = m.v[:3], m.v[3:]
+    P = mass * lin + np.cross(ang, h)
     K = np.outer(lin, h) + np.stack([np.cross(ang, J[:, k]) for k in range(3)], axis=1)
-    origin = acc + np.cross(ang, lin)  # the acceleration of the body's point at the origin, as a point
-    f = mass * origin + np.cross(alpha, h) + np.cross(ang, turned)
-    n = np.cross(h, origin) + _inertia(J) @ alpha - np.cross(ang, J @ ang)
-    return mass, h, J, P, K, np.concatenate([f, n])
-
-
-def _inertia(J: Any) -> Any:
-    """The rotational inertia tr(J) 1 - J of second moments J (3, 3)."""
-    xx, yy, zz = J[0, 0], J[1, 1], J[2, 2]
-    return np.array([[yy + zz, -J[1, 0], -J[2, 0]], [-J[1, 0], zz + xx, -J[2, 1]], [-J[2, 0], -J[2, 1], xx + yy]])
-
-
-def _applied(mass: Any, h: Any, inertia: Any, X: Any) -> Any:
-    """Y X for motions X (6, n)."""
-    columns = []
-    for k in range(X.shape[1]):
-        lin, ang = X[:3, k], X[3:, k]
-        columns.append(np.concatenate([mass * lin + np.cross(ang, h), inertia @ ang + np.cross(h, lin)]))
-    return np.stack(columns, axis=1)
+    return mass, h, J, P, K, body_force(mass, h, J, m)
 
 
 def _coriolis_forces(P: Any, coriolis: Any, X: Any) -> Any:
     """B X for motions X (6, n)."""
     twice = 2.0 * P
     return np.concatenate([np.stack([np.cross(x, twice) for x in X[3:].T], axis=1), coriolis @ X[3:]])
-
-
-def _add(total: Any, row: Link, column: Link, block: Any) -> None:
-    """Add a block to a matrix over velocities; joints that share a coordinate (mimicry) add up, with their ratios."""
-    factor = row.ratio * column.ratio
-    rows, columns = slice(row.v, row.v + row.motion.nv), slice(column.v, column.v + column.motion.nv)
-    total[rows, columns] = total[rows, columns] + (block if factor == 1.0 else factor * block)

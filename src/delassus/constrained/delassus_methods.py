@@ -1,0 +1,39 @@
+"""The Delassus matrix J M⁻¹ Jᵀ by the algorithms that there are for it, and which of them to take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from delassus.constrained.articulated_tree import ArticulatedTree, Piece, free_tree, pieces_of
+from delassus.constrained.efpa import efpa
+from delassus.constrained.jacobian import constraint_jacobian
+from delassus.constrained.pv_osim import pv_osim
+from delassus.constrained.tree_factor import tree_factor
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.check import check_inertias
+from delassus.errors import DelassusError
+from delassus.model.links import links_of
+
+TREE_METHODS: Final[dict[str, Callable[[ArticulatedTree, list[Piece], int], Any]]] = {
+    "efpa": efpa,
+    "pv_osimr": pv_osim,
+}
+"""Algorithms by recursion over the tree."""
+
+
+def lower_delassus(mechanism: Mechanism, q: Any, method: str) -> Any:
+    """The lower triangle of J M⁻¹ Jᵀ (m, m); what is above it means nothing."""
+    chosen = best_delassus(mechanism) if method == "auto" else method
+    if chosen == "ltl":
+        check_inertias(mechanism.model)
+        return tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q)).delassus
+    if chosen not in TREE_METHODS:
+        raise DelassusError(f"there is no method {chosen!r}; the methods are: auto, ltl, {', '.join(TREE_METHODS)}.")
+    body, rows = free_tree(mechanism, q)
+    return TREE_METHODS[chosen](body, pieces_of(body.tree, rows), rows.m)
+
+
+def best_delassus(mechanism: Mechanism) -> str:
+    """The fastest method, as measured on arms, quadrupeds and humanoids; mimicry leaves "ltl" alone."""
+    return "ltl" if links_of(mechanism.model).mimics else "pv_osimr"
