@@ -58,15 +58,16 @@ def compare_methods(mechanism: dl.Mechanism) -> None:
     tau = 10.0 * rng.normal(size=(STATES, mechanism.nv))
     few = (q[:COMPARED], v[:COMPARED], tau[:COMPARED])
     dense, _ = dl.kkt(mechanism, *few)
-    print(f"{mechanism.model.name}: {mechanism.nv} velocities, {mechanism.m} rows, {STATES} states, one thread")
-    print("  method      µs per state   largest residual   difference from kkt")
+    name, nv, m = mechanism.model.name, mechanism.nv, mechanism.m
+    print(f"{name}: {nv} velocities, {m} rows, {STATES} states, 3 iterations, one thread")
+    print("  method      µs per state   largest residual [m/s², rad/s²]   difference from kkt")
     for method in METHODS:
         solve = method.specialize(mechanism)
         a, force = solve(q, v, tau)
         residual, _ = constraint_residual(mechanism, q, v, a, force)
         apart = abs(a[:COMPARED] - dense).max() / abs(dense).max()
         each = 1e6 * best_time(lambda solve=solve: solve(q, v, tau)) / STATES
-        print(f"  {method.name:10} {each:13.3f} {abs(residual).max():13.1e} m/s² {apart:16.1e}")
+        print(f"  {method.name:10} {each:13.3f} {abs(residual).max():22.1e} {apart:25.1e}")
     each = 1e6 * best_time(lambda: dl.kkt(mechanism, *few)) / COMPARED
     print(f"  {'kkt':10} {each:13.3f}   (the dense answer by singular values, in NumPy: the reference)\n")
 
@@ -166,10 +167,10 @@ def compare_drift(mechanism: dl.Mechanism, q) -> tuple[Motion, Motion]:
     name, steps = mechanism.model.name, ROBOTS * SECONDS / STEP
     print(f"{ROBOTS} {name}s for {SECONDS:g} s, steps of {1e3 * STEP:g} ms, {mechanism.m} rows, one thread")
     for label, motion in zip(("as integrated", "drift corrected"), motions, strict=True):
-        drift = abs(motion.energy - motion.energy[0]).max()
+        drift, kinetic = abs(motion.energy - motion.energy[0]).max(), motion.kinetic.max()
         print(
-            f"  {label:15} {motion.seconds:6.2f} s, {1e6 * motion.seconds / steps:5.2f} µs per step;  loops open by "
-            f"{motion.error.max():.1e} m or rad at most;  energy off by {drift:.1e} J of {motion.kinetic.max():.2g} J"
+            f"  {label:15} {motion.seconds:5.2f} s, {1e6 * motion.seconds / steps:.2f} µs per step; loops open by "
+            f"{motion.error.max():.1e} m or rad at most; energy off by {drift:.0e} J (kinetic: {kinetic:.2g} J)"
         )
     return motions
 
@@ -228,6 +229,7 @@ def share_limits(axes) -> float:
 
 def main(standing=(standing_quadruped, standing_biped), hanging=(hanging_biped, hanging_delta)) -> None:
     """Solve, roll, draw."""
+    print("The first run compiles for half a minute or so; later runs find the code in the cache.\n")
     for make in standing:
         compare_methods(make())
     runs = []
