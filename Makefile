@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-all lint format bench doctor clean
+.PHONY: help demo pictures test test-all lint format bench doctor clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -14,8 +14,11 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## 4 096 double pendulums, compiled from NumPy and rolled for 10 s
-	$(BIN)/python examples/double_pendulum.py
+demo: $(STAMP)  ## robots with closed loops: every method on 4 096 states, 10 s of motion, pictures
+	$(BIN)/python examples/closed_loops.py
+
+pictures: $(STAMP)  ## draw the linkages of the guides anew, into docs/images
+	$(BIN)/python examples/draw_linkages.py
 
 test: $(STAMP)  ## every test that fits into a few minutes
 	$(BIN)/python -m pytest -n auto -m "not slow"

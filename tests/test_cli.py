@@ -200,3 +200,23 @@ def test_differences_are_printed_and_are_the_exit_code(info, tmp_path):
     code, lines = info(MIXED, "--against", str(tmp_path / "other.urdf"))
     assert code == 1
     assert lines == ["model: mass 4.5 → 5.5", "joint 'spin': mass 2.5 → 3.5", "2 differences"]
+
+
+def test_a_robot_with_loops_is_printed_with_how_well_they_are_closed():
+    _, lines = call("four_bar")
+    # The rocker's end is at 0.4 + 0.3 m in the neutral configuration, the coupler's at 0.15 + 0.35 m.
+    assert line(lines, "neutral").endswith("are off by 0.2 m or rad at most (closure)")
+    assert float(line(lines, "posture 'home'").split("off by ")[1].split()[0]) < 1e-15
+
+
+def test_constraints_that_cannot_be_solved_are_named_and_the_rest_is_printed(info, mjcf):
+    body = '<mujoco><worldbody><body name="still"><geom size="0.1"/></body></worldbody>'
+    code, lines = info(body + '<equality><connect name="idle" body1="still" anchor="0 0 0"/></equality></mujoco>')
+    assert code == 0
+    assert "'idle' is on the frame 'idle_1', which is fixed to the world" in line(lines, "cannot be solved")
+    assert line(lines, "constraints, ").startswith("1 constraints")
+
+
+def test_a_robot_without_loops_says_nothing_of_them(info):
+    _, lines = info(MIXED)
+    assert not [text for text in lines if "constraints are off" in text]

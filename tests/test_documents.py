@@ -8,7 +8,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md", "docs/robots.md", "docs/constraints.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/kernels.md", "docs/robots.md", "docs/constraints.md", "docs/closed_loops.md"]
+)
 def test_python_blocks_run_in_order(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)

@@ -1,33 +1,71 @@
-"""The demo runs, on a small number of pendulums, and its physics holds."""
+"""The examples run, on small numbers of robots, and their physics holds."""
 
 import importlib.util
 from pathlib import Path
 
 import pytest
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "double_pendulum.py"
+EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 @pytest.fixture
-def demo(monkeypatch, tmp_path):
-    spec = importlib.util.spec_from_file_location("double_pendulum", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "PENDULUMS", 64)
-    monkeypatch.setattr(module, "SECONDS", 1.0)
-    monkeypatch.setattr(module, "OUTPUT", tmp_path)
-    return module
+def example(monkeypatch, tmp_path):
+    """Imports an example by its name, with other constants and a folder of its own for pictures."""
+
+    def load(name, **constants):
+        monkeypatch.syspath_prepend(EXAMPLES)
+        spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for constant, value in {"OUTPUT": tmp_path, **constants}.items():
+            monkeypatch.setattr(module, constant, value)
+        return module
+
+    return load
 
 
-def test_demo_saves_its_picture_and_reports_the_drift(demo, capsys):
-    demo.main()
+@pytest.fixture
+def pendulums(example):
+    return example("double_pendulum", PENDULUMS=64, SECONDS=1.0)
+
+
+@pytest.fixture
+def loops(example):
+    return example("closed_loops", STATES=64, ROBOTS=2, SECONDS=1.0)
+
+
+def test_pendulums_save_their_picture_and_report_the_drift(pendulums, capsys):
+    pendulums.main()
     assert "largest energy drift" in capsys.readouterr().out
-    assert (demo.OUTPUT / "double_pendulum.png").stat().st_size > 10_000
+    assert (pendulums.OUTPUT / "double_pendulum.png").stat().st_size > 10_000
 
 
-def test_pendulums_keep_their_energy(demo):
-    model = demo.DoublePendulum()
-    x = demo.numpy.full((3, 4), 0.7)
-    frames, _ = demo.roll(model, x)
-    energies = demo.energy(model, frames)
+def test_pendulums_keep_their_energy(pendulums):
+    model = pendulums.DoublePendulum()
+    x = pendulums.numpy.full((3, 4), 0.7)
+    frames, _ = pendulums.roll(model, x)
+    energies = pendulums.energy(model, frames)
     assert abs(energies - energies[0]).max() < 1e-9
+
+
+def test_the_demo_of_loops_prints_a_row_for_each_method_and_saves_its_pictures(loops, capsys):
+    loops.main(standing=[loops.standing_quadruped], hanging=[loops.hanging_biped])
+    printed = capsys.readouterr().out
+    assert all(f"\n  {method} " in printed for method in ("caba", "prox_pv", "prox_ltl", "prox_ltls", "kkt"))
+    assert "drift corrected" in printed
+    for picture in ("closed_loops_drift.png", "closed_loops_motion.png"):
+        assert (loops.OUTPUT / picture).stat().st_size > 10_000
+
+
+def test_drift_correction_keeps_the_loops_of_a_delta_closed_and_its_energy(loops):
+    mechanism, q = loops.hanging_delta()
+    motion = loops.roll(mechanism, q, corrected=True)
+    assert motion.error.max() < 1e-12
+    assert abs(motion.energy - motion.energy[0]).max() < 1e-3 * motion.kinetic.max()
+
+
+def test_the_linkages_of_the_guide_are_drawn(example):
+    drawings = example("draw_linkages")
+    drawings.main()
+    named = {"four_bar", "delta", "stewart", "biped_leg", "hoeken", "linkages"}
+    assert {picture.stem for picture in drawings.OUTPUT.glob("*.svg")} == named

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +17,8 @@ import delassus
 from delassus import doctor as checks
 from delassus.compiler.c99 import export_c
 from delassus.compiler.kernel import Kernel
+from delassus.constrained.references import constraint_error
+from delassus.constraints.mechanism import Mechanism
 from delassus.errors import DelassusError
 from delassus.model.comparison import compare
 from delassus.model.equality import described
@@ -48,6 +51,8 @@ def info(
     console.print(_tree(model))
     for constraint in model.constraints:
         console.print(f"constraint  {escape(described(constraint))}", highlight=False, soft_wrap=True)
+    for line in _closures(model):
+        console.print(escape(line), highlight=False, soft_wrap=True)
     mass = sum(joint.inertia.mass for joint in model.joints)
     mimics = len(model.joints) - len(model.independent)
     console.print(
@@ -62,6 +67,25 @@ def info(
     if report is not None:
         console.print(_mass_table(report))
     _warn((*model.warnings, *(report.warnings if report else ())))
+
+
+def _closures(model: Model) -> list[str]:
+    """How well the constraints of a model are met, a line for the neutral configuration and one for each posture."""
+    if not model.constraints:
+        return []
+    try:
+        mechanism = Mechanism(model)
+    except DelassusError as error:
+        return [f"the constraints cannot be solved: {error}"]
+    names = [name for name, at in mechanism.slices.items() for _ in range(at.start, at.stop)]
+    places = [("the neutral configuration", model.neutral())]
+    places += [(f"posture {posture.name!r}", model.posture(posture.name)) for posture in model.postures]
+    lines = []
+    for place, q in places:
+        size = np.abs(constraint_error.python(mechanism, q))
+        worst = int(np.argmax(size))
+        lines.append(f"in {place}, constraints are off by {size[worst]:.3g} m or rad at most ({names[worst]})")
+    return lines
 
 
 def _mass_table(report: MassReport) -> Table:
