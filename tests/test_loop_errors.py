@@ -292,8 +292,10 @@ def test_early_elimination_refuses_joints_that_are_tied_to_each_other(name):
         dl.pv_early.python(TIES[name], Q, V, V)
 
 
-def test_early_elimination_carries_a_function_of_one_joint():
-    mechanism = dl.Mechanism(TREE, dl.Implicit(lambda _k, q: dnp.sin(q[1:2]), rows=1))
+@pytest.mark.parametrize("joints", [slice(1, 2), slice(0, 2), slice(0, 3)], ids=["one", "neighbours", "all"])
+def test_early_elimination_carries_functions_of_one_joint_each(joints):
+    count = len(Q[joints])
+    mechanism = dl.Mechanism(TREE, dl.Implicit(lambda _k, q: dnp.sin(q[joints]), rows=count))
     found, expected = dl.pv_early.python(mechanism, Q, V, V), dl.kkt(mechanism, Q, V, V)
     for x, y in zip(found, expected, strict=False):
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)

@@ -33,7 +33,7 @@ from delassus.errors import DelassusError
 
 def caba_osim(mechanism: Mechanism, q: Any, damping: Any) -> Any:
     """The lower triangle of Λ (m, m) for the diagonal E + C, `damping` (m,)."""
-    if layout_of(mechanism).loops:
+    if layout_of(mechanism).pairs:
         raise DelassusError(
             f"{mechanism.model.name!r} has closed loops, which penalties couple past the tree: take method='auto'."
         )

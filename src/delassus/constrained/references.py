@@ -10,7 +10,7 @@ from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
-from delassus.dynamics.manifold import coordinate_rates
+from delassus.dynamics.manifold import rates_per_velocity
 
 
 @kernel("(nq)->(m)", inputs={"time": "()"})
@@ -35,9 +35,8 @@ def errors_of(mechanism: Mechanism, motions: LinkMotions) -> Any:
 
 def error_derivative(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
     """∂e/∂δ (m, nv) for q ⊕ δ, exact wherever q is; rows without a reference have their row of J, which holds them."""
-    model = mechanism.model
-    rates = np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
-    derivative = jacobian(lambda q: constraint_error.function(mechanism, q, time=time))(q) @ rates
+    by_coordinates = jacobian(lambda q: constraint_error.function(mechanism, q, time=time))(q)
+    derivative = by_coordinates @ rates_per_velocity(mechanism.model, q)
     J = constraint_jacobian.function(mechanism, q, time=time)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
         if not constraint.has_reference:

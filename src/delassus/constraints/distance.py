@@ -74,8 +74,8 @@ class Distance(OnFrame):
         _, second = self.ends(motions.model)
         if second.link != WORLD:
             R, _ = self.second_link(motions)
-            v_2, w_2 = motions.velocity[second.link]
-            product = product - R @ np.cross(w_2, v_2 + np.cross(w_2, np.array(second.placement.p)))
+            v_2, w_2 = self.second_velocity(motions)
+            product = product - R @ np.cross(w_2, v_2)
         across = rod.velocity - (rod.n @ rod.velocity) * rod.n
         return np.stack([rod.n @ product + across @ across / rod.length])
 
@@ -90,8 +90,7 @@ class Distance(OnFrame):
         velocity, _ = self.local_velocity(motions)
         if second.link != WORLD:
             R, _ = self.second_link(motions)
-            v_2, w_2 = motions.velocity[second.link]
-            velocity = velocity - R @ (v_2 + np.cross(w_2, np.array(second.placement.p)))
+            velocity = velocity - R @ self.second_velocity(motions)[0]
         return _Rod(length, -p / length, velocity)
 
 

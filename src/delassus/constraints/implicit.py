@@ -15,7 +15,7 @@ from delassus.constraints.constraint import NOT_NEGATIVE, Constraint, Constraint
 from delassus.constraints.followed import followed
 from delassus.constraints.motions import LinkMotions
 from delassus.dynamics.kinematics import frame_in_world
-from delassus.dynamics.manifold import coordinate_rates
+from delassus.dynamics.manifold import coordinate_rates, rates_per_velocity
 from delassus.model.model import Model
 
 
@@ -146,8 +146,7 @@ class Implicit(Constraint):
 
     def _jacobian(self, model: Model, q: Any, t: Any) -> Any:
         """∂g/∂q times the rates of the coordinates per velocity: (rows, nv)."""
-        T = np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
-        return jacobian(lambda q: self.g(q, t)[0])(q) @ T
+        return jacobian(lambda q: self.g(q, t)[0])(q) @ rates_per_velocity(model, q)
 
     def _drift(self, model: Model, q: Any, v: Any, t: Any) -> tuple[Any, Any]:
         """The first and second derivatives (rows,) of g along the motion with constant v, time running on."""

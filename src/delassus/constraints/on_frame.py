@@ -139,6 +139,12 @@ class OnFrame(Constraint):
         first, _ = self.ends(motions.model)
         return fixed_pose(first.placement).motion_to_child(*motions.velocity_of(first.link))
 
+    def second_velocity(self, motions: LinkMotions) -> Pair:
+        """The velocity of the second frame's origin, and the angular velocity, in the axes of its link."""
+        _, second = self.ends(motions.model)
+        v, w = motions.velocity_of(second.link)
+        return v + np.cross(w, np.array(second.placement.p)), w
+
     def in_world(self, motions: LinkMotions) -> Pair:
         """Rotation and origin of the first frame in the world."""
         first, _ = self.ends(motions.model)

@@ -87,8 +87,8 @@ class Point(OnFrame):
         _, second = self.ends(motions.model)
         if second.link != WORLD:
             R, _ = self.second_link(motions)
-            v_2, w_2 = motions.velocity[second.link]
-            linear = linear - R @ np.cross(w_2, v_2 + np.cross(w_2, np.array(second.placement.p)))
+            v_2, w_2 = self.second_velocity(motions)
+            linear = linear - R @ np.cross(w_2, v_2)
             angular = np.cross(w_1, R @ w_2)
         if isinstance(self.position, MovingReference):
             R, _ = self.in_world(motions)

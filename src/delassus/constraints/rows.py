@@ -61,11 +61,6 @@ class Layout:
     inner: frozenset[int]
     grounded: frozenset[int]
 
-    @property
-    def loops(self) -> bool:
-        """Whether rows tie bodies or joints of the robot to each other."""
-        return any(root != WORLD for root in self.roots) or bool(self.pairs)
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:

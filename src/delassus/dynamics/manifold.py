@@ -54,6 +54,11 @@ def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
     )
 
 
+def rates_per_velocity(model: Model, q: Any) -> Any:
+    """∂q̇/∂v (nq, nv): turns derivatives by coordinates into those along tangent vectors."""
+    return np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
+
+
 def _parts(model: Model) -> list[tuple[Motion, int, int]]:
     """Every elementary motion with coordinates of its own, and where its coordinates and velocities start."""
     parts, i, j = [], 0, 0
