@@ -277,6 +277,14 @@ def test_a_restitution_is_looked_at_also_where_nothing_strikes():
         dl.impact(FREE, Q, V, restitution=3.0)
 
 
+def test_rows_that_have_no_derivative_in_the_neutral_configuration_are_solved_elsewhere():
+    rod = dl.Implicit(lambda _k, q: dnp.linalg.norm(q)[None] - 1.0, rows=1)
+    mechanism = dl.Mechanism(TREE, [rod, dl.JointLock("rocker_joint")])
+    solution, (a, _) = dl.constrained_dynamics(mechanism, Q, V, V), dl.kkt(mechanism, Q, V, V)
+    assert solution.statuses is dl.Status.CONVERGED
+    np.testing.assert_allclose(solution.acceleration, a, rtol=1e-10, atol=1e-10)
+
+
 # --- methods that cannot carry what ties joints -----------------------------------------------------------------------
 
 TIES = {

@@ -42,6 +42,11 @@ def natural_proximal(mechanism: Mechanism, method: str) -> float:
 
 @lru_cache(maxsize=256)
 def _largest_mobility(mechanism: Mechanism) -> float:
-    """The largest acceleration of a row per unit of its force, in the neutral configuration; 1 if none moves."""
-    scale = float(numpy.max(numpy.diagonal(delassus_matrix.python(mechanism, mechanism.neutral()))))
+    """The largest acceleration of a row per unit of its force, in the neutral configuration; 1 if none moves.
+
+    Rows that have no derivative just there, such as a `Distance` of points that meet, do not count.
+    """
+    with numpy.errstate(all="ignore"):
+        mobility = numpy.diagonal(delassus_matrix.python(mechanism, mechanism.neutral()))
+    scale = float(numpy.max(mobility, where=numpy.isfinite(mobility), initial=0.0))
     return scale if scale > 0.0 else 1.0
