@@ -14,7 +14,6 @@ from delassus.compiler.target import Target
 
 LOOP = "delassus_loop"
 STACK_BYTES = 64 * 1024  # frames beyond this come from the heap
-PAIR_BYTES = 640 * 1024  # two frames beyond this do not take turns: with what they write they would leave the cache
 
 
 def emit_loop(target: Target) -> str:
@@ -211,7 +210,9 @@ entry:
   %far = icmp sgt i64 %n, %far.states
   %fetch = select i1 %is.near, ptr @fetch_nothing, ptr @fetch
   %bytes = mul i64 %slots, $F
-  %paired = icmp ule i64 %bytes, {PAIR_BYTES}
+  %most.at = getelementptr i64, ptr %kernel, i64 11
+  %most = load i64, ptr %most.at, align 8
+  %paired = icmp ule i64 %bytes, %most
   %small = icmp ule i64 %bytes, {STACK_BYTES}
   br i1 %small, label %stack, label %heap
 heap:

@@ -19,6 +19,9 @@ from delassus.compiler.streaming import STREAM_BYTES
 from delassus.compiler.target import Target
 
 CACHE_BYTES = 1024 * 1024  # batches beyond this are fetched ahead
+PAIR_BYTES = 640 * 1024  # two frames beyond this do not take turns: with what they write they would leave the cache
+LARGE_CODE = 2 * 1024 * 1024  # machine code that does not stay in the cache itself, and is fetched for every turn
+PAIR_BYTES_OF_LARGE_CODE = 1536 * 1024  # so larger frames take turns, too
 
 
 class _Operand(ctypes.Structure):
@@ -47,6 +50,7 @@ class _Descriptor(ctypes.Structure):
         ("start_single", ctypes.c_void_p),  # start for one lane
         ("start", ctypes.c_void_p),  # start for all lanes
         ("far", ctypes.c_int64),  # states of the largest batch whose outputs are not streamed
+        ("most", ctypes.c_int64),  # bytes of the largest two frames that take turns
     )
 
 
@@ -74,6 +78,7 @@ def describe(
         code.address("start_x1"),
         code.address(f"start_x{lanes}"),
         STREAM_BYTES // max(1, target.precision.bytes * sum(o.size for o in outputs)),
+        PAIR_BYTES if code.size <= LARGE_CODE else PAIR_BYTES_OF_LARGE_CODE,
     )
     return descriptor, table, shapes
 
