@@ -79,6 +79,9 @@ class Couplings:
     def eliminate(self, i: int, joint: FreeJoint, pose: Pose, parent: int, moved: Pair) -> list[tuple[Port, Any]]:
         """Take link i out, which `moved` by Pᵀ b + S D⁻¹ u; ports that felt it, with T_q (r, n)."""
         here = self._merged([port for port in self._on(i) if self._partners(port)])
+        partners = {q for port in here for q in self._partners(port)}
+        for link in sorted({q.link for q in partners}):
+            self._merged(sorted((q for q in partners if q.link == link), key=lambda q: q.number))
         for port in self._on(i):
             del self.ports[port.number]
         T: dict[int, Any] = {}
@@ -143,13 +146,25 @@ class Couplings:
             del self.C[key]
 
     def _merged(self, ports: list[Port]) -> list[Port]:
-        """The ports of a link; one of all six directions, where they have more rows than that."""
+        """Ports of a link; one of all six directions in their stead, where they have more rows than that."""
         if sum(len(port.K) for port in ports) <= 6:
             return ports
         whole = self._new(ports[0].link, np.array(np.eye(6)))
+        B, l = np.zeros((6, 6)), np.zeros(6)
+        for k, port in enumerate(ports):
+            for other in ports[:k]:
+                C = self._uncouple(port, other)
+                if C is not None:
+                    half = port.K.T @ C @ other.K
+                    B = B + half + half.T
+            if port.number in self.B:
+                B = B + port.K.T @ self.B.pop(port.number) @ port.K
+                l = l + port.K.T @ self.l.pop(port.number)
         for port in ports:
             for q in self._partners(port):
                 self._couple(whole, q, port.K.T @ self._uncouple(port, q))
+            del self.ports[port.number]
+        self.B[whole.number], self.l[whole.number] = B, l
         return [whole]
 
 
