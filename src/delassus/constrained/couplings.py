@@ -61,20 +61,8 @@ class Couplings:
         here = self._on(i)
         if not here:
             return None
-        inertia: Any = np.zeros((6, 6))
-        f, n = np.zeros(3), np.zeros(3)
-        for port in here:
-            if port.number in self.B:
-                inertia = inertia + port.K.T @ self.B.pop(port.number) @ port.K
-                force = port.exert(self.l.pop(port.number))
-                f, n = f + force[0], n + force[1]
-        for k, one in enumerate(here):
-            for other in here[:k]:
-                C = self._uncouple(one, other)
-                if C is not None:  # a loop that is closed
-                    half = one.K.T @ C @ other.K
-                    inertia = inertia + half + half.T
-        return (mirrored(inertia[:3, :3]), inertia[:3, 3:], mirrored(inertia[3:, 3:])), (f, n)
+        inertia, force = self._folded(here)
+        return (mirrored(inertia[:3, :3]), inertia[:3, 3:], mirrored(inertia[3:, 3:])), (force[:3], force[3:])
 
     def eliminate(self, i: int, joint: FreeJoint, pose: Pose, parent: int, moved: Pair) -> list[tuple[Port, Any]]:
         """Take link i out, which `moved` by Pᵀ b + S D⁻¹ u; ports that felt it, with T_q (r, n)."""
@@ -150,22 +138,26 @@ class Couplings:
         if sum(len(port.K) for port in ports) <= 6:
             return ports
         whole = self._new(ports[0].link, np.array(np.eye(6)))
-        B, l = np.zeros((6, 6)), np.zeros(6)
-        for k, port in enumerate(ports):
-            for other in ports[:k]:
-                C = self._uncouple(port, other)
-                if C is not None:
-                    half = port.K.T @ C @ other.K
-                    B = B + half + half.T
-            if port.number in self.B:
-                B = B + port.K.T @ self.B.pop(port.number) @ port.K
-                l = l + port.K.T @ self.l.pop(port.number)
+        self.B[whole.number], self.l[whole.number] = self._folded(ports)
         for port in ports:
             for q in self._partners(port):
                 self._couple(whole, q, port.K.T @ self._uncouple(port, q))
             del self.ports[port.number]
-        self.B[whole.number], self.l[whole.number] = B, l
         return [whole]
+
+    def _folded(self, ports: list[Port]) -> tuple[Any, Any]:
+        """What ports of one link have felt, and what couples them with each other, as inertia (6, 6) and force (6,)."""
+        inertia, force = np.zeros((6, 6)), np.zeros(6)
+        for k, port in enumerate(ports):
+            if port.number in self.B:
+                inertia = inertia + port.K.T @ self.B.pop(port.number) @ port.K
+                force = force + port.K.T @ self.l.pop(port.number)
+            for other in ports[:k]:
+                C = self._uncouple(port, other)
+                if C is not None:  # a loop that is closed
+                    half = port.K.T @ C @ other.K
+                    inertia = inertia + half + half.T
+        return inertia, force
 
 
 def elimination_order(tree: Links, pairs: frozenset[tuple[int, int]]) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import dual, prox_ltl
+from delassus.constrained.articulated_tree import total
 from delassus.constrained.method import Method, State, solve
 from delassus.constrained.multipliers import Eliminated, eliminate
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
@@ -139,8 +140,7 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
         n = p[i][1] + H.T @ lin + I @ ang + joint.W[3:] @ u
         f, n = motions.poses[i].force_to_parent(f, n)
         p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
-        own_A, more = A[link.parent], motions.poses[i].inertia_to_parent(M, H, I)
-        A[link.parent] = (own_A[0] + more[0], own_A[1] + more[1], own_A[2] + more[2])
+        A[link.parent] = total(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
     for r, x in K[WORLD].items():
         l[r] = l[r] - x[:3] @ np.array(tree.gravity)
     if K[WORLD]:
