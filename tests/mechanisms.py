@@ -13,6 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import delassus as dl
+from delassus.constrained.scales import row_mobilities
 from delassus.constraints.joint_lock import JointLock
 from delassus.constraints.weld import Weld
 from delassus.model.joints import Free
@@ -33,6 +34,8 @@ class Dense:
     h: Any
     J: Any
     gamma: Any
+    weight: Any = 1.0
+    """The weight of each row: its residual counts by the square of it, its force by the inverse square."""
 
     @property
     def spectrum(self):
@@ -53,10 +56,10 @@ class Dense:
     @property
     def answer(self):
         """Accelerations and the smallest forces."""
-        L, B = np.linalg.cholesky(self.M), self.whitened
+        L, B = np.linalg.cholesky(self.M), (self.whitened.T * self.weight).T
         free = np.linalg.solve(L, self.h)
-        y = free - np.linalg.pinv(B, rcond=1e-6) @ (self.gamma + B @ free)
-        return np.linalg.solve(L.T, y), np.linalg.pinv(B.T, rcond=1e-6) @ (y - free)
+        y = free - np.linalg.pinv(B, rcond=1e-6) @ (self.weight * self.gamma + B @ free)
+        return np.linalg.solve(L.T, y), self.weight * (np.linalg.pinv(B.T, rcond=1e-6) @ (y - free))
 
     @property
     def slowest(self) -> float:
@@ -77,6 +80,11 @@ class Dense:
         """Whether the rank is beyond doubt: singular values are either below 1e-13 or above 1e-6 of the largest."""
         s = self.spectrum
         return bool(np.all((s < 1e-13) | (s > 1e-6)))
+
+
+def weighted(mechanism: dl.Mechanism, system: Dense) -> Dense:
+    """The system with the norm that solvers take where none is given: rows weighted by what they yield."""
+    return replace(system, weight=1.0 / np.sqrt(row_mobilities(mechanism)))
 
 
 def dense(mechanism: dl.Mechanism, q, v, tau) -> Dense:

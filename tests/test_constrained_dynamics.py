@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.compiler.interpreter import evaluate
-from delassus.constrained.choice import best_method, natural_proximal
+from delassus.constrained.choice import best_method
 from delassus.constrained.dynamics import METHODS, solve_to_tolerance
 from delassus.constrained.status import Status
 from delassus.model.generators import random_tree
 from delassus.model.model import Mimic
-from mechanisms import dense, relative, state
+from mechanisms import dense, relative, state, weighted
 from test_constrained import CASES, clear, mechanism_of, mechanisms, problem
 
 every_method = pytest.mark.parametrize("method", METHODS)
@@ -22,7 +22,6 @@ every_method = pytest.mark.parametrize("method", METHODS)
 
 def solve(mechanism, q, v, tau, method="prox_pv", **options):
     """One state in plain NumPy."""
-    options = {"proximal": natural_proximal(mechanism, method), **options}
     return solve_to_tolerance.python(mechanism, q, v, tau, method=method, **options)
 
 
@@ -31,13 +30,19 @@ def solve(mechanism, q, v, tau, method="prox_pv", **options):
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_mechanisms_of_any_rank_have_the_dense_answer(method, mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
-    system = dense(mechanism, q, v, tau)
+    system = weighted(mechanism, dense(mechanism, q, v, tau))
     assume(clear(system))
-    a, force, residual, count, status = solve(mechanism, q, v, tau, method)
+    a, force, residual, count, status, imbalance = solve(mechanism, q, v, tau, method)
     assert relative(a, system.answer[0]) < 1e-9
     assert relative(force, system.answer[1]) < 1e-6
     r = system.J @ a + system.gamma
-    assert np.max(np.abs(system.J.T @ r)) <= 1e-10 * (1.0 + np.linalg.norm(system.J, 2) * np.linalg.norm(a))
+    slope = system.J.T @ (system.weight**2 * r)
+    assert np.max(np.abs(slope)) <= 1e-10 * np.max(system.weight) ** 2 * np.linalg.norm(system.J, 2) * np.max(
+        1.0 + np.abs(system.J) @ np.abs(a)
+    )
+    M_a = np.abs(system.M) @ np.abs(a) + np.abs(system.h) + np.abs(system.J).T @ np.abs(force)
+    assert np.all(np.abs(system.M @ a - system.h - system.J.T @ force) <= 1e-10 * M_a)
+    np.testing.assert_allclose(imbalance, 0.0, atol=1e-9 * np.max(M_a))
     assert status in (Status.CONVERGED, Status.LEAST_SQUARES)
     np.testing.assert_allclose(residual, r, rtol=0.0, atol=1e-12 * (1.0 + np.max(np.abs(a))))
     assert 1 <= count <= 100
@@ -50,7 +55,8 @@ def test_random_mechanisms_of_any_rank_have_the_dense_answer(method, mechanism, 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_robots_have_the_dense_answer(case, method):
     mechanism, q, v, tau, system = problem(*case)
-    a, force, residual, _, status = solve(mechanism, q, v, tau, method)
+    system = weighted(mechanism, system)
+    a, force, residual, _, status, _ = solve(mechanism, q, v, tau, method)
     assert relative(a, system.answer[0]) < 1e-9
     assert relative(force, system.answer[1]) < 1e-6
     least = np.max(np.abs(system.J @ system.answer[0] + system.gamma))
@@ -76,7 +82,7 @@ def test_a_batch_is_solved_state_by_state():
 
 def test_compiled_code_has_the_bits_of_the_interpreter():
     arrays = batch()
-    options = {"method": "prox_pv", "proximal": natural_proximal(FEET, "prox_pv")}
+    options = {"method": "prox_pv"}
     found = solve_to_tolerance(FEET, *arrays, **options)
     for ours, expected in zip(found, evaluate(solve_to_tolerance.program(FEET, **options), *arrays), strict=True):
         np.testing.assert_array_equal(ours, expected)
@@ -200,6 +206,6 @@ def test_joints_that_mimic_others_are_solved_in_joint_space(method):
 @pytest.mark.parametrize("iterations", [4, 5, 6, 7])
 def test_contradictions_that_use_up_the_iterations_keep_what_was_found(method, iterations):
     mechanism, q, v, tau, system = problem("solo12.urdf", "contradiction", "random")
-    a, _, _, count, _ = solve(mechanism, q, v, tau, method, iterations=iterations)
+    a, _, _, count, *_ = solve(mechanism, q, v, tau, method, iterations=iterations)
     assert count <= iterations
     assert relative(a, system.answer[0]) < 1e-4

@@ -67,7 +67,7 @@ def export_c(
         raise DelassusError(
             f"{kernel.name} has an option {min(taken)!r}, which export_c has too: use emit_c on its program instead."
         )
-    program = kernel.program(model, **options)
+    program = kernel.program(model, dtype, **options)
     called = c_name(kernel.name if name is None else name, "the function", function=True)
     header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma), dtype=dtype)
     texts = {f"{called}.h": header, f"{called}.c": source}
@@ -226,15 +226,14 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
     def row(table: Table) -> str:
         return f"s + ({table.first} + at * {table.per_item})"
 
-    lines = [f"for (int i = 0; i < {loop.count}; i++) {{"]
+    going = f" && s[{step.carried}] != 0.0@f" if loop.conditional else ""
+    lines = [f"for (int i = 0; i < {loop.count}{going}; i++) {{"]
     lines += [f"    const int at = {f'{loop.count - 1} - i' if loop.reverse else 'i'};"]
     lines += [f"    const @T *item = {row(step.items)};", f"    @T *keep = {row(step.kept)};"]
     lines += [f"    s[{slot}] = item[{k * step.items.per_value}];" for k, slot in step.copied.items()]
     lines += ["    (void)item;", "    (void)keep;", *(f"    {call.replace('$s', 's')}" for call in calls)]
     if loop.carried:
         lines += [f"    for (int k = 0; k < {loop.carried}; k++) s[{step.carried} + k] = s[{step.onward} + k];"]
-    if loop.conditional:
-        lines.append(f"    if (s[{step.carried}] == 0.0@f) break;")
     return [*lines, "}"]
 
 

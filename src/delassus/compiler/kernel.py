@@ -48,7 +48,7 @@ from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
 from delassus.compiler.signature import Signature, SignatureError, parameters_of
 from delassus.compiler.target import Target
-from delassus.compiler.trace import current
+from delassus.compiler.trace import current, tracing_for
 
 _RECENT = 256  # models found again by identity, which spares hashing their content at every call
 
@@ -144,14 +144,17 @@ class Kernel:
         results = checked_results(self.name, function(*states), outputs, None)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def program(self, model: Any, *, inputs: Sequence[str] = (), **options: Any) -> Program:
-        """The expression graph for this model."""
+    def program(
+        self, model: Any, dtype: DTypeLike | None = None, *, inputs: Sequence[str] = (), **options: Any
+    ) -> Program:
+        """The expression graph for this model; a few functions choose their defaults by the precision."""
         names = self._ordered(model, inputs)
         ins, outputs = self.operands(model, names)
         complete = self._complete(options)
         call = (self, model, names, tuple(sorted(complete.items())))
         function = partial(inline, self.name, call, self._function(model, names, complete))
-        return record(self.name, lambda *arrays: function(arrays, ins, outputs), ins, outputs)
+        with tracing_for(Precision.of(dtype)):
+            return record(self.name, lambda *arrays: function(arrays, ins, outputs), ins, outputs)
 
     def inspect(
         self,
@@ -164,8 +167,9 @@ class Kernel:
     ) -> Report:
         """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
         with compiling:
-            trace = partial(self.program, model, inputs=inputs, **options)
-            return make_report(self.name, trace, _chosen(target, dtype))
+            chosen = _chosen(target, dtype)
+            trace = partial(self.program, model, chosen.precision.dtype, inputs=inputs, **options)
+            return make_report(self.name, trace, chosen)
 
     def operands(self, model: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
         """Inputs, the given optional ones among them, and outputs with the sizes of this model."""
@@ -227,7 +231,7 @@ class Kernel:
             doc=inspect.getdoc(self.function) or "",
             inputs=inputs,
             outputs=outputs,
-            trace=partial(self.program, model, inputs=names, **options),
+            trace=partial(self.program, model, target.precision.dtype, inputs=names, **options),
             identity=(module, model, names, tuple(sorted(options.items()))) if own else None,
             target=target,
         )

@@ -23,8 +23,8 @@ LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 
 # Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
 # and of such an integer in one lane, $N suffix of intrinsics, $A alignment of a slot, $S bytes of a value in one lane,
-# $X lanes, $ANY whether any lane of %go holds; $( and $) enclose a constant that goes into every lane, its type in
-# front.
+# $X lanes; $ANY[ and $ANY] enclose a truth value, for whether it holds in any lane; $( and $) enclose a constant that
+# goes into every lane, its type in front.
 _OPERATIONS: Final = {
     "add": "fadd $T {0}, {1}",
     "sub": "fsub $T {0}, {1}",
@@ -65,7 +65,8 @@ def fill_in(text: str, lanes: int, precision: Precision) -> str:
         for kind in ("$E", "i1", "$W"):
             text = text.replace(f"$({kind} ", "")
     for mark, filling in (
-        ("$ANY", "and i1 %go, true" if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B %go)"),
+        ("$ANY[", "and i1 true, " if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B "),
+        ("$ANY]", "" if scalar else ")"),
         ("$T", real if scalar else f"<{lanes} x {real}>"),
         ("$B", "i1" if scalar else f"<{lanes} x i1>"),
         ("$I", f"i{bits}" if scalar else f"<{lanes} x i{bits}>"),

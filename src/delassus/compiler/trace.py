@@ -18,6 +18,7 @@ import numpy as np
 
 from delassus.compiler.array import Array, contains_traced
 from delassus.compiler.graph import ZERO, Builder
+from delassus.compiler.precision import DOUBLE, Precision
 from delassus.errors import DelassusError
 
 CAPTURED: Final = 2
@@ -33,9 +34,37 @@ class LeakedTracer(DelassusError):
     """A traced value was used outside the function call that it belongs to."""
 
 
+_precision: ContextVar[Precision] = ContextVar("delassus_precision", default=DOUBLE)
+
+
 def current() -> Trace | None:
     """The trace that is being recorded in this thread or task, if any."""
     return _current.get()
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Compute with plain numbers for a while, in the middle of a trace."""
+    token = _current.set(None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def computing_in() -> Precision:
+    """The precision that a function is traced for, float64 outside of a kernel: for defaults that depend on it."""
+    return _precision.get()
+
+
+@contextmanager
+def tracing_for(precision: Precision) -> Iterator[None]:
+    """Trace for a precision."""
+    token = _precision.set(precision)
+    try:
+        yield
+    finally:
+        _precision.reset(token)
 
 
 class Trace:

@@ -1,6 +1,7 @@
 """Assembly: a configuration that meets the constraints, from one that does not.
 
-Least squares of the errors of position e(q), by Levenberg and Marquardt on the joints' manifolds:
+Least squares of the errors of position e(q), by Levenberg and Marquardt on the joints' manifolds, with lengths as
+shares of the robot's own (`row_sizes`), so that they can be added to angles:
 
     (J D⁻¹ Jᵀ + μ) y = e,      δ = -D⁻¹ Jᵀ y,      q ← q ⊕ δ,      D = diag M(q₀),
 
@@ -38,6 +39,7 @@ from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
 from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative
+from delassus.constrained.scales import row_sizes
 from delassus.constrained.status import Status, statuses_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
@@ -113,7 +115,7 @@ def assemble(
         mechanism: The robot and its constraints.
         q0: Configurations (…, nq) [rad, m] to start from.
         locked: Joints that must not move, by name or pattern, such as "arm*".
-        tolerance: The error that may remain [m, rad].
+        tolerance: The error that may remain, as a share of the robot's length, or of a radian.
         iterations: How many are made at most.
         time: (…) [s] what references move with, 0 if not given.
     """
@@ -144,11 +146,12 @@ def assemble_to_tolerance(
         finite = np.isfinite(np.sum(start))
         return start, np.zeros(0), np.array(0.0), np.where(finite, float(Status.CONVERGED), float(Status.NOT_FINITE))
     check_inertias(model)
+    sizes = numpy.array(row_sizes(mechanism))
     inverse = 1.0 / np.diagonal(mass_matrix(model, start))
     inverse[list(locked)] = 0.0
 
     def error(q: Any) -> Any:
-        return constraint_error.function(mechanism, q, time=time)
+        return constraint_error.function(mechanism, q, time=time) / sizes
 
     def goes_on(carry: Any) -> Any:
         _, e, damping, _, slope, _ = carry
@@ -156,7 +159,7 @@ def assemble_to_tolerance(
 
     def step(carry: Any) -> Any:
         q, e, damping, growth, _, count = carry
-        J = error_derivative(mechanism, q, time)
+        J = error_derivative(mechanism, q, time) / sizes[:, None]
         G = (J * inverse) @ J.T
         scale = np.max(np.diagonal(G))
         mu = np.where(scale > 0.0, damping * scale, 1.0)
@@ -187,7 +190,7 @@ def assemble_to_tolerance(
     bottom = (slope <= _FLAT) | (damping > _MOST_DAMPING)
     status = np.where(bottom, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
     status = np.where(np.max(np.abs(e)) <= tolerance, float(Status.CONVERGED), status)
-    return q, e, count, np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
+    return q, e * sizes, count, np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
 
 
 def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from delassus.constrained.caba_osim import caba_osim
 from delassus.constrained.delassus_methods import TREE_METHODS, lower_delassus
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.options import check_method
-from delassus.constrained.task import Proximal, proximal_rows
+from delassus.constrained.proximal import Proximal, proximal_rows
 from delassus.constrained.tree_factor import TreeFactor, tree_factor
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import compliance_of
@@ -61,13 +61,14 @@ def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto") -> An
 
 
 @kernel("(nq)->(m,m)")
-def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6, method: str = "auto") -> Any:
+def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = None, method: str = "auto") -> Any:
     """Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ (m, m) [kg, kg·m, kg·m²]: the damped operational-space inertia matrix.
 
     Args:
         mechanism: The robot and its constraints.
         q: Configuration (nq,) [rad, m].
-        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row.
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
+            yield.
         method: How J M⁻¹ Jᵀ is formed, to be inverted (as for `delassus_matrix`), or "caba_osim", which forms Λ itself
             in O(n + m²), faster for many rows, and loses digits where ε is small (see `caba_osim`).
     """
@@ -80,7 +81,7 @@ def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e
 
 
 @kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)")
-def kkt_factor(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6) -> Any:
+def kkt_factor(mechanism: Mechanism, q: Any, *, proximal: Proximal = None) -> Any:
     """U_Λ (m, m), D_Λ (m,), Y (m, nv), U_M (nv, nv), D_M (nv,): K = U D Uᵀ, U = [U_Λ Y; 0 U_M], D = (-D_Λ, D_M)."""
     factors = factor(mechanism, q, proximal)
     U = np.tril(factors.corner.L, -1)[::-1, ::-1] + np.eye(mechanism.m)
@@ -88,7 +89,7 @@ def kkt_factor(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6) -> An
 
 
 @kernel("(nq)->(m,m),(m,nv),(nv,nv)")
-def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = 1e-6) -> Any:
+def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = None) -> Any:
     """K⁻¹ = [-Λ, B; Bᵀ, N] as -Λ (m, m), B = Λ J M⁻¹ (m, nv) and N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (nv, nv)."""
     factors = factor(mechanism, q, proximal)
     tree, n = factors.tree, mechanism.nv

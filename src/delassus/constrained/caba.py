@@ -20,7 +20,7 @@ for closed loops (2025), algorithm 1, with the signs of its equation 30e and lin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
@@ -29,12 +29,13 @@ from delassus.constrained import prox_ltls
 from delassus.constrained.articulated_tree import ZERO, ArticulatedTree, joint_penalty, penalty, row_forces, total
 from delassus.constrained.couplings import Couplings, Port, elimination_order
 from delassus.constrained.method import Method, PrimalState, solve
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
+from delassus.constrained.proximal import Proximal
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.coupling import Coupling
 from delassus.constraints.implicit import Implicit
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import row_values, shifted
+from delassus.constraints.rows import against_gravity, row_values
 from delassus.dynamics.articulated import free_joint
 from delassus.dynamics.poses import Pair, rigid_blocks
 from delassus.dynamics.recursion import bias_force
@@ -49,7 +50,7 @@ def caba(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = 1e-6,
+    proximal: Proximal = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
@@ -63,7 +64,8 @@ def caba(
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalised forces (nv,) [N·m, N].
         iterations: Number of proximal iterations, unrolled.
-        proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row.
+        proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row; by default a share of what the
+            rows yield (see `proximal`).
         mask: (m,) not zero for rows that act (input at run time).
         force: (m,) forces to start from (input at run time).
         acceleration: (m,) desired accelerations of the rows (input at run time).
@@ -104,7 +106,7 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
     """
     check_rows(task.mechanism)
     tree, rows, motions = task.motions.tree, task.rows, task.motions
-    first, k = task.first_force(force), shifted(rows, motions, task.k)
+    first, k = task.first_force(force), against_gravity(rows, motions, task.k)
     applied, driven = row_forces(tree, rows, task.keep * first + task.rho * k)
     A = [rigid_blocks(link) for link in tree.links]
     p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(tree.links)]
@@ -162,7 +164,12 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     return _accelerations(factors, state.work, factors.body.order)[1], state.force
 
 
-METHOD = Method(factor, iterate, finish)
+def shifted(factors: Factors, r: Any) -> Factors:
+    """The same for rows that ask for a residual r (m,)."""
+    return replace(factors, k=factors.k + r)
+
+
+METHOD = Method(factor, iterate, shifted, finish, penalties=True)
 
 
 def _state(factors: Factors, before: Any, push: Any) -> PrimalState:

@@ -1,23 +1,15 @@
-"""Which method, and which proximal parameter, suits a mechanism."""
+"""Which method suits a mechanism."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
-import numpy
-
-from delassus.constrained.by_products import delassus_matrix
 from delassus.constrained.caba import ties_joints
 from delassus.constraints.mechanism import Mechanism
 from delassus.model.links import links_of
 
 _MANY_ROWS: Final = 12
 """Beyond so many rows, m² operations an iteration are too many."""
-
-_SHARES: Final = {"caba": 3e-6, "prox_ltls": 3e-6, "prox_ltl": 1e-7, "prox_pv": 1e-7}
-"""The proximal parameter, if none is given, as a share of the largest diagonal element of J M⁻¹ Jᵀ: a smaller one needs
-fewer iterations, and costs digits, sooner in the methods with penalties."""
 
 
 def best_method(mechanism: Mechanism) -> str:
@@ -30,23 +22,3 @@ def best_method(mechanism: Mechanism) -> str:
         return "prox_ltl"
     few = mechanism.m <= _MANY_ROWS
     return "prox_pv" if few or any(map(ties_joints, mechanism.constraints)) else "caba"
-
-
-def natural_proximal(mechanism: Mechanism, method: str) -> float:
-    """A proximal parameter that suits a mechanism and a method: a share of the largest diagonal element of J M⁻¹ Jᵀ.
-
-    An iteration multiplies errors by ε/(ε + σ), σ the eigenvalues of J M⁻¹ Jᵀ that are not zero.
-    """
-    return _SHARES[method] * _largest_mobility(mechanism)
-
-
-@lru_cache(maxsize=256)
-def _largest_mobility(mechanism: Mechanism) -> float:
-    """The largest acceleration of a row per unit of its force, in the neutral configuration; 1 if none moves.
-
-    Rows that have no derivative just there, such as a `Distance` of points that meet, do not count.
-    """
-    with numpy.errstate(all="ignore"):
-        mobility = numpy.diagonal(delassus_matrix.python(mechanism, mechanism.neutral()))
-    scale = float(numpy.max(mobility, where=numpy.isfinite(mobility), initial=0.0))
-    return scale if scale > 0.0 else 1.0

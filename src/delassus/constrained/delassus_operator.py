@@ -21,7 +21,7 @@ from delassus.constrained.articulated_tree import ArticulatedTree, free_tree, ro
 from delassus.constrained.by_products import damping_rows, factor
 from delassus.constrained.caba import ties_joints
 from delassus.constrained.jacobian import constraint_jacobian
-from delassus.constrained.task import Proximal
+from delassus.constrained.proximal import Proximal
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import Rows, row_values
 from delassus.dynamics.factor import udu_solve
@@ -48,7 +48,7 @@ def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, proximal: Proximal |
 
 
 @kernel("(nq),(m)->(m)")
-def delassus_solve(mechanism: Mechanism, q: Any, b: Any, *, proximal: Proximal = 1e-6, refinements: int = 1) -> Any:
+def delassus_solve(mechanism: Mechanism, q: Any, b: Any, *, proximal: Proximal = None, refinements: int = 1) -> Any:
     """x (m,) with (J M⁻¹ Jᵀ + E + C) x = b.
 
     Args:
@@ -56,7 +56,8 @@ def delassus_solve(mechanism: Mechanism, q: Any, b: Any, *, proximal: Proximal =
             other, the sparse factors of `prox_ltl` take the place of the recursion.
         q: Configuration (nq,) [rad, m].
         b: Accelerations of the rows (m,) [m/s², rad/s²].
-        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row.
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
+            yield.
         refinements: How often the residual is solved for again: each time divides the error by what penalties have
             left of the digits, 1e6 and more. The first one costs a second elimination of the tree.
     """

@@ -40,8 +40,10 @@ from delassus.compiler import jacobian, map, scan
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltl
 from delassus.constrained.jacobian import constraint_jacobian, link_values
+from delassus.constrained.method import share_of
 from delassus.constrained.options import check_iterations
-from delassus.constrained.task import ROW_INPUTS, Proximal, Task, task_of
+from delassus.constrained.proximal import Proximal, proximal_rows
+from delassus.constrained.task import ROW_INPUTS, Task, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.rows import right_hand_side, rows_in
@@ -60,7 +62,7 @@ def constrained_derivatives(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = 1e-6,
+    proximal: Proximal = None,
     converged: bool = False,
     mask: Any = None,
     force: Any = None,
@@ -91,7 +93,8 @@ def constrained_derivatives(
     if not mechanism.m:
         none = np.zeros((0, mechanism.nv))
         return *aba_derivatives.function(mechanism.model, q, v, tau), none, none, none
-    task = task_of(mechanism, q, v, tau, proximal, mask, acceleration, time)
+    epsilon = proximal_rows(mechanism, proximal, share_of(prox_ltl.METHOD))
+    task = task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time)
     factors, state = prox_ltl.factor(task, force)
     states = [state]
     for _ in range(iterations if converged else iterations - 1):

@@ -56,15 +56,9 @@ def iterate(dual: Dual, state: State) -> State:
     return _state(dual, state.force)
 
 
-def consistent(dual: Dual, state: State) -> Dual:
-    """The system of rows that contradict each other, made to agree: J a + γ = r, r the residual of a state.
-
-    Forces of contradictory rows drift, and grow until their digits are lost in it. Once r is a residual of least
-    squares (Jᵀ r = 0), the rows of this system agree, have the same accelerations, and iterations from zero forces,
-    `start` and `iterate`, lead to the smallest ones. Their residuals have r taken off. Doing it again takes away what
-    r lacks in digits, where forces have drifted far.
-    """
-    return replace(dual, shift=-state.residual if dual.shift is None else dual.shift - state.residual)
+def shifted(dual: Dual, r: Any) -> Dual:
+    """The system of rows that ask for J a + γ + C λ = r instead of zero."""
+    return replace(dual, shift=-r if dual.shift is None else dual.shift - r)
 
 
 def _state(dual: Dual, before: Any) -> State:

@@ -3,15 +3,14 @@
 `constrained_dynamics` is the function for users; `solve_to_tolerance` is the kernel behind it, for hot loops. The
 iterations are a loop of compiled code: every state of a batch makes as many as it needs.
 
-A state goes on until an iteration changes the generalised forces Jᵀ λ by less than the tolerance, relative to their
-size. It also ends when the residual r = J a + γ + C λ is one of least squares, |Jᵀ r| below the tolerance, and the
-change becomes no smaller: then rounding is all that changes. So rows that contradict each other end as well, where
-neither r nor the change of λ would vanish.
+An iteration adds -E⁻¹ r to λ, r its residual. Where rows are independent r vanishes; where they contradict each other a
+part of it stays, which moves nothing, and λ drifts along it. So iterations end when neither the generalised forces Jᵀ λ
+nor r change any more, seen ahead by the rate at which their changes become smaller. If r is not zero then, the drift is
+taken off λ and iterations go on with rows that ask for r, which agree, to the smallest forces.
 
-Every iteration adds -E⁻¹ r to λ. The part of r that moves nothing (the kernel of Jᵀ) is the same in all iterations, and
-is all that is left of r in the end; so where rows contradict each other, λ has drifted by -E⁻¹ r in each of them, which
-is taken off at last: the forces are the smallest ones with their effect. Methods that compute accelerations from forces
-iterate again from zero, with rows that agree, since the drift has cost them digits.
+Along directions in which rows hardly move, errors shrink slowly, or not at all: near singular poses. Such a state is
+solved by singular values instead (`gauss`), and so is one whose result does not stand the check. The check is the same
+for all: the equation of motion and the rows are computed anew from a and λ (`equations`), and tell the status.
 """
 
 from __future__ import annotations
@@ -24,14 +23,18 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
+from delassus.compiler.trace import computing_in
 from delassus.constrained import caba, prox_ltl, prox_ltls, prox_pv
-from delassus.constrained.choice import best_method, natural_proximal
-from delassus.constrained.jacobian import jacobian_of
+from delassus.constrained.choice import best_method
+from delassus.constrained.equations import Equations
+from delassus.constrained.gauss import RANK, by_singular_values
 from delassus.constrained.method import Method
 from delassus.constrained.options import check_iterations, check_mechanism, check_method, checked_tolerance
-from delassus.constrained.residual import residual_of
+from delassus.constrained.prox_ltls import moving_dofs
+from delassus.constrained.proximal import Proximal, proximal_rows
 from delassus.constrained.status import Solution, Status
-from delassus.constrained.task import ROW_INPUTS, Proximal, Task, proximal_rows, task_of
+from delassus.constrained.task import ROW_INPUTS, task_of
+from delassus.constrained.tree_factor import tree_factor
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.aba import aba
 from delassus.model.links import links_of
@@ -46,8 +49,13 @@ METHODS: Final = {
 _IN_JOINT_SPACE: Final = {"caba": "prox_ltls", "prox_pv": "prox_ltl"}
 """Where joints share coordinates there is no recursion over the tree: these have the same iterates."""
 
-_STALLED: Final = 0.9
-"""An iteration whose change is more than this share of the one before makes no progress."""
+_SHARES: Final = {("float64", False): 1e-7, ("float64", True): 3e-5, ("float32", False): 1e-6, ("float32", True): 3e-4}
+"""ε as a share of the rows' mobility, by precision, without and with penalties."""
+
+_TOLERANCES: Final = {"float64": 1e-10, "float32": 1e-4}
+
+_SLOW: Final = 0.7
+"""An iteration whose change is more than this share of the one before makes too little progress."""
 
 
 def constrained_dynamics(
@@ -59,7 +67,8 @@ def constrained_dynamics(
     method: str = "auto",
     tolerance: float = 1e-10,
     iterations: int = 100,
-    proximal: Proximal | None = None,
+    proximal: Proximal = None,
+    rank: float | None = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
@@ -73,10 +82,12 @@ def constrained_dynamics(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N].
         method: "caba", "prox_pv", "prox_ltl", "prox_ltls", or "auto" for the fastest of them (see `best_method`).
-        tolerance: Relative change of the generalised constraint forces at which iterations end.
+        tolerance: Relative error of rows and of generalised constraint forces at which iterations end.
         iterations: How many are made at most.
         proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row; by default one that suits the
-            mechanism and the method (see `natural_proximal`).
+            mechanism and the method, in any units (see `natural_proximal`).
+        rank: Eigenvalues of J M⁻¹ Jᵀ below this share of the largest count as zero: rows that depend on each other but
+            for errors of position. All states are then solved by singular values. By default 1e-12, where it matters.
         mask: (…, m) not zero for rows that act; by default all.
         force: (…, m) forces to start from [N, N·m].
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
@@ -96,8 +107,6 @@ def constrained_dynamics(
     if not mechanism.m:
         return _unconstrained(mechanism, q, v, tau)
     chosen = best_method(mechanism) if method == "auto" else method
-    if proximal is None:
-        proximal = natural_proximal(mechanism, chosen)
     found = solve_to_tolerance(
         mechanism,
         q,
@@ -106,14 +115,16 @@ def constrained_dynamics(
         method=chosen,
         tolerance=tolerance,
         iterations=iterations,
-        proximal=tuple(proximal_rows(mechanism, proximal).tolist()),
+        proximal=None if proximal is None else tuple(proximal_rows(mechanism, proximal).tolist()),
+        rank=rank,
         **{name: value for name, value in given.items() if value is not None},
     )
-    a, forces, residual, count, status = found
-    return Solution(mechanism, a, forces, residual, numpy.asarray(count, int), numpy.asarray(status, int))
+    a, forces, residual, count, status, imbalance = found
+    counted, ended = numpy.asarray(count, int), numpy.asarray(status, int)
+    return Solution(mechanism, a, forces, residual, counted, ended, imbalance)
 
 
-@kernel("(nq),(nv),(nv)->(nv),(m),(m),(),()", inputs=ROW_INPUTS)
+@kernel("(nq),(nv),(nv)->(nv),(m),(m),(),(),(nv)", inputs=ROW_INPUTS)
 def solve_to_tolerance(
     mechanism: Mechanism,
     q: Any,
@@ -121,96 +132,172 @@ def solve_to_tolerance(
     tau: Any,
     *,
     method: str,
-    tolerance: float = 1e-10,
+    tolerance: float | None = None,
     iterations: int = 100,
-    proximal: Proximal = 1e-6,
+    proximal: Proximal = None,
+    rank: float | None = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
 ) -> Any:
-    """Accelerations (nv,), forces λ (m,), residual (m,), iterations, and the number of a `Status`."""
+    """Accelerations (nv,), forces λ (m,), residual (m,), iterations, the number of a `Status`, and imbalance (nv,)."""
     check_method(method, METHODS)
-    checked_tolerance(tolerance, 1e-10)
+    tolerance = checked_tolerance(_TOLERANCES[computing_in().name] if tolerance is None else tolerance, 1e-10)
     check_iterations(iterations)
     parts = METHODS[_IN_JOINT_SPACE.get(method, method) if links_of(mechanism.model).mimics else method]
-    task = task_of(mechanism, q, v, tau, proximal, mask, acceleration, time)
-    loop = _Loop(parts, task, jacobian_of(task), tolerance, iterations)
+    epsilon = proximal_rows(mechanism, proximal, _SHARES[computing_in().name, parts.penalties])
+    equations = Equations.of(task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time))
+    known = [x for x in (q, v, tau, mask, force, acceleration, time) if x is not None]
+    finite = np.isfinite(sum(np.sum(x) for x in (*known, equations.J, equations.gamma, equations.h)))
+
+    a, force, count, ended = _iterated(parts, equations, force, tolerance, iterations)
+    exhausted = ~ended & (count >= float(iterations))
+    sound = _Check(equations, a, force, tolerance).sound & ended if rank is None else np.array(False)
+    a, force = _by_singular_values(equations, a, force, finite & ~sound & ~exhausted, RANK if rank is None else rank)
+
+    check = _Check(equations, a, force, tolerance)
+    status = np.where(exhausted, float(Status.ITERATIONS), check.status)
+    finite = finite & np.isfinite(np.sum(a) + np.sum(force))
+    status = np.where(finite, status, float(Status.NOT_FINITE))
+    return a, force, check.residual, count, status, check.imbalance
+
+
+def _iterated(parts: Method, equations: Equations, force: Any, tolerance: float, iterations: int) -> tuple[Any, ...]:
+    """Accelerations (nv,), forces (m,), the number of iterations, and whether they have settled.
+
+    Rows that contradict each other make another round, from zero, in which they ask for what they left: they agree
+    then, and forces do not drift. If that had not all its digits, there is something left again, and a last round.
+    """
+    task, loop = equations.task, _Loop(parts, equations, tolerance, iterations)
     factors, first = parts.factor(task, force)
-    state, count = loop.run(factors, first, 1.0)
-    a, force = parts.finish(factors, state)
-    # What a residual is measured against: the accelerations that have to cancel in it.
-    scale = tolerance * (1.0 + loop.reach * _size(a))
-    r = state.residual
-    contradict = (_size(r) > scale) & (_size(loop.J.T @ r) <= scale * (1.0 + loop.reach))
-    drifting = count
-    if parts.agreed is not None:
-        again = contradict & (count < float(iterations))
-        factors = parts.agreed(factors, state._replace(residual=np.where(again, r, 0.0)))
-        start = state._replace(force=np.where(again, 0.0, state.force))
-        state, count = loop.run(factors, start, count, again)
-        a, force = parts.finish(factors, state)
-        drifting = np.where(again, count - drifting, count)
-    force = np.where(contradict, force + drifting * state.residual / task.epsilon, force)
-    r, pull = residual_of(task, a, force)
-    status = np.where(contradict, float(Status.LEAST_SQUARES), float(Status.CONVERGED))
-    status = np.where(_size(pull) <= scale * (1.0 + loop.reach), status, float(Status.ITERATIONS))
-    # An input that no row and no result depends on is looked at, too.
-    seen = [x for x in (a, force, q, v, tau, mask, acceleration, time) if x is not None]
-    finite = np.isfinite(sum(np.sum(x) for x in seen))
-    return a, force, r, count, np.where(finite, status, float(Status.NOT_FINITE))
+    kind, none = type(first), np.zeros(task.rows.m)
+
+    def goes_on(carry: Any) -> Any:
+        return carry[-1]
+
+    def play(carry: Any) -> Any:
+        state, asked, count, rounds, _, _ = carry
+        state, again = kind(*state), rounds > 0.5
+        r = np.where(again, state.residual, 0.0)
+        asked = asked + r
+        # What joints feel of keep λ⁻ + ρ k, from the last iteration to the next: another k is another λ⁻.
+        start = state._replace(force=np.where(again, 0.0, state.force), before=state.before - r / task.epsilon)
+        state, made, settled = loop.run(parts.shifted(factors, asked), start, count)
+        left = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
+        further = settled & left & (rounds < 1.5) & (count + made < float(iterations))
+        return tuple(state), asked, count + made, rounds + 1.0, settled, further
+
+    digits = 2.0 ** -computing_in().digits
+    start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), np.array(iterations > 1))
+    state, asked, count, _, settled, _ = while_loop(goes_on, play, start, 3)
+    return *parts.finish(parts.shifted(factors, asked), kind(*state)), count, settled
 
 
 @dataclass(frozen=True)
 class _Loop:
-    """The iterations of a method on a task with the Jacobian J, and when they end."""
+    """The iterations of a method, and when they end."""
 
     method: Method
-    task: Task
-    J: Any
+    equations: Equations
     tolerance: float
     iterations: int
 
     @property
-    def reach(self) -> Any:
-        """The largest sum of a row of |J|."""
-        return np.max(np.sum(np.abs(self.J), 1))
+    def scale(self) -> Any:
+        """What the rows' residuals are compared with (m,)."""
+        return self.equations.row_scale()
 
-    def run(self, factors: Any, first: Any, count: Any, again: Any = None) -> tuple[Any, Any]:
-        """The last state, and the number of iterations.
+    @property
+    def reached(self) -> float:
+        """The change of forces that counts as none: the tolerance, or what penalties leave of the digits."""
+        share = _SHARES[computing_in().name, True]
+        return max(self.tolerance, 16.0 * 2.0 ** -computing_in().digits / share if self.method.penalties else 0.0)
 
-        `again` is None after the first iteration, or else tells whether to iterate, at least once, from another state.
-        """
-        kind, start = type(first), self.measured(first)
+    def run(self, factors: Any, state: Any, count: Any) -> tuple[Any, Any, Any]:
+        """The last state, the number of iterations made, and whether they have settled."""
+        kind = type(state)
 
         def goes_on(carry: Any) -> Any:
-            _, count, share, before, slope = carry
-            done = (share <= self.tolerance) | ((slope <= self.tolerance) & (share > _STALLED * before))
-            return ~done if again is None else again & ~done & (count < float(self.iterations))
+            return carry[2]
 
         def step(carry: Any) -> Any:
-            state, count, before, _, _ = carry
-            state = self.method.iterate(factors, kind(*state))
-            share, slope = self.measured(state)
-            return tuple(state), count + 1.0, share, before, slope
+            last, made, _, _, before = carry
+            state = self.method.iterate(factors, kind(*last))
+            change = self.change(state, kind(*last).residual)
+            rate = change / before
+            # What is still to come is a geometric series.
+            settled = (change <= 1.0) & (rate * change <= 1.0 - rate)
+            slow = (made > 1.5) & (rate > _SLOW)
+            further = ~settled & ~slow & (count + made + 1.0 < float(self.iterations))
+            return tuple(state), made + 1.0, further, settled, change
 
-        share, slope = start if again is None else (1.0, 1.0)
-        bound = self.iterations - 1 if again is None else self.iterations
-        if not bound:
-            return first, count
-        state, count, *_ = while_loop(goes_on, step, (tuple(first), count, share, 4.0 * share, slope), bound)
-        return kind(*state), count
+        going = count < float(self.iterations)
+        start = (tuple(state), np.array(0.0), going, np.array(False), np.array(1.0 / self.tolerance))
+        state, made, _, settled, _ = while_loop(goes_on, step, start, self.iterations)
+        return kind(*state), made, settled
 
-    def measured(self, state: Any) -> tuple[Any, Any]:
-        """The share by which an iteration has changed Jᵀ λ, and how far its r is from least squares."""
-        change, whole = self.J.T @ (state.force - state.before), self.J.T @ state.force
-        scale = (1.0 + self.reach) * (1.0 + _size(state.residual) + _size(self.task.k))
-        return _size(change) / (1.0 + _size(whole)), _size(self.J.T @ state.residual) / scale
+    def change(self, state: Any, residual: Any) -> Any:
+        """By how much an iteration has changed Jᵀ λ, and the residual unless rows are met, in units of what may be.
+
+        What rows leave is what they ask for next, so it has to be known better than to the tolerance.
+        """
+        J, met = self.equations.J, self.equations.met(state.residual, self.scale, self.tolerance)
+        forces = _share(J.T @ (state.force - state.before), self.equations.force_scale(state.force))
+        rows = _share(state.residual - residual, self.scale)
+        return np.maximum(forces / self.reached, np.where(met, 0.0, 100.0 * rows / self.tolerance))
 
 
-def _size(x: Any) -> Any:
-    """The largest of some numbers."""
-    return np.max(np.abs(x))
+class _Check:
+    """A result, held against the equations."""
+
+    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: float) -> None:
+        self.residual = equations.residual(a, force)
+        self.imbalance = equations.imbalance(a, force)
+        scale = equations.row_scale(a, force)
+        self.met = equations.met(self.residual, scale, tolerance)
+        self.least = equations.is_least(self.residual, scale, tolerance)
+        self.balanced = equations.is_balanced(a, force, self.imbalance)
+
+    @property
+    def sound(self) -> Any:
+        """Whether it is what it claims to be: met, or of least squares."""
+        return self.balanced & (self.met | self.least)
+
+    @property
+    def status(self) -> Any:
+        """The number of a `Status`."""
+        found = np.where(self.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
+        return np.where(self.sound, found, float(Status.PRECISION))
+
+
+def _by_singular_values(equations: Equations, a: Any, force: Any, needed: Any, rank: float) -> tuple[Any, Any]:
+    """Accelerations (nv,) and forces (m,), those of singular values where they are needed.
+
+    A loop of at most one iteration: states that do not need it skip it. All that it computes with is carried, since
+    what is not would be computed beforehand, for all.
+    """
+    task = equations.task
+    model, places = task.mechanism.model, [(r, k) for r, dofs in enumerate(moving_dofs(task)) for k in dofs]
+    entries = np.stack([equations.J[place] for place in places])
+    compliance = task.active(numpy.sqrt(task.rows.compliance)) if numpy.any(task.rows.compliance) else None
+
+    def solve(carry: Any) -> Any:
+        _, q, h, entries, gamma, _, _ = carry
+        J = np.zeros(equations.J.shape)
+        for place, entry in zip(places, entries, strict=True):
+            J[place] = entry
+        found = by_singular_values(tree_factor(model, q, J), h, gamma, task.epsilon, compliance, rank)
+        return np.array(False), q, h, entries, gamma, *found
+
+    start = (needed, task.motions.q, equations.h, entries, equations.gamma, a, force)
+    *_, a, force = while_loop(lambda carry: carry[0], solve, start, 1)
+    return a, force
+
+
+def _share(x: Any, scale: Any) -> Any:
+    """The largest of some numbers, each as a share of its scale; what has no scale is zero."""
+    return np.max(np.where(scale > 0.0, np.abs(x) / np.where(scale > 0.0, scale, 1.0), 0.0))
 
 
 def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:
@@ -219,4 +306,4 @@ def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:
     batch, empty = a.shape[:-1], numpy.zeros((*a.shape[:-1], 0))
     finite = numpy.isfinite(a).all(-1)
     status = numpy.where(finite, int(Status.CONVERGED), int(Status.NOT_FINITE))
-    return Solution(mechanism, a, empty, empty, numpy.zeros(batch, int), status)
+    return Solution(mechanism, a, empty, empty, numpy.zeros(batch, int), status, numpy.zeros_like(a))

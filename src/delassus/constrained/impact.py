@@ -18,12 +18,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy
+
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.least_motion import LeastMotion
 from delassus.constrained.options import check_mechanism
 from delassus.constrained.references import velocities_asked
+from delassus.constrained.scales import row_mobilities
+from delassus.constrained.task import switched
 from delassus.constraints.constraint import PerRow, frozen_numbers
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
@@ -31,7 +35,7 @@ from delassus.errors import DelassusError, expect
 from delassus.model.model import UnknownName
 
 _TOLERANCE: Final = 1e-15
-"""Residual velocity [m/s, rad/s], as a share of the largest that strikes, at which iterations end."""
+"""Residual velocity, as a share of the largest that strikes, mass for mass, at which iterations end."""
 
 _ITERATIONS: Final = 50
 """Proximal iterations at most; three are usual."""
@@ -83,11 +87,12 @@ def solve_impact(
     J = constraint_jacobian.function(mechanism, q, time=time)
     strikes = J @ v - velocities_asked(mechanism, q, time)
     if mask is not None:
-        on = np.where(mask != 0.0, 1.0, 0.0)
+        on = switched(mask)
         J, strikes = on[:, None] * J, on * strikes
     r = (1.0 + e) * strikes
-    tolerance = _TOLERANCE * np.max(np.abs(strikes))
-    system = LeastMotion.of(mechanism.model, q, J)
+    unit = numpy.sqrt(row_mobilities(mechanism))
+    tolerance = _TOLERANCE * np.max(np.abs(strikes) / unit) * unit
+    system = LeastMotion.of(mechanism, q, J)
     jump = system.solve(r, tolerance, _ITERATIONS)
     for _ in range(_AGREEMENTS):
         r = r - jump.left

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
-from delassus.constrained.task import Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.rows import Rows, right_hand_side, row_values, rows_in
 from delassus.dynamics.poses import ShiftStep
 from delassus.model.model import WORLD
+
+if TYPE_CHECKING:
+    from delassus.constrained.task import Task
 
 
 @kernel("(nq)->(m,nv)", inputs={"time": "()"})

@@ -4,21 +4,24 @@
     [J  -C] [-λ] = [  -γ   ]
 
 is solved for what it means: of all accelerations that meet the constraints in the least-squares sense, the one nearest
-to the free motion in the metric of M, and of all forces that give it the smallest. With M = L Lᵀ and A = L⁻¹ Jᵀ, the
-Delassus matrix is G = Aᵀ A, and the singular values of A are the square roots of G's: λ = -G⁺ (J a_free + γ) keeps
-twice the digits that it would have from G. O((n + m)³) operations in plain NumPy; not compiled.
+to the free motion in the metric of M, and of all forces that give it the smallest. Rows are weighted as in all methods
+(see `proximal`): nothing depends on units. With M = L Lᵀ and A = L⁻¹ Jᵀ E^-½, the weighted Delassus matrix is G = Aᵀ A,
+and the singular values of A are the square roots of G's: λ = -G⁺ (J a_free + γ) keeps twice the digits that it would
+have from G. O((n + m)³) operations in plain NumPy; not compiled.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import delassus.numpy as dnp
 from delassus.compiler.kernel import kernel
+from delassus.constrained.gauss import RANK
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
+from delassus.constrained.proximal import Proximal, proximal_rows
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import compliance_of
 from delassus.dynamics.check import check_inertias
@@ -26,9 +29,6 @@ from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.rnea import bias_torques
 
 Floats = NDArray[np.float64]
-
-RANK: Final = 1e-12
-"""Singular values of G below this share of the largest count as zero."""
 
 
 class DenseSystem(NamedTuple):
@@ -39,6 +39,8 @@ class DenseSystem(NamedTuple):
     J: Floats
     gamma: Floats
     compliance: Floats
+    weight: Floats | float = 1.0
+    """E^-½ (m,): residuals are compared by their squares times that of it."""
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv),(m,nv),(m)", inputs={"time": "()"})
@@ -52,7 +54,13 @@ def dense_system(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = 
 
 
 def kkt(
-    mechanism: Mechanism, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, time: ArrayLike | None = None
+    mechanism: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    *,
+    proximal: Proximal = None,
+    time: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (…, nv) [rad/s², m/s²] and the smallest forces (…, m) [N, N·m], for one state or a batch.
 
@@ -61,16 +69,20 @@ def kkt(
         q: Configuration (…, nq) [rad, m].
         v: Velocity (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N].
+        proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
+            unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
         time: (…) [s] what references move with, 0 if not given.
     """
     given: dict[str, Any] = {} if time is None else {"time": time}
     M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
-    return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism)))
+    weight = 1.0 / np.sqrt(proximal_rows(mechanism, proximal))
+    return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism), weight))
 
 
 def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:
     """a (…, nv) and λ (…, m) of a dense system, or of a batch of them."""
-    M, h, J, gamma, C = system
+    M, h, J, gamma, C, weight = system
+    J, gamma, C = J * np.reshape(weight, (-1, 1)), gamma * weight, C * weight**2
     # One state that is not finite must not end the whole batch: LAPACK refuses to look at any of it.
     finite = np.asarray(np.isfinite(M).all((-2, -1)) & np.isfinite(J).all((-2, -1)))[..., None]
     M, J = np.where(finite[..., None], M, np.eye(M.shape[-1])), np.where(finite[..., None], J, 0.0)
@@ -79,7 +91,7 @@ def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:
     A, free = np.linalg.solve(L, J.mT), np.linalg.solve(L, h[..., None])[..., 0]
     b = np.matvec(A.mT, free) + gamma
     force = -np.matvec(_pseudo_inverse(A, C), b)
-    return np.linalg.solve(L.mT, (free + np.matvec(A, force))[..., None])[..., 0], force
+    return np.linalg.solve(L.mT, (free + np.matvec(A, force))[..., None])[..., 0], weight * force
 
 
 def kkt_inverse(M: Floats, J: Floats, damping: float = 0.0) -> Floats:

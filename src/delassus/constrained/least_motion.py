@@ -5,13 +5,13 @@
 for displacements (r an error of position), velocities and impacts (r one of velocity, λ an impulse). The factors are
 those of `tree_factor`, and proximal iterations make it solvable whatever the rank of J:
 
-    (G + ε) λ = -(r - ε λ⁻),      J δ + r = -ε (λ - λ⁻),
+    (G + E) λ = -(r - E λ⁻),      J δ + r = -E (λ - λ⁻),
 
 `dual` for these. They begin with λ = 0. So there are none if r is small enough as it is, λ is the smallest that has its
 effect, and whenever they end, δᵀ M δ and the energy of v + δ (r = J v) are no larger than they should be. Each state
 ends by itself: when the residual is below the tolerance, or no longer changes. Then rows contradict each other, δ is
-that of least squares, and λ has drifted: taking r less what is left as the residual of another solve, as `consistent`
-in `dual` does, gives the smallest λ.
+that of least squares, and λ has drifted: taking r less what is left as the residual of another solve gives the
+smallest λ.
 
 O(n d² + m d² + m² d + m³) operations for depth d, and m² an iteration.
 """
@@ -21,16 +21,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+import numpy
+from numpy.typing import NDArray
+
 import delassus.numpy as np
 from delassus.compiler.control import while_loop
+from delassus.constrained.proximal import natural_proximal
 from delassus.constrained.tree_factor import TreeFactor, tree_factor
+from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.factor import forward
 from delassus.dynamics.ldl import Ldl, ldl
-from delassus.model.model import Model
 
 _SHARE: Final = 1e-7
-"""ε as a share of the largest diagonal element of G; where rows repeat each other, λ is known to 1e-16 over it."""
-
+"""ε as a share of what rows yield; where rows repeat each other, λ is known to 1e-16 over it."""
 
 _SETTLED: Final = 1e-7
 """A residual that changes by less than this share of it stays: rounding changes it by 1e-9 an iteration."""
@@ -46,28 +49,29 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True)
 class LeastMotion:
-    """The factors in a configuration: those of M with J, and of G + ε."""
+    """The factors in a configuration: those of M with J, and of G + E, E = diag(ε)."""
 
     tree: TreeFactor
     rows: Ldl
-    epsilon: Any
+    epsilon: NDArray[numpy.float64]
 
     @classmethod
-    def of(cls, model: Model, q: Any, J: Any) -> LeastMotion:
+    def of(cls, mechanism: Mechanism, q: Any, J: Any) -> LeastMotion:
         """From a configuration (nq,) and the rows J (m, nv)."""
-        tree = tree_factor(model, q, J)
-        largest = np.max(np.diagonal(tree.delassus))
-        epsilon = np.where(largest > 0.0, _SHARE * largest, 1.0)  # where no row moves anything, any ε will do
-        return cls(tree, ldl(tree.delassus + epsilon * np.eye(len(J))), epsilon)
+        tree = tree_factor(mechanism.model, q, J)
+        epsilon = numpy.array(natural_proximal(mechanism, _SHARE))
+        return cls(tree, ldl(tree.delassus + np.diag(epsilon)), epsilon)
 
     def solve(self, r: Any, tolerance: Any, iterations: int) -> Response:
-        """The least motion for a residual (m,), to a tolerance in its unit."""
+        """The least motion for a residual (m,), to a tolerance (m,) in its units."""
+        unit = numpy.sqrt(self.epsilon)
 
         def is_off(residual: Any) -> Any:
-            return _size(residual) > tolerance
+            return np.any(np.abs(residual) > tolerance)
 
         def changes(residual: Any, before: Any) -> Any:
-            return _size(residual - before) > np.maximum(tolerance, _SETTLED * _size(residual))
+            settled = np.maximum(tolerance, _SETTLED * np.max(np.abs(residual) / unit) * unit)
+            return np.any(np.abs(residual - before) > settled)
 
         def goes_on(carry: Any) -> Any:
             _, residual, before = carry
@@ -84,8 +88,3 @@ class LeastMotion:
         left = np.where(is_off(residual) & ~changes(residual, before), residual, 0.0)
         change = forward(self.tree.above, self.tree.U, self.tree.Y.T @ multiplier)  # M⁻¹ Jᵀ λ
         return Response(change, multiplier, left)
-
-
-def _size(x: Any) -> Any:
-    """The largest of some numbers."""
-    return np.max(np.abs(x))

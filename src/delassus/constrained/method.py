@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.trace import computing_in
 from delassus.constrained.options import check_iterations
-from delassus.constrained.task import Proximal, Task, task_of
+from delassus.constrained.proximal import Proximal, proximal_rows
+from delassus.constrained.task import Task, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.aba import aba
 
@@ -39,14 +41,25 @@ class PrimalState(NamedTuple):
 class Method:
     """The parts of a method; `factor` takes a task and the forces to start from, the others factors and a state.
 
-    Forces that drift lose digits, and with them the accelerations of the methods that compute these from the forces.
-    They have `agreed`: the factors of rows that contradict each other, made to agree (see `dual`).
+    `shifted` makes rows ask for J a + γ + C λ = r (m,) instead of zero: where they contradict each other and r is their
+    residual of least squares, they agree then. The residuals of states that follow have r taken off. `penalties` tells
+    whether there is a division by ε, which costs digits where it is small.
     """
 
     factor: Callable[[Task, Any], tuple[Any, Any]]
     iterate: Callable[[Any, Any], Any]
+    shifted: Callable[[Any, Any], Any]
     finish: Callable[[Any, Any], tuple[Any, Any]]
-    agreed: Callable[[Any, Any], Any] | None = None
+    penalties: bool
+
+
+_SHARES: Final = {("float64", False): 1e-6, ("float64", True): 1e-6, ("float32", False): 1e-6, ("float32", True): 3e-4}
+"""ε as a share of the rows' mobility, by precision, without and with penalties."""
+
+
+def share_of(method: Method) -> float:
+    """The share of the rows' mobility that ε is, where it is not given."""
+    return _SHARES[computing_in().name, method.penalties]
 
 
 def solve(
@@ -66,7 +79,8 @@ def solve(
     check_iterations(iterations)
     if not mechanism.m:
         return aba.function(mechanism.model, q, v, tau), np.zeros(0)
-    factors, state = method.factor(task_of(mechanism, q, v, tau, proximal, mask, acceleration, time), force)
+    epsilon = proximal_rows(mechanism, proximal, share_of(method))
+    factors, state = method.factor(task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time), force)
     for _ in range(iterations - 1):
         state = method.iterate(factors, state)
     return method.finish(factors, state)

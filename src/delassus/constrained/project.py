@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+import numpy
+
 import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
@@ -16,6 +18,7 @@ from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.least_motion import LeastMotion
 from delassus.constrained.options import check_iterations, check_mechanism, check_method, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative, velocities_asked
+from delassus.constrained.scales import row_mobilities, row_sizes
 from delassus.constrained.svd_projection import project_by_svd
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
@@ -57,7 +60,8 @@ def project(
         q: Configurations (…, nq) [rad, m], not far from meeting the constraints: `assemble` leads there from afar.
         v: Velocities (…, nv) [rad/s, m/s].
         method: "mass" or "svd".
-        tolerance: What errors may remain [m, rad] and [m/s, rad/s]; "svd" does not look.
+        tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
+            cancel in the rows; "svd" does not look.
         iterations: How often the configuration is corrected at most; "svd" does it once.
         time: (…) [s] what references move with, 0 if not given.
     """
@@ -86,6 +90,7 @@ def project_by_mass(
     if not mechanism.m:
         return q, v
     check_inertias(mechanism.model)
+    sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
     # J is not the derivative of e where rows are left out: corrections of position then need factors of their own.
     holonomic = all(constraint.holonomic or not constraint.has_reference for constraint in mechanism.constraints)
 
@@ -93,15 +98,17 @@ def project_by_mass(
         trial, best, least, _ = carry
         e = constraint_error.function(mechanism, trial, time=time)
         J = constraint_jacobian.function(mechanism, trial, time=time)
-        off = J @ v - velocities_asked(mechanism, trial, time)
-        at_velocities = at_positions = LeastMotion.of(mechanism.model, trial, J)
+        asked = velocities_asked(mechanism, trial, time)
+        off = J @ v - asked
+        at_velocities = at_positions = LeastMotion.of(mechanism, trial, J)
         if not holonomic:
-            at_positions = LeastMotion.of(mechanism.model, trial, error_derivative(mechanism, trial, time))
-        size = np.max(np.abs(e))
+            at_positions = LeastMotion.of(mechanism, trial, error_derivative(mechanism, trial, time))
+        size = np.max(np.abs(e) / sizes)
         drift = np.where(size > tolerance, e, 0.0)
         # Each to a tenth of what may remain: corrections are not the place to be sparing.
-        to_q = at_positions.solve(drift, 0.1 * tolerance, _PROXIMAL_ITERATIONS).change
-        to_v = at_velocities.solve(off, 0.1 * tolerance, _PROXIMAL_ITERATIONS).change
+        to_q = at_positions.solve(drift, 0.1 * tolerance * sizes, _PROXIMAL_ITERATIONS).change
+        moving = np.max((np.abs(J) @ np.abs(v) + np.abs(asked)) / unit) * unit
+        to_v = at_velocities.solve(off, 0.1 * tolerance * moving, _PROXIMAL_ITERATIONS).change
         better = size < least
         found = (np.where(better, trial, best[0]), np.where(better, v + to_v, best[1]))
         further = integrate.function(mechanism.model, trial, to_q)

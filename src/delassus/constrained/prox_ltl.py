@@ -21,7 +21,8 @@ from delassus.compiler.kernel import kernel
 from delassus.constrained import dual
 from delassus.constrained.jacobian import bias_of, jacobian_of
 from delassus.constrained.method import Method, State, solve
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
+from delassus.constrained.proximal import Proximal
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constrained.tree_factor import TreeFactor, tree_factor
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.factor import backward, forward
@@ -36,7 +37,7 @@ def prox_ltl(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = 1e-6,
+    proximal: Proximal = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
@@ -75,9 +76,9 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     return forward(tree.above, tree.U, factors.half / tree.D + tree.Y.T @ state.force), state.force
 
 
-def agreed(factors: Factors, state: State) -> Factors:
-    """The factors of the rows made to agree."""
-    return replace(factors, dual=dual.consistent(factors.dual, state))
+def shifted(factors: Factors, r: Any) -> Factors:
+    """The same for rows that ask for a residual r (m,)."""
+    return replace(factors, dual=dual.shifted(factors.dual, r))
 
 
-METHOD = Method(factor, iterate, finish, agreed)
+METHOD = Method(factor, iterate, shifted, finish, penalties=False)

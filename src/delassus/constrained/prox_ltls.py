@@ -14,14 +14,15 @@ Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import bias_of, jacobian_of
 from delassus.constrained.method import Method, PrimalState, solve
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
+from delassus.constrained.proximal import Proximal
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.factor import ancestors, backward, factor_tree, forward
@@ -36,7 +37,7 @@ def prox_ltls(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = 1e-6,
+    proximal: Proximal = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
@@ -93,7 +94,12 @@ def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
     return forward(factors.above, factors.U, state.work), state.force
 
 
-METHOD = Method(factor, iterate, finish)
+def shifted(factors: Factors, r: Any) -> Factors:
+    """The same for rows that ask for a residual r (m,)."""
+    return replace(factors, gamma=factors.gamma - r)
+
+
+METHOD = Method(factor, iterate, shifted, finish, penalties=True)
 
 
 def _state(factors: Factors, before: Any, half: Any) -> PrimalState:

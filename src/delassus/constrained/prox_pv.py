@@ -30,9 +30,10 @@ from delassus.constrained import dual, prox_ltl
 from delassus.constrained.articulated_tree import total
 from delassus.constrained.method import Method, State, solve
 from delassus.constrained.multipliers import Eliminated, eliminate
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Proximal, Task
+from delassus.constrained.proximal import Proximal
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import shifted
+from delassus.constraints.rows import against_gravity
 from delassus.dynamics.articulated import FreeJoint, free_joint
 from delassus.dynamics.poses import Blocks, Pair, rigid_blocks
 from delassus.dynamics.recursion import bias_force
@@ -48,7 +49,7 @@ def prox_pv(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = 1e-6,
+    proximal: Proximal = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
@@ -98,7 +99,7 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
     for i, own in rows.links.items():
         K[i] = {row: on[row] * own.K[j] for j, row in enumerate(own.rows)}
     L = np.array(np.diag(rows.compliance + task.epsilon))
-    l = -task.active(shifted(rows, motions, task.k))
+    l = -task.active(against_gravity(rows, motions, task.k))
     joints: list[Any] = [None] * len(links)
     moved: list[dict[int, Any]] = [{} for _ in links]
     roots: dict[int, Eliminated] = {}
@@ -166,12 +167,12 @@ def finish(factors: Factors, state: State) -> tuple[Any, Any]:
     return _outward(factors, everything, push, l, state.force)[0], state.force
 
 
-def agreed(factors: Factors, state: State) -> Factors:
-    """The factors of the rows made to agree."""
-    return replace(factors, dual=dual.consistent(factors.dual, state))
+def shifted(factors: Factors, r: Any) -> Factors:
+    """The same for rows that ask for a residual r (m,)."""
+    return replace(factors, dual=dual.shifted(factors.dual, r))
 
 
-METHOD = Method(factor, iterate, finish, agreed)
+METHOD = Method(factor, iterate, shifted, finish, penalties=False)
 
 
 def _pressed(factors: Factors, change: Any) -> tuple[Any, Any]:

@@ -27,6 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained.early_elimination import (
@@ -41,7 +43,7 @@ from delassus.constrained.early_elimination import (
 from delassus.constrained.status import Status
 from delassus.constrained.task import Task, task_of
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import shifted
+from delassus.constraints.rows import against_gravity
 from delassus.dynamics.aba import aba
 from delassus.dynamics.poses import Blocks, rigid_blocks
 from delassus.dynamics.recursion import bias_force
@@ -62,7 +64,7 @@ def pv_early(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, acceleration: An
     """
     if not mechanism.m:
         return aba.function(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
-    task = task_of(mechanism, q, v, tau, 1.0, acceleration=acceleration, time=time)
+    task = task_of(mechanism, q, v, tau, numpy.ones(mechanism.m), acceleration=acceleration, time=time)
     _check(task)
     visits, taken = _inward(task)
     a, force = _outward(task, visits)
@@ -88,7 +90,7 @@ class _Visit:
 def _inward(task: Task) -> tuple[list[_Visit], Any]:
     """From the leaves to the base; and how many rows were taken away."""
     motions, links = task.motions, task.motions.tree.links
-    l = -shifted(task.rows, motions, task.k)
+    l = -against_gravity(task.rows, motions, task.k)
     A = [_whole(rigid_blocks(link)) for link in links]
     p = [np.concatenate(bias_force(link, *motions.velocity[i])) for i, link in enumerate(links)]
     waiting: list[list[tuple[int, TravellingRows]]] = [[] for _ in links]

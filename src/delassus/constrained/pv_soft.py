@@ -11,7 +11,8 @@ from typing import Any
 
 from delassus.compiler.kernel import kernel
 from delassus.constrained.caba import caba
-from delassus.constrained.task import SIGNATURE, Proximal
+from delassus.constrained.proximal import Proximal
+from delassus.constrained.task import SIGNATURE
 from delassus.constraints.mechanism import Mechanism
 
 
@@ -22,7 +23,7 @@ def pv_soft(
     v: Any,
     tau: Any,
     *,
-    proximal: Proximal = 1e-6,
+    proximal: Proximal = None,
     mask: Any = None,
     acceleration: Any = None,
     time: Any = None,

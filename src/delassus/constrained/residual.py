@@ -10,8 +10,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
-from delassus.constrained.jacobian import bias_of, constraint_bias, constraint_jacobian, jacobian_of
-from delassus.constrained.task import Task
+from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import compliance_of
 
@@ -22,11 +21,4 @@ def constraint_residual(mechanism: Mechanism, q: Any, v: Any, a: Any, force: Any
     J = constraint_jacobian.function(mechanism, q, time=time)
     compliance = np.array(compliance_of(mechanism))
     r = J @ a + constraint_bias.function(mechanism, q, v, time=time) + compliance * force
-    return r, J.T @ r
-
-
-def residual_of(task: Task, a: Any, force: Any) -> tuple[Any, Any]:
-    """r (m,) and Jᵀ r (nv,) of a task, zero in rows that are switched off."""
-    J = jacobian_of(task)
-    r = J @ a + bias_of(task) + task.active(task.rows.compliance * force)
     return r, J.T @ r

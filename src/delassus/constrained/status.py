@@ -21,6 +21,7 @@ class Status(Sentences):
     ITERATIONS = 2, "The iterations ended before the tolerance was met."
     RANK_LOSS = 3, "Some rows depend on others, so the forces are not unique; a method without rank needs them apart."
     NOT_FINITE = 4, "An input or a result is not a finite number."
+    PRECISION = 5, "Rows are so nearly dependent that rounding decides whether they can be met; they are met in part."
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class Solution:
         residual: (…, m) J a + γ + C λ [m/s², rad/s²].
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
+        imbalance: (…, nv) M a + c - tau - Jᵀ λ [N·m, N]: how well the equation of motion holds.
     """
 
     mechanism: Mechanism
@@ -42,6 +44,7 @@ class Solution:
     residual: NDArray[np.float64]
     iterations: NDArray[np.int64]
     status: NDArray[np.int64]
+    imbalance: NDArray[np.float64]
 
     @property
     def forces(self) -> Mapping[str, NDArray[np.float64]]:

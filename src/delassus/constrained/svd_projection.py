@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.kernel import kernel
+from delassus.constrained.gauss import RANK
 from delassus.constrained.jacobian import constraint_jacobian
-from delassus.constrained.kkt import RANK
 from delassus.constrained.references import constraint_error, velocities_asked
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.manifold import integrate

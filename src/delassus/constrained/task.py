@@ -27,14 +27,11 @@ from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.rows import Rows, right_hand_side, rows_in
 from delassus.dynamics.check import check_inertias
-from delassus.errors import DelassusError
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
 ROW_INPUTS: Final = {"mask": "(m)", "force": "(m)", "acceleration": "(m)", "time": "()"}
 """Optional inputs of all methods: by row, not zero where it acts, the force to start from, its desired acceleration;
 and the time that references move with."""
-
-Proximal = float | tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -73,39 +70,23 @@ def task_of(
     q: Any,
     v: Any,
     tau: Any,
-    proximal: Proximal,
+    epsilon: NDArray[numpy.float64],
     mask: Any = None,
     acceleration: Any = None,
     time: Any = None,
 ) -> Task:
-    """The task of a method that is called with these arguments."""
+    """The task of a method that is called with these arguments, ε (m,) one of them."""
     check_inertias(mechanism.model)
-    epsilon = proximal_rows(mechanism, proximal)
     motions = LinkMotions.of(mechanism.model, q, v, time)
     rows = rows_in(mechanism, motions)
     k = right_hand_side(mechanism, rows, motions, acceleration)
     rho, keep = 1.0 / (epsilon + rows.compliance), epsilon / (epsilon + rows.compliance)
     if mask is None:
         return Task(mechanism, motions, tau, rows, k, epsilon, rho, keep, None)
-    on = np.where(mask != 0.0, 1.0, 0.0)
+    on = switched(mask)
     return Task(mechanism, motions, tau, rows, k, epsilon, on * rho, on * keep, on)
 
 
-def proximal_rows(mechanism: Mechanism, proximal: Proximal) -> NDArray[numpy.float64]:
-    """ε (m,), checked."""
-    try:
-        epsilon = numpy.asarray(proximal, float)
-    except (TypeError, ValueError):
-        raise DelassusError(f"proximal is {proximal!r}; it is one number, or one per row, such as 1e-6.") from None
-    if epsilon.ndim > 1 or (epsilon.ndim == 1 and len(epsilon) != mechanism.m):
-        raise DelassusError(
-            f"proximal has shape {epsilon.shape}; it is one number, or one for each of the {mechanism.m} rows."
-        )
-    if not numpy.all((epsilon > 0.0) & numpy.isfinite(epsilon)):
-        worst = epsilon if epsilon.ndim == 0 else epsilon[~((epsilon > 0.0) & numpy.isfinite(epsilon))][0]
-        raise DelassusError(
-            f"proximal is {worst:g}; it must be positive and finite. It is what makes redundant constraints solvable, "
-            "and iterations remove its effect: take 1e-6 and more iterations rather than 0. A smaller one converges "
-            "in fewer iterations and loses digits."
-        )
-    return numpy.broadcast_to(epsilon, mechanism.m)
+def switched(mask: Any) -> Any:
+    """1 where a mask (m,) is not zero, and 0 where it is; a NaN is neither, and spoils its state."""
+    return np.where(np.isnan(mask), np.nan, np.where(mask != 0.0, 1.0, 0.0))

@@ -1,7 +1,7 @@
 """All rows of a mechanism together: matrices K on its links, and right-hand sides k with K a = k.
 
 Accelerations of the links are spatial ones, in the links' axes. The algorithms of trees let the world accelerate
-against gravity, which adds -g to every acceleration: `shifted` gives the right-hand side for these.
+against gravity, which adds -g to every acceleration: `against_gravity` gives the right-hand side for these.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def right_hand_side(mechanism: Mechanism, rows: Rows, motions: LinkMotions, acce
     return k
 
 
-def shifted(rows: Rows, motions: LinkMotions, k: Any) -> Any:
+def against_gravity(rows: Rows, motions: LinkMotions, k: Any) -> Any:
     """k - K g (m,): the right-hand side where all accelerations are those against gravity, a - g."""
     result = np.array(k)
     for link, own in rows.links.items():
