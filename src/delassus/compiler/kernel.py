@@ -49,8 +49,7 @@ from delassus.compiler.report import Report, make_report
 from delassus.compiler.signature import Signature, SignatureError, parameters_of
 from delassus.compiler.target import Target
 from delassus.compiler.trace import current
-
-_RECENT = 256  # models found again by identity, which spares hashing their content at every call
+from delassus.compiler.versions import Versions
 
 
 def kernel(signature: str, inputs: Mapping[str, str] | None = None) -> Callable[[Callable[..., Any]], Kernel]:
@@ -71,8 +70,8 @@ class Kernel:
         self.function = function
         self.signature = signature
         self.arguments, self.options = parameters_of(function, signature)
-        self._built: dict[Any, Compiled] = {}
-        self._recent: dict[Any, tuple[Any, Compiled]] = {}
+        self._versions = Versions()
+        self._recent = self._versions.recent
 
     def __call__(
         self, model: Any, *arrays: Any, out: Any = None, dtype: DTypeLike | None = None, **options: Any
@@ -197,9 +196,7 @@ class Kernel:
             return recent
         found = self._find(model, _chosen(target, dtype), names, complete)
         if is_frozen(model):
-            if len(self._recent) >= _RECENT:
-                self._recent.clear()
-            self._recent[(id(model), chosen) if chosen else id(model)] = (model, found)
+            self._versions.remember((id(model), chosen) if chosen else id(model), model, found)
         return found
 
     def _recently(self, model: Any, chosen: Any = None) -> Compiled | None:
@@ -209,13 +206,7 @@ class Kernel:
     def _find(self, model: Any, target: Target, inputs: tuple[str, ...], options: dict[str, Any]) -> Compiled:
         check_content_hash(self.name, "the model", model)
         key = (exact(model), inputs, exact(tuple(sorted(options.items()))), target)
-        found = self._built.get(key)
-        if found is None:
-            with compiling:
-                found = self._built.get(key)
-                if found is None:
-                    found = self._built[key] = build(self._recipe(model, target, inputs, options))
-        return found
+        return self._versions.find(key, lambda: build(self._recipe(model, target, inputs, options)))
 
     def _recipe(self, model: Any, target: Target, names: tuple[str, ...], options: dict[str, Any]) -> Recipe:
         inputs, outputs = self.operands(model, names)
@@ -272,13 +263,10 @@ class Kernel:
         key = (exact(model), names, exact(tuple(sorted(complete.items()))), target, "without empty")
         found: Iterator[Any] = iter(())
         if some_out:
-            with compiling:
-                if key not in self._built:
-                    trace = partial(record, self.name, shortened, some_in, some_out)
-                    doc = inspect.getdoc(self.function) or ""
-                    self._built[key] = build(Recipe(self.name, doc, some_in, some_out, trace, None, target))
+            trace = partial(record, self.name, shortened, some_in, some_out)
+            recipe = Recipe(self.name, inspect.getdoc(self.function) or "", some_in, some_out, trace, None, target)
             some = tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size)
-            results = threads.run(self._built[key], some, None)
+            results = threads.run(self._versions.find(key, lambda: build(recipe)), some, None)
             found = iter(results if len(some_out) > 1 else (results,))
         complete_outputs = tuple(
             np.array(np.broadcast_to(next(found), batch + o.shape))
