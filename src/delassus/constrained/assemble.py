@@ -115,7 +115,7 @@ def assemble(
         locked: Joints that must not move, by name or pattern, such as "arm*".
         tolerance: The error that may remain [m, rad].
         iterations: How many are made at most.
-        time: (…) [s] what references move with, 0 if not given.
+        time: (…) [s] what references move with, needed where they do.
     """
     check_mechanism(mechanism)
     given = {} if time is None else {"time": time}

@@ -61,7 +61,7 @@ def kkt(
         q: Configuration (…, nq) [rad, m].
         v: Velocity (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N].
-        time: (…) [s] what references move with, 0 if not given.
+        time: (…) [s] what references move with, needed where they do.
     """
     given: dict[str, Any] = {} if time is None else {"time": time}
     M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)

@@ -59,7 +59,7 @@ def project(
         method: "mass" or "svd".
         tolerance: What errors may remain [m, rad] and [m/s, rad/s]; "svd" does not look.
         iterations: How often the configuration is corrected at most; "svd" does it once.
-        time: (…) [s] what references move with, 0 if not given.
+        time: (…) [s] what references move with, needed where they do.
     """
     check_mechanism(mechanism)
     check_method(method, METHODS)
