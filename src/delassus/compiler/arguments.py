@@ -111,10 +111,10 @@ class Arguments:
 
     def meant(self, model: Any) -> Any:
         """The model that the function gets: what stands for it, if it is not of the kind that the function asks for."""
-        if self._kind is None or isinstance(model, self._kind):
+        if self.kind is None or isinstance(model, self.kind):
             return model
         instead = getattr(model, STANDS_FOR, None)
-        return instead if isinstance(instead, self._kind) else model
+        return instead if isinstance(instead, self.kind) else model
 
     @property
     def wanted(self) -> str:
@@ -124,7 +124,7 @@ class Arguments:
         return f" Its first argument is a {getattr(kind, '__name__', kind)}." if known else ""
 
     @cached_property
-    def _kind(self) -> Any:
+    def kind(self) -> Any:
         """What the function says that its model is; None if it does not say, or nothing can be told to be of it."""
         try:
             kind = typing.get_type_hints(self._function).get(self.model, Any)

@@ -41,6 +41,7 @@ from numpy.typing import DTypeLike
 
 from delassus.compiler import bind, threads
 from delassus.compiler.arguments import NOT_GIVEN, Arguments
+from delassus.compiler.array import contains_traced
 from delassus.compiler.build import Compiled, Recipe, build
 from delassus.compiler.digest import check_content_hash, exact, is_frozen
 from delassus.compiler.native import compiling
@@ -51,7 +52,7 @@ from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
 from delassus.compiler.signature import Signature, SignatureError
 from delassus.compiler.target import Target
-from delassus.compiler.trace import current
+from delassus.compiler.trace import current, untraced
 from delassus.compiler.versions import Versions
 
 
@@ -142,11 +143,17 @@ class Kernel:
         return bind.bind(self.compiled(model, dtype=dtype, inputs=inputs, **options), arrays)
 
     def python(self, model: Any = NOT_GIVEN, /, *arrays: Any, **options: Any) -> Any:
-        """The plain function on the numbers of one state."""
+        """The plain function on the numbers of one state; also in the middle of a trace, where it gives numbers."""
         model, arrays, options = self._arguments.arranged(model, arrays, options)
         model = self._arguments.meant(model)
         given, options = self._arguments.split(model, options)
         inputs, outputs = self.operands(model, tuple(given))
+        for x, operand in zip((*arrays, *given.values()), inputs, strict=True):
+            if contains_traced(x):
+                raise TypeError(
+                    f"{self.name}.python computes with numbers, and {operand.name} is traced: inside a kernel, call "
+                    f"{self.name} itself."
+                )
         states = [np.asarray(x, float) for x in (*arrays, *given.values())]
         for state, operand in zip(states, inputs, strict=True):
             if state.shape != operand.shape:
@@ -154,7 +161,8 @@ class Kernel:
                     f"{self.name}.python takes one state: {operand.name} has shape {state.shape}, not {operand.shape}."
                 )
         function = self._function(model, tuple(given), self._arguments.complete(options))
-        results = checked_results(self.name, function(*states), outputs, None)
+        with untraced():
+            results = checked_results(self.name, function(*states), outputs, None)
         return results[0] if len(results) == 1 else tuple(results)
 
     def program(self, model: Any, *, inputs: Sequence[str] = (), **options: Any) -> Program:
@@ -189,6 +197,15 @@ class Kernel:
         except SignatureError as error:
             raise SignatureError(f"{self.name}: {error}{self._arguments.wanted}") from None
         return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.np,)))), outs
+
+    def optional_inputs(self, model: Any, names: Sequence[str]) -> tuple[str, ...]:
+        """Names of optional inputs, checked, in the kernel's own order; a model's parameters come last."""
+        return self._arguments.ordered(self._arguments.meant(model), names)
+
+    @property
+    def takes(self) -> Any:
+        """The kind of model that the function asks for, by the annotation of its first parameter, or None."""
+        return self._arguments.kind
 
     def compiled(
         self,

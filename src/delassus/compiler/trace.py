@@ -38,6 +38,16 @@ def current() -> Trace | None:
     return _current.get()
 
 
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Compute with plain numbers for a while, in the middle of a trace."""
+    token = _current.set(None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 class Trace:
     """One recording: the graph so far, and the kernels that are being inlined into it.
 

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
+from delassus.constrained.counts import whole
 from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative
 from delassus.constrained.status import Status, statuses_of
@@ -123,7 +124,7 @@ def assemble(
     tolerance = checked_tolerance(tolerance, 1e-10)
     found = assemble_to_tolerance(mechanism, q0, locked=held, tolerance=tolerance, iterations=iterations, **given)
     q, error, count, status = found
-    return Assembly(mechanism, q, error, numpy.asarray(count, int), numpy.asarray(status, int))
+    return Assembly(mechanism, q, error, whole(count), whole(status))
 
 
 @kernel("(nq)->(nq),(m),(),()", inputs={"time": "()"})

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import delassus.numpy as dnp
 from delassus.compiler.kernel import kernel
+from delassus.compiler.record import refuse_inside
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import compliance_of
@@ -63,6 +64,7 @@ def kkt(
         tau: Generalised forces (…, nv) [N·m, N].
         time: (…) [s] what references move with, needed where they do.
     """
+    refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
     given: dict[str, Any] = {} if time is None else {"time": time}
     M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
     return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism)))
