@@ -146,9 +146,7 @@ class Constraint:
         if motions.time is not None:
             return motions.time
         if moves:
-            raise ConstraintError(
-                f"the constraint {self.label!r} moves in time, so it has to be said what time it is: give time= [s]."
-            )
+            raise ConstraintError(f"the constraint {self.label!r} moves in time: say what time it is, with time= [s].")
         return 0.0
 
     def velocity_product(self, motions: LinkMotions) -> Any:
