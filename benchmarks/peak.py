@@ -37,8 +37,8 @@ exit:
   ret void
 }}
 """
-        code = native.load(native.emit_object(text, target), target)
-        self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("run"))
+        self._code = native.load(native.emit_object(text, target), target)
+        self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self._code.address("run"))
         self._memory = (ctypes.c_double * target.lanes)()
         self.flops = 2 * target.lanes * CHAINS * ROUNDS
 

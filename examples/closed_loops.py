@@ -52,7 +52,7 @@ def place(model: dl.Model, frame: str) -> dl.Placement:
 def compare_methods(mechanism: dl.Mechanism) -> None:
     """Print a row for each method: time for a state, how well rows are met, distance from the dense answer."""
     around = 0.05 * rng.normal(size=(STATES, mechanism.nv))
-    q = dl.integrate(mechanism.model, numpy.tile(mechanism.model.posture("home"), (STATES, 1)), around)
+    q = dl.integrate(mechanism, numpy.tile(mechanism.model.posture("home"), (STATES, 1)), around)
     q = dl.assemble(mechanism, q).q  # feet back on the ground, loops closed
     q, v = dl.project(mechanism, q, rng.normal(size=(STATES, mechanism.nv)))
     tau = 10.0 * rng.normal(size=(STATES, mechanism.nv))
@@ -88,16 +88,15 @@ def best_time(call, repeats: int = 7) -> float:
 @dl.kernel("(nq),(nv)->(nq),(nv)")
 def advance(mechanism: dl.Mechanism, q, v, *, corrected: bool):
     """The state RECORD_EVERY steps later, by the midpoint rule; `corrected` takes the drift of each step off."""
-    model = mechanism.model
 
     def acceleration(q, v):
-        return dl.caba(mechanism, q, v, dl.passive_forces(model, q, v))[0]
+        return dl.caba(mechanism, q, v, dl.passive_forces(mechanism, q, v))[0]
 
     def step(state, _):
         q, v = state
         v_half = v + STEP / 2 * acceleration(q, v)
-        a_half = acceleration(dl.integrate(model, q, STEP / 2 * v), v_half)
-        state = dl.integrate(model, q, STEP * v_half), v + STEP * a_half
+        a_half = acceleration(dl.integrate(mechanism, q, STEP / 2 * v), v_half)
+        state = dl.integrate(mechanism, q, STEP * v_half), v + STEP * a_half
         return tuple(dl.project(mechanism, *state)) if corrected else state, None
 
     return scan(step, (q, v), length=RECORD_EVERY)[0]
@@ -155,8 +154,8 @@ def roll(mechanism: dl.Mechanism, q, *, corrected: bool) -> Motion:
         states.append(run(*states[-1]))
     seconds = time.perf_counter() - start
     q, v = (numpy.stack(parts) for parts in zip(*states, strict=True))
-    kinetic = dl.kinetic_energy(mechanism.model, q, v)
-    potential = dl.potential_energy(mechanism.model, q) + dl.spring_energy(mechanism.model, q)
+    kinetic = dl.kinetic_energy(mechanism, q, v)
+    potential = dl.potential_energy(mechanism, q) + dl.spring_energy(mechanism, q)
     error = abs(dl.constraint_error(mechanism, q)).max(-1)
     return Motion(q, error, kinetic + potential, kinetic, seconds)
 

@@ -22,6 +22,11 @@ from delassus.compiler.kernel import Kernel
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.schedule import CHUNK
 from delassus.compiler.target import Target
+from delassus.constrained.assemble import assemble_to_tolerance
+from delassus.constrained.dynamics import solve_to_tolerance
+from delassus.constrained.impact import solve_impact
+from delassus.constrained.kkt import dense_system
+from delassus.constrained.project import project_by_mass
 from delassus.model.generators import random_tree
 from loop_programs import SIZE, nests
 from loop_programs import run as run_nest
@@ -154,6 +159,79 @@ def test_every_kernel_of_the_package_says_ok(tmp_path):
         done = subprocess.run([program], capture_output=True, text=True, check=False)
         assert done.stdout == "ok\n", f"{kernel.name}: {done.stdout}"
     assert len(kernels) > 10
+
+
+@needs_compiler
+def test_optional_inputs_are_arguments_after_the_others(tmp_path):
+    header, *sources = export_c(dl.caba, HELD, tmp_path, inputs=("time", "mask"), states=3)
+    assert "const double *tau, const double *mask, const double *time, double *out0" in header.read_text()
+    program = compile_c(tmp_path, "check", *sources, shared=False)
+    assert subprocess.run([program], capture_output=True, text=True, check=False).stdout == "ok\n"
+
+
+@needs_compiler
+def test_optional_inputs_come_before_parameters(tmp_path):
+    @dl.kernel("(nq)->(nq)", inputs={"gain": "()"})
+    def scaled(model, q, *, gain=None):
+        return q * gain * model.gravity[2]
+
+    header, *sources = export_c(scaled, TREE.parametric("gravity"), tmp_path, inputs="gain", states=3)
+    assert "const double *q, const double *gain, const double *parameters" in header.read_text()
+    program = compile_c(tmp_path, "check", *sources, shared=False)
+    assert subprocess.run([program], capture_output=True, text=True, check=False).stdout == "ok\n"
+
+
+def test_an_unknown_optional_input_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="each of these once: mask, force, acceleration, time"):
+        export_c(dl.caba, HELD, tmp_path, inputs=("weights",))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        (solve_to_tolerance, {"method": "prox_pv", "inputs": ("force",)}),
+        (assemble_to_tolerance, {}),
+        (project_by_mass, {}),
+        (solve_impact, {"inputs": ("mask",)}),
+        (dense_system, {}),
+    ],
+    ids=lambda x: getattr(x, "name", ""),
+)
+def test_kernels_behind_functions_say_ok(kernel, options, tmp_path):
+    _, *sources = export_c(kernel, HELD, tmp_path, states=2, **options)
+    program = compile_c(tmp_path, "check", *sources, shared=False, optimize="-O0")
+    assert subprocess.run([program], capture_output=True, text=True, check=False).stdout == "ok\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "kernel"),
+    [
+        (dl.constrained_dynamics, "delassus.constrained.dynamics.solve_to_tolerance"),
+        (dl.assemble, "delassus.constrained.assemble.assemble_to_tolerance"),
+        (dl.project, "delassus.constrained.project.project_by_mass"),
+        (dl.impact, "delassus.constrained.impact.solve_impact"),
+        (dl.kkt, "delassus.constrained.kkt.dense_system"),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_a_function_around_a_kernel_names_it(function, kernel, tmp_path):
+    with pytest.raises(dl.DelassusError) as caught:
+        export_c(function, HELD, tmp_path)
+    assert str(caught.value) == (
+        f"{function.__name__} is a function around a kernel, and a kernel is what can be exported: take {kernel}."
+    )
+
+
+@pytest.mark.parametrize("other", [np.sin, lambda x: x, None, "aba"], ids=["ufunc", "function", "none", "text"])
+def test_what_is_no_kernel_cannot_be_exported(other, tmp_path):
+    with pytest.raises(dl.DelassusError, match=r"is no kernel; dl\.aba is one"):
+        export_c(other, TREE, tmp_path)
+
+
+def test_a_mechanism_is_exported_as_its_model(tmp_path):
+    one, other = (export_c(dl.aba, of, tmp_path, states=0)[1].read_text() for of in (TREE, HELD))
+    assert one == other
 
 
 @needs_compiler
@@ -439,9 +517,28 @@ def test_the_command_writes_float32(urdf, tmp_path):
     )
 
 
+@needs_compiler
+def test_the_command_takes_optional_inputs_and_the_loops_of_a_robot(tmp_path):
+    words = ("--input", "mask", "--input", "acceleration", "--option", "iterations=2")
+    code, said = run("four_bar", "prox_ltl", "--out", tmp_path, *words)
+    assert code == 0, said
+    assert "prox_ltl_mask_size" in (tmp_path / "prox_ltl.h").read_text()
+    program = compile_c(tmp_path, "check", "prox_ltl.c", "prox_ltl_check.c", shared=False)
+    assert subprocess.run([program], capture_output=True, check=False).stdout == b"ok\n"
+
+
+def test_the_command_knows_the_kernels_behind_functions(tmp_path):
+    code, said = run("four_bar", "project_by_mass", "--out", tmp_path)
+    assert code == 0, said
+    assert (tmp_path / "project_by_mass.c").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["project"], "project is a function around a kernel, and a kernel is what can be exported: take"),
+        (["caba"], "caba is of a mechanism, and 'arm' comes without constraints"),
+        (["aba", "--input", "mask"], "aba cannot take the optional inputs"),
         (["abba"], "no algorithm 'abba'. The nearest are: aba"),
         (["load"], "no algorithm 'load'"),
         (["frame_velocity"], "needs a value for the option 'frame'"),

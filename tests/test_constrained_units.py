@@ -73,13 +73,14 @@ def test_assembly_projection_and_impacts_are_the_same_in_all_units(name, units):
     mechanism = loop(name)
     model, other = mechanism.model, units.mechanism(mechanism)
     q, v, _ = state(model, 1)
-    found, error, count, status = assemble_to_tolerance.python(mechanism, q)
+    found, _, count, status = assemble_to_tolerance.python(mechanism, q)
     again = assemble_to_tolerance.python(other, units.q(model) * q)
     assert again[2:] == (count, status)
     close(again[0], found, units.q(model), 1e-8)
     q = dl.integrate.python(model, found, 1e-4 * v)
-    ours, theirs = project_by_mass.python(mechanism, q, v), project_by_mass.python(
-        other, units.q(model) * q, units.v(model) * v
+    ours, theirs = (
+        project_by_mass.python(mechanism, q, v),
+        project_by_mass.python(other, units.q(model) * q, units.v(model) * v),
     )
     close(theirs[0], ours[0], units.q(model))
     close(theirs[1], ours[1], units.v(model))

@@ -2,6 +2,7 @@
 
 from delassus.compiler.kernel import kernel
 from delassus.compiler.threads import threads
+from delassus.compiler.versions import clear_kernels, kernel_memory
 from delassus.constrained.assemble import Assembly, assemble
 from delassus.constrained.by_products import delassus_matrix, operational_inertia
 from delassus.constrained.caba import caba
@@ -96,6 +97,7 @@ __all__ = [
     "center_of_mass_jacobian",
     "centroidal_momentum",
     "check_parameters",
+    "clear_kernels",
     "compare",
     "constrained_derivatives",
     "constrained_dynamics",
@@ -123,6 +125,7 @@ __all__ = [
     "integrate",
     "inverse_mass_matrix",
     "kernel",
+    "kernel_memory",
     "kinetic_energy",
     "kkt",
     "load",

@@ -15,6 +15,7 @@ from rich.tree import Tree
 
 import delassus
 from delassus import doctor as checks
+from delassus.compiler.behind import check_kernel, kernel_behind
 from delassus.compiler.c99 import export_c
 from delassus.compiler.kernel import Kernel
 from delassus.constrained.references import constraint_error
@@ -151,6 +152,10 @@ def export(
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the kernel: frame=tool. May be repeated.")
     ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="An optional input of the kernel that the function takes: mask. May be repeated."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The name of the C function; the kernel's unless given.")] = None,
     fma: Annotated[bool, typer.Option(help="Whether products are fused into sums.")] = True,
     float32: Annotated[bool, typer.Option("--float32", help="Numbers are float instead of double.")] = False,
@@ -162,7 +167,8 @@ def export(
         options = dict(_option(kernel, text) for text in option or ())
         model = load(source, root=root, mimic=mimic)
         dtype = "float32" if float32 else "float64"
-        files = export_c(kernel, model, out, name=name, fma=fma, dtype=dtype, **options)
+        given = _mechanism(kernel, model) if kernel.takes is Mechanism else model
+        files = export_c(kernel, given, out, name=name, fma=fma, dtype=dtype, inputs=inputs or (), **options)
     except (DelassusError, ValueError, TypeError, OSError) as error:
         raise _failed(error) from None
     _warn(model.warnings)
@@ -175,12 +181,26 @@ def export(
 
 
 def _kernel(name: str) -> Kernel:
-    """The kernel of this name among those that the package exports."""
-    kernels = {n: k for n in delassus.__all__ if isinstance(k := getattr(delassus, n), Kernel)}
+    """The kernel of this name among those that the package exports, or that its functions are around."""
+    public = {n: getattr(delassus, n) for n in delassus.__all__}
+    kernels = {n: x for n, x in public.items() if isinstance(x, Kernel)}
+    kernels |= {k.name: k for x in public.values() if (k := kernel_behind(x)) is not None}
     if name not in kernels:
+        if kernel_behind(public.get(name)) is not None:
+            check_kernel(public[name])
         near = difflib.get_close_matches(name, kernels, n=5, cutoff=0.4) or sorted(kernels)
         raise DelassusError(f"there is no algorithm {name!r}. The nearest are: {', '.join(near)}.")
     return kernels[name]
+
+
+def _mechanism(kernel: Kernel, model: Model) -> Mechanism:
+    """A robot with the constraints that it comes with, for kernels of mechanisms."""
+    if not model.constraints:
+        raise DelassusError(
+            f"{kernel.name} is of a mechanism, and {model.name!r} comes without constraints: add them in Python, and "
+            "export it by delassus.compiler.c99.export_c."
+        )
+    return Mechanism(model)
 
 
 def _option(kernel: Kernel, text: str) -> tuple[str, Any]:

@@ -74,10 +74,12 @@ class _MethodDef(ctypes.Structure):
 
 
 _made: dict[bool, _MethodDef] = {}
+_code: list[native.Code] = []
+"""Kept for the life of the process, since CPython keeps their addresses."""
 
 
 def _methods() -> dict[bool, _MethodDef]:
-    """The method definitions, by whether they let other threads run; made once, since CPython keeps their addresses."""
+    """The method definitions, by whether they let other threads run; made once."""
     if not _made:
         with native.compiling:
             if not _made:
@@ -90,6 +92,7 @@ def _make_methods() -> dict[bool, _MethodDef]:
         llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
     target = Target.host().with_lanes(1)
     code = native.load(native.emit_object(_TRAMPOLINES, target), target)
+    _code.append(code)
     doc = b"Recompute the outputs from the inputs, in the arrays this was bound to."
     return {
         released: _MethodDef(b"bound_kernel", code.address(name), _METH_NOARGS, doc)
@@ -169,7 +172,7 @@ def _repeats(array: Any) -> bool:
 
 
 def _bound(kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, ...], states: int) -> Callable[[], None]:
-    """The function object; its `__self__` keeps the arrays and the addresses alive."""
+    """The function object; its `__self__` keeps the arrays, the addresses and the machine code alive."""
     flat = []
     for array, operand in zip(arrays, operands, strict=True):
         rows = np.asarray(array).reshape(states, *operand.shape)
@@ -191,6 +194,7 @@ def _bound(kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, .
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     # A weak reference makes NumPy refuse to resize an array, which would move its memory.
-    held = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, [weakref.ref(x) for x in arrays])
+    watched = [weakref.ref(x) for x in arrays]
+    held = (ctypes.addressof(call), call, addresses, dimensions, steps, flat, watched, kernel.ufunc)
     bound: Callable[[], None] = make(ctypes.addressof(method), held, kernel.name)
     return bound

@@ -31,7 +31,10 @@ from delassus.errors import DelassusError
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel for one model, ready to run: a ufunc, and the addresses that it calls its loop with."""
+    """A kernel for one model, ready to run: a ufunc, and the addresses that it calls its loop with.
+
+    The addresses are valid as long as the ufunc lives; `memory` is about how many bytes it takes.
+    """
 
     name: str
     inputs: tuple[Operand, ...]
@@ -41,6 +44,7 @@ class Compiled:
     ufunc: np.ufunc
     loop: int
     data: int
+    memory: int
 
 
 @dataclass(frozen=True)
@@ -97,15 +101,17 @@ def build(recipe: Recipe) -> Compiled:
     facts, object_code = _find(recipe) or _make(recipe)
     code = native.load(object_code, recipe.target)
     descriptor = describe(recipe.inputs, recipe.outputs, facts.slots, code, recipe.target)
-    _kept.append(descriptor)
     loop, data = loop_address(recipe.target), ctypes.addressof(descriptor[0])
     dtype = recipe.target.precision.dtype
-    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype)
-    return Compiled(recipe.name, recipe.inputs, recipe.outputs, dtype, facts.flops, ufunc, loop, data)
+    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype, descriptor)
+    memory = _MEMORY_OF_ANY + _MEMORY_PER_BYTE * len(object_code)
+    return Compiled(recipe.name, recipe.inputs, recipe.outputs, dtype, facts.flops, ufunc, loop, data, memory)
 
 
-_kept: list[Any] = []
-"""Descriptors, for the life of the process: ufuncs hold their addresses."""
+_MEMORY_OF_ANY = 128 * 1024
+_MEMORY_PER_BYTE = 3
+"""What a kernel takes of memory: LLVM's tables around its code, its model and the key it is found by; and for each byte
+of object code that byte, its copy in place, and what LLVM remembers of both. Measured, and no more than an estimate."""
 
 
 def _make(recipe: Recipe) -> tuple[_Facts, bytes]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from delassus.compiler.behind import check_kernel
 from delassus.compiler.c_text import (
     CHECK,
     HELPERS,
@@ -32,7 +33,6 @@ from delassus.compiler.interpreter import evaluate
 from delassus.compiler.kernel import Kernel
 from delassus.compiler.llvm_ir import LARGEST_FRAME
 from delassus.compiler.lower import flops, lower
-from delassus.compiler.parameters import Parametric
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import Program
 from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, Schedule, Table, count_chunks, first_slots, schedule
@@ -48,6 +48,7 @@ def export_c(
     fma: bool = True,
     states: int = 10,
     dtype: DTypeLike = np.float64,
+    inputs: Sequence[str] = (),
     **options: Any,
 ) -> tuple[Path, ...]:
     """Write a kernel for a model as C99 into a folder, which is made if needed; returns the paths of the files.
@@ -60,20 +61,22 @@ def export_c(
         fma: Whether products are fused into sums by fma(), which is slow on processors that have no such instruction.
         states: How many random states the check program runs; without any, it is not written.
         dtype: The type of all numbers, np.float64 (double in C) or np.float32 (float).
+        inputs: The optional inputs that the function takes, after the others, in the kernel's own order.
         options: The kernel's own options.
     """
+    check_kernel(kernel)
     taken = {"name", "fma", "states", "folder"} & set(kernel.options)
     if taken:
         raise DelassusError(
             f"{kernel.name} has an option {min(taken)!r}, which export_c has too: use emit_c on its program instead."
         )
-    program = kernel.program(model, dtype, **options)
+    program = kernel.program(model, dtype, inputs=inputs, **options)
     called = c_name(kernel.name if name is None else name, "the function", function=True)
     header, source = emit_c(program, called, fma, about=_about(kernel, model, options, fma), dtype=dtype)
     texts = {f"{called}.h": header, f"{called}.c": source}
     if states > 0:
-        inputs = random_states(kernel, model, states)
-        texts[f"{called}_check.c"] = emit_check(program, called, inputs, fma, dtype)
+        given = random_states(kernel, model, states, inputs=inputs)
+        texts[f"{called}_check.c"] = emit_check(program, called, given, fma, dtype)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
@@ -89,17 +92,25 @@ def _about(kernel: Kernel, model: Any, options: dict[str, Any], fma: bool) -> st
     return f"{origin}\n\n{inspect.getdoc(kernel.function) or ''}"
 
 
-def random_states(kernel: Kernel, model: Any, count: int, seed: int = 0) -> list[NDArray[np.float64]]:
-    """Random inputs: the model's own random configurations where it has them, else standard normal numbers."""
+def random_states(
+    kernel: Kernel, model: Any, count: int, seed: int = 0, inputs: Sequence[str] = ()
+) -> list[NDArray[np.float64]]:
+    """Random inputs, optional ones after the others: the model's own random configurations and parameters where it has
+    them, else standard normal numbers.
+    """
     rng = np.random.default_rng(seed)
     configuration = getattr(model, "random_configuration", None)
+    names = kernel.optional_inputs(model, inputs)
+    cores = [*kernel.signature.inputs, *(kernel.signature.optional.get(name) for name in names)]
     states = []
-    for operand, core in zip(kernel.operands(model)[0], kernel.signature.inputs, strict=True):
-        if core == ("nq",) and configuration is not None:
+    for operand, core in zip(kernel.operands(model, names)[0], cores, strict=True):
+        if core is None:
+            states.append(np.tile(model.parameters(), (count, 1)))
+        elif core == ("nq",) and configuration is not None:
             states.append(np.array([configuration(rng) for _ in range(count)]))
         else:
             states.append(rng.normal(size=(count, *operand.shape)))
-    return [*states, np.tile(model.parameters(), (count, 1))] if isinstance(model, Parametric) else states
+    return states
 
 
 def emit_c(

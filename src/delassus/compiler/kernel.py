@@ -4,6 +4,7 @@
     def aba(model, q, v, tau): ...
 
     aba(model, q, v, tau)             compiles on first use, remembers, uses threads for large batches
+    aba(model, q=q, v=v, tau=tau)     the same
     aba.specialize(model)             the bare NumPy ufunc, for hot loops
     aba.bind(model, q, v, tau, a)     the arrays fixed once: a callable without arguments
     aba.python(model, q, v, tau)      the plain function, for one state: slow, and open to the debugger
@@ -12,7 +13,8 @@
 All of these but `python` take `dtype=np.float32`, which computes in single precision, on twice the states at a time.
 
 The model may be any object that is hashable by content, such as a frozen dataclass, a tuple, a string or None.
-Keyword-only parameters of the function are options: they are part of what is compiled and must be hashable too.
+Keyword-only parameters of the function are options: they are part of what is compiled and must be hashable too (a
+NumPy array becomes a tuple).
 Those that the decorator lists as `inputs` are arrays that may be given or not, at run time:
 
     @kernel("(nq),(nv),(nv)->(nv)", inputs={"load": "(nv)"})
@@ -38,6 +40,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from delassus.compiler import bind, threads
+from delassus.compiler.arguments import NOT_GIVEN, Arguments
+from delassus.compiler.array import contains_traced
 from delassus.compiler.build import Compiled, Recipe, build
 from delassus.compiler.digest import check_content_hash, exact, is_frozen
 from delassus.compiler.native import compiling
@@ -46,11 +50,10 @@ from delassus.compiler.precision import Precision
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
-from delassus.compiler.signature import Signature, SignatureError, parameters_of
+from delassus.compiler.signature import Signature, SignatureError
 from delassus.compiler.target import Target
-from delassus.compiler.trace import current, tracing_for
-
-_RECENT = 256  # models found again by identity, which spares hashing their content at every call
+from delassus.compiler.trace import current, tracing_for, untraced
+from delassus.compiler.versions import Versions
 
 
 def kernel(signature: str, inputs: Mapping[str, str] | None = None) -> Callable[[Callable[..., Any]], Kernel]:
@@ -70,25 +73,35 @@ class Kernel:
         self.name = function.__name__
         self.function = function
         self.signature = signature
-        self.arguments, self.options = parameters_of(function, signature)
-        self._built: dict[Any, Compiled] = {}
-        self._recent: dict[Any, tuple[Any, Compiled]] = {}
+        self._arguments = Arguments(function, signature)
+        self.arguments, self.options = self._arguments.arrays, self._arguments.options
+        self._count = len(self.arguments)
+        self._versions = Versions()
+        self._recent = self._versions.recent
 
     def __call__(
-        self, model: Any, *arrays: Any, out: Any = None, dtype: DTypeLike | None = None, **options: Any
+        self,
+        model: Any = NOT_GIVEN,
+        /,
+        *arrays: Any,
+        out: Any = None,
+        dtype: DTypeLike | None = None,
+        **options: Any,
     ) -> Any:
         """The outputs for one state or a batch: leading axes of the arrays broadcast, as in any NumPy function.
 
-        With `dtype=np.float32` inputs are converted to it, and the outputs are float32.
+        Arrays may be given by their names in the function. With `dtype=np.float32` inputs are converted to it, and the
+        outputs are float32.
         """
         if current() is not None:
             for name, value in (("out", out), ("dtype", dtype)):
                 if value is not None:
                     raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
             return self._inline(model, arrays, options)
-        self._check_count(arrays)
+        if options or len(arrays) != self._count:
+            model, arrays, options = self._arguments.arranged(model, arrays, options)
         if options or isinstance(model, Parametric):
-            given, options = self._split(model, options)
+            given, options = self._arguments.split(model, options)
         else:
             given = {}
         names = tuple(given)
@@ -106,7 +119,7 @@ class Kernel:
         return self.function.__qualname__  # another process gets the name
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name}({', '.join(('model', *self.arguments))})>"
+        return f"<kernel {self.name}({', '.join((self._arguments.model, *self.arguments))})>"
 
     def specialize(
         self, model: Any, dtype: DTypeLike | None = None, *, inputs: Sequence[str] = (), **options: Any
@@ -129,28 +142,37 @@ class Kernel:
         """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
         return bind.bind(self.compiled(model, dtype=dtype, inputs=inputs, **options), arrays)
 
-    def python(self, model: Any, *arrays: Any, **options: Any) -> Any:
-        """The plain function on the numbers of one state."""
-        self._check_count(arrays)
-        given, options = self._split(model, options)
+    def python(self, model: Any = NOT_GIVEN, /, *arrays: Any, **options: Any) -> Any:
+        """The plain function on the numbers of one state; also in the middle of a trace, where it gives numbers."""
+        model, arrays, options = self._arguments.arranged(model, arrays, options)
+        model = self._arguments.meant(model)
+        given, options = self._arguments.split(model, options)
         inputs, outputs = self.operands(model, tuple(given))
+        for x, operand in zip((*arrays, *given.values()), inputs, strict=True):
+            if contains_traced(x):
+                raise TypeError(
+                    f"{self.name}.python computes with numbers, and {operand.name} is traced: inside a kernel, call "
+                    f"{self.name} itself."
+                )
         states = [np.asarray(x, float) for x in (*arrays, *given.values())]
         for state, operand in zip(states, inputs, strict=True):
             if state.shape != operand.shape:
                 raise ValueError(
                     f"{self.name}.python takes one state: {operand.name} has shape {state.shape}, not {operand.shape}."
                 )
-        function = self._function(model, tuple(given), self._complete(options))
-        results = checked_results(self.name, function(*states), outputs, None)
+        function = self._function(model, tuple(given), self._arguments.complete(options))
+        with untraced():
+            results = checked_results(self.name, function(*states), outputs, None)
         return results[0] if len(results) == 1 else tuple(results)
 
     def program(
         self, model: Any, dtype: DTypeLike | None = None, *, inputs: Sequence[str] = (), **options: Any
     ) -> Program:
         """The expression graph for this model; a few functions choose their defaults by the precision."""
-        names = self._ordered(model, inputs)
+        model = self._arguments.meant(model)
+        names = self._arguments.ordered(model, inputs)
         ins, outputs = self.operands(model, names)
-        complete = self._complete(options)
+        complete = self._arguments.complete(options)
         call = (self, model, names, tuple(sorted(complete.items())))
         function = partial(inline, self.name, call, self._function(model, names, complete))
         with tracing_for(Precision.of(dtype)):
@@ -173,12 +195,21 @@ class Kernel:
 
     def operands(self, model: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
         """Inputs, the given optional ones among them, and outputs with the sizes of this model."""
-        names = tuple(name for name in inputs if name != PARAMETERS)
+        model, names = self._arguments.meant(model), tuple(name for name in inputs if name != PARAMETERS)
         try:
             ins, outs = self.signature.resolve(model, self.arguments, names)
         except SignatureError as error:
-            raise SignatureError(f"{self.name}: {error}{self._wanted()}") from None
+            raise SignatureError(f"{self.name}: {error}{self._arguments.wanted}") from None
         return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.np,)))), outs
+
+    def optional_inputs(self, model: Any, names: Sequence[str]) -> tuple[str, ...]:
+        """Names of optional inputs, checked, in the kernel's own order; a model's parameters come last."""
+        return self._arguments.ordered(self._arguments.meant(model), names)
+
+    @property
+    def takes(self) -> Any:
+        """The kind of model that the function asks for, by the annotation of its first parameter, or None."""
+        return self._arguments.kind
 
     def compiled(
         self,
@@ -190,7 +221,7 @@ class Kernel:
         **options: Any,
     ) -> Compiled:
         """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
-        complete, names = self._complete(options), self._ordered(model, inputs)
+        complete, names = self._arguments.complete(options), self._arguments.ordered(model, inputs)
         for name, value in complete.items():
             check_content_hash(self.name, f"the option {name}", value)
         chosen = _brief(names, dtype)
@@ -199,11 +230,9 @@ class Kernel:
         recent = self._recently(model, chosen)
         if recent is not None:
             return recent
-        found = self._find(model, _chosen(target, dtype), names, complete)
+        found = self._find(self._arguments.meant(model), _chosen(target, dtype), names, complete)
         if is_frozen(model):
-            if len(self._recent) >= _RECENT:
-                self._recent.clear()
-            self._recent[(id(model), chosen) if chosen else id(model)] = (model, found)
+            self._versions.remember((id(model), chosen) if chosen else id(model), model, found)
         return found
 
     def _recently(self, model: Any, chosen: Any = None) -> Compiled | None:
@@ -213,13 +242,7 @@ class Kernel:
     def _find(self, model: Any, target: Target, inputs: tuple[str, ...], options: dict[str, Any]) -> Compiled:
         check_content_hash(self.name, "the model", model)
         key = (exact(model), inputs, exact(tuple(sorted(options.items()))), target)
-        found = self._built.get(key)
-        if found is None:
-            with compiling:
-                found = self._built.get(key)
-                if found is None:
-                    found = self._built[key] = build(self._recipe(model, target, inputs, options))
-        return found
+        return self._versions.find(key, lambda: build(self._recipe(model, target, inputs, options)))
 
     def _recipe(self, model: Any, target: Target, names: tuple[str, ...], options: dict[str, Any]) -> Recipe:
         inputs, outputs = self.operands(model, names)
@@ -237,9 +260,10 @@ class Kernel:
         )
 
     def _inline(self, model: Any, arrays: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        self._check_count(arrays)
-        given, options = self._split(model, options)
-        complete, names = self._complete(options), tuple(given)
+        model, arrays, options = self._arguments.arranged(model, arrays, options)
+        model = self._arguments.meant(model)
+        given, options = self._arguments.split(model, options)
+        complete, names = self._arguments.complete(options), tuple(given)
         inputs, outputs = self.operands(model, names)
         call = (self, model, names, tuple(sorted(complete.items())))
         function = self._function(model, names, complete)
@@ -255,6 +279,7 @@ class Kernel:
         target: Target,
     ) -> Any:
         """A call for a model on which some arrays have no elements: a ufunc of the others, and empty outputs."""
+        model = self._arguments.meant(model)
         if out is not None:
             raise TypeError(f"{self.name} has outputs without elements for this model: out= is not possible there.")
         inputs, outputs = self.operands(model, names)
@@ -264,7 +289,7 @@ class Kernel:
                 raise ValueError(f"{self.name}: {operand.name} has shape {shape}, its core must be {operand.shape}.")
         batch = np.broadcast_shapes(*[s[: len(s) - len(o.shape)] for s, o in zip(shapes, inputs, strict=True)])
         some_in, some_out = (tuple(o for o in side if o.size) for side in (inputs, outputs))
-        complete = self._complete(options)
+        complete = self._arguments.complete(options)
         function = self._function(model, names, complete)
 
         def shortened(*given: Any) -> Any:
@@ -276,13 +301,10 @@ class Kernel:
         key = (exact(model), names, exact(tuple(sorted(complete.items()))), target, "without empty")
         found: Iterator[Any] = iter(())
         if some_out:
-            with compiling:
-                if key not in self._built:
-                    trace = partial(record, self.name, shortened, some_in, some_out)
-                    doc = inspect.getdoc(self.function) or ""
-                    self._built[key] = build(Recipe(self.name, doc, some_in, some_out, trace, None, target))
+            trace = partial(record, self.name, shortened, some_in, some_out)
+            recipe = Recipe(self.name, inspect.getdoc(self.function) or "", some_in, some_out, trace, None, target)
             some = tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size)
-            results = threads.run(self._built[key], some, None)
+            results = threads.run(self._versions.find(key, lambda: build(recipe)), some, None)
             found = iter(results if len(some_out) > 1 else (results,))
         complete_outputs = tuple(
             np.array(np.broadcast_to(next(found), batch + o.shape))
@@ -302,61 +324,6 @@ class Kernel:
             return self.function(known, *arrays[:count], **given, **options)
 
         return function
-
-    def _split(self, model: Any, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
-        given = {name: options[name] for name in self.signature.optional if options.get(name) is not None}
-        options = {name: value for name, value in options.items() if name not in self.signature.optional}
-        parameters = options.pop(PARAMETERS, None)
-        if isinstance(model, Parametric):
-            if parameters is None:
-                raise TypeError(
-                    f"{self.name}: this model has {model.np} parameters: give an array (…, {model.np}) as "
-                    f"{PARAMETERS}=."
-                )
-            given[PARAMETERS] = parameters
-        elif parameters is not None:
-            raise TypeError(f"{self.name} got {PARAMETERS}=, and this model ({type(model).__name__}) has none.")
-        return given, options
-
-    def _ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
-        """Names of optional inputs, checked, in the kernel's order; the parameters of a model that has some last."""
-        last = (PARAMETERS,) if isinstance(model, Parametric) else ()
-        if not inputs:
-            return last
-        names = [name for name in ([inputs] if isinstance(inputs, str) else inputs) if name not in last]
-        unknown = [name for name in names if name not in self.signature.optional]
-        if unknown or len(set(names)) < len(names):
-            known = ", ".join(self.signature.optional) or "none"
-            raise TypeError(f"{self.name} cannot take the optional inputs {tuple(names)}: each of these once: {known}.")
-        return (*(name for name in self.signature.optional if name in names), *last)
-
-    def _complete(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with their defaults."""
-        unknown = sorted(set(options) - set(self.options))
-        if unknown:
-            known = ", ".join(self.options) or "none"
-            raise TypeError(f"{self.name} has no option {unknown[0]!r}; its options are: {known}.")
-        complete = {**self.options, **options}
-        for name, value in options.items():
-            if isinstance(self.options[name], bool) and not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"{self.name}: the option {name} is True or False, not {value!r}.")
-        missing = [name for name, value in complete.items() if value is inspect.Parameter.empty]
-        if missing:
-            raise TypeError(f"{self.name} needs a value for the option {missing[0]!r}.")
-        return complete
-
-    def _wanted(self) -> str:
-        """What the function says that its model is."""
-        first = next(iter(inspect.signature(self.function).parameters.values()))
-        kind = getattr(first.annotation, "__name__", first.annotation)
-        return "" if first.annotation in (Any, "Any", inspect.Parameter.empty) else f" Its first argument is a {kind}."
-
-    def _check_count(self, arrays: tuple[Any, ...]) -> None:
-        if len(arrays) != len(self.arguments):
-            raise TypeError(
-                f"{self.name} takes {len(self.arguments)} arrays ({', '.join(self.arguments)}), got {len(arrays)}."
-            )
 
 
 def _chosen(target: Target | None, dtype: DTypeLike | None) -> Target:

@@ -1,10 +1,11 @@
-"""From IR text to machine code in memory, through LLVM."""
+"""From IR text to machine code in memory, through LLVM, and back out of memory."""
 
 from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
+import weakref
+from collections import deque
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -20,23 +21,44 @@ compiling = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
 
-_engines: list[llvm.ExecutionEngine] = []
-"""Every engine, kept for the life of the process: ufuncs hold raw addresses into its code."""
+_unused: deque[llvm.ExecutionEngine] = deque()
+"""Engines whose code nobody holds any more."""
 
 
-@dataclass(frozen=True)
 class Code:
-    """Loaded machine code."""
+    """Loaded machine code; it is valid as long as this object lives, so who keeps an address keeps this as well."""
 
-    engine: llvm.ExecutionEngine
-    size: int
+    def __init__(self, engine: llvm.ExecutionEngine, size: int) -> None:
+        self.size = size
+        self._engine = engine
+        # At the end of the process nothing is freed: other threads may still compute.
+        weakref.finalize(self, _let_go, engine).atexit = False
 
     def address(self, name: str) -> int:
         """Where a function starts."""
-        address = int(self.engine.get_function_address(name))
+        address = int(self._engine.get_function_address(name))
         if not address:
             raise DelassusError(f"the machine code has no function {name!r}.")
         return address
+
+
+def _let_go(engine: llvm.ExecutionEngine) -> None:
+    """Free an engine now, or, while another thread compiles, when the next one is loaded.
+
+    Objects end anywhere, so nothing here may wait for a lock.
+    """
+    _unused.append(engine)
+    if compiling.acquire(blocking=False):
+        try:
+            free_unused()
+        finally:
+            compiling.release()
+
+
+def free_unused() -> None:
+    """Free the code that nobody holds any more; `compiling` is held, so that no fork comes in the middle of it."""
+    while _unused:
+        _unused.pop().close()
 
 
 def parse(text: str) -> llvm.ModuleRef:
@@ -68,10 +90,10 @@ def _is_closed(module: llvm.ModuleRef) -> bool:
 def load(object_code: bytes, target: Target) -> Code:
     """Object code made callable."""
     with compiling:
+        free_unused()
         empty = llvm.parse_assembly("", llvm.create_context())
         # llvmlite's own memory manager puts the sections of an object side by side; LLVM's does not promise to.
         engine = llvm.create_mcjit_compiler(empty, target.machine(), use_lmm=True if target.is_compact else None)
         engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         engine.finalize_object()
-        _engines.append(engine)
     return Code(engine, len(object_code))

@@ -62,6 +62,17 @@ class Program:
         """Whether a value is a truth value."""
         return self.nodes[value][0] in LOGICAL if value > 0 else isinstance(self.constants[-value], bool)
 
+    def depends_on(self, operand: int, output: int) -> bool:
+        """Whether an output depends on an input, both given by their numbers; a loop depends on all it is given."""
+        seen: set[int] = set()
+        waiting = list(self.results[output])
+        while waiting:
+            value = waiting.pop()
+            if value > 0 and value not in seen:
+                seen.add(value)
+                waiting += arguments(self.nodes[value])
+        return any(self.nodes[value][:2] == ("input", operand) for value in seen)
+
     def count(self) -> dict[str, int]:
         """Operations by kind, inputs not included; the bodies of loops count once, as they are in the code."""
         kinds: dict[str, int] = {}

@@ -17,6 +17,12 @@ class KernelError(DelassusError):
     """A function cannot be made a kernel: what it returns, or how it calls itself, does not fit."""
 
 
+def refuse_inside(what: str, instead: str) -> None:
+    """Raise if a kernel is being traced: some functions are plain NumPy, and no part of a kernel."""
+    if current() is not None:
+        raise KernelError(f"{what} is plain NumPy and cannot be part of a kernel: {instead}.")
+
+
 def record(
     name: str, function: Callable[..., Any], inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
 ) -> Program:

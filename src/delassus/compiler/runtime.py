@@ -57,7 +57,7 @@ class _Descriptor(ctypes.Structure):
 def describe(
     inputs: tuple[Operand, ...], outputs: tuple[Operand, ...], slots: int, code: native.Code, target: Target
 ) -> Any:
-    """The descriptor of a kernel, and what it points to, all to be kept alive as long as the kernel."""
+    """The descriptor of a kernel, and what it points to, its code included: all to be kept as long as the kernel."""
     operands, lanes = (*inputs, *outputs), target.lanes
     shapes = [(ctypes.c_int64 * max(1, len(o.shape)))(*o.shape) for o in operands]
     table = (_Operand * len(operands))(
@@ -80,16 +80,22 @@ def describe(
         STREAM_BYTES // max(1, target.precision.bytes * sum(o.size for o in outputs)),
         PAIR_BYTES if code.size <= LARGE_CODE else PAIR_BYTES_OF_LARGE_CODE,
     )
-    return descriptor, table, shapes
+    return descriptor, table, shapes, code
+
+
+def loop_address(target: Target) -> int:
+    """Where the loop for a machine starts."""
+    with native.compiling:  # one thread makes it, and all others get the same
+        return _loop(target).address(LOOP)
 
 
 @cache
-def loop_address(target: Target) -> int:
-    """Where the loop for a machine starts; compiled, or loaded from the disk cache."""
+def _loop(target: Target) -> native.Code:
+    """The loop for a machine, compiled, or loaded from the disk cache; kept for the life of the process."""
     text = emit_loop(target)
     key = hashlib.sha256(repr((text, target, native.VERSION)).encode()).hexdigest()
     object_code = disk.load("object", key)
     if object_code is None:
         object_code = native.emit_object(text, target)
         disk.store("object", key, object_code)
-    return native.load(object_code, target).address(LOOP)
+    return native.load(object_code, target)

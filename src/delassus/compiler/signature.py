@@ -98,8 +98,8 @@ def _size(model: Any, name: str) -> int:
     return size
 
 
-def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names of the array parameters, and the options with their defaults."""
+def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+    """The name of the model, those of the arrays, and the options with their defaults."""
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
@@ -125,4 +125,4 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[t
             f"{function.__name__} takes {len(positional)} positional parameter(s); its signature asks for a model and "
             f"{len(signature.inputs)} array(s)."
         )
-    return names, options
+    return positional[0].name, names, options

@@ -124,7 +124,7 @@ def pieces_of(tree: Links, rows: Rows) -> list[Piece]:
     return pieces
 
 
-def free_tree(mechanism: Mechanism, q: Any, rho: Any = None) -> tuple[ArticulatedTree, Rows]:
+def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -> tuple[ArticulatedTree, Rows]:
     """The joints in a configuration (nq,), and the rows; with `rho` (m,), each row's penalty is on what it touches."""
     check_inertias(mechanism.model)
     if links_of(mechanism.model).mimics:
@@ -132,7 +132,7 @@ def free_tree(mechanism: Mechanism, q: Any, rho: Any = None) -> tuple[Articulate
             f"joints of {mechanism.model.name!r} share coordinates (mimicry), so there is no recursion over its tree: "
             "take method='ltl'."
         )
-    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv))
+    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
     rows = rows_in(mechanism, motions)
     return eliminated(motions.tree, motions.poses, rows, rho), rows
 

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
+from delassus.constrained.counts import whole
 from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative
 from delassus.constrained.scales import row_sizes
@@ -117,7 +118,7 @@ def assemble(
         locked: Joints that must not move, by name or pattern, such as "arm*".
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
         iterations: How many are made at most.
-        time: (…) [s] what references move with, 0 if not given.
+        time: (…) [s] what references move with, needed where they do.
     """
     check_mechanism(mechanism)
     given = {} if time is None else {"time": time}
@@ -125,7 +126,7 @@ def assemble(
     tolerance = checked_tolerance(tolerance, 1e-10)
     found = assemble_to_tolerance(mechanism, q0, locked=held, tolerance=tolerance, iterations=iterations, **given)
     q, error, count, status = found
-    return Assembly(mechanism, q, error, numpy.asarray(count, int), numpy.asarray(status, int))
+    return Assembly(mechanism, q, error, whole(count), whole(status))
 
 
 @kernel("(nq)->(nq),(m),(),()", inputs={"time": "()"})

@@ -40,15 +40,15 @@ class KktFactor:
         return self.corner.solve(b[::-1])[::-1]
 
 
-def factor(mechanism: Mechanism, q: Any, proximal: Proximal) -> KktFactor:
+def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None) -> KktFactor:
     """The factors of K in a configuration, as a part of other kernels."""
     check_inertias(mechanism.model)
-    tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q))
+    tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q, time=time))
     return KktFactor(tree, _corner(tree.delassus, damping_rows(mechanism, proximal)))
 
 
-@kernel("(nq)->(m,m)")
-def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto") -> Any:
+@kernel("(nq)->(m,m)", inputs={"time": "()"})
+def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto", time: Any = None) -> Any:
     """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the rows' accelerations per unit of their forces.
 
     Args:
@@ -56,12 +56,15 @@ def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto") -> An
         q: Configuration (nq,) [rad, m].
         method: "pv_osimr" O(n + m²), "efpa" O(n + m d + m²), "ltl" O(n d² + m d² + m² d), or "auto" for the fastest:
             pv_osimr, or ltl where joints share coordinates (mimicry), which has no recursion over the tree.
+        time: () [s] what rows move with, needed where they do (input at run time).
     """
-    return mirrored(lower_delassus(mechanism, q, method))
+    return mirrored(lower_delassus(mechanism, q, method, time))
 
 
-@kernel("(nq)->(m,m)")
-def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = None, method: str = "auto") -> Any:
+@kernel("(nq)->(m,m)", inputs={"time": "()"})
+def operational_inertia(
+    mechanism: Mechanism, q: Any, *, proximal: Proximal = None, method: str = "auto", time: Any = None
+) -> Any:
     """Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ (m, m) [kg, kg·m, kg·m²]: the damped operational-space inertia matrix.
 
     Args:
@@ -71,27 +74,28 @@ def operational_inertia(mechanism: Mechanism, q: Any, *, proximal: Proximal = No
             yield.
         method: How J M⁻¹ Jᵀ is formed, to be inverted (as for `delassus_matrix`), or "caba_osim", which forms Λ itself
             in O(n + m²), faster for many rows, and loses digits where ε is small (see `caba_osim`).
+        time: () [s] what rows move with, needed where they do (input at run time).
     """
     damping = damping_rows(mechanism, proximal)
     check_method(method, ("auto", "ltl", *TREE_METHODS, "caba_osim"))
     if method == "caba_osim":
-        return mirrored(caba_osim(mechanism, q, damping))
-    factors = ldl(lower_delassus(mechanism, q, method) + np.diag(damping))
+        return mirrored(caba_osim(mechanism, q, damping, time))
+    factors = ldl(lower_delassus(mechanism, q, method, time) + np.diag(damping))
     return mirrored(factors.solve(np.eye(mechanism.m)))
 
 
-@kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)")
-def kkt_factor(mechanism: Mechanism, q: Any, *, proximal: Proximal = None) -> Any:
+@kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": "()"})
+def kkt_factor(mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time: Any = None) -> Any:
     """U_Λ (m, m), D_Λ (m,), Y (m, nv), U_M (nv, nv), D_M (nv,): K = U D Uᵀ, U = [U_Λ Y; 0 U_M], D = (-D_Λ, D_M)."""
-    factors = factor(mechanism, q, proximal)
+    factors = factor(mechanism, q, proximal, time)
     U = np.tril(factors.corner.L, -1)[::-1, ::-1] + np.eye(mechanism.m)
     return U, 1.0 / factors.corner.inverse[::-1], factors.tree.Y, factors.tree.U, factors.tree.D
 
 
-@kernel("(nq)->(m,m),(m,nv),(nv,nv)")
-def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = None) -> Any:
+@kernel("(nq)->(m,m),(m,nv),(nv,nv)", inputs={"time": "()"})
+def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time: Any = None) -> Any:
     """K⁻¹ = [-Λ, B; Bᵀ, N] as -Λ (m, m), B = Λ J M⁻¹ (m, nv) and N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (nv, nv)."""
-    factors = factor(mechanism, q, proximal)
+    factors = factor(mechanism, q, proximal, time)
     tree, n = factors.tree, mechanism.nv
     # Columns of U_Mᵀ⁻¹: M⁻¹ = V D⁻¹ Vᵀ and J M⁻¹ = Y Vᵀ.
     V = np.stack([forward(tree.above, tree.U, np.eye(n)[:, k]) for k in range(n)], axis=1)

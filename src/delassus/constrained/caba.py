@@ -69,7 +69,7 @@ def caba(
         mask: (m,) not zero for rows that act (input at run time).
         force: (m,) forces to start from (input at run time).
         acceleration: (m,) desired accelerations of the rows (input at run time).
-        time: () [s] what references move with, 0 if not given (input at run time).
+        time: () [s] what references move with, needed where they do (input at run time).
     """
     # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
     method = prox_ltls.METHOD if links_of(mechanism.model).mimics else METHOD

@@ -31,13 +31,13 @@ from delassus.constraints.rows import layout_of
 from delassus.errors import DelassusError
 
 
-def caba_osim(mechanism: Mechanism, q: Any, damping: Any) -> Any:
+def caba_osim(mechanism: Mechanism, q: Any, damping: Any, time: Any = None) -> Any:
     """The lower triangle of Λ (m, m) for the diagonal E + C, `damping` (m,)."""
     if layout_of(mechanism).pairs:
         raise DelassusError(
             f"{mechanism.model.name!r} has closed loops, which penalties couple past the tree: take method='auto'."
         )
     rho = 1.0 / damping
-    body, rows = free_tree(mechanism, q, rho)
+    body, rows = free_tree(mechanism, q, rho, time)
     G = pv_osim(body, pieces_of(body.tree, rows), rows.m)
     return np.diag(rho) - rho[:, None] * G * rho

@@ -22,14 +22,14 @@ TREE_METHODS: Final[dict[str, Callable[[ArticulatedTree, list[Piece], int], Any]
 """Algorithms by recursion over the tree."""
 
 
-def lower_delassus(mechanism: Mechanism, q: Any, method: str) -> Any:
+def lower_delassus(mechanism: Mechanism, q: Any, method: str, time: Any = None) -> Any:
     """The lower triangle of J M⁻¹ Jᵀ (m, m); what is above it means nothing."""
     check_method(method, ("auto", "ltl", *TREE_METHODS))
     chosen = best_delassus(mechanism) if method == "auto" else method
     if chosen == "ltl":
         check_inertias(mechanism.model)
-        return tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q)).delassus
-    body, rows = free_tree(mechanism, q)
+        return tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q, time=time)).delassus
+    body, rows = free_tree(mechanism, q, time=time)
     return TREE_METHODS[chosen](body, pieces_of(body.tree, rows), rows.m)
 
 

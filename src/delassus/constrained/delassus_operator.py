@@ -29,8 +29,8 @@ from delassus.errors import DelassusError
 from delassus.model.links import links_of
 
 
-@kernel("(nq),(m)->(m)")
-def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, proximal: Proximal | None = None) -> Any:
+@kernel("(nq),(m)->(m)", inputs={"time": "()"})
+def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, proximal: Proximal | None = None, time: Any = None) -> Any:
     """J M⁻¹ Jᵀ x (m,), or with `proximal`, (J M⁻¹ Jᵀ + E + C) x: what `delassus_solve` solves.
 
     Args:
@@ -38,17 +38,20 @@ def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, proximal: Proximal |
         q: Configuration (nq,) [rad, m].
         x: Forces of the rows (m,) [N, N·m].
         proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; None for neither E nor C.
+        time: () [s] what rows move with, needed where they do (input at run time).
     """
     if links_of(mechanism.model).mimics:
-        J = constraint_jacobian.function(mechanism, q)
+        J = constraint_jacobian.function(mechanism, q, time=time)
         y = J @ udu_solve.function(mechanism.model, q, J.T @ x)
     else:
-        y = mobility(*free_tree(mechanism, q), x)
+        y = mobility(*free_tree(mechanism, q, time=time), x)
     return y if proximal is None else y + damping_rows(mechanism, proximal) * x
 
 
-@kernel("(nq),(m)->(m)")
-def delassus_solve(mechanism: Mechanism, q: Any, b: Any, *, proximal: Proximal = None, refinements: int = 1) -> Any:
+@kernel("(nq),(m)->(m)", inputs={"time": "()"})
+def delassus_solve(
+    mechanism: Mechanism, q: Any, b: Any, *, proximal: Proximal = None, refinements: int = 1, time: Any = None
+) -> Any:
     """x (m,) with (J M⁻¹ Jᵀ + E + C) x = b.
 
     Args:
@@ -60,17 +63,18 @@ def delassus_solve(mechanism: Mechanism, q: Any, b: Any, *, proximal: Proximal =
             yield.
         refinements: How often the residual is solved for again: each time divides the error by what penalties have
             left of the digits, 1e6 and more. The first one costs a second elimination of the tree.
+        time: () [s] what rows move with, needed where they do (input at run time).
     """
     if not isinstance(refinements, int) or isinstance(refinements, bool) or refinements < 0:
         raise DelassusError(f"refinements is {refinements!r}; it is a whole number, 0 or more.")
     if links_of(mechanism.model).mimics or any(map(ties_joints, mechanism.constraints)):
-        return factor(mechanism, q, proximal).solve_rows(b)
+        return factor(mechanism, q, proximal, time).solve_rows(b)
     damping = damping_rows(mechanism, proximal)
     rho = 1.0 / damping
-    stiff = free_tree(mechanism, q, rho)
+    stiff = free_tree(mechanism, q, rho, time)
     x = rho * (b - mobility(*stiff, rho * b))
     if refinements:
-        free = free_tree(mechanism, q)
+        free = free_tree(mechanism, q, time=time)
         for _ in range(refinements):
             r = b - mobility(*free, x) - damping * x
             x = x + rho * (r - mobility(*stiff, rho * r))

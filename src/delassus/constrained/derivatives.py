@@ -87,7 +87,7 @@ def constrained_derivatives(
         mask: (m,) not zero for rows that act; by default all.
         force: (m,) forces to start from [N, N·m], constant.
         acceleration: (m,) desired accelerations, instead of the constraints' own [m/s², rad/s²].
-        time: [s] what references move with, 0 if not given.
+        time: [s] what references move with, needed where they do.
     """
     check_iterations(iterations)
     if not mechanism.m:

@@ -26,6 +26,7 @@ from delassus.compiler.kernel import kernel
 from delassus.compiler.trace import computing_in
 from delassus.constrained import caba, prox_ltl, prox_ltls, prox_pv
 from delassus.constrained.choice import best_method
+from delassus.constrained.counts import whole
 from delassus.constrained.equations import Equations
 from delassus.constrained.gauss import RANK, by_singular_values
 from delassus.constrained.method import Method
@@ -91,7 +92,7 @@ def constrained_dynamics(
         mask: (…, m) not zero for rows that act; by default all.
         force: (…, m) forces to start from [N, N·m].
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
-        time: (…) [s] what references move with, 0 if not given.
+        time: (…) [s] what references move with, needed where they do.
     """
     check_mechanism(mechanism)
     check_method(method, ("auto", *METHODS))
@@ -120,8 +121,7 @@ def constrained_dynamics(
         **{name: value for name, value in given.items() if value is not None},
     )
     a, forces, residual, count, status, imbalance = found
-    counted, ended = numpy.asarray(count, int), numpy.asarray(status, int)
-    return Solution(mechanism, a, forces, residual, counted, ended, imbalance)
+    return Solution(mechanism, a, forces, residual, whole(count), whole(status), imbalance)
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),(m),(),(),(nv)", inputs=ROW_INPUTS)

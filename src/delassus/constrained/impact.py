@@ -68,7 +68,7 @@ def impact(
         v: Velocities (…, nv) [rad/s, m/s] before the impact.
         restitution: e from 0 to 1: one number, one per row, or by the names of constraints (others have 0).
         mask: (…, m) not zero for rows that take part; by default all.
-        time: (…) [s] what references move with, 0 if not given.
+        time: (…) [s] what references move with, needed where they do.
     """
     check_mechanism(mechanism)
     given = {name: value for name, value in (("mask", mask), ("time", time)) if value is not None}

@@ -27,7 +27,7 @@ def constraint_jacobian(mechanism: Mechanism, q: Any, *, time: Any = None) -> An
 def constraint_bias(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> Any:
     """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included.
 
-    `time` [s] is what references move with (input at run time), 0 if not given.
+    `time` [s] is what references move with (input at run time), needed where they do.
     """
     motions = LinkMotions.of(mechanism.model, q, v, time)
     rows = rows_in(mechanism, motions)

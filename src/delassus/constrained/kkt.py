@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import delassus.numpy as dnp
 from delassus.compiler.kernel import kernel
+from delassus.compiler.record import refuse_inside
 from delassus.constrained.gauss import RANK
 from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.proximal import Proximal, proximal_rows
@@ -71,8 +72,9 @@ def kkt(
         tau: Generalised forces (…, nv) [N·m, N].
         proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
             unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
-        time: (…) [s] what references move with, 0 if not given.
+        time: (…) [s] what references move with, needed where they do.
     """
+    refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
     given: dict[str, Any] = {} if time is None else {"time": time}
     M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
     weight = 1.0 / np.sqrt(proximal_rows(mechanism, proximal))

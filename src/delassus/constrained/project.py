@@ -63,7 +63,7 @@ def project(
         tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
             cancel in the rows; "svd" does not look.
         iterations: How often the configuration is corrected at most; "svd" does it once.
-        time: (…) [s] what references move with, 0 if not given.
+        time: (…) [s] what references move with, needed where they do.
     """
     check_mechanism(mechanism)
     check_method(method, METHODS)

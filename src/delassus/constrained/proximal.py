@@ -48,7 +48,7 @@ def proximal_rows(mechanism: Mechanism, proximal: Proximal, share: float = 1e-6)
         worst = epsilon if epsilon.ndim == 0 else epsilon[~((epsilon > 0.0) & numpy.isfinite(epsilon))][0]
         raise DelassusError(
             f"proximal is {worst:g}; it must be positive and finite. It is what makes redundant constraints solvable, "
-            "and iterations remove its effect: leave it out, or take 1e-6 and more iterations, rather than 0. A smaller "
-            "one converges in fewer iterations and loses digits."
+            "and iterations remove its effect: leave it out, or take 1e-6 and more iterations, rather than 0. A "
+            "smaller one converges in fewer iterations and loses digits."
         )
     return numpy.broadcast_to(epsilon, mechanism.m)

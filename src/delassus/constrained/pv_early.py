@@ -60,7 +60,7 @@ def pv_early(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, acceleration: An
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalised forces (nv,) [N·m, N].
         acceleration: (m,) desired accelerations of the rows (input at run time).
-        time: () [s] what references move with, 0 if not given (input at run time).
+        time: () [s] what references move with, needed where they do (input at run time).
     """
     if not mechanism.m:
         return aba.function(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))

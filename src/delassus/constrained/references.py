@@ -19,7 +19,7 @@ def constraint_error(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
 
     Near e = 0 its rate is J v less the velocity of the reference, unless some rows of a `Point` or `Weld` are left out,
     whose axes turn (see `Constraint.holonomic`). Rows without a reference, such as those of `Point("foot")`, are where
-    they should be: their error is zero. `time` [s] is what references move with (input at run time), 0 if not given.
+    they should be: their error is zero. `time` [s] (input at run time) is needed where references move.
     """
     return errors_of(mechanism, _resting(mechanism, q, time))
 

@@ -92,7 +92,9 @@ def _sizes(mechanism: Mechanism) -> tuple[float, ...]:
     length, turning = length_of(mechanism.model), _turning(mechanism)
     reach = numpy.where(turning > 0.0, 1.0, length)
     with numpy.errstate(all="ignore"):
-        found = [numpy.abs(constraint_jacobian.function(mechanism, q)) @ reach for q in _configurations(mechanism)]
+        found = [
+            numpy.abs(constraint_jacobian.function(mechanism, q, time=0.0)) @ reach for q in _configurations(mechanism)
+        ]
     most = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
     known = {"linear": length, "angular": 1.0}
     return tuple(known.get(kind) or float(most[r]) or 1.0 for r, (_, kind) in enumerate(_groups(mechanism)))
@@ -120,7 +122,7 @@ def _joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
 
 def _diagonal(mechanism: Mechanism, q: Floats) -> Floats:
     """The diagonal of J M⁻¹ Jᵀ (m,)."""
-    diagonal: Floats = numpy.diagonal(lower_delassus(mechanism, q, "auto"))
+    diagonal: Floats = numpy.diagonal(lower_delassus(mechanism, q, "auto", 0.0))
     return diagonal
 
 
@@ -145,7 +147,7 @@ def _turning(mechanism: Mechanism) -> Floats:
 
 @lru_cache(maxsize=256)
 def _groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
-    rows = rows_in(mechanism, LinkMotions.of(mechanism.model, mechanism.neutral(), numpy.zeros(mechanism.nv)))
+    rows = rows_in(mechanism, LinkMotions.of(mechanism.model, mechanism.neutral(), numpy.zeros(mechanism.nv), 0.0))
     linear: set[int] = set()
     angular: set[int] = set()
     for own in rows.links.values():

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.kernel import kernel
+from delassus.compiler.record import refuse_inside
 from delassus.constrained.gauss import RANK
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.references import constraint_error, velocities_asked
@@ -41,6 +42,7 @@ def project_by_svd(
     mechanism: Mechanism, q: ArrayLike, v: ArrayLike, *, time: ArrayLike | None = None
 ) -> tuple[Floats, Floats]:
     """Configurations (…, nq) and velocities (…, nv) after one step; arguments as for `project`."""
+    refuse_inside("project with method='svd'", "take method='mass' there")
     q, v = np.asarray(q, float), np.asarray(v, float)
     if v.shape[-1:] != (mechanism.nv,):
         raise ValueError(f"v has shape {v.shape}; its last axis has one number for each of {mechanism.nv} velocities.")

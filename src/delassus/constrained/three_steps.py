@@ -34,7 +34,7 @@ _VANISHED = 1e-10
 def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> Any:
     """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
 
-    `time` [s] is what references move with (input at run time), 0 if not given.
+    `time` [s] is what references move with (input at run time), needed where they do.
     """
     check_inertias(mechanism.model)
     if not mechanism.m:

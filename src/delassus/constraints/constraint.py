@@ -141,6 +141,14 @@ class Constraint:
         """Whether its velocity is the rate of its error of position, where that vanishes."""
         return True
 
+    def time_in(self, motions: LinkMotions, moves: bool) -> Any:
+        """The time [s] in a state; for a constraint that moves, somebody must have said it."""
+        if motions.time is not None:
+            return motions.time
+        if moves:
+            raise ConstraintError(f"the constraint {self.label!r} moves in time: say what time it is, with time= [s].")
+        return 0.0
+
     def velocity_product(self, motions: LinkMotions) -> Any:
         """What its acceleration has beyond K a (rows,): velocity products of its own."""
         return np.zeros(self.count(motions.model))

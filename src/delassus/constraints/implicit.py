@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -54,6 +54,8 @@ class Implicit(Constraint):
     rows: int
     pattern: tuple[tuple[int, ...], ...] | None = None
     """For each row the velocities that it depends on; found when the constraint meets a model."""
+    turning: bool = field(default=False, compare=False, repr=False)
+    """Whether the Jacobian changes in time; found likewise."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,8 +67,8 @@ class Implicit(Constraint):
         object.__setattr__(self, "rows", int(self.rows))
         if not callable(self.g):
             raise ConstraintError(f"the constraint {self.label!r} needs a function g(kinematics, q), not {self.g!r}.")
-        for field in ("acceleration", *NOT_NEGATIVE):
-            self.per_row(field, self.rows)
+        for parameter in ("acceleration", *NOT_NEGATIVE):
+            self.per_row(parameter, self.rows)
 
     @property
     def label(self) -> str:
@@ -110,7 +112,7 @@ class Implicit(Constraint):
                 f"row {next(r for r, p in enumerate(pattern) if not p)} of the constraint {self.label!r} does not "
                 "depend on the configuration: no force can meet it."
             )
-        return replace(made, pattern=pattern)
+        return replace(made, pattern=pattern, turning=program.depends_on(2, output=0))
 
     def count(self, model: Model) -> int:
         """As given."""
@@ -122,21 +124,24 @@ class Implicit(Constraint):
 
     def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
         """The rows of J."""
-        J = self._jacobian(motions.model, motions.q, np.asarray(motions.time))
+        J = self._jacobian(motions.model, motions.q, np.asarray(self.time_in(motions, self.turning)))
         return tuple(JointRow(r, v, J[r, v]) for r, row in enumerate(self._pattern) for v in row)
 
     def velocity_product(self, motions: LinkMotions) -> Any:
         """The second derivative of g along the motion, at v̇ = 0."""
-        return self._drift(motions.model, motions.q, motions.v, np.asarray(motions.time))[1]
+        return self._drift(motions.model, motions.q, motions.v, self._time(motions))[1]
 
     def reference_velocity(self, motions: LinkMotions) -> Any:
         """-∂g/∂t."""
         still = np.zeros(motions.model.nv)
-        return -self._drift(motions.model, motions.q, still, np.asarray(motions.time))[0]
+        return -self._drift(motions.model, motions.q, still, self._time(motions))[0]
 
     def position_error(self, motions: LinkMotions) -> Any:
         """g."""
-        return self.g(motions.q, np.asarray(motions.time))[0]
+        return self.g(motions.q, self._time(motions))[0]
+
+    def _time(self, motions: LinkMotions) -> Any:
+        return np.asarray(self.time_in(motions, self.g.program.depends_on(1, output=0)))
 
     @property
     def _pattern(self) -> tuple[tuple[int, ...], ...]:

@@ -15,7 +15,7 @@ from delassus.constraints.constraint import (
     listed_rows,
 )
 from delassus.constraints.motions import LinkMotions
-from delassus.constraints.reference import MovingReference, is_moving
+from delassus.constraints.reference import MovingPoint, MovingReference, is_moving
 from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 
@@ -106,18 +106,22 @@ class JointLock(Constraint):
         ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         own = np.stack([ratio * motions.q[start + row] + offset for row in self._chosen(model)])
         if isinstance(self.position, MovingReference):
-            return own - self.position.point(motions.time).position
+            return own - self._moving(motions).position
         return own - np.array(self.per_row("position", self.count(model)))
 
     def velocity_product(self, motions: LinkMotions) -> Any:
         """The acceleration of a reference that moves, taken off."""
         if not isinstance(self.position, MovingReference):
             return np.zeros(self.count(motions.model))
-        return -self.position.point(motions.time).acceleration
+        return -self._moving(motions).acceleration
 
     def reference_velocity(self, motions: LinkMotions) -> Any:
         """The velocity of a reference that moves."""
-        return self.position.point(motions.time).velocity if isinstance(self.position, MovingReference) else None
+        return self._moving(motions).velocity if isinstance(self.position, MovingReference) else None
+
+    def _moving(self, motions: LinkMotions) -> MovingPoint:
+        found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
+        return found
 
     def _joint(self, model: Model) -> Joint:
         return model.joint(self.joint)

@@ -65,6 +65,11 @@ class Mechanism:
         return f"<Mechanism {self.model.name!r}: nq {self.nq}, nv {self.nv}, {self.m} rows: {', '.join(self.names)}>"
 
     @property
+    def __kernel_model__(self) -> Model:
+        """What kernels of a `Model` get."""
+        return self.model
+
+    @property
     def nq(self) -> int:
         """Number of configuration variables."""
         return self.model.nq

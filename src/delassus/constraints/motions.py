@@ -14,7 +14,10 @@ from delassus.model.model import WORLD, Model
 
 @dataclass(frozen=True)
 class LinkMotions:
-    """Poses, velocities and velocity-product accelerations v × v_J of all links, each in its own axes."""
+    """Poses, velocities and velocity-product accelerations v × v_J of all links, each in its own axes.
+
+    `time` [s] is None where nobody has said it; constraints that move ask for it by `Constraint.time_in`.
+    """
 
     model: Model
     tree: Links
@@ -23,15 +26,15 @@ class LinkMotions:
     poses: list[Pose]
     velocity: list[Pair]
     product: list[Pair]
-    time: Any = 0.0
+    time: Any = None
 
     @classmethod
     def of(cls, model: Model, q: Any, v: Any, time: Any = None) -> LinkMotions:
-        """From configuration (nq,), velocity (nv,) and the time [s] that references move with, 0 if not given."""
+        """From configuration (nq,), velocity (nv,) and the time [s] that references move with."""
         tree = links_of(model)
         poses = poses_of(tree, q)
         velocity, product = link_velocities(tree, poses, joint_motions(tree, v))
-        return cls(model, tree, q, v, poses, velocity, product, 0.0 if time is None else time)
+        return cls(model, tree, q, v, poses, velocity, product, time)
 
     def in_world(self, link: int) -> Pair:
         """Rotation and origin of a link in the world."""

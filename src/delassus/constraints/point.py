@@ -114,5 +114,5 @@ class Point(OnFrame):
         return self.selected(R.T @ (p - target))
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:
-        found: MovingPoint = self.position.point(motions.time)
+        found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
         return found

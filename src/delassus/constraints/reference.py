@@ -45,6 +45,11 @@ class MovingReference:
         should = f"It takes t [s] and gives {gives}, in NumPy."
         return cls(followed(f"the {what} of {label!r} as a function of time", function, {"t": ()}, shapes, should))
 
+    @property
+    def moves(self) -> bool:
+        """Whether the results change in time."""
+        return any(value > 0 for result in self.function.program.results for value in result)
+
     def sampled(self, time: float) -> tuple[NDArray[numpy.float64], ...]:
         """The results at a time, as plain numbers."""
         return evaluate(self.function.program, numpy.asarray(time, float))

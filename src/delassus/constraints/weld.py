@@ -117,7 +117,7 @@ class Weld(OnFrame):
             return self.second_frame(motions)
         R, p = self.in_world(motions)
         if isinstance(self.target, MovingReference):
-            at = self.target.frame(motions.time)
+            at = self._moving(motions)
             return R.T @ at.R, R.T @ (at.p - p)
         if not isinstance(self.target, Placement):
             raise ConstraintError(f"the constraint {self.label!r} has no target.")
@@ -125,4 +125,8 @@ class Weld(OnFrame):
 
     def _seen(self, motions: LinkMotions) -> tuple[Any, MovingFrame]:
         """The matrix (6, 6) that takes a moving target's motions to the first frame, and the target."""
-        return adjoint(*self._second(motions)), self.target.frame(motions.time)
+        return adjoint(*self._second(motions)), self._moving(motions)
+
+    def _moving(self, motions: LinkMotions) -> MovingFrame:
+        found: MovingFrame = self.target.frame(self.time_in(motions, self.target.moves))
+        return found
