@@ -58,6 +58,17 @@ def test_a_number_of_iterations_is_the_same_in_all_units(method, case, units):
     close(found[1], force, units.row_force(mechanism))
 
 
+@settings(max_examples=25)
+@given(held(), units)
+def test_elimination_of_rows_is_the_same_in_all_units(case, units):
+    mechanism, q, v, tau = case
+    a, force, status = dl.pv_early.python(mechanism, q, v, tau)
+    found = dl.pv_early.python(*in_other_units(units, mechanism, q, v, tau))
+    assert found[2] == status
+    close(found[0], a, units.a(mechanism.model))
+    close(found[1], force, units.row_force(mechanism), 1e-6)
+
+
 @settings(max_examples=40)
 @given(held(), units)
 def test_what_rows_yield_and_what_their_errors_are_compared_with_have_their_units(case, units):

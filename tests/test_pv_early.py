@@ -9,13 +9,14 @@ import delassus as dl
 from delassus.compiler.interpreter import evaluate
 from delassus.constrained.status import Status
 from delassus.model.generators import chain
-from mechanisms import dense, held, relative, state
+from mechanisms import dense, held, relative, state, weighted
 from robots import file
 from test_constrained import CASES, clear, mechanism_of, mechanisms, problem
 
 
 def check(mechanism, q, v, tau, system, tolerance=1e-8):
     """Accelerations and forces of the dense answer, and a status that knows its rank."""
+    system = weighted(mechanism, system)
     a, force, status = dl.pv_early.python(mechanism, q, v, tau)
     assert relative(a, system.answer[0]) < tolerance
     assert relative(force, system.answer[1]) < tolerance

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.constraints.rows import DofRow
 from delassus.dynamics.poses import mirrored
 from delassus.model.joints import Motion
 from delassus.model.links import Link
 
-_VANISHED: Final = 1e-10
-"""sᵀs below this share of the largest squared row counts as zero. Taking a row away costs 1e-16/share of its digits,
-leaving it to the next joint costs the share itself."""
+_VANISHED: Final = 1e-8
+"""sᵀs/D below this counts as zero: what a direction lets its rows yield, as a share of what they yield at most. Taking
+a row away costs 1e-16/share of its digits, leaving it to the next joint costs the share itself."""
 MOST: Final = 6
 """The rows on a link that can be independent."""
 
@@ -42,19 +41,18 @@ def _reflection(s: Any, pivot: int, square: Any, vanished: Any) -> Reflection:
 
 @dataclass(frozen=True)
 class TravellingRows:
-    """Rows K a + l = 0 on a link: K (r, 6), l (r,), the largest of their first squares, and how often each was a pivot.
+    """Rows K a + l = 0 on a link, weighted so that they yield 1 at most: K (r, 6), l (r,), how often each was a pivot.
 
     A row that was taken away leaves zeros in its place. Places that were no pivot come first, which keeps the zeros.
     """
 
     K: Any
     l: Any
-    scale: Any
     used: tuple[int, ...]
 
     def __add__(self, other: TravellingRows) -> TravellingRows:
         K, l = np.concatenate([self.K, other.K]), np.concatenate([self.l, other.l])
-        return TravellingRows(K, l, np.maximum(self.scale, other.scale), self.used + other.used)
+        return TravellingRows(K, l, self.used + other.used)
 
 
 @dataclass(frozen=True)
@@ -86,17 +84,17 @@ class Direction:
     driven: list[int]
 
 
-def entering(K: Any, l: Any, squares: Any) -> TravellingRows:
+def entering(K: Any, l: Any) -> TravellingRows:
     """Rows where they enter."""
-    return TravellingRows(np.array(K), l, np.max(squares), (0,) * len(K))
+    return TravellingRows(np.array(K), l, (0,) * len(K))
 
 
 def eliminate(
-    link: Link, k: int, A: Any, p: Any, tau: Any, rows: TravellingRows | None, driven: list[DofRow]
+    link: Link, k: int, A: Any, p: Any, tau: Any, rows: TravellingRows | None, driven: list[tuple[int, Any]]
 ) -> tuple[Direction, Any, Any, TravellingRows | None]:
     """Direction k of a link's joint, and a row with it: the equations of `pv_early`.
 
-    `driven` tells what the last rows take of this velocity itself.
+    `driven` tells what the last rows, by number, take of this velocity itself.
     """
     S = np.concatenate(link.subspace)[:, k]
     U = A @ S
@@ -110,10 +108,10 @@ def eliminate(
     p = p + U * (inverse * u)
     if rows is None:
         return Direction(link.v + k, S, U, inverse, u, None, []), A, p, None
-    drive = np.array([0.0] * (len(rows.used) - len(driven)) + [dof.factor for dof in driven])
+    drive = np.array([0.0] * (len(rows.used) - len(driven)) + [factor for _, factor in driven])
     s = rows.K @ S + drive
     square = np.sum(s * s)
-    vanished = ~(square > _VANISHED * rows.scale)
+    vanished = ~(square * inverse > _VANISHED)
     pivot = min(range(len(rows.used)), key=rows.used.__getitem__)
     Q = _reflection(s, pivot, square, vanished)
     K, l = np.array(rows.K - np.outer(s * inverse, U)), rows.l + s * (inverse * u)
@@ -128,8 +126,8 @@ def eliminate(
     p = p + row * (weight * own)
     taken = Taken(s, pivot, Q, row, own, weight, vanished)
     used = tuple(n + (j == pivot) for j, n in enumerate(rows.used))
-    direction = Direction(link.v + k, S, U, inverse, u, taken, [dof.row for dof in driven])
-    return direction, A, p, TravellingRows(K, l, rows.scale, used)
+    direction = Direction(link.v + k, S, U, inverse, u, taken, [row for row, _ in driven])
+    return direction, A, p, TravellingRows(K, l, used)
 
 
 def fold(rows: TravellingRows) -> tuple[TravellingRows, list[Reflection]]:
@@ -142,4 +140,4 @@ def fold(rows: TravellingRows) -> tuple[TravellingRows, list[Reflection]]:
         Q = _reflection(s, column, square, square == 0.0)
         K, l = Q(K), Q(l)
         folds.append(Q)
-    return TravellingRows(K[:MOST], l[:MOST], rows.scale, (0,) * MOST), folds
+    return TravellingRows(K[:MOST], l[:MOST], (0,) * MOST), folds

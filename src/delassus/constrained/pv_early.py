@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
@@ -40,6 +41,7 @@ from delassus.constrained.early_elimination import (
     entering,
     fold,
 )
+from delassus.constrained.scales import row_mobilities
 from delassus.constrained.status import Status
 from delassus.constrained.task import Task, task_of
 from delassus.constraints.mechanism import Mechanism
@@ -90,7 +92,8 @@ class _Visit:
 def _inward(task: Task) -> tuple[list[_Visit], Any]:
     """From the leaves to the base; and how many rows were taken away."""
     motions, links = task.motions, task.motions.tree.links
-    l = -against_gravity(task.rows, motions, task.k)
+    weight = _weights(task)
+    l = -weight * against_gravity(task.rows, motions, task.k)
     A = [_whole(rigid_blocks(link)) for link in links]
     p = [np.concatenate(bias_force(link, *motions.velocity[i])) for i, link in enumerate(links)]
     waiting: list[list[tuple[int, TravellingRows]]] = [[] for _ in links]
@@ -100,7 +103,8 @@ def _inward(task: Task) -> tuple[list[_Visit], Any]:
         own = task.rows.links.get(i)
         parts = [rows for _, rows in waiting[i]]
         if own is not None:
-            parts.append(entering(own.K, l[list(own.rows)], np.sum(own.K * own.K, 1)))
+            chosen = list(own.rows)
+            parts.append(entering(weight[chosen, None] * own.K, l[chosen]))
         children = [(child, len(rows.used)) for child, rows in waiting[i]]
         before = sum(len(rows.used) for rows in parts)
         folds: list[Reflection] = []
@@ -110,9 +114,9 @@ def _inward(task: Task) -> tuple[list[_Visit], Any]:
         rows = sum(parts[1:], parts[0]) if parts else None
         directions = []
         for k in reversed(range(link.motion.nv)):
-            driven = [dof for dof in task.rows.of_joint(i) if dof.k == k]
-            for dof in driven:
-                new = entering(np.zeros((1, 6)), l[dof.row : dof.row + 1], dof.factor**2)
+            driven = [(dof.row, weight[dof.row] * dof.factor) for dof in task.rows.of_joint(i) if dof.k == k]
+            for row, _ in driven:
+                new = entering(np.zeros((1, 6)), l[row : row + 1])
                 rows = rows + new if rows else new
             direction, A[i], p[i], rows = eliminate(link, k, A[i], p[i], task.tau[link.v + k], rows, driven)
             directions.append(direction)
@@ -127,7 +131,7 @@ def _inward(task: Task) -> tuple[list[_Visit], Any]:
         A[link.parent] = A[link.parent] + _whole(pose.inertia_to_parent(A[i][:3, :3], A[i][:3, 3:], A[i][3:, 3:]))
         if rows:
             K = np.stack([np.concatenate(pose.force_to_parent(row[:3], row[3:])) for row in rows.K])
-            waiting[link.parent].append((i, TravellingRows(K, rows.l + rows.K @ b, rows.scale, rows.used)))
+            waiting[link.parent].append((i, TravellingRows(K, rows.l + rows.K @ b, rows.used)))
     return visits, taken
 
 
@@ -164,7 +168,12 @@ def _outward(task: Task, visits: list[_Visit]) -> tuple[Any, Any]:
             given[child], at = rows[at : at + many], at + many
         for j, row in enumerate(visit.own):
             force[row] = rows[at + j]
-    return a, force
+    return a, _weights(task) * force
+
+
+def _weights(task: Task) -> NDArray[numpy.float64]:
+    """What makes rows yield 1 at most (m,), as in all methods (see `proximal`)."""
+    return 1.0 / numpy.sqrt(row_mobilities(task.mechanism))
 
 
 def _whole(blocks: Blocks) -> Any:

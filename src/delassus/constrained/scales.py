@@ -108,7 +108,7 @@ def length_of(model: Model) -> float:
         if joint.inertia.mass > 0.0:
             lengths += [
                 math.hypot(*joint.inertia.com),
-                math.sqrt(numpy.trace(joint.inertia.rotational) / joint.inertia.mass),
+                math.sqrt(abs(numpy.trace(joint.inertia.rotational)) / joint.inertia.mass),
             ]
     return max(lengths, default=0.0) or 1.0
 
