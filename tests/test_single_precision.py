@@ -20,7 +20,7 @@ from delassus.compiler.program import Operand
 from delassus.compiler.record import record
 from delassus.compiler.signature import SignatureError
 from delassus.compiler.target import Target
-from delassus.model.generators import random_tree
+from delassus.model.generators import chain, random_tree
 from robots import file, pinocchio_model
 
 TREE = random_tree(5, seed=2)
@@ -246,3 +246,22 @@ def test_forward_dynamics_of_a_legged_robot_is_that_of_pinocchio():
     for a, q, v, tau in zip(got, dl.q_to_pinocchio(model, states[0]), *states[1:], strict=True):
         right = pin.aba(theirs, data, q, v, tau)
         np.testing.assert_allclose(a, right, rtol=0.0, atol=1e-5 * np.abs(right).max())
+
+
+@pytest.mark.parametrize("method", [dl.caba, dl.prox_ltls], ids=lambda f: f.name)
+def test_methods_with_penalties_warn_of_single_precision(method):
+    held = dl.Mechanism(chain(2, seed=77), dl.Point("tip", rows="x"))
+    with pytest.warns(dl.DelassusWarning, match="in float32: penalties leave it five digits.* Take prox_pv"):
+        method.specialize(held, np.float32)
+
+
+def test_methods_without_penalties_keep_their_digits_in_single_precision():
+    robot = dl.load("quadruped")
+    held = dl.Mechanism(robot, [dl.Point(foot) for foot in robot.frames("*_foot")])
+    rng = np.random.default_rng(0)
+    q = np.array([robot.random_configuration(rng) for _ in range(100)])
+    v, tau = rng.normal(size=(2, 100, robot.nv))
+    expected, _ = dl.kkt(held, q, v, tau)
+    found, _ = dl.prox_pv(held, q, v, tau, dtype=np.float32)
+    size = np.maximum(1.0, np.max(np.abs(expected), axis=-1, keepdims=True))
+    assert np.max(np.abs(found - expected) / size) < 2e-5

@@ -46,7 +46,7 @@ from delassus.compiler.build import Compiled, Recipe, build
 from delassus.compiler.digest import check_content_hash, exact, is_frozen
 from delassus.compiler.native import compiling
 from delassus.compiler.parameters import PARAMETERS, Parametric
-from delassus.compiler.precision import Precision
+from delassus.compiler.precision import SINGLE, Precision
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
 from delassus.compiler.report import Report, make_report
@@ -54,22 +54,27 @@ from delassus.compiler.signature import Signature, SignatureError
 from delassus.compiler.target import Target
 from delassus.compiler.trace import current, tracing_for, untraced
 from delassus.compiler.versions import Versions
+from delassus.errors import warn
 
 
-def kernel(signature: str, inputs: Mapping[str, str] | None = None) -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(
+    signature: str, inputs: Mapping[str, str] | None = None, *, single: str = ""
+) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of a function of a model and arrays; see the module's docstring.
 
-    `inputs` gives the core shapes of those keyword-only parameters that are arrays at run time.
+    `inputs` gives the core shapes of those keyword-only parameters that are arrays at run time. `single` is a warning
+    for those who compile it for float32, where that is not enough.
     """
     parsed = Signature.parse(signature).with_optional(inputs or {})
-    return lambda function: Kernel(function, parsed)
+    return lambda function: Kernel(function, parsed, single)
 
 
 class Kernel:
     """A function of a model and arrays that compiles for each model it meets."""
 
-    def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
+    def __init__(self, function: Callable[..., Any], signature: Signature, single: str = "") -> None:
         update_wrapper(self, function)
+        self.single = single
         self.name = function.__name__
         self.function = function
         self.signature = signature
@@ -242,7 +247,13 @@ class Kernel:
     def _find(self, model: Any, target: Target, inputs: tuple[str, ...], options: dict[str, Any]) -> Compiled:
         check_content_hash(self.name, "the model", model)
         key = (exact(model), inputs, exact(tuple(sorted(options.items()))), target)
-        return self._versions.find(key, lambda: build(self._recipe(model, target, inputs, options)))
+
+        def make() -> Compiled:
+            if self.single and target.precision is SINGLE:
+                warn(f"{self.name} in float32: {self.single}")
+            return build(self._recipe(model, target, inputs, options))
+
+        return self._versions.find(key, make)
 
     def _recipe(self, model: Any, target: Target, names: tuple[str, ...], options: dict[str, Any]) -> Recipe:
         inputs, outputs = self.operands(model, names)

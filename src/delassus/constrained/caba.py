@@ -30,7 +30,7 @@ from delassus.constrained.articulated_tree import ZERO, ArticulatedTree, joint_p
 from delassus.constrained.couplings import Couplings, Port, elimination_order
 from delassus.constrained.method import Method, PrimalState, solve
 from delassus.constrained.proximal import Proximal
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.coupling import Coupling
 from delassus.constraints.implicit import Implicit
@@ -42,7 +42,7 @@ from delassus.dynamics.recursion import bias_force
 from delassus.model.links import Links, links_of
 
 
-@kernel(SIGNATURE, inputs=ROW_INPUTS)
+@kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
 def caba(
     mechanism: Mechanism,
     q: Any,

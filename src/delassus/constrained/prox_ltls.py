@@ -22,14 +22,14 @@ from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import bias_of, jacobian_of
 from delassus.constrained.method import Method, PrimalState, solve
 from delassus.constrained.proximal import Proximal
-from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
+from delassus.constrained.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.factor import ancestors, backward, factor_tree, forward
 from delassus.dynamics.rnea import bias_torques
 
 
-@kernel(SIGNATURE, inputs=ROW_INPUTS)
+@kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
 def prox_ltls(
     mechanism: Mechanism,
     q: Any,

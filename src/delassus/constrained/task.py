@@ -29,6 +29,11 @@ from delassus.constraints.rows import Rows, right_hand_side, rows_in
 from delassus.dynamics.check import check_inertias
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
+SINGLE: Final = (
+    "penalties leave it five digits on a robot that stands on points, and two where a hand is welded or loops are close "
+    "to singular poses. Take prox_pv or prox_ltl, which have none."
+)
+"""What single precision means to the methods with penalties."""
 ROW_INPUTS: Final = {"mask": "(m)", "force": "(m)", "acceleration": "(m)", "time": "()"}
 """Optional inputs of all methods: by row, not zero where it acts, the force to start from, its desired acceleration;
 and the time that references move with."""
