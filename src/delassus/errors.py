@@ -10,7 +10,21 @@ from types import FrameType
 
 
 class DelassusError(Exception):
-    """Base class of every error that Delassus raises on its own account."""
+    """Base class of every error that Delassus raises on its own account.
+
+    Errors can be copied and pickled, with message and data, so that they leave a worker process.
+    """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Python would call the constructor with `args`, the message, of which subclasses take more and other things.
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[DelassusError], args: tuple[object, ...], data: dict[str, object]) -> DelassusError:
+    """An error of a kind with these arguments and attributes, made without its constructor."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(data)
+    return error
 
 
 class DelassusWarning(UserWarning):

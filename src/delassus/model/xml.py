@@ -36,16 +36,6 @@ class ModelFileError(DelassusError):
         where = f"{file}:{line}: " if line else f"{file}: "
         super().__init__(where + (f"<{short(element)}>: " if element else "") + sentence)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        # Exceptions are pickled by their arguments, of which this one has fewer than its constructor takes.
-        return _restored, (str(self), self.file, self.line, self.element)
-
-
-def _restored(message: str, file: str, line: int, element: str) -> ModelFileError:
-    error = ModelFileError("", file, line, element)
-    error.args = (message,)
-    return error
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Element:
