@@ -98,9 +98,10 @@ class Mechanism:
             names.append(name)
         return tuple(names)
 
-    @cached_property
+    @property
     def slices(self) -> Mapping[str, slice]:
         """The rows of each constraint by its name, in the order of the rows."""
+        # Not kept: a view that cannot be changed cannot be pickled either.
         return MappingProxyType(dict(zip(self.names, self.row_ranges(), strict=True)))
 
     def row_ranges(self) -> Iterator[slice]:

@@ -118,9 +118,10 @@ class ParametricModel(Parametric):
         """All parameters by what they belong to, in their order."""
         return tuple(part for group in self._groups for part in group)
 
-    @cached_property
+    @property
     def slices(self) -> Mapping[str, slice]:
         """Where the parameters of each name are."""
+        # Not kept: a view that cannot be changed cannot be pickled either.
         ends = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
         return MappingProxyType({name: slice(*end) for name, end in zip(self.names, ends, strict=True)})
 
@@ -131,16 +132,17 @@ class ParametricModel(Parametric):
     def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
         """Parameters (…, np) from arrays by name, which broadcast; those of the model where none are given."""
         arrays = {name: numpy.asarray(value, float) for name, value in values.items()}
+        slices = self.slices
         for name, array in arrays.items():
-            if name not in self.slices:
+            if name not in slices:
                 raise UnknownName("parameter", name, self.names)
-            size = self.slices[name].stop - self.slices[name].start
+            size = slices[name].stop - slices[name].start
             if array.shape[-1:] != (size,):
                 raise ValueError(f"the parameter {name!r} has shape {array.shape}; it needs (…, {size}).")
         batch = numpy.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
         packed = numpy.broadcast_to(self.parameters(), (*batch, self.np)).copy()
         for name, array in arrays.items():
-            packed[..., self.slices[name]] = array
+            packed[..., slices[name]] = array
         return packed
 
     def with_parameters(self, parameters: Any) -> Model:
