@@ -780,6 +780,13 @@ WRONG_TYPES = {
     ),
     "frames by a number": (lambda m: m.frames(3), "the pattern has the type int; it needs str"),
     "a joint by nothing": (lambda m: m.joint(None), "the name of a joint has the type NoneType"),
+    "a posture by a number": (lambda m: m.posture(3), "the name of a posture has the type int; it needs str"),
+    "parameters by one text": (lambda m: dl.ParametricModel(m, "gravity"), "names has the type str; it needs tuple"),
+    "a path to compare with": (
+        lambda m: dl.compare(m, "arm.urdf"),
+        "a model to compare has the type str",
+    ),
+    "masses of a path": (lambda m: dl.mass_report("arm.urdf"), "the model has the type str; it needs Model"),
     "random numbers from nothing": (lambda m: m.random_configuration(None), "rng has the type NoneType; it needs"),
 }
 

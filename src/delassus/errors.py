@@ -53,6 +53,11 @@ def expect(what: str, value: object, kind: type, example: str) -> None:
         raise TypeError(f"{what} has the type {type(value).__name__}; it needs {kind.__name__}, such as {example}.")
 
 
+def short(text: str, length: int = 60) -> str:
+    """A text that fits into a message."""
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 def warn(message: str) -> None:
     """Give a `DelassusWarning` at the innermost line outside of this package: the one that its user can change."""
     package, level = str(Path(__file__).parent), 2

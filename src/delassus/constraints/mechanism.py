@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.stability import check_gains
 from delassus.constraints.ties import constraint_of
-from delassus.errors import DelassusError
-from delassus.model.model import Model
+from delassus.errors import DelassusError, short
+from delassus.model.model import Frame, Model
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,10 @@ class Mechanism:
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
             raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
-        try:
-            given: Any = (self.constraints,) if isinstance(self.constraints, Constraint) else tuple(self.constraints)
-        except TypeError:
-            raise ConstraintError(
-                f"the constraints are {self.constraints!r}; they are one constraint or a list of them."
-            ) from None
+        given = _several(self.constraints)
         for constraint in given:
             if not isinstance(constraint, Constraint):
-                raise ConstraintError(
-                    f"{constraint!r} is no constraint; Point, Weld, Hinge, Distance, Coupling, JointLock and Implicit "
-                    "are."
-                )
+                raise _no_constraint(self.model, constraint)
         own = map(constraint_of, self.model.constraints if self.model_constraints else ())
         object.__setattr__(self, "constraints", tuple(c.bound(self.model) for c in (*own, *given)))
         object.__setattr__(self, "model_constraints", False)
@@ -111,3 +103,20 @@ class Mechanism:
             stop = start + constraint.count(self.model)
             yield slice(start, stop)
             start = stop
+
+
+def _several(constraints: Any) -> tuple[Any, ...]:
+    """The constraints of a list; one alone, or something that is no list of them, is the only one."""
+    alone = isinstance(constraints, Constraint | str | bytes | Mapping) or not isinstance(constraints, Iterable)
+    return (constraints,) if alone else tuple(constraints)
+
+
+def _no_constraint(model: Model, given: Any) -> ConstraintError:
+    """The error for something that is no constraint, with what may have been meant."""
+    name = given.name if isinstance(given, Frame) else given
+    if not isinstance(name, str):
+        kinds = "Point, Weld, Hinge, Distance, Coupling, JointLock and Implicit"
+        return ConstraintError(f"{short(repr(given))} is no constraint; {kinds} are.")
+    of_joint = any(joint.name == name for joint in model.joints)
+    examples = f"JointLock({name!r})" if of_joint else f"Point({name!r}) or Weld({name!r})"
+    return ConstraintError(f"{name!r} is a name, not a constraint: say how it is held, such as {examples}.")

@@ -11,8 +11,7 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from delassus.errors import DelassusError
-from delassus.model.xml import short
+from delassus.errors import DelassusError, short
 
 _MENAGERIE = "mujoco_menagerie"
 _DESCRIPTIONS = "robot_descriptions"

@@ -6,14 +6,14 @@ import difflib
 import os
 from pathlib import Path
 
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
 from delassus.model.bundled import BUNDLED, bundled
 from delassus.model.descriptions import find_description
 from delassus.model.mjcf import read_mjcf
 from delassus.model.model import Model
 from delassus.model.urdf import MimicMode, Root, check_options, model_from_urdf
 from delassus.model.urdf_geometry import Packages, PathName, expanded
-from delassus.model.xml import MAX_BYTES, ModelFileError, read_xml, root_tag, short, too_large
+from delassus.model.xml import MAX_BYTES, ModelFileError, read_xml, root_tag, too_large
 
 FORMATS = ("urdf", "mjcf")
 

@@ -323,6 +323,7 @@ class Model:
 
     def posture(self, name: str) -> NDArray[np.float64]:
         """A configuration (nq,) by the name that the model's file gives it."""
+        expect("the name of a posture", name, str, '"home"')
         found = [posture for posture in self.postures if posture.name == name]
         if not found:
             raise UnknownName("posture", name, [posture.name for posture in self.postures])

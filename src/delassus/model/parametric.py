@@ -48,6 +48,7 @@ class ParametricModel(Parametric):
 
     def __post_init__(self) -> None:
         expect("what has parameters", self.model, Model, 'delassus.load("robot.urdf")')
+        expect("names", self.names, tuple, '("gravity", "inertia:trunk")')
         if not self.names:
             raise DelassusError(f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.")
         chosen = [part.name for part in self.parts]

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from delassus.errors import short
 from delassus.model.joints import JointKind
 from delassus.model.model import Mimic
-from delassus.model.xml import Element, short
+from delassus.model.xml import Element
 
 _OTHER_FORMATS = {"mujoco": "MJCF", "sdf": "SDF", "gazebo": "SDF"}
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 from xml.parsers import expat
 
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
 
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 2_000
@@ -103,11 +103,6 @@ class Element:
         if not math.isfinite(value):
             raise self.error(f'{attribute}: "{short(word)}" is not a finite decimal number such as -1.5e-3.')
         return value + 0.0  # -0 and 0 are the same number, and models compare by their bits
-
-
-def short(text: str, length: int = 60) -> str:
-    """A text that fits into a message."""
-    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 _Open: TypeAlias = tuple[str, Mapping[str, str], list[Element], list[str], int]
