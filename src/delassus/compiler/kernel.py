@@ -71,7 +71,7 @@ class Kernel:
         self.function = function
         self.signature = signature
         self.arguments, self.options = parameters_of(function, signature)
-        self._built: dict[Any, Compiled] = {}
+        self._built: dict[Any, Compiled | None] = {}
         self._recent: dict[Any, tuple[Any, Compiled]] = {}
 
     def __call__(
@@ -270,15 +270,20 @@ class Kernel:
             return tuple(r for r, o in zip(returned, outputs, strict=True) if o.size)
 
         key = (exact(model), names, exact(tuple(sorted(complete.items()))), target, "without empty")
-        found: Iterator[Any] = iter(())
-        if some_out:
-            with compiling:
-                if key not in self._built:
-                    trace = partial(record, self.name, shortened, some_in, some_out)
-                    doc = inspect.getdoc(self.function) or ""
+        with compiling:
+            if key not in self._built:
+                trace = partial(record, self.name, shortened, some_in, some_out)
+                doc = inspect.getdoc(self.function) or ""
+                if some_out:
                     self._built[key] = build(Recipe(self.name, doc, some_in, some_out, trace, None, target))
+                else:  # nothing to compile, but what the function refuses is refused all the same
+                    trace()
+                    self._built[key] = None
+        compiled = self._built[key]
+        found: Iterator[Any] = iter(())
+        if compiled is not None:
             some = tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size)
-            results = threads.run(self._built[key], some, None)
+            results = threads.run(compiled, some, None)
             found = iter(results if len(some_out) > 1 else (results,))
         complete_outputs = tuple(
             np.array(np.broadcast_to(next(found), batch + o.shape))

@@ -255,11 +255,7 @@ class Model:
 
     def neutral(self) -> NDArray[np.float64]:
         """The configuration (nq,) with all coordinates zero and all rotations the identity."""
-        q = np.zeros(self.nq)
-        for joint, start in zip(self.joints, self.q_starts, strict=True):
-            if joint.mimic is None and _has_quaternion(joint):
-                q[start + joint.kind.nq - 1] = 1.0
-        return q
+        return np.array([x for joint in self.independent for x in joint.kind.neutral], float)
 
     def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """A random configuration (nq,): within limits, and within ±π [rad] and ±1 [m] where they are wider than 100."""
@@ -268,11 +264,9 @@ class Model:
         for joint, start in zip(self.joints, self.q_starts, strict=True):
             if joint.mimic is not None:
                 continue
-            at = start
-            for motion, _, _ in joint.kind.elements:
-                q[at : at + motion.nq] = _random(rng, motion)
-                at += motion.nq
-            for k in range(joint.kind.nq - 4 if _has_quaternion(joint) else joint.kind.nq):
+            for motion, first, _ in joint.kind.parts:
+                q[start + first : start + first + motion.nq] = _random(rng, motion)
+            for k in _plain_coordinates(joint):
                 low = joint.lower[k] if joint.lower else -math.inf
                 high = joint.upper[k] if joint.upper else math.inf
                 if high - low < 100.0:
@@ -385,9 +379,9 @@ def _expect_placement(placement: Placement) -> None:
     expect("the placement", placement, Placement, "Placement.from_xyz_rpy(xyz=(0, 0, 0.1))")
 
 
-def _has_quaternion(joint: Joint) -> bool:
-    """Whether the last four coordinates are a quaternion."""
-    return joint.kind.elements[0][0] in (Motion.SPHERICAL, Motion.FREE)
+def _plain_coordinates(joint: Joint) -> list[int]:
+    """The coordinates of a joint that are no part of a quaternion."""
+    return [first + k for motion, first, _ in joint.kind.parts for k in range(motion.nq - 4 * motion.has_quaternion)]
 
 
 def _check_numbers(joint: Joint) -> None:
@@ -432,7 +426,7 @@ def _nearest_range(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def _random(rng: np.random.Generator, motion: Motion) -> NDArray[np.float64]:
-    if motion in (Motion.SPHERICAL, Motion.FREE):
+    if motion.has_quaternion:
         quaternion = rng.normal(size=4)
         quaternion /= np.linalg.norm(quaternion)
         return np.concatenate([rng.uniform(-1, 1, motion.nq - 4), quaternion])
