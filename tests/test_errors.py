@@ -16,11 +16,12 @@ from delassus.dynamics.check import SingularMassMatrix
 from delassus.errors import DelassusError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName
-from delassus.model.xml import ModelFileError
+from delassus.model.xml import ModelFileError, NotXml
 
 # Classes whose constructors take more than a sentence; the others are made of one.
 EXAMPLES = {
     ModelFileError: ModelFileError("a sentence.", "r.urdf", 4, "axis"),
+    NotXml: NotXml("a sentence.", "r.urdf"),
     SingularMassMatrix: SingularMassMatrix("arm", ("wrist", "elbow")),
     UnknownName: UnknownName("frame", "fot", ["foot", "hand"]),
     _Trouble: _Trouble(Path("/cache"), "is damaged", "Remove it."),

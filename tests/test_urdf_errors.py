@@ -51,6 +51,8 @@ SHAPE = MASS + "<visual><geometry>{}</geometry></visual>"
 ERRORS = {
     "not XML": ("hello", 1, "", "this is not XML"),
     "another root element": ("\n<sdf/>", 2, "sdf", "the root element of a URDF file is <robot>"),
+    "MJCF": ("<mujoco/>", 1, "mujoco", "This is MJCF; load it with format"),
+    "SDF": ("<sdf/>", 1, "sdf", "This looks like SDF, which is not read; convert it to URDF"),
     "no links": ("\n<robot/>", 2, "robot", "the robot has no <link>"),
     "a link without name": (robot("<link/>"), 2, "link", "the attribute 'name' is missing"),
     "a joint without name": (robot(link("a"), "<joint/>"), 3, "joint", "the attribute 'name' is missing"),

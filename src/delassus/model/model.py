@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -151,9 +152,9 @@ class Model:
         _check_inertia("what is fixed to the world", self.base_inertia)
         check_placements((*self.joints, *placed))
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
-            repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
+            repeated = sorted(name for name, count in Counter(names).items() if count > 1)
             if repeated:
-                raise DelassusError(f"the model has more than one {what} named {sorted(repeated)[0]!r}.")
+                raise DelassusError(f"the model has more than one {what} named {repeated[0]!r}.")
 
     def _check_mimic(self, joint: Joint) -> None:
         if joint.mimic is None:

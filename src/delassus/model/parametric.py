@@ -19,6 +19,7 @@ A body is named by the joint that carries it, or by its link. A pattern such as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,11 +54,11 @@ class ParametricModel(Parametric):
             raise DelassusError(f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.")
         chosen = [part.name for part in self.parts]
         bodies = [part.index for part in self.parts if part.kind in ("mass", "inertia")]
-        for name in chosen:
-            if chosen.count(name) > 1:
+        for name, count in Counter(chosen).items():
+            if count > 1:
                 raise DelassusError(f"the parameter {name!r} is chosen more than once, by {', '.join(self.names)}.")
-        for k in bodies:
-            if bodies.count(k) > 1:
+        for k, count in Counter(bodies).items():
+            if count > 1:
                 body = self.model.joints[k].name
                 raise DelassusError(
                     f"'mass:{body}' and 'inertia:{body}' exclude each other: a mass is an inertia's first."
