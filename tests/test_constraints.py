@@ -264,10 +264,10 @@ def test_a_joint_is_no_constraint_and_how_to_lock_it_is_said():
         dl.Mechanism(ARM, "joint1")
 
 
-@pytest.mark.parametrize("constraints", [3, [3], b"tip", {"tip": dl.Point("tip")}, dl.Point, None], ids=repr)
-def test_what_is_no_constraint_is_refused(constraints):
-    with pytest.raises(ConstraintError, match=r"no constraint; Point, Weld"):
-        dl.Mechanism(ARM, constraints)
+@pytest.mark.parametrize("constraint", [3, b"tip", dl.Point, None], ids=repr)
+def test_what_is_no_constraint_is_refused(constraint):
+    with pytest.raises(ConstraintError, match=r"is no constraint; Point, Weld"):
+        dl.Mechanism(ARM, [constraint])
 
 
 def test_what_is_no_model_is_refused():

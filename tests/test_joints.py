@@ -486,6 +486,11 @@ def test_an_axis_without_direction_is_refused(name, length):
         WITH_AXES[name]((0.0, length, 0.0))
 
 
+@pytest.mark.parametrize("length", [5e-324, 1e-310, 1e-160, 1e300])
+def test_an_axis_of_any_length_has_length_one(length):
+    np.testing.assert_allclose(Revolute((length, -length, 0.0)).axis, [np.sqrt(0.5), -np.sqrt(0.5), 0.0], atol=2e-16)
+
+
 def test_both_axes_of_a_universal_joint_are_directions():
     assert Universal(second=LONG).second == (0.0, -0.6, 0.8)
 

@@ -106,9 +106,14 @@ class Mechanism:
 
 
 def _several(constraints: Any) -> tuple[Any, ...]:
-    """The constraints of a list; one alone, or something that is no list of them, is the only one."""
-    alone = isinstance(constraints, Constraint | str | bytes | Mapping) or not isinstance(constraints, Iterable)
-    return (constraints,) if alone else tuple(constraints)
+    """One constraint alone, or those of a list."""
+    if isinstance(constraints, Constraint | Frame | str):
+        return (constraints,)
+    if isinstance(constraints, bytes | Mapping) or not isinstance(constraints, Iterable):
+        raise ConstraintError(
+            f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them."
+        )
+    return tuple(constraints)
 
 
 def _no_constraint(model: Model, given: Any) -> ConstraintError:

@@ -161,6 +161,11 @@ class Helical(_Kind):
     label = "helical"
     directions = ("axis",)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not math.isfinite(self.pitch):
+            raise DelassusError(f"the pitch is {self.pitch:g} m/rad; it must be finite.")
+
     @property
     def elements(self) -> tuple[Element, ...]:
         """One."""
@@ -256,6 +261,9 @@ def direction(axis: Vector) -> Vector:
     length = math.hypot(*axis)
     if not (0.0 < length < math.inf):
         raise DelassusError(f"the axis {tuple(axis)} has no direction: its length is {length:g}.")
+    if length < 1e-290:  # so short that the length lacks digits
+        largest = max(map(abs, axis))
+        return direction(vector([x / largest for x in axis]))
     return vector(axis) if abs(length - 1.0) < 4e-15 else vector([x / length for x in axis])
 
 

@@ -149,6 +149,11 @@ class Model:
                     f"{item.name!r} is on joint number {item.joint}, which the model does not have: it has "
                     f"{len(self.joints)}, and -1 is the world."
                 )
+        if not all(map(math.isfinite, self.gravity)):
+            raise DelassusError(f"gravity is {self.gravity} m/s²; it must be finite.")
+        for posture in self.postures:
+            if not all(map(math.isfinite, posture.q)):
+                raise DelassusError(f"the posture {posture.name!r} is {posture.q}; it must be finite.")
         _check_inertia("what is fixed to the world", self.base_inertia)
         check_placements((*self.joints, *placed))
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
@@ -166,6 +171,11 @@ class Model:
         source = self.joints[joint.mimic.source]
         if source.mimic is not None:
             raise DelassusError(f"joint {joint.name!r} mimics {source.name!r}, which mimics another one itself.")
+        if not (math.isfinite(joint.mimic.ratio) and math.isfinite(joint.mimic.offset)):
+            raise DelassusError(
+                f"joint {joint.name!r} mimics {source.name!r} with numbers that are not finite: ratio "
+                f"{joint.mimic.ratio:g}, offset {joint.mimic.offset:g}."
+            )
         if joint.kind.nv != 1 or source.kind.nv != 1:
             raise DelassusError(
                 f"joint {joint.name!r} has {joint.kind.nv} degrees of freedom and mimics {source.name!r}, which has "
@@ -385,14 +395,23 @@ def _plain_coordinates(joint: Joint) -> list[int]:
     return [first + k for motion, first, _ in joint.kind.parts for k in range(motion.nq - 4 * motion.has_quaternion)]
 
 
+_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
+
+
 def _check_numbers(joint: Joint) -> None:
     """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
     nq, nv = joint.kind.nq, joint.kind.nv
     counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
     for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv}).items():
-        given = len(getattr(joint, name))
-        if given not in (0, count):
-            raise DelassusError(f"{name} of joint {joint.name!r} has {given} numbers; it needs {count}, or none.")
+        given = getattr(joint, name)
+        if len(given) not in (0, count):
+            raise DelassusError(f"{name} of joint {joint.name!r} has {len(given)} numbers; it needs {count}, or none.")
+        if name in _LIMITS and any(map(math.isnan, given)):
+            raise DelassusError(
+                f"{name} of joint {joint.name!r} is {given}; it must be numbers, infinite without limit."
+            )
+        if name not in _LIMITS and not all(map(math.isfinite, given)):
+            raise DelassusError(f"{name} of joint {joint.name!r} is {given}; it must be finite.")
     _check_inertia(f"the body of joint {joint.name!r}", joint.inertia)
 
 
