@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import threading
 import warnings
 from collections.abc import Iterator
@@ -31,7 +32,11 @@ from delassus.model.xml import ModelFileError, check_size
 from delassus.model.xml_text import decoded
 
 _TEXT = "<string>"
-_listening = threading.Lock()  # MuJoCo has one place for what it warns of, and so has Python
+_listening = threading.RLock()  # MuJoCo has one place for what it warns of, and so has Python; a fork waits for it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_listening.acquire, after_in_parent=_listening.release, after_in_child=_listening.release
+    )
 
 
 def read_mjcf(source: str | bytes, file: str = _TEXT) -> Model:
