@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.digest import content_digest
 from delassus.errors import DelassusError, expect
+from delassus.model.checks import check_inertia, check_numbers, check_placements
 from delassus.model.joints import JointKind, Motion
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
 from delassus.model.transmission import Actuator, Tendon
@@ -141,7 +141,7 @@ class Model:
                     f"children, so it is between -1 (the world) and {i - 1}."
                 )
             self._check_mimic(joint)
-            _check_numbers(joint)
+            check_numbers(joint)
         placed: tuple[Frame | Geometry, ...] = (*self.frame_list, *self.geometries)
         for item in placed:
             if not WORLD <= item.joint < len(self.joints):
@@ -154,7 +154,7 @@ class Model:
         for posture in self.postures:
             if not all(map(math.isfinite, posture.q)):
                 raise DelassusError(f"the posture {posture.name!r} is {posture.q}; it must be finite.")
-        _check_inertia("what is fixed to the world", self.base_inertia)
+        check_inertia("what is fixed to the world", self.base_inertia)
         check_placements((*self.joints, *placed))
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
             repeated = sorted(name for name, count in Counter(names).items() if count > 1)
@@ -393,51 +393,6 @@ def _expect_placement(placement: Placement) -> None:
 def _plain_coordinates(joint: Joint) -> list[int]:
     """The coordinates of a joint that are no part of a quaternion."""
     return [first + k for motion, first, _ in joint.kind.parts for k in range(motion.nq - 4 * motion.has_quaternion)]
-
-
-_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
-
-
-def _check_numbers(joint: Joint) -> None:
-    """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
-    nq, nv = joint.kind.nq, joint.kind.nv
-    counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
-    for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv}).items():
-        given = getattr(joint, name)
-        if len(given) not in (0, count):
-            raise DelassusError(f"{name} of joint {joint.name!r} has {len(given)} numbers; it needs {count}, or none.")
-        if name in _LIMITS and any(map(math.isnan, given)):
-            raise DelassusError(
-                f"{name} of joint {joint.name!r} is {given}; it must be numbers, infinite without limit."
-            )
-        if name not in _LIMITS and not all(map(math.isfinite, given)):
-            raise DelassusError(f"{name} of joint {joint.name!r} is {given}; it must be finite.")
-    _check_inertia(f"the body of joint {joint.name!r}", joint.inertia)
-
-
-def _check_inertia(what: str, inertia: Inertia) -> None:
-    if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
-        raise DelassusError(f"{what} has an inertia that is not finite: {inertia}.")
-    if inertia.mass < 0.0:
-        raise DelassusError(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.")
-
-
-def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
-    """Raise unless all placements are finite and their matrices rotations, to six digits."""
-    if not items:
-        return
-    R = np.array([item.placement.rotation for item in items])
-    p = np.array([item.placement.translation for item in items])
-    finite = np.isfinite(R).all((1, 2)) & np.isfinite(p).all(1)
-    R[~finite] = np.eye(3)
-    rotations = (abs(R @ R.mT - np.eye(3)).max((1, 2)) < 1e-6) & (np.linalg.det(R) > 0.0)
-    for item, is_finite, is_rotation in zip(items, finite, rotations, strict=True):
-        if not is_finite:
-            raise DelassusError(f"the placement of {item.name!r} is not finite: {item.placement}.")
-        if not is_rotation:
-            raise DelassusError(
-                f"the placement of {item.name!r} has a matrix that is no rotation: {item.placement.rotation}."
-            )
 
 
 def _nearest_range(rng: np.random.Generator, low: float, high: float) -> float:
