@@ -1,4 +1,9 @@
-"""`delassus info`."""
+"""`delassus info`, and how commands get along with terminals."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -220,3 +225,79 @@ def test_constraints_that_cannot_be_solved_are_named_and_the_rest_is_printed(inf
 def test_a_robot_without_loops_says_nothing_of_them(info):
     _, lines = info(MIXED)
     assert not [text for text in lines if "constraints are off" in text]
+
+
+# --- terminals --------------------------------------------------------------------------------------------------------
+
+ESCAPES = "\x1b[31m\x07\x9b2J\u202e\n"  # red, bell, clear the screen, write from right to left, a new line
+BEHAVED = r"\x1b[31m\x07\x9b2J\u202e\n"
+
+
+@pytest.fixture
+def wild(mjcf):
+    """MJCF, since XML 1.0 has no such characters, with some in all of its names."""
+    for name in ("loop", "one", "rod", '"a"'):
+        plain = name.strip('"')
+        mjcf = mjcf.replace(f'"{plain}"', f'"{plain}{ESCAPES}"')
+    return mjcf
+
+
+@pytest.mark.parametrize("options", [(), ("--masses",), ("--against", "pendulum")], ids=str)
+def test_control_characters_of_names_do_not_reach_the_terminal(info, wild, options):
+    _, lines = info(wild, *options)
+    assert all(text.isprintable() for text in lines)
+    assert any("one" + BEHAVED[:8] in text for text in lines)
+
+
+def test_control_characters_in_an_error_do_not_reach_the_terminal(tmp_path):
+    code, lines = call(str(tmp_path / f"{ESCAPES}.urdf"))
+    assert code == 1
+    assert all(text.isprintable() for text in lines)
+
+
+def test_control_characters_in_a_refused_file_do_not_reach_the_terminal(info, wild):
+    code, lines = info(wild.replace(f'joint1="one{ESCAPES}"', f'joint1="{ESCAPES}"'))
+    assert code == 1
+    assert all(text.isprintable() for text in lines)
+
+
+def test_words_between_colons_are_no_pictures(info):
+    _, lines = info(GRIPPER.replace('"j0"', '":warning:"'))
+    assert line(lines, ":warning:  revolute")
+
+
+FULL = Path("/dev/full")
+
+
+def command(*arguments, out=subprocess.PIPE, **environment):
+    """A process that runs a command."""
+    return subprocess.run(
+        [sys.executable, "-m", "delassus", *arguments],
+        env={**os.environ, **environment},
+        stdout=out,
+        stderr=subprocess.PIPE,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [("info", "four_bar"), ("--help",), ("--version",)], ids=" ".join)
+def test_output_that_cannot_be_written_is_said_in_a_sentence(arguments):
+    with FULL.open("wb") as full:
+        done = command(*arguments, out=full)
+    assert done.returncode == 1
+    assert done.stderr.decode() == "error  the output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "²", "1" * 5000])
+def test_a_width_that_no_terminal_has_is_passed_over(columns):
+    done = command("info", "four_bar", "--masses", COLUMNS=columns, LINES=columns)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "3 joints (0 mimic others)" in done.stdout.decode()
+
+
+def test_characters_that_the_terminal_lacks_are_escaped():
+    done = command("info", "gripper", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"1\xb7left_finger_joint + 0" in done.stdout

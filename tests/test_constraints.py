@@ -253,9 +253,21 @@ def test_a_frame_that_cannot_move_is_refused():
         dl.Mechanism(fixed, dl.Point("base"))
 
 
-def test_what_is_no_constraint_is_refused():
-    with pytest.raises(ConstraintError, match="'tip' is no constraint"):
-        dl.Mechanism(ARM, ["tip"])
+@pytest.mark.parametrize("constraints", ["tip", ["tip"], ARM.frame("tip"), [ARM.frame("tip")]], ids=repr)
+def test_a_frame_is_no_constraint_and_how_to_make_one_of_it_is_said(constraints):
+    with pytest.raises(ConstraintError, match=r"'tip' is a name, not a constraint: .* Point\('tip'\) .* Weld\('tip'\)"):
+        dl.Mechanism(ARM, constraints)
+
+
+def test_a_joint_is_no_constraint_and_how_to_lock_it_is_said():
+    with pytest.raises(ConstraintError, match=r"'joint1' is a name, not a constraint: .*JointLock\('joint1'\)"):
+        dl.Mechanism(ARM, "joint1")
+
+
+@pytest.mark.parametrize("constraint", [3, b"tip", dl.Point, None], ids=repr)
+def test_what_is_no_constraint_is_refused(constraint):
+    with pytest.raises(ConstraintError, match=r"is no constraint; Point, Weld"):
+        dl.Mechanism(ARM, [constraint])
 
 
 def test_what_is_no_model_is_refused():

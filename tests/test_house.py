@@ -16,6 +16,7 @@ ROOMS = [
     "constraints",
     "constrained",
     "doctor",
+    "terminal",
     "cli",
     "__main__",
 ]

@@ -5,7 +5,7 @@ conditioned.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -22,12 +22,14 @@ from delassus.model.joints import (
     Free,
     Helical,
     JointKind,
+    Motion,
     Planar,
     Prismatic,
     Revolute,
     Spherical,
     Translation,
     Universal,
+    _Kind,
 )
 from delassus.model.model import Frame, Joint, Model
 from delassus.model.placement import Inertia, Placement
@@ -484,6 +486,11 @@ def test_an_axis_without_direction_is_refused(name, length):
         WITH_AXES[name]((0.0, length, 0.0))
 
 
+@pytest.mark.parametrize("length", [5e-324, 1e-310, 1e-160, 1e300])
+def test_an_axis_of_any_length_has_length_one(length):
+    np.testing.assert_allclose(Revolute((length, -length, 0.0)).axis, [np.sqrt(0.5), -np.sqrt(0.5), 0.0], atol=2e-16)
+
+
 def test_both_axes_of_a_universal_joint_are_directions():
     assert Universal(second=LONG).second == (0.0, -0.6, 0.8)
 
@@ -562,6 +569,34 @@ def test_integrate_follows_the_matrix_exponential(name, angle):
     c, w = manifold(name), way(name, angle)
     reached = placed(c, dl.integrate.python(c.model, c.q, w))
     np.testing.assert_allclose(reached, placed(c, c.q) @ exponential(name, w), rtol=0, atol=2e-15 * (1.0 + angle))
+
+
+def turned_on(c: Case, turn):
+    """A planar configuration that is some way off and turned by an angle [rad], over half a turn as it may be."""
+    return c.q + np.array([0.3, -0.2, turn])
+
+
+@pytest.mark.parametrize("turn", [3.2, 2 * np.pi - 0.1, 2 * np.pi, 7.0, 20.0, -3.2, -20.0, -1e4])
+def test_the_difference_of_planar_configurations_is_pinocchios_beyond_half_a_turn(turn):
+    c = manifold("planar")
+    there = turned_on(c, turn)
+    expected = pin.difference(c.theirs, dl.q_to_pinocchio(c.model, c.q), dl.q_to_pinocchio(c.model, there))
+    found = dl.difference.python(c.model, c.q, there)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=4e-16 * (1.0 + abs(turn)))
+
+
+@pytest.mark.parametrize("turn", [np.pi, -np.pi, 3.2, 2 * np.pi - 1e-3, 2 * np.pi, 2 * np.pi + 1e-9, -20.0, 1e4])
+def test_the_difference_of_planar_configurations_leads_there(turn):
+    c = manifold("planar")
+    there = turned_on(c, turn)
+    reached = dl.integrate.python(c.model, c.q, dl.difference.python(c.model, c.q, there))
+    np.testing.assert_allclose(placed(c, reached), placed(c, there), rtol=0, atol=4e-16 * (1.0 + abs(turn)))
+
+
+def test_a_planar_difference_of_less_than_half_a_turn_is_the_plain_one_to_the_bit():
+    model = manifold("planar").model
+    for turn in (1e-9, 0.1, 3.14, -np.pi, np.pi):
+        assert dl.difference.python(model, np.zeros(3), np.array([0.3, -0.2, turn]))[2] == turn
 
 
 @pytest.mark.parametrize("below", [1e-3, 1e-6, 1e-9, 1e-12, 0.0])
@@ -643,3 +678,51 @@ def test_all_quaternions_of_a_mechanism_are_normalised_as_pinocchio_does():
 
 def test_translations_have_no_quaternion_to_normalise():
     assert Translation().nq == Translation().nv
+
+
+# --- joints of several elements ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SlidingBall(_Kind):
+    """A ball joint that slides, then a free flight: no kind of the package has quaternions behind other coordinates."""
+
+    label = "sliding ball"
+
+    @property
+    def elements(self):
+        return ((Motion.PRISMATIC, (0.0, 0.0, 1.0), 0.0), *Spherical().elements, *Free().elements)
+
+
+COMPOSED = Model("composed", (Joint("j", SlidingBall()),))
+APART = Model("apart", (Joint("a", Prismatic()), Joint("b", Spherical(), 0), Joint("c", Free(), 1)))
+
+
+def test_a_joint_of_several_elements_has_their_neutral_coordinates():
+    np.testing.assert_array_equal(COMPOSED.neutral(), APART.neutral())
+
+
+def test_a_joint_of_several_elements_has_their_random_coordinates():
+    limits = (-0.5,) * 12
+    limited = Model("limited", (Joint("j", SlidingBall(), lower=limits, upper=tuple(-x for x in limits)),))
+    q = limited.random_configuration(np.random.default_rng(0))
+    np.testing.assert_allclose([np.linalg.norm(q[1:5]), np.linalg.norm(q[8:])], 1.0, atol=1e-15)
+    assert np.max(np.abs(q[[0, 5, 6, 7]])) <= 0.5
+
+
+def test_a_joint_of_several_elements_is_converted_to_mujocos_layout_as_they_are():
+    rng = np.random.default_rng(0)
+    q, v, a = APART.random_configuration(rng), *rng.normal(size=(2, 10))
+    np.testing.assert_array_equal(dl.q_to_mujoco(COMPOSED, q), dl.q_to_mujoco(APART, q))
+    np.testing.assert_array_equal(dl.a_to_mujoco(COMPOSED, q, v, a), dl.a_to_mujoco(APART, q, v, a))
+
+
+def test_springs_of_a_joint_of_several_elements_are_theirs():
+    stiffness = tuple(np.arange(1.0, 11.0).tolist())
+    composed = Model("composed", (replace(COMPOSED.joints[0], stiffness=stiffness),))
+    parts = ((0, 1), (1, 4), (4, 10))
+    apart = [replace(joint, stiffness=stiffness[i:j]) for joint, (i, j) in zip(APART.joints, parts, strict=True)]
+    rng = np.random.default_rng(0)
+    q, v = APART.random_configuration(rng), np.zeros(10)
+    expected = dl.passive_forces.python(Model("apart", tuple(apart)), q, v)
+    np.testing.assert_array_equal(dl.passive_forces.python(composed, q, v), expected)

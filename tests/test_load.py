@@ -54,8 +54,28 @@ def test_mjcf_without_mujoco_says_what_to_install(monkeypatch):
 
 def test_a_name_without_the_descriptions_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(DelassusError, match=r"'panda' is neither a file nor XML.* pip install robot_descriptions"):
+    with pytest.raises(
+        DelassusError, match=r"'panda' is neither a file nor the name .* pip install robot_descriptions"
+    ):
         load("panda")
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("quadrupd", "quadruped"), ("Humanoid", "humanoid"), ("cartpole", "cart_pole"), ("fourbar", "four_bar")],
+)
+def test_a_name_like_that_of_a_robot_of_the_package_is_answered_with_it(name, nearest, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DelassusError, match=rf"{name!r} is neither .* The nearest are: {nearest}[,.]"):
+        load(name)
+
+
+def test_robots_of_the_package_are_suggested_where_no_others_are_installed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(
+        DelassusError, match=r"The nearest are: quadruped\..* pip install robot_descriptions mujoco-menag"
+    ):
+        load("quadrupd")
 
 
 @pytest.fixture
@@ -139,6 +159,12 @@ def test_a_robot_of_the_menagerie_is_loaded_by_its_name_without_its_scene():
 def test_a_robot_like_one_of_the_menagerie_is_named():
     with pytest.raises(DelassusError, match="The nearest are: unitree_go2"):
         load("unitree_go2x")
+
+
+@pytest.mark.usefixtures("menagerie")
+def test_a_part_of_a_name_of_the_menagerie_is_enough_to_be_told_it():
+    with pytest.raises(DelassusError, match=r"The nearest are: .*boston_dynamics_spot"):
+        load("spot")
 
 
 @pytest.mark.usefixtures("menagerie")

@@ -61,7 +61,7 @@ def test_a_truth_value_is_no_number_of_a_frame(frames):
         dl.Point(*frames)
 
 
-@pytest.mark.parametrize("length", [-1.0, 0.0, NAN, np.inf, None, "1", [1.0], (1, 2), 1j], ids=repr)
+@pytest.mark.parametrize("length", [-1.0, 0.0, 1e-310, 1e-160, NAN, np.inf, None, "1", [1.0], (1, 2), 1j], ids=repr)
 def test_a_length_is_one_positive_number(length):
     with pytest.raises(ConstraintError, match=r"length of 'coupler_end-rocker_end' .*(positive|one number|finite)"):
         dl.Distance("coupler_end", "rocker_end", length=length)
@@ -88,7 +88,7 @@ def test_parameters_that_do_not_fit_their_rows_are_refused_before_anything_is_co
         dl.Mechanism(TREE, make())
 
 
-@pytest.mark.parametrize("constraints", [None, 1.0, Odd, dl.Point], ids=repr)
+@pytest.mark.parametrize("constraints", [None, 1.0, Odd, dl.Point, b"foot", {"foot": point()}], ids=repr)
 def test_constraints_that_are_no_list_are_refused(constraints):
     with pytest.raises(ConstraintError, match="they are one constraint or a list of them"):
         dl.Mechanism(TREE, constraints)

@@ -284,7 +284,7 @@ def test_what_mujoco_refuses_is_refused_with_its_message(text, sentence):
 def test_a_refusal_names_file_and_line(tmp_path):
     path = tmp_path / "robot.xml"
     path.write_text("<mujoco>\n<worldbody>\n<bdy/>\n</worldbody>\n</mujoco>")
-    with pytest.raises(ModelFileError, match=rf"^{path}:3: MuJoCo refuses this: .*unrecognized element"):
+    with pytest.raises(ModelFileError, match=rf"^{path}:3: <bdy>: MuJoCo refuses this: .*unrecognized element\.$"):
         dl.load(path)
 
 

@@ -7,6 +7,7 @@ max(1e-10, 1e3·eps·cond M). Constraints, contacts, actuators, tendons and flui
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -220,10 +221,12 @@ def test_a_file_without_joints_has_no_coordinates(name):
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED.keys() & set(FILES)))
-def test_what_mujoco_refuses_is_refused_with_its_message_and_the_file(name):
+def test_what_mujoco_refuses_is_refused_with_its_message_and_where_that_is_written(name):
     with pytest.raises(ModelFileError, match=REFUSED[name]) as refused:
         dl.load(FILES[name])
-    assert refused.value.file == str(FILES[name])
+    file, line = Path(refused.value.file), refused.value.line
+    assert file.parent == FILES[name].parent
+    assert f"<{refused.value.element}" in file.read_text().splitlines()[line - 1]
 
 
 @pytest.mark.parametrize("name", sorted(NO_MJCF & set(FILES)))

@@ -427,6 +427,90 @@ def test_a_follower_that_does_not_move_leaves_its_source_singular():
         dl.aba.python(Model("pair", joints), np.zeros(1), np.zeros(1), np.ones(1))
 
 
+BODY = np.diag([1.0, 1.0, 1.0])
+VANISHING = {
+    "a mass": Joint("j", Prismatic(), inertia=Inertia.of(1e-310)),
+    "a moment": Joint("j", Revolute(), inertia=Inertia.of(0.0, rotational=1e-310 * BODY)),
+    "a normal mass on a short arm": Joint("j", Revolute(), inertia=Inertia.of(1.0, (1e-160, 0.0, 0.0))),
+    "a small mass on a short arm": Joint("j", Revolute(), inertia=Inertia.of(1e-200, (1e-50, 0.0, 0.0))),
+    "a mass that would lose digits": Joint("j", Prismatic(), inertia=Inertia.of(1e-300)),
+    "an armature": Joint("j", Revolute(), armature=(1e-310,)),
+    "a mass behind a joint": Joint("j", Universal(), inertia=Inertia.of(1e-310, (0.1, 0.2, 0.3), 1e-310 * BODY)),
+    "a pitch": Joint("j", Helical(pitch=1e-160), inertia=Inertia.of(1.0)),
+}
+
+
+@pytest.mark.parametrize("kernel", [dl.aba, dl.aba_derivatives, dl.udu, dl.inverse_mass_matrix], ids=lambda k: k.name)
+@pytest.mark.parametrize("case", VANISHING)
+def test_an_inertia_that_vanishes_in_the_arithmetic_of_kernels_is_refused(case, kernel):
+    model = Model("tiny", (VANISHING[case],))
+    inputs, _ = kernel.operands(model)
+    with pytest.raises(SingularMassMatrix, match=r"move less than 1e-292 kg or kg·m², which .* vanishes.*: j\."):
+        kernel(model, *(np.zeros(operand.shape) for operand in inputs))
+
+
+def test_a_follower_whose_motion_vanishes_leaves_its_source_singular():
+    joints = (Joint("source", Revolute()), Joint("follower", Prismatic(), mimic=Mimic(0, 1e-160), inertia=BALL))
+    with pytest.raises(SingularMassMatrix, match="source"):
+        dl.aba.python(Model("pair", joints), np.zeros(1), np.zeros(1), np.ones(1))
+
+
+@pytest.mark.parametrize("kernel", [dl.center_of_mass, dl.center_of_mass_jacobian], ids=lambda k: k.name)
+def test_a_mass_that_vanishes_has_no_centre(kernel):
+    with pytest.raises(dl.DelassusError, match="has no mass that moves"):
+        kernel(Model("tiny", (VANISHING["a mass"],)), np.zeros(1))
+
+
+def test_inertias_above_that_move_as_all_others_do():
+    tree, scale = random_tree(3, seed=1), 2.0**-950
+    bodies = [(joint, joint.inertia) for joint in tree.joints]
+    small = tuple(
+        replace(joint, inertia=Inertia.of(scale * body.mass, body.com, scale * np.array(body.rotational)))
+        for joint, body in bodies
+    )
+    q, v, tau = state(tree)
+    a = dl.aba(replace(tree, joints=small), q, v, scale * tau)
+    np.testing.assert_array_equal(a, dl.aba(tree, q, v, tau))
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"gravity": (0.0, np.nan, 0.0)}, "gravity is .*; it must be finite"),
+        ({"postures": (Posture("home", (np.inf, 0.0, 0.0)),)}, "the posture 'home' is .*; it must be finite"),
+    ],
+    ids=str,
+)
+def test_a_model_with_numbers_that_are_not_finite_is_refused(fields, sentence):
+    with pytest.raises(dl.DelassusError, match=sentence):
+        replace(arm(), **fields)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
+@pytest.mark.parametrize("field", ["armature", "damping", "friction", "stiffness", "rest"])
+def test_a_coefficient_that_is_not_finite_is_refused(field, bad):
+    with pytest.raises(dl.DelassusError, match=rf"{field} of joint 'elbow' is \({bad},\); it must be finite"):
+        with_joint(1, **{field: (bad,)})
+
+
+@pytest.mark.parametrize("field", ["lower", "upper", "velocity_limit", "effort_limit"])
+def test_a_limit_may_be_infinite_but_is_a_number(field):
+    assert getattr(with_joint(1, **{field: (np.inf,)}).joints[1], field) == (np.inf,)
+    with pytest.raises(dl.DelassusError, match=rf"{field} of joint 'elbow' is \(nan,\)"):
+        with_joint(1, **{field: (np.nan,)})
+
+
+@pytest.mark.parametrize("mimic", [Mimic(0, np.nan), Mimic(0, 1.0, np.inf)], ids=str)
+def test_a_follower_needs_finite_numbers(mimic):
+    with pytest.raises(dl.DelassusError, match="joint 'elbow' mimics 'shoulder' with numbers that are not finite"):
+        with_joint(1, mimic=mimic)
+
+
+def test_a_pitch_must_be_finite():
+    with pytest.raises(dl.DelassusError, match="the pitch is nan m/rad; it must be finite"):
+        Helical(pitch=np.nan)
+
+
 def test_romeo_is_refused_for_its_massless_fingers_and_nothing_else():
     model, theirs = dl.load(file("romeo.urdf"), mimic="ignore"), pinocchio_model(file("romeo.urdf"), "fixed")
     q, v, tau = state(model)
@@ -780,6 +864,13 @@ WRONG_TYPES = {
     ),
     "frames by a number": (lambda m: m.frames(3), "the pattern has the type int; it needs str"),
     "a joint by nothing": (lambda m: m.joint(None), "the name of a joint has the type NoneType"),
+    "a posture by a number": (lambda m: m.posture(3), "the name of a posture has the type int; it needs str"),
+    "parameters by one text": (lambda m: dl.ParametricModel(m, "gravity"), "names has the type str; it needs tuple"),
+    "a path to compare with": (
+        lambda m: dl.compare(m, "arm.urdf"),
+        "a model to compare has the type str",
+    ),
+    "masses of a path": (lambda m: dl.mass_report("arm.urdf"), "the model has the type str; it needs Model"),
     "random numbers from nothing": (lambda m: m.random_configuration(None), "rng has the type NoneType; it needs"),
 }
 

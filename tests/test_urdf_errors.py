@@ -1,7 +1,5 @@
 """What is doubtful or wrong in a URDF file is said in a sentence with its line."""
 
-import pickle
-
 import pytest
 
 from delassus.model.urdf import read_urdf
@@ -53,6 +51,8 @@ SHAPE = MASS + "<visual><geometry>{}</geometry></visual>"
 ERRORS = {
     "not XML": ("hello", 1, "", "this is not XML"),
     "another root element": ("\n<sdf/>", 2, "sdf", "the root element of a URDF file is <robot>"),
+    "MJCF": ("<mujoco/>", 1, "mujoco", "This is MJCF; load it with format"),
+    "SDF": ("<sdf/>", 1, "sdf", "This looks like SDF, which is not read; convert it to URDF"),
     "no links": ("\n<robot/>", 2, "robot", "the robot has no <link>"),
     "a link without name": (robot("<link/>"), 2, "link", "the attribute 'name' is missing"),
     "a joint without name": (robot(link("a"), "<joint/>"), 3, "joint", "the attribute 'name' is missing"),
@@ -135,12 +135,6 @@ def test_what_is_wrong_is_named_with_its_line(case):
 def test_messages_start_with_file_line_and_element():
     with pytest.raises(ModelFileError, match=r"^r\.urdf:4: <axis>: the axis is 0 0 0; a joint needs a direction"):
         read_urdf(arm('<axis xyz="0 0 0"/>'), file="r.urdf")
-
-
-def test_errors_survive_another_process():
-    error = ModelFileError("sentence.", "r.urdf", 4, "axis")
-    restored = pickle.loads(pickle.dumps(error))
-    assert (str(restored), vars(restored)) == (str(error), vars(error))
 
 
 def test_a_free_root_needs_its_name():

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
@@ -27,8 +26,9 @@ from delassus.model.load import load
 from delassus.model.mass_report import MassReport, mass_report
 from delassus.model.model import WORLD, Joint, Model
 from delassus.model.urdf import MimicMode, Root
+from delassus.terminal import App, console, shown
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Constrained robot dynamics, compiled.")
+app = App(add_completion=False, no_args_is_help=True, help="Constrained robot dynamics, compiled.")
 
 
 @app.command()
@@ -40,33 +40,33 @@ def info(
     against: Annotated[str | None, typer.Option(help="Another robot: print what differs from it instead.")] = None,
 ) -> None:
     """Print a robot: its tree of joints with dofs and masses, constraints, totals, warnings."""
-    console = Console()
+    screen = console()
     try:
         model = load(source, root=root, mimic=mimic)
         other = None if against is None else load(against, root=root, mimic=mimic)
     except (DelassusError, ValueError) as error:
         raise _failed(error) from None
     if other is not None:
-        _print_differences(console, model, other)
+        _print_differences(screen, model, other)
         return
-    console.print(_tree(model))
+    screen.print(_tree(model))
     for constraint in model.constraints:
-        console.print(f"constraint  {escape(described(constraint))}", highlight=False, soft_wrap=True)
+        screen.print(f"constraint  {shown(described(constraint))}", highlight=False, soft_wrap=True)
     for line in _closures(model):
-        console.print(escape(line), highlight=False, soft_wrap=True)
+        screen.print(shown(line), highlight=False, soft_wrap=True)
     mass = sum(joint.inertia.mass for joint in model.joints)
     mimics = len(model.joints) - len(model.independent)
-    console.print(
+    screen.print(
         f"{len(model.joints)} joints ({mimics} mimic others), nq {model.nq}, nv {model.nv}, {model.nframes} frames, "
         f"{len(model.geometries)} shapes, {mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed",
         soft_wrap=True,
     )
     if model.constraints or model.actuators or model.tendons:
         counts = ((model.constraints, "constraints"), (model.actuators, "actuators"), (model.tendons, "tendons"))
-        console.print(", ".join(f"{len(parts)} {what}" for parts, what in counts), soft_wrap=True)
+        screen.print(", ".join(f"{len(parts)} {what}" for parts, what in counts), soft_wrap=True)
     report = mass_report(model) if masses else None
     if report is not None:
-        console.print(_mass_table(report))
+        screen.print(_mass_table(report))
     _warn((*model.warnings, *(report.warnings if report else ())))
 
 
@@ -96,35 +96,35 @@ def _mass_table(report: MassReport) -> Table:
         table.add_column(title)
     for body in report.bodies:
         rows = (" ".join(f"{x:.4g}" for x in values) for values in (body.com, body.moments, body.radii))
-        table.add_row(escape(body.joint), f"{body.mass:.6g}", *rows)
+        table.add_row(shown(body.joint), f"{body.mass:.6g}", *rows)
     return table
 
 
-def _print_differences(console: Console, model: Model, other: Model) -> None:
+def _print_differences(screen: Console, model: Model, other: Model) -> None:
     """Print what differs between two robots; exit code 1 if anything does, as with diff."""
     differences = compare(model, other)
     for difference in differences:
-        console.print(escape(str(difference)), highlight=False, soft_wrap=True)
-    console.print(f"{len(differences)} differences" if differences else "no differences")
+        screen.print(shown(str(difference)), highlight=False, soft_wrap=True)
+    screen.print(f"{len(differences)} differences" if differences else "no differences")
     if differences:
         raise typer.Exit(1)
 
 
 def _warn(warnings: Iterable[str]) -> None:
-    console = Console(stderr=True)
+    screen = console(stderr=True)
     for warning in warnings:
-        console.print(f"[yellow]warning[/]  {escape(warning)}", highlight=False, soft_wrap=True)
+        screen.print(f"[yellow]warning[/]  {shown(warning)}", highlight=False, soft_wrap=True)
 
 
 def _failed(error: Exception) -> typer.Exit:
     """Print an error; the result is to be raised."""
-    Console(stderr=True).print(f"[bold red]error[/]  {escape(str(error))}", highlight=False, soft_wrap=True)
+    console(stderr=True).print(f"[bold red]error[/]  {shown(str(error))}", highlight=False, soft_wrap=True)
     return typer.Exit(1)
 
 
 def _tree(model: Model) -> Tree:
     """The joints as a tree, each with its kind, coordinates, mass and limits."""
-    branches = {WORLD: Tree(f"[bold]{escape(model.name)}[/]")}
+    branches = {WORLD: Tree(f"[bold]{shown(model.name)}[/]")}
     for i, joint in enumerate(model.joints):
         branches[i] = branches[joint.parent].add(_line(model, i, joint), highlight=False)
     return branches[WORLD]
@@ -139,7 +139,7 @@ def _line(model: Model, i: int, joint: Joint) -> str:
     if joint.mimic:
         dofs = f"{joint.mimic.ratio:g}·{model.joints[joint.mimic.source].name} + {joint.mimic.offset:g}"
     limits = f"  [{joint.lower[0]:.3g}, {joint.upper[0]:.3g}]" if joint.lower and joint.upper else ""
-    return f"{escape(joint.name)}  [dim]{kind}{about}  {escape(dofs + limits)}  {joint.inertia.mass:.4g} kg[/]"
+    return f"{shown(joint.name)}  [dim]{kind}{about}  {shown(dofs + limits)}  {joint.inertia.mass:.4g} kg[/]"
 
 
 @app.command()
@@ -161,7 +161,7 @@ def export(
     float32: Annotated[bool, typer.Option("--float32", help="Numbers are float instead of double.")] = False,
 ) -> None:
     """Write an algorithm for one robot as C99: name.h, name.c and a program name_check.c that checks the bits."""
-    console = Console()
+    screen = console()
     try:
         kernel = _kernel(algorithm)
         options = dict(_option(kernel, text) for text in option or ())
@@ -173,9 +173,9 @@ def export(
         raise _failed(error) from None
     _warn(model.warnings)
     for file in files:
-        console.print(f"[bold green]wrote[/]  {escape(str(file))}", highlight=False, soft_wrap=True)
+        screen.print(f"[bold green]wrote[/]  {shown(str(file))}", highlight=False, soft_wrap=True)
     sources = " ".join(file.name for file in files if file.suffix == ".c")
-    console.print(
+    screen.print(
         f"check there: cc -std=c99 -O2 -ffp-contract=off {sources} -lm && ./a.out", highlight=False, soft_wrap=True
     )
 
@@ -229,19 +229,19 @@ def _option(kernel: Kernel, text: str) -> tuple[str, Any]:
 @app.command()
 def doctor() -> None:
     """Print versions, CPU, lanes and cache, then compile a small kernel and check it."""
-    console = Console()
+    screen = console()
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     try:
         for label, value in checks.facts().items():
-            table.add_row(label, escape(value))
-        console.print(table)
+            table.add_row(label, shown(value))
+        screen.print(table)
         problem = checks.problem()
     except DelassusError as error:
         raise _failed(error) from None
     if problem:
-        console.print(f"[bold red]problem[/]  {escape(problem)}", highlight=False, soft_wrap=True)
+        screen.print(f"[bold red]problem[/]  {shown(problem)}", highlight=False, soft_wrap=True)
         raise typer.Exit(1)
-    console.print(
+    screen.print(
         "[bold green]ok[/]  a kernel was compiled and gives the interpreter's bits, one state and a batch",
         soft_wrap=True,
     )

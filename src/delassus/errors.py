@@ -10,7 +10,21 @@ from types import FrameType
 
 
 class DelassusError(Exception):
-    """Base class of every error that Delassus raises on its own account."""
+    """Base class of every error that Delassus raises on its own account.
+
+    Errors can be copied and pickled, with message and data, so that they leave a worker process.
+    """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Python would call the constructor with `args`, the message, of which subclasses take more and other things.
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[DelassusError], args: tuple[object, ...], data: dict[str, object]) -> DelassusError:
+    """An error of a kind with these arguments and attributes, made without its constructor."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(data)
+    return error
 
 
 class DelassusWarning(UserWarning):
@@ -37,6 +51,11 @@ def expect(what: str, value: object, kind: type, example: str) -> None:
     """Raise a `TypeError` unless an argument is of the kind that it has to be; the example shows how to make one."""
     if not isinstance(value, kind):
         raise TypeError(f"{what} has the type {type(value).__name__}; it needs {kind.__name__}, such as {example}.")
+
+
+def short(text: str, length: int = 60) -> str:
+    """A text that fits into a message."""
+    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def warn(message: str) -> None:

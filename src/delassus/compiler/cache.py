@@ -47,8 +47,12 @@ class _Trouble(Exception):
     """Why a file or folder cannot be used, what follows from it, and what the user can do."""
 
     def __init__(self, place: Path, problem: str, remedy: str) -> None:
-        super().__init__(f"{place} {problem}. {remedy}")
+        super().__init__(place, problem, remedy)
         self.cause = (place, problem)
+
+    def __str__(self) -> str:
+        place, problem, remedy = self.args
+        return f"{place} {problem}. {remedy}"
 
 
 @contextmanager

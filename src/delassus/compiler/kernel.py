@@ -311,8 +311,10 @@ class Kernel:
 
         key = (exact(model), names, exact(tuple(sorted(complete.items()))), target, "without empty")
         found: Iterator[Any] = iter(())
-        if some_out:
-            trace = partial(record, self.name, shortened, some_in, some_out)
+        trace = partial(record, self.name, shortened, some_in, some_out)
+        if not some_out:  # nothing to compile, but what the function refuses is refused all the same
+            trace()
+        else:
             recipe = Recipe(self.name, inspect.getdoc(self.function) or "", some_in, some_out, trace, None, target)
             some = tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size)
             results = threads.run(self._versions.find(key, lambda: build(recipe)), some, None)

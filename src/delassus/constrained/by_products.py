@@ -98,7 +98,8 @@ def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = Non
     factors = factor(mechanism, q, proximal, time)
     tree, n = factors.tree, mechanism.nv
     # Columns of U_Mᵀ⁻¹: M⁻¹ = V D⁻¹ Vᵀ and J M⁻¹ = Y Vᵀ.
-    V = np.stack([forward(tree.above, tree.U, np.eye(n)[:, k]) for k in range(n)], axis=1)
+    columns = [forward(tree.above, tree.U, np.eye(n)[:, k]) for k in range(n)]
+    V = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
     JM = tree.Y @ V.T
     B = factors.solve_rows(JM)
     N = (V / tree.D) @ V.T - JM.T @ B

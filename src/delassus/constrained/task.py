@@ -30,8 +30,8 @@ from delassus.dynamics.check import check_inertias
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
 SINGLE: Final = (
-    "penalties leave it five digits on a robot that stands on points, and two where a hand is welded or loops are close "
-    "to singular poses. Take prox_pv or prox_ltl, which have none."
+    "penalties leave it five digits on a robot that stands on points, and two where a hand is welded or loops are near "
+    "singular poses. Take prox_pv or prox_ltl, which have none."
 )
 """What single precision means to the methods with penalties."""
 ROW_INPUTS: Final = {"mask": "(m)", "force": "(m)", "acceleration": "(m)", "time": "()"}

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.constraints.constraint import BodyRows, ConstraintError, frozen_numbers
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.on_frame import OnFrame
+from delassus.dynamics.check import LEAST
 from delassus.model.model import WORLD
 from delassus.spatial.rotations import skew
+
+_SHORTEST: Final = math.sqrt(LEAST)
+"""A length [m] whose square has all its digits."""
 
 
 class _Rod(NamedTuple):
@@ -36,10 +41,10 @@ class Distance(OnFrame):
     def __post_init__(self) -> None:
         super().__post_init__()
         length = frozen_numbers(f"the length of {self.label!r}", self.length, "one number [m]")
-        if isinstance(length, tuple) or length <= 0.0:
+        if isinstance(length, tuple) or not length > _SHORTEST:
             raise ConstraintError(
-                f"the length of {self.label!r} is {self.length!r} m; it is one number and must be positive. Points "
-                "that meet are held together by a Point."
+                f"the length of {self.label!r} is {self.length!r} m; it is one number and must be positive, more than "
+                f"{_SHORTEST:.0e}. Points that meet are held together by a Point."
             )
         object.__setattr__(self, "length", length)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.stability import check_gains
 from delassus.constraints.ties import constraint_of
-from delassus.errors import DelassusError
-from delassus.model.model import Model
+from delassus.errors import DelassusError, short
+from delassus.model.model import Frame, Model
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,10 @@ class Mechanism:
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
             raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
-        try:
-            given: Any = (self.constraints,) if isinstance(self.constraints, Constraint) else tuple(self.constraints)
-        except TypeError:
-            raise ConstraintError(
-                f"the constraints are {self.constraints!r}; they are one constraint or a list of them."
-            ) from None
+        given = _several(self.constraints)
         for constraint in given:
             if not isinstance(constraint, Constraint):
-                raise ConstraintError(
-                    f"{constraint!r} is no constraint; Point, Weld, Hinge, Distance, Coupling, JointLock and Implicit "
-                    "are."
-                )
+                raise _no_constraint(self.model, constraint)
         own = map(constraint_of, self.model.constraints if self.model_constraints else ())
         object.__setattr__(self, "constraints", tuple(c.bound(self.model) for c in (*own, *given)))
         object.__setattr__(self, "model_constraints", False)
@@ -103,9 +95,10 @@ class Mechanism:
             names.append(name)
         return tuple(names)
 
-    @cached_property
+    @property
     def slices(self) -> Mapping[str, slice]:
         """The rows of each constraint by its name, in the order of the rows."""
+        # Not kept: a view that cannot be changed cannot be pickled either.
         return MappingProxyType(dict(zip(self.names, self.row_ranges(), strict=True)))
 
     def row_ranges(self) -> Iterator[slice]:
@@ -115,3 +108,25 @@ class Mechanism:
             stop = start + constraint.count(self.model)
             yield slice(start, stop)
             start = stop
+
+
+def _several(constraints: Any) -> tuple[Any, ...]:
+    """One constraint alone, or those of a list."""
+    if isinstance(constraints, Constraint | Frame | str):
+        return (constraints,)
+    if isinstance(constraints, bytes | Mapping) or not isinstance(constraints, Iterable):
+        raise ConstraintError(
+            f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them."
+        )
+    return tuple(constraints)
+
+
+def _no_constraint(model: Model, given: Any) -> ConstraintError:
+    """The error for something that is no constraint, with what may have been meant."""
+    name = given.name if isinstance(given, Frame) else given
+    if not isinstance(name, str):
+        kinds = "Point, Weld, Hinge, Distance, Coupling, JointLock and Implicit"
+        return ConstraintError(f"{short(repr(given))} is no constraint; {kinds} are.")
+    of_joint = any(joint.name == name for joint in model.joints)
+    examples = f"JointLock({name!r})" if of_joint else f"Point({name!r}) or Weld({name!r})"
+    return ConstraintError(f"{name!r} is a name, not a constraint: say how it is held, such as {examples}.")

@@ -12,8 +12,9 @@ import delassus.numpy as np
 from delassus.constraints.constraint import NOT_NEGATIVE, Constraint, ConstraintError, chosen_rows
 from delassus.constraints.motions import LinkMotions
 from delassus.dynamics.poses import Pair, fixed_pose
+from delassus.model.checks import check_placements
 from delassus.model.links import links_of
-from delassus.model.model import WORLD, Frame, Model, check_placements
+from delassus.model.model import WORLD, Frame, Model
 from delassus.model.placement import HERE, Placement
 
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")

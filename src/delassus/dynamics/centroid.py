@@ -4,6 +4,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
+from delassus.dynamics.check import LEAST
 from delassus.dynamics.kinematics import world_poses
 from delassus.dynamics.poses import Pair, poses_of
 from delassus.dynamics.recursion import joint_motions, link_velocities, momentum
@@ -75,6 +76,6 @@ def _moment(link: Link, R: Any, p: Any) -> Any:
 
 
 def _mass(model: Model, tree: Links) -> Any:
-    if all(link.inertia.mass == 0.0 for link in links_of(sample_of(model)).links):
+    if all(link.inertia.mass < LEAST for link in links_of(sample_of(model)).links):
         raise DelassusError(f"the model {model.name!r} has no mass that moves, so it has no centre of mass.")
     return sum(link.inertia.mass for link in tree.links)

@@ -40,7 +40,7 @@ def inverse_mass_matrix(model: Model, q: Any) -> Any:
     above, n = ancestors(model), model.nv
     U, D = factor_tree(above, mass_matrix(model, q))
     columns = [substitute(above, U, D, np.eye(n)[:, k]) for k in range(n)]
-    inverse = np.stack(columns, axis=1)
+    inverse = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
     return np.tril(inverse) + np.tril(inverse, -1).T
 
 

@@ -21,8 +21,7 @@ def forward_kinematics(model: Model, q: Any) -> Any:
     """Rotations (njoints, 3, 3) and origins (njoints, 3) [m] of the bodies' frames in the world."""
     tree = links_of(model)
     world = world_poses(tree, q)
-    placed = [fixed_pose(body).compose(*world[link]) for link, body in tree.bodies]
-    return np.stack([R for R, _ in placed]), np.stack([p for _, p in placed])
+    return _stacked([fixed_pose(body).compose(*world[link]) for link, body in tree.bodies])
 
 
 @kernel("(nq)->(nframes,3,3),(nframes,3)")
@@ -30,8 +29,7 @@ def frame_placements(model: Model, q: Any) -> Any:
     """Rotations (nframes, 3, 3) and origins (nframes, 3) [m] of all named frames in the world."""
     tree = links_of(model)
     world = world_poses(tree, q)
-    placed = [_in_world(model, tree, world, frame.name) for frame in model.frame_list]
-    return np.stack([R for R, _ in placed]), np.stack([p for _, p in placed])
+    return _stacked([_in_world(model, tree, world, frame.name) for frame in model.frame_list])
 
 
 @kernel("(nq)->(3,3),(3)")
@@ -72,6 +70,13 @@ def frame_bias(model: Model, q: Any, v: Any, *, frame: str, reference: str = "LO
     if reference == "LOCAL_WORLD_ALIGNED":  # the axes stand still while the origin moves
         lin = lin + np.cross(velocity[1], velocity[0])
     return np.concatenate(referred(model, q, frame, reference, (lin, ang)))
+
+
+def _stacked(placed: list[Pair]) -> Pair:
+    """Rotations (n, 3, 3) and origins (n, 3) of some frames, of which there may be none."""
+    if not placed:
+        return np.zeros((0, 3, 3)), np.zeros((0, 3))
+    return np.stack([R for R, _ in placed]), np.stack([p for _, p in placed])
 
 
 def world_poses(tree: Links, q: Any) -> list[Pair]:

@@ -1,9 +1,10 @@
 """Configurations as points of a manifold: moving along a velocity, the way between two points, normalisation.
 
-As Pinocchio's integrate and difference: `difference(q0, integrate(q0, v)) = v` for rotations below half a turn.
-An angle of one number is not wrapped: its difference is the plain one.
+As Pinocchio's integrate and difference: `difference(q0, integrate(q0, v)) = v` for rotations below half a turn. The
+angle of a revolute joint is not wrapped: its difference is the plain one.
 """
 
+import math
 from typing import Any
 
 import delassus.numpy as np
@@ -25,8 +26,8 @@ from delassus.spatial.quaternions import (
 @kernel("(nq),(nv)->(nq)")
 def integrate(model: Model, q: Any, v: Any) -> Any:
     """The configuration (nq,) reached from q along the tangent vector v (nv,) (a velocity times a duration)."""
-    return np.concatenate(
-        [_integrate(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in _parts(model)]
+    return _joined(
+        q, [_integrate(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in _parts(model)]
     )
 
 
@@ -34,38 +35,43 @@ def integrate(model: Model, q: Any, v: Any) -> Any:
 def difference(model: Model, q0: Any, q1: Any) -> Any:
     """The tangent vector (nv,) that leads from q0 to q1 in one unit of time.
 
-    Quaternions take the shortest rotation; angles of one number, also that of a planar joint, are not wrapped.
+    Spherical, free and planar joints take the shorter way round, at most half a turn; the angles of others are not
+    wrapped.
     """
-    return np.concatenate(
-        [_difference(motion, q0[i : i + motion.nq], q1[i : i + motion.nq]) for motion, i, _ in _parts(model)]
+    return _joined(
+        q0, [_difference(motion, q0[i : i + motion.nq], q1[i : i + motion.nq]) for motion, i, _ in _parts(model)]
     )
 
 
 @kernel("(nq)->(nq)")
 def normalize(model: Model, q: Any) -> Any:
     """The configuration (nq,) with its quaternions scaled to unit length."""
-    return np.concatenate([_normalize(motion, q[i : i + motion.nq]) for motion, i, _ in _parts(model)])
+    return _joined(q, [_normalize(motion, q[i : i + motion.nq]) for motion, i, _ in _parts(model)])
 
 
 def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
     """q̇ (nq,): how the coordinates change with the velocity v (nv,), linear in v; the tangent of `integrate`."""
-    return np.concatenate(
-        [_rates(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in _parts(model)]
-    )
+    return _joined(q, [_rates(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in _parts(model)])
 
 
 def rates_per_velocity(model: Model, q: Any) -> Any:
     """∂q̇/∂v (nq, nv): turns derivatives by coordinates into those along tangent vectors."""
+    if not model.nv:
+        return np.zeros((model.nq, 0))
     return np.stack([coordinate_rates(model, q, np.eye(model.nv)[:, k]) for k in range(model.nv)], axis=1)
+
+
+def _joined(q: Any, parts: list[Any]) -> Any:
+    """The parts of all joints in a row; an empty array as q is one if there are none."""
+    return np.concatenate(parts) if parts else q
 
 
 def _parts(model: Model) -> list[tuple[Motion, int, int]]:
     """Every elementary motion with coordinates of its own, and where its coordinates and velocities start."""
     parts, i, j = [], 0, 0
     for joint in model.independent:
-        for motion, _, _ in joint.kind.elements:
-            parts.append((motion, i, j))
-            i, j = i + motion.nq, j + motion.nv
+        parts += [(motion, i + first_q, j + first_v) for motion, first_q, first_v in joint.kind.parts]
+        i, j = i + joint.kind.nq, j + joint.kind.nv
     return parts
 
 
@@ -100,7 +106,7 @@ def _difference(motion: Motion, q0: Any, q1: Any) -> Any:
         relative = quaternion_multiply(back, q1[3:])
         return placement_log(quaternion_to_rotation(relative), quaternion_rotate(back, q1[:3] - q0[:3]))
     if motion is Motion.PLANAR:
-        return _planar_log(_turned(-q0[2], q1[:2] - q0[:2]), q1[2] - q0[2])
+        return _planar_log(_turned(-q0[2], q1[:2] - q0[:2]), _wrapped(q1[2] - q0[2]))
     return q1 - q0
 
 
@@ -119,6 +125,11 @@ def _turned(angle: Any, p: Any) -> Any:
     """The first two components of p, turned by an angle."""
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c * p[0] - s * p[1], s * p[0] + c * p[1]])
+
+
+def _wrapped(angle: Any) -> Any:
+    """The same angle between -π and π, as it is if it is there already."""
+    return np.where(abs(angle) <= math.pi, angle, np.arctan2(np.sin(angle), np.cos(angle)))
 
 
 def _planar_log(p: Any, angle: Any) -> Any:

@@ -60,8 +60,14 @@ def _coordinates(joint: Joint, q: Any, start: int) -> Any:
 
 def _stretch(joint: Joint, q: Any) -> Any:
     """δ (nv,): what leads a joint from its rest to q (nq,)."""
-    motion = joint.kind.elements[0][0]
-    rest = numpy.array(joint.rest) if joint.rest else numpy.eye(joint.kind.nq)[-1] * (joint.kind.nq > joint.kind.nv)
+    rest = numpy.array(joint.rest or joint.kind.neutral)
+    stretches = [
+        _stretch_of(motion, rest[i : i + motion.nq], q[i : i + motion.nq]) for motion, i, _ in joint.kind.parts
+    ]
+    return np.concatenate(stretches)
+
+
+def _stretch_of(motion: Motion, rest: Any, q: Any) -> Any:
     if motion is Motion.SPHERICAL:
         return _rotation(rest, q)
     if motion is Motion.FREE:

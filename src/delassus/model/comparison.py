@@ -14,6 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from delassus.errors import expect
 from delassus.model.model import WORLD, Geometry, Joint, Model
 from delassus.model.placement import Inertia, Placement
 
@@ -46,6 +47,8 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
     The names of the models, their warnings and postures are not compared, nor the folders of meshes. `tolerance` is
     relative.
     """
+    for model in (first, second):
+        expect("a model to compare", model, Model, 'delassus.load("robot.urdf")')
     found = [
         Difference("model", "", field, _text(left), _text(right))
         for field, left, right in (

@@ -1,6 +1,7 @@
 """Robots by name: those of mujoco_menagerie and of robot_descriptions, where these packages are installed.
 
-Both fetch a robot on its first use and keep it.
+Both fetch a robot on its first use and keep it. A name that is not there is answered with the nearest ones, among which
+are those of the robots that come with this package.
 """
 
 from __future__ import annotations
@@ -8,27 +9,23 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from delassus.errors import DelassusError
-from delassus.model.xml import short
+from delassus.errors import DelassusError, short
 
 _MENAGERIE = "mujoco_menagerie"
 _DESCRIPTIONS = "robot_descriptions"
 
 
-def find_description(name: str, nearby: str = "") -> tuple[Path, list[str]]:
+def find_description(name: str, bundled: Iterable[str] = (), nearby: str = "") -> tuple[Path, list[str]]:
     """The file of the robot of this name, and the folders in which its packages are.
 
-    `nearby` is a sentence on files with a name like it, for the error if there is no such robot.
+    For the error if there is no such robot: `bundled` are names of robots that come with this package, `nearby` is a
+    sentence on files with a name like it.
     """
     menagerie, descriptions = (_package(package) for package in (_MENAGERIE, _DESCRIPTIONS))
-    if menagerie is None and descriptions is None:
-        raise DelassusError(
-            f"{short(name)!r} is neither a file nor XML.{nearby} To load robots by name, install their descriptions: "
-            "pip install robot_descriptions or pip install mujoco-menagerie."
-        )
     known = list(menagerie.names()) if menagerie is not None else []
     if name in known:
         return _from_menagerie(menagerie, name), []
@@ -38,10 +35,20 @@ def find_description(name: str, nearby: str = "") -> tuple[Path, list[str]]:
             return _from_description(name, module)
         folders = getattr(descriptions, "__path__", [])
         known += sorted(file.stem for folder in folders for file in Path(folder).glob("*_description.py"))
-    near = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
-    hint = f" The nearest are: {', '.join(near)}." if near else ""
-    libraries = [p for p, module in ((_MENAGERIE, menagerie), (_DESCRIPTIONS, descriptions)) if module is not None]
-    raise DelassusError(f"{short(name)!r} is neither a file nor a robot of {' or '.join(libraries)}.{hint}")
+    packages = {"robot_descriptions": descriptions, "mujoco-menagerie": menagerie}
+    missing = [package for package, found in packages.items() if found is None]
+    more = f" There are more robots in {' and '.join(missing)}: pip install {' '.join(missing)}." if missing else ""
+    raise DelassusError(
+        f"{short(name)!r} is neither a file nor the name of a robot.{_nearest(name, [*bundled, *known])}{nearby}{more}"
+    )
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """A sentence on the known names that hold a name or are most like it, in upper or lower case."""
+    names = {other.lower(): other for other in known}
+    holding = [other for other in names if name.lower() in other]
+    near = list(dict.fromkeys([*holding, *difflib.get_close_matches(name.lower(), names, n=5, cutoff=0.5)]))[:5]
+    return f" The nearest are: {', '.join(names[other] for other in near)}." if near else ""
 
 
 def _package(name: str) -> Any:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -56,6 +57,11 @@ class Motion(Enum):
         """Indices of a spatial velocity."""
         return _DIRECTIONS[self]
 
+    @property
+    def has_quaternion(self) -> bool:
+        """Whether the last four coordinates are a quaternion."""
+        return self in (Motion.SPHERICAL, Motion.FREE)
+
 
 _DIRECTIONS = {
     Motion.REVOLUTE: (5,),
@@ -90,6 +96,21 @@ class _Kind:
     def elements(self) -> tuple[Element, ...]:
         """The elementary joints, from the parent outwards."""
         raise TypeError(f"{type(self).__name__} has no elements.")
+
+    @property
+    def parts(self) -> tuple[tuple[Motion, int, int], ...]:
+        """The motions of the elements, each with the first of its coordinates and of its velocities in the joint."""
+        found, q, v = [], 0, 0
+        for motion, _, _ in self.elements:
+            found.append((motion, q, v))
+            q, v = q + motion.nq, v + motion.nv
+        return tuple(found)
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        """The coordinates (nq,) at which it has not moved: zero, and (0, 0, 0, 1) where they are a quaternion."""
+        each = ((0.0,) * (motion.nq - 1) + (1.0 if motion.has_quaternion else 0.0,) for motion, *_ in self.elements)
+        return tuple(chain.from_iterable(each))
 
     @property
     def nq(self) -> int:
@@ -139,6 +160,11 @@ class Helical(_Kind):
     pitch: float = 0.0
     label = "helical"
     directions = ("axis",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not math.isfinite(self.pitch):
+            raise DelassusError(f"the pitch is {self.pitch:g} m/rad; it must be finite.")
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -235,6 +261,9 @@ def direction(axis: Vector) -> Vector:
     length = math.hypot(*axis)
     if not (0.0 < length < math.inf):
         raise DelassusError(f"the axis {tuple(axis)} has no direction: its length is {length:g}.")
+    if length < 1e-290:  # so short that the length lacks digits
+        largest = max(map(abs, axis))
+        return direction(vector([x / largest for x in axis]))
     return vector(axis) if abs(length - 1.0) < 4e-15 else vector([x / length for x in axis])
 
 

@@ -6,14 +6,15 @@ import difflib
 import os
 from pathlib import Path
 
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
 from delassus.model.bundled import BUNDLED, bundled
 from delassus.model.descriptions import find_description
 from delassus.model.mjcf import read_mjcf
 from delassus.model.model import Model
 from delassus.model.urdf import MimicMode, Root, check_options, model_from_urdf
 from delassus.model.urdf_geometry import Packages, PathName, expanded
-from delassus.model.xml import MAX_BYTES, ModelFileError, read_xml, root_tag, short, too_large
+from delassus.model.xml import MAX_BYTES, ModelFileError, read_xml, too_large
+from delassus.model.xml_text import root_tag
 
 FORMATS = ("urdf", "mjcf")
 
@@ -55,7 +56,7 @@ def load(
             if root == "free":
                 raise ValueError(f'{text!r} says itself what moves; root="free" is for URDF.')
             return bundled(text)
-        path, folders = find_description(text, _near(path))
+        path, folders = find_description(text, BUNDLED, _near(path))
         packages = packages or folders
     return _read(_content(path), str(path), format, root, mimic, packages)
 
@@ -64,14 +65,13 @@ def _read(data: str | bytes, file: str, format: str | None, root: Root, mimic: M
     if format == "mjcf" or (format is None and root_tag(data) == "mujoco"):
         if root == "free":
             raise ModelFileError('MJCF says itself what moves: write <freejoint/> instead of root="free".', file)
-        # MuJoCo opens the file itself, as it looks for includes and meshes beside it.
-        return read_mjcf(data if isinstance(data, str) else "", file)
+        return read_mjcf(data, file)
     return model_from_urdf(read_xml(data, file), root, mimic, packages)
 
 
 def _content(path: Path) -> bytes:
     """The bytes of a model's file, if it is one and not too large to be one."""
-    if path.suffix == ".xacro":
+    if path.suffix.lower() == ".xacro":
         raise ModelFileError(
             f"xacro is not read; run `xacro {path.name} > {path.stem}.urdf` first and load that.", str(path)
         )

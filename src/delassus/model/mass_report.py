@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.errors import expect
 from delassus.model.model import Geometry, Model
 from delassus.model.moments import negative_moment, principal_moments, violates_triangle
 from delassus.model.placement import Inertia, Vector
@@ -44,6 +45,7 @@ class MassReport:
 
 def mass_report(model: Model) -> MassReport:
     """The report on a model. Meshes and planes tell no size: a body is measured by its other shapes."""
+    expect("the model", model, Model, 'delassus.load("robot.urdf")')
     bodies, warnings = [], []
     carried = _carried_masses(model)
     for i, joint in enumerate(model.joints):

@@ -11,45 +11,92 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import re
+import os
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from delassus.errors import DelassusError
-from delassus.model.mjcf_names import read_names, text_at
+from delassus.model.mjcf_names import MjcfNames, read_names, text_at
+from delassus.model.mjcf_numbers import bad_number, written_bad_number
 from delassus.model.mjcf_parts import actuators, equalities, shapes, tendons
+from delassus.model.mjcf_places import Places
+from delassus.model.mjcf_refusals import one_line, refused
 from delassus.model.mjcf_support import unsupported
 from delassus.model.mjcf_tree import frames, our_quaternion, read_tree
 from delassus.model.model import Model, Posture
 from delassus.model.placement import vector
-from delassus.model.xml import ModelFileError
+from delassus.model.xml import ModelFileError, check_size
+from delassus.model.xml_text import decoded
+
+_TEXT = "<string>"
+_listening = threading.RLock()  # MuJoCo has one place for what it warns of, and so has Python; a fork waits for it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_listening.acquire, after_in_parent=_listening.release, after_in_child=_listening.release
+    )
 
 
-def read_mjcf(source: str, file: str = "<string>") -> Model:
-    """The robot that an MJCF document describes: text, or that of a file if `file` names one and `source` is empty."""
+def read_mjcf(source: str | bytes, file: str = _TEXT) -> Model:
+    """The robot that an MJCF document describes. What it includes is looked for beside its `file`."""
     mujoco = _mujoco()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    check_size(source, file)
+    text = decoded(source)
+    places = Places.of(text, file)
+    with _warnings_of(mujoco) as said:
         try:
-            spec = mujoco.MjSpec.from_string(source) if source else mujoco.MjSpec.from_file(file)
-            compiled = spec.compile()
+            compiled = _parsed(mujoco, text, file).compile()
         except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
-            raise _refused(error, file) from None
-    notes = [f"{file}: MuJoCo says: {_one_line(str(warning.message))}" for warning in said]
-    return _taken_over(compiled, notes)
+            raise written_bad_number(places) or refused(error, file, places) from None
+    names = read_names(compiled)
+    bad = bad_number(compiled, names)
+    if bad is not None:
+        raise bad.error(file, places)
+    try:
+        return _taken_over(compiled, names, [f"{file}: MuJoCo says: {one_line(text)}" for text in said])
+    except DelassusError as error:
+        raise ModelFileError(str(error), file) from error
 
 
 def from_mujoco(mj_model: Any) -> Model:
     """The model of a compiled `mujoco.MjModel` in memory."""
-    return _taken_over(mj_model, [])
+    names = read_names(mj_model)
+    bad = bad_number(mj_model, names)
+    if bad is not None:
+        raise DelassusError(bad.sentence())
+    return _taken_over(mj_model, names, [])
 
 
-def _taken_over(m: Any, notes: list[str]) -> Model:
+def _parsed(mujoco: Any, text: str, file: str) -> Any:
+    """MuJoCo's view of a document. It looks for includes and meshes beside a file, which it knows by its suffix."""
+    if file == _TEXT:
+        return mujoco.MjSpec.from_string(text)
+    name = file if file.endswith(".xml") else f"{file}.xml"
+    return mujoco.MjSpec.from_file(name, include={name: text.encode(errors="replace")})
+
+
+@contextmanager
+def _warnings_of(mujoco: Any) -> Iterator[list[str]]:
+    """What MuJoCo warns of meanwhile. Some of it would else go to a file MUJOCO_LOG.TXT in the working folder."""
+    said: list[str] = []
+    with _listening, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        before = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(said.append)
+        try:
+            yield said
+        finally:
+            mujoco.set_mju_user_warning(before)
+            said += [str(warning.message) for warning in caught]
+
+
+def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     """The model of a compiled one; `notes` are warnings to begin with."""
     mujoco = _mujoco()
     off = mujoco.mjtDisableBit
     flags = int(m.opt.disableflags)
-    names = read_names(m)
     tree = read_tree(m, names, springs=not flags & int(off.mjDSBL_SPRING), dampers=not flags & int(off.mjDSBL_DAMPER))
     own = frames(m, tree, names)
     ties = equalities(mujoco, m, tree, names, {frame.name for frame in own})
@@ -66,7 +113,7 @@ def _taken_over(m: Any, notes: list[str]) -> Model:
         tree.base_inertia,
         actuators=driven,
         tendons=tendons(m, names),
-        postures=_postures(m),
+        postures=_postures(m, names),
         warnings=(*notes, *unsupported(mujoco, m, names, ties.skipped, driven)),
     )
 
@@ -80,10 +127,9 @@ def _mujoco() -> Any:
         raise DelassusError(f"MJCF is read with the package mujoco, which cannot be imported: {error}") from error
 
 
-def _postures(m: Any) -> tuple[Posture, ...]:
+def _postures(m: Any, names: MjcfNames) -> tuple[Posture, ...]:
     """The reference configuration "qpos0", in which equality constraints hold, then the keyframes."""
-    keys = [text_at(m.names, address) for address in m.name_keyadr]
-    rows = [("qpos0", m.qpos0), *((key or f"key{k}", m.key_qpos[k]) for k, key in enumerate(keys))]
+    rows = [("qpos0", m.qpos0), *zip(names.keys, m.key_qpos, strict=True)]
     return tuple(Posture(name, _coordinates(m, qpos)) for name, qpos in rows)
 
 
@@ -94,14 +140,3 @@ def _coordinates(m: Any, qpos: Any) -> tuple[float, ...]:
         if kind <= 1:  # free and ball joints
             q[at : at + 4] = our_quaternion(q[at : at + 4])
     return tuple(q.tolist())
-
-
-def _refused(error: Exception, file: str) -> ModelFileError:
-    """MuJoCo's own message, with the file and the line that it names."""
-    text = _one_line(str(error))
-    line = re.search(r"\bline (\d+)", text)
-    return ModelFileError(f"MuJoCo refuses this: {text}", file, int(line[1]) if line else 0)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split()).rstrip(".") + "."

@@ -7,6 +7,7 @@ joint name_joint; name_joint2, name_joint3 and so on if there is such a frame, t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ class MjcfNames:
     equalities: tuple[str, ...]
     actuators: tuple[str, ...]
     tendons: tuple[str, ...]
+    keys: tuple[str, ...]
 
 
 def read_names(m: Any) -> MjcfNames:
@@ -38,9 +40,9 @@ def read_names(m: Any) -> MjcfNames:
 
     joints = _named(given(m.name_jntadr), on(m.jnt_bodyid, "joint"))
     sites = _named(given(m.name_siteadr), on(m.site_bodyid, "site"))
-    taken = set(bodies)
-    site_frames = [_free(name, f"{name}_site", taken) for name in sites]
-    joint_frames = [_free(name, f"{name}_joint", taken) for name in joints]
+    frames = _Names(bodies)
+    site_frames = [frames.add(name, f"{name}_site") for name in sites]
+    joint_frames = [frames.add(name, f"{name}_joint") for name in joints]
     return MjcfNames(
         bodies=tuple(bodies),
         joints=tuple(joints),
@@ -50,6 +52,7 @@ def read_names(m: Any) -> MjcfNames:
         equalities=tuple(_named(given(m.name_eqadr), ["equality"] * m.neq)),
         actuators=tuple(_named(given(m.name_actuatoradr), ["actuator"] * len(m.name_actuatoradr))),
         tendons=tuple(_named(given(m.name_tendonadr), ["tendon"] * m.ntendon)),
+        keys=tuple(name or f"key{k}" for k, name in enumerate(given(m.name_keyadr))),
     )
 
 
@@ -60,14 +63,23 @@ def text_at(names: bytes, address: int) -> str:
 
 def _named(given: list[str], defaults: list[str]) -> list[str]:
     """The given names; a number makes a default one differ from all others."""
-    taken = set(given)
-    return [name or _free(default, default, taken) for name, default in zip(given, defaults, strict=True)]
+    names = _Names(given)
+    return [name or names.add(default, default) for name, default in zip(given, defaults, strict=True)]
 
 
-def _free(name: str, other: str, taken: set[str]) -> str:
-    """A name that is not taken: itself, another, or that with the first number from 2 that makes it so; it is taken."""
-    candidate, k = name, 1
-    while candidate in taken:
-        candidate, k = f"{other}{k if k > 1 else ''}", k + 1
-    taken.add(candidate)
-    return candidate
+class _Names:
+    """Names that are taken, and the last number that was tried with each: n parts without names take n steps."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.taken = set(taken)
+        self.tried: dict[str, int] = {}
+
+    def add(self, name: str, other: str) -> str:
+        """A name that is not taken: itself, another, or that with the first number from 2 that makes it so."""
+        candidate, k = name, self.tried.get(other, 0)
+        while candidate in self.taken:
+            k += 1
+            candidate = f"{other}{k if k > 1 else ''}"
+        self.tried[other] = k
+        self.taken.add(candidate)
+        return candidate

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.digest import content_digest
 from delassus.errors import DelassusError, expect
+from delassus.model.checks import check_inertia, check_numbers, check_placements
 from delassus.model.joints import JointKind, Motion
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
 from delassus.model.transmission import Actuator, Tendon
@@ -140,7 +141,7 @@ class Model:
                     f"children, so it is between -1 (the world) and {i - 1}."
                 )
             self._check_mimic(joint)
-            _check_numbers(joint)
+            check_numbers(joint)
         placed: tuple[Frame | Geometry, ...] = (*self.frame_list, *self.geometries)
         for item in placed:
             if not WORLD <= item.joint < len(self.joints):
@@ -148,12 +149,17 @@ class Model:
                     f"{item.name!r} is on joint number {item.joint}, which the model does not have: it has "
                     f"{len(self.joints)}, and -1 is the world."
                 )
-        _check_inertia("what is fixed to the world", self.base_inertia)
+        if not all(map(math.isfinite, self.gravity)):
+            raise DelassusError(f"gravity is {self.gravity} m/s²; it must be finite.")
+        for posture in self.postures:
+            if not all(map(math.isfinite, posture.q)):
+                raise DelassusError(f"the posture {posture.name!r} is {posture.q}; it must be finite.")
+        check_inertia("what is fixed to the world", self.base_inertia)
         check_placements((*self.joints, *placed))
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
-            repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
+            repeated = sorted(name for name, count in Counter(names).items() if count > 1)
             if repeated:
-                raise DelassusError(f"the model has more than one {what} named {sorted(repeated)[0]!r}.")
+                raise DelassusError(f"the model has more than one {what} named {repeated[0]!r}.")
 
     def _check_mimic(self, joint: Joint) -> None:
         if joint.mimic is None:
@@ -165,6 +171,11 @@ class Model:
         source = self.joints[joint.mimic.source]
         if source.mimic is not None:
             raise DelassusError(f"joint {joint.name!r} mimics {source.name!r}, which mimics another one itself.")
+        if not (math.isfinite(joint.mimic.ratio) and math.isfinite(joint.mimic.offset)):
+            raise DelassusError(
+                f"joint {joint.name!r} mimics {source.name!r} with numbers that are not finite: ratio "
+                f"{joint.mimic.ratio:g}, offset {joint.mimic.offset:g}."
+            )
         if joint.kind.nv != 1 or source.kind.nv != 1:
             raise DelassusError(
                 f"joint {joint.name!r} has {joint.kind.nv} degrees of freedom and mimics {source.name!r}, which has "
@@ -255,11 +266,7 @@ class Model:
 
     def neutral(self) -> NDArray[np.float64]:
         """The configuration (nq,) with all coordinates zero and all rotations the identity."""
-        q = np.zeros(self.nq)
-        for joint, start in zip(self.joints, self.q_starts, strict=True):
-            if joint.mimic is None and _has_quaternion(joint):
-                q[start + joint.kind.nq - 1] = 1.0
-        return q
+        return np.array([x for joint in self.independent for x in joint.kind.neutral], float)
 
     def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """A random configuration (nq,): within limits, and within ±π [rad] and ±1 [m] where they are wider than 100."""
@@ -268,11 +275,9 @@ class Model:
         for joint, start in zip(self.joints, self.q_starts, strict=True):
             if joint.mimic is not None:
                 continue
-            at = start
-            for motion, _, _ in joint.kind.elements:
-                q[at : at + motion.nq] = _random(rng, motion)
-                at += motion.nq
-            for k in range(joint.kind.nq - 4 if _has_quaternion(joint) else joint.kind.nq):
+            for motion, first, _ in joint.kind.parts:
+                q[start + first : start + first + motion.nq] = _random(rng, motion)
+            for k in _plain_coordinates(joint):
                 low = joint.lower[k] if joint.lower else -math.inf
                 high = joint.upper[k] if joint.upper else math.inf
                 if high - low < 100.0:
@@ -323,6 +328,7 @@ class Model:
 
     def posture(self, name: str) -> NDArray[np.float64]:
         """A configuration (nq,) by the name that the model's file gives it."""
+        expect("the name of a posture", name, str, '"home"')
         found = [posture for posture in self.postures if posture.name == name]
         if not found:
             raise UnknownName("posture", name, [posture.name for posture in self.postures])
@@ -384,45 +390,9 @@ def _expect_placement(placement: Placement) -> None:
     expect("the placement", placement, Placement, "Placement.from_xyz_rpy(xyz=(0, 0, 0.1))")
 
 
-def _has_quaternion(joint: Joint) -> bool:
-    """Whether the last four coordinates are a quaternion."""
-    return joint.kind.elements[0][0] in (Motion.SPHERICAL, Motion.FREE)
-
-
-def _check_numbers(joint: Joint) -> None:
-    """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
-    nq, nv = joint.kind.nq, joint.kind.nv
-    counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
-    for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv}).items():
-        given = len(getattr(joint, name))
-        if given not in (0, count):
-            raise DelassusError(f"{name} of joint {joint.name!r} has {given} numbers; it needs {count}, or none.")
-    _check_inertia(f"the body of joint {joint.name!r}", joint.inertia)
-
-
-def _check_inertia(what: str, inertia: Inertia) -> None:
-    if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
-        raise DelassusError(f"{what} has an inertia that is not finite: {inertia}.")
-    if inertia.mass < 0.0:
-        raise DelassusError(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.")
-
-
-def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
-    """Raise unless all placements are finite and their matrices rotations, to six digits."""
-    if not items:
-        return
-    R = np.array([item.placement.rotation for item in items])
-    p = np.array([item.placement.translation for item in items])
-    finite = np.isfinite(R).all((1, 2)) & np.isfinite(p).all(1)
-    R[~finite] = np.eye(3)
-    rotations = (abs(R @ R.mT - np.eye(3)).max((1, 2)) < 1e-6) & (np.linalg.det(R) > 0.0)
-    for item, is_finite, is_rotation in zip(items, finite, rotations, strict=True):
-        if not is_finite:
-            raise DelassusError(f"the placement of {item.name!r} is not finite: {item.placement}.")
-        if not is_rotation:
-            raise DelassusError(
-                f"the placement of {item.name!r} has a matrix that is no rotation: {item.placement.rotation}."
-            )
+def _plain_coordinates(joint: Joint) -> list[int]:
+    """The coordinates of a joint that are no part of a quaternion."""
+    return [first + k for motion, first, _ in joint.kind.parts for k in range(motion.nq - 4 * motion.has_quaternion)]
 
 
 def _nearest_range(rng: np.random.Generator, low: float, high: float) -> float:
@@ -431,7 +401,7 @@ def _nearest_range(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def _random(rng: np.random.Generator, motion: Motion) -> NDArray[np.float64]:
-    if motion in (Motion.SPHERICAL, Motion.FREE):
+    if motion.has_quaternion:
         quaternion = rng.normal(size=4)
         quaternion /= np.linalg.norm(quaternion)
         return np.concatenate([rng.uniform(-1, 1, motion.nq - 4), quaternion])

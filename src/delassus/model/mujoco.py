@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 def q_to_mujoco(model: Model, q: ArrayLike) -> Array:
     """Configurations (…, nq) in MuJoCo's layout, `qpos`."""
     result = _checked("configuration", model, q, model.nq).copy()
-    for start, _ in _quaternions(model):
+    for start in _quaternions(model):
         result[..., start : start + 4] = np.roll(result[..., start : start + 4], 1, -1)
     return result
 
@@ -29,7 +29,7 @@ def q_to_mujoco(model: Model, q: ArrayLike) -> Array:
 def q_from_mujoco(model: Model, q: ArrayLike) -> Array:
     """Configurations in MuJoCo's layout, `qpos`, as (…, nq)."""
     result = _checked("configuration", model, q, model.nq).copy()
-    for start, _ in _quaternions(model):
+    for start in _quaternions(model):
         result[..., start : start + 4] = np.roll(result[..., start : start + 4], -1, -1)
     return result
 
@@ -80,16 +80,19 @@ def _turned(model: Model, q: ArrayLike, v: ArrayLike, what: str, to_world: bool)
 
 def _free_joints(model: Model) -> Iterator[tuple[int, int]]:
     """Where the coordinates and the velocities of every free joint start."""
-    for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):
-        if joint.kind.elements[0][0] is Motion.FREE:
-            yield q, v
+    return ((q, v) for motion, q, v in _motions(model) if motion is Motion.FREE)
 
 
-def _quaternions(model: Model) -> Iterator[tuple[int, int]]:
-    """Where every quaternion starts, and the velocities of its joint."""
+def _quaternions(model: Model) -> Iterator[int]:
+    """Where every quaternion starts."""
+    return (q + motion.nq - 4 for motion, q, _ in _motions(model) if motion.has_quaternion)
+
+
+def _motions(model: Model) -> Iterator[tuple[Motion, int, int]]:
+    """Every elementary motion, and where its coordinates and its velocities start."""
     for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):
-        if joint.kind.elements[0][0] in (Motion.FREE, Motion.SPHERICAL):
-            yield q + joint.kind.nq - 4, v
+        for motion, i, j in joint.kind.parts:
+            yield motion, q + i, v + j
 
 
 def _checked(what: str, model: Model, x: ArrayLike, count: int) -> Array:

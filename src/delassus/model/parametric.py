@@ -19,6 +19,7 @@ A body is named by the joint that carries it, or by its link. A pattern such as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,15 +49,16 @@ class ParametricModel(Parametric):
 
     def __post_init__(self) -> None:
         expect("what has parameters", self.model, Model, 'delassus.load("robot.urdf")')
+        expect("names", self.names, tuple, '("gravity", "inertia:trunk")')
         if not self.names:
             raise DelassusError(f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.")
         chosen = [part.name for part in self.parts]
         bodies = [part.index for part in self.parts if part.kind in ("mass", "inertia")]
-        for name in chosen:
-            if chosen.count(name) > 1:
+        for name, count in Counter(chosen).items():
+            if count > 1:
                 raise DelassusError(f"the parameter {name!r} is chosen more than once, by {', '.join(self.names)}.")
-        for k in bodies:
-            if bodies.count(k) > 1:
+        for k, count in Counter(bodies).items():
+            if count > 1:
                 body = self.model.joints[k].name
                 raise DelassusError(
                     f"'mass:{body}' and 'inertia:{body}' exclude each other: a mass is an inertia's first."
@@ -118,9 +120,10 @@ class ParametricModel(Parametric):
         """All parameters by what they belong to, in their order."""
         return tuple(part for group in self._groups for part in group)
 
-    @cached_property
+    @property
     def slices(self) -> Mapping[str, slice]:
         """Where the parameters of each name are."""
+        # Not kept: a view that cannot be changed cannot be pickled either.
         ends = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
         return MappingProxyType({name: slice(*end) for name, end in zip(self.names, ends, strict=True)})
 
@@ -131,16 +134,17 @@ class ParametricModel(Parametric):
     def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
         """Parameters (…, np) from arrays by name, which broadcast; those of the model where none are given."""
         arrays = {name: numpy.asarray(value, float) for name, value in values.items()}
+        slices = self.slices
         for name, array in arrays.items():
-            if name not in self.slices:
+            if name not in slices:
                 raise UnknownName("parameter", name, self.names)
-            size = self.slices[name].stop - self.slices[name].start
+            size = slices[name].stop - slices[name].start
             if array.shape[-1:] != (size,):
                 raise ValueError(f"the parameter {name!r} has shape {array.shape}; it needs (…, {size}).")
         batch = numpy.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
         packed = numpy.broadcast_to(self.parameters(), (*batch, self.np)).copy()
         for name, array in arrays.items():
-            packed[..., self.slices[name]] = array
+            packed[..., slices[name]] = array
         return packed
 
     def with_parameters(self, parameters: Any) -> Model:

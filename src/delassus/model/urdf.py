@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
+from delassus.errors import short
 from delassus.model.joints import Free, JointKind
 from delassus.model.model import WORLD, Frame, Geometry, Joint, Model
 from delassus.model.moments import negative_moment
@@ -21,7 +22,7 @@ from delassus.model.placement import Inertia, Placement
 from delassus.model.urdf_geometry import Packages, Shapes
 from delassus.model.urdf_parts import Limits, inertia, joint_kind, limits, origin, triangle_warning
 from delassus.model.urdf_tree import UrdfTree, read_tree, resolved_mimics
-from delassus.model.xml import Element, read_xml, short
+from delassus.model.xml import Element, read_xml
 
 Root: TypeAlias = Literal["fixed", "free"]
 MimicMode: TypeAlias = Literal["reduce", "ignore"]

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
 
+from delassus.errors import short
 from delassus.model.model import Geometry
 from delassus.model.placement import Placement
 from delassus.model.urdf_parts import origin
-from delassus.model.xml import Element, short
+from delassus.model.xml import Element
 
 PathName: TypeAlias = str | os.PathLike[str]
 Packages: TypeAlias = PathName | Iterable[PathName] | Mapping[str, PathName]

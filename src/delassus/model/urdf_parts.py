@@ -7,10 +7,11 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.errors import short
 from delassus.model.joints import Free, JointKind, Planar, Prismatic, Revolute
 from delassus.model.moments import principal_moments, violates_triangle
 from delassus.model.placement import ZERO, Inertia, Placement, Vector, rotation_from_rpy, vector
-from delassus.model.xml import Element, short
+from delassus.model.xml import Element
 
 NO_LIMIT = float("inf")
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")

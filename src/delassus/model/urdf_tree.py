@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from delassus.errors import short
 from delassus.model.joints import JointKind
 from delassus.model.model import Mimic
-from delassus.model.xml import Element, short
+from delassus.model.xml import Element
 
-_OTHER_FORMATS = {"mujoco": "MJCF", "sdf": "SDF", "gazebo": "SDF"}
+_SDF = " This looks like SDF, which is not read; convert it to URDF."
+_OTHER_FORMATS = {"mujoco": ' This is MJCF; load it with format="mjcf", or none.', "sdf": _SDF, "gazebo": _SDF}
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,7 @@ class UrdfTree:
 def read_tree(robot: Element, warnings: list[str]) -> UrdfTree:
     """The tree of a <robot> element; anything but one tree with one root is an error."""
     if robot.tag != "robot":
-        other = _OTHER_FORMATS.get(robot.tag)
-        hint = f" This looks like {other}, which is not read yet; convert it to URDF." if other else ""
-        raise robot.error(f"the root element of a URDF file is <robot>.{hint}")
+        raise robot.error(f"the root element of a URDF file is <robot>.{_OTHER_FORMATS.get(robot.tag, '')}")
     if robot.get("name") is None:
         warnings.append(f'{robot.file}:{robot.line}: <robot> has no name, so the model is called "robot".')
     for element in robot.children:

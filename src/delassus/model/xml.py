@@ -8,14 +8,13 @@ have bounds, all far above those of any robot.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 from xml.parsers import expat
 
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
 
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 2_000
@@ -36,15 +35,9 @@ class ModelFileError(DelassusError):
         where = f"{file}:{line}: " if line else f"{file}: "
         super().__init__(where + (f"<{short(element)}>: " if element else "") + sentence)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        # Exceptions are pickled by their arguments, of which this one has fewer than its constructor takes.
-        return _restored, (str(self), self.file, self.line, self.element)
 
-
-def _restored(message: str, file: str, line: int, element: str) -> ModelFileError:
-    error = ModelFileError("", file, line, element)
-    error.args = (message,)
-    return error
+class NotXml(ModelFileError):
+    """A text that is not XML at all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,11 +108,6 @@ class Element:
         return value + 0.0  # -0 and 0 are the same number, and models compare by their bits
 
 
-def short(text: str, length: int = 60) -> str:
-    """A text that fits into a message."""
-    return text if len(text) <= length else text[: length - 3] + "..."
-
-
 _Open: TypeAlias = tuple[str, Mapping[str, str], list[Element], list[str], int]
 
 
@@ -170,8 +158,7 @@ class _Reader:
 
 def read_xml(source: str | bytes, file: str = "<string>") -> Element:
     """The root element of an XML document of at most 16 MB. `file` is its name in messages."""
-    if len(source) > MAX_BYTES:
-        raise too_large(file, len(source))
+    check_size(source, file)
     try:
         # A text is decoded already, whatever encoding its first line names.
         data, encoding = (source.encode(), "utf-8") if isinstance(source, str) else (source, None)
@@ -179,25 +166,21 @@ def read_xml(source: str | bytes, file: str = "<string>") -> Element:
         reader.parser.Parse(data, True)
     except expat.ExpatError as error:
         what = expat.ErrorString(error.code) or "unreadable"
-        raise ModelFileError(f"this is not XML: {what}.", file, error.lineno) from None
+        raise NotXml(f"this is not XML: {what}.", file, error.lineno) from None
     except (UnicodeError, LookupError, ValueError) as error:
         raise ModelFileError(f"the characters cannot be decoded ({error}); save the file as UTF-8.", file) from None
     if reader.root is None:
-        raise ModelFileError("this is not XML: no element found.", file)
+        raise NotXml("this is not XML: no element found.", file)
     return reader.root
 
 
-_PROLOG = re.compile(r"\s*(<\?.*?\?>\s*|<!--.*?-->\s*)*<([\w:.-]+)", re.DOTALL)
-
-
-def root_tag(source: str | bytes) -> str:
-    """The tag of the root element; empty if it is not easily seen.
-
-    It asks for less than `read_xml`: MuJoCo reads comments with -- in them, which XML forbids.
-    """
-    text = source if isinstance(source, str) else source.decode("utf-8", errors="replace")
-    found = _PROLOG.match(text.removeprefix("\ufeff"))
-    return found[2] if found else ""
+def check_size(source: str | bytes, file: str) -> None:
+    """Raise if a document has more than `MAX_BYTES`; a text counts as UTF-8."""
+    size = len(source)
+    if isinstance(source, str) and size <= MAX_BYTES < 4 * size:
+        size = len(source.encode(errors="replace"))
+    if size > MAX_BYTES:
+        raise too_large(file, size)
 
 
 def too_large(file: str, size: int) -> ModelFileError:

@@ -1,0 +1,59 @@
+"""What the numbers of a model have to be: as many as needed, finite, and those of rotations and bodies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from delassus.errors import DelassusError
+from delassus.model.placement import Inertia
+
+if TYPE_CHECKING:
+    from delassus.model.model import Frame, Geometry, Joint
+
+_LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
+
+
+def check_numbers(joint: Joint) -> None:
+    """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
+    nq, nv = joint.kind.nq, joint.kind.nv
+    counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
+    for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv}).items():
+        given = getattr(joint, name)
+        if len(given) not in (0, count):
+            raise DelassusError(f"{name} of joint {joint.name!r} has {len(given)} numbers; it needs {count}, or none.")
+        if name in _LIMITS and any(map(math.isnan, given)):
+            raise DelassusError(f"{name} of joint {joint.name!r} is {given}; a limit is a number, or infinite.")
+        if name not in _LIMITS and not all(map(math.isfinite, given)):
+            raise DelassusError(f"{name} of joint {joint.name!r} is {given}; it must be finite.")
+    check_inertia(f"the body of joint {joint.name!r}", joint.inertia)
+
+
+def check_inertia(what: str, inertia: Inertia) -> None:
+    """Raise unless an inertia is finite and its mass not negative."""
+    if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
+        raise DelassusError(f"{what} has an inertia that is not finite: {inertia}.")
+    if inertia.mass < 0.0:
+        raise DelassusError(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.")
+
+
+def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
+    """Raise unless all placements are finite and their matrices rotations, to six digits."""
+    if not items:
+        return
+    R = np.array([item.placement.rotation for item in items])
+    p = np.array([item.placement.translation for item in items])
+    finite = np.isfinite(R).all((1, 2)) & np.isfinite(p).all(1)
+    R[~finite] = np.eye(3)
+    rotations = (abs(R @ R.mT - np.eye(3)).max((1, 2)) < 1e-6) & (np.linalg.det(R) > 0.0)
+    for item, is_finite, is_rotation in zip(items, finite, rotations, strict=True):
+        if not is_finite:
+            raise DelassusError(f"the placement of {item.name!r} is not finite: {item.placement}.")
+        if not is_rotation:
+            raise DelassusError(
+                f"the placement of {item.name!r} has a matrix that is no rotation: {item.placement.rotation}."
+            )

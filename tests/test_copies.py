@@ -1,0 +1,89 @@
+"""Data of the package can be pickled and copied, whatever has been asked of it before."""
+
+import contextlib
+import copy
+import dataclasses
+import pickle
+from functools import cached_property
+from inspect import getattr_static
+
+import numpy as np
+import pytest
+
+import delassus as dl
+from delassus.errors import DelassusError
+from delassus.model.generators import random_tree
+
+TREE = random_tree(4, seed=2)
+BAR = dl.load("four_bar")
+LOOP = dl.Mechanism(BAR)
+
+
+def height(kinematics, q):
+    return kinematics.position("coupler_end")[2:]
+
+
+def held(*constraints):
+    return dl.Mechanism(BAR, constraints)
+
+
+EXAMPLES = {
+    "Model": TREE,
+    "Model of the package": dl.load("biped"),
+    "ParametricModel": TREE.parametric("gravity", "inertia", "armature"),
+    "Mechanism": LOOP,
+    "Mechanism with a function": held(dl.Implicit(height, rows=1)),
+    "Placement": dl.Placement.from_xyz_rpy((1.0, 2.0, 3.0), (0.1, 0.2, 0.3)),
+    "Inertia": dl.Inertia.of(2.0, (0.1, 0.2, 0.3), np.eye(3)),
+    "Point": dl.Point("a", "b"),
+    "Weld": dl.Weld("a"),
+    "Hinge": dl.Hinge("a", "b", axis="y"),
+    "Distance": dl.Distance("a", "b", length=0.5),
+    "Coupling": dl.Coupling("a", "b", coefficients=(0.0, 2.0)),
+    "JointLock": dl.JointLock("a"),
+    "Implicit": dl.Implicit(height, rows=1),
+    "Kinematics": dl.Kinematics(TREE, TREE.neutral()),
+    "Solution": dl.constrained_dynamics(LOOP, BAR.posture("home"), np.zeros(BAR.nv), np.zeros(BAR.nv)),
+    "Assembly": dl.assemble(LOOP, BAR.posture("home")),
+    "ParameterCheck": dl.check_parameters(TREE.parametric("inertia"), TREE.parametric("inertia").parameters()),
+    "MassReport": dl.mass_report(TREE),
+    "Difference": dl.compare(TREE, BAR)[0],
+}
+
+
+def touch(x):
+    """Ask for all that an object computes without arguments."""
+    for name in dir(type(x)):
+        if isinstance(getattr_static(type(x), name), property | cached_property):
+            with contextlib.suppress(DelassusError):
+                getattr(x, name)
+
+
+def same(a, b):
+    if dataclasses.is_dataclass(a):
+        return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a))
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return np.array_equal(a, b)
+
+
+def pickled(x):
+    return pickle.loads(pickle.dumps(x))
+
+
+@pytest.mark.parametrize("duplicate", [pickled, copy.copy, copy.deepcopy], ids=lambda duplicate: duplicate.__name__)
+@pytest.mark.parametrize("case", EXAMPLES)
+def test_data_can_be_copied_after_all_was_asked_of_it(case, duplicate):
+    touch(EXAMPLES[case])
+    assert same(duplicate(EXAMPLES[case]), EXAMPLES[case])
+
+
+def test_every_public_data_class_has_an_example():
+    public = {x for name in dl.__all__ if dataclasses.is_dataclass(x := getattr(dl, name))}
+    assert public <= {type(x) for x in EXAMPLES.values()}
+
+
+@pytest.mark.parametrize("slices", [LOOP.slices, TREE.parametric("gravity").slices], ids=["rows", "parameters"])
+def test_slices_cannot_be_changed(slices):
+    with pytest.raises(TypeError):
+        slices["other"] = slice(0)
