@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.constraints.constraint import ConstraintError
 from delassus.constraints.motions import LinkMotions
 from delassus.model.generators import chain
 from differences import jacobian
-from mechanisms import relative
+from mechanisms import PROXIMAL, relative
 
 ROBOT = dl.load("humanoid")
 ORIGIN = dl.Placement()
 HERE = dl.Placement.from_xyz_rpy((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
 THERE = dl.Placement.from_xyz_rpy((-0.1, 0.02, 0.3), (-0.4, 0.15, 0.6))
 AT = {"placement": HERE, "placement2": THERE}
-METHODS = (dl.prox_pv, dl.prox_ltl, dl.prox_ltls)
 
 
 def place(q, frame: str, placement: dl.Placement = ORIGIN):
@@ -129,7 +127,7 @@ def test_the_bias_is_the_second_derivative(name):
 
 
 @pytest.mark.parametrize("name", SCALARS)
-@pytest.mark.parametrize("method", METHODS, ids=lambda f: f.name)
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
 def test_every_method_has_the_dense_answer(method, name):
     mechanism, q, v, _ = case(name)
     expected, force = dl.kkt(mechanism, q, v, np.zeros(ROBOT.nv), time=0.7)
@@ -244,13 +242,6 @@ def test_chosen_rows_of_a_loop_are_rows_of_the_whole(chosen):
 def test_what_cannot_be_a_constraint_is_refused(make, sentence):
     with pytest.raises(dl.DelassusError, match=sentence):
         dl.Mechanism(ROBOT, (make(),))
-
-
-@pytest.mark.parametrize("constraint", [SCALARS["coupling"][0], SCALARS["function"][0]], ids=lambda c: c.label)
-def test_caba_says_which_method_carries_rows_that_tie_joints(constraint):
-    mechanism = dl.Mechanism(ROBOT, (constraint,))
-    with pytest.raises(ConstraintError, match="take prox_pv, prox_ltl or prox_ltls"):
-        dl.caba.python(mechanism, ROBOT.neutral(), np.zeros(ROBOT.nv), np.zeros(ROBOT.nv))
 
 
 def test_a_state_where_a_function_has_no_derivative_is_marked():

@@ -170,10 +170,12 @@ def test_the_operator_of_loops_is_inverted(name):
     assert error((G + 1e-3 * np.eye(len(G))) @ x, b) < 1e-9
 
 
-def test_caba_osim_says_that_it_has_no_loops():
-    mechanism, q, _ = loop_system("delta")
-    with pytest.raises(dl.DelassusError, match="has closed loops"):
-        dl.operational_inertia.python(mechanism, q, method="caba_osim")
+@each_loop
+def test_loops_have_the_damped_inverse(name):
+    mechanism, q, G = loop_system(name)
+    epsilon = 1e-3 * np.max(G)
+    found = dl.operational_inertia.python(mechanism, q, proximal=epsilon, method="caba_osim")
+    assert error(found, np.linalg.inv(G + epsilon * np.eye(len(G)))) < 1e-9
 
 
 # --- the damped inverse -----------------------------------------------------------------------------------------------

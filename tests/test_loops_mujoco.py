@@ -7,6 +7,7 @@ import pytest
 import delassus as dl
 from in_pinocchio import Loop
 from loop_oracles import close
+from mechanisms import PROXIMAL, Dense, relative, state
 
 BODIES = """
 <mujoco>
@@ -77,3 +78,14 @@ def test_jacobians_of_welds_are_mujocos_where_they_hold():
     np.testing.assert_allclose(R @ J[:3], expected[:3], atol=1e-10)
     sign = np.sign(np.sum(J[3:] * expected[3:]))
     np.testing.assert_allclose(0.5 * sign * J[3:], expected[3:], atol=1e-10)
+
+
+@pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
+def test_joints_that_a_file_ties_move_as_mujocos_rows_say(method):
+    _, J, _ = both("joint")
+    mechanism = dl.Mechanism(dl.load(BODIES.format(tie=TIES["joint"])))
+    q, _, tau = state(mechanism.model)
+    rest = np.zeros(mechanism.nv)
+    h = tau - dl.bias_torques.python(mechanism.model, q, rest)
+    a, _ = method.python(mechanism, q, rest, tau, iterations=10, proximal=1e-3)
+    assert relative(a, Dense(dl.crba.python(mechanism.model, q), h, J, np.zeros(1)).answer[0]) < 1e-9

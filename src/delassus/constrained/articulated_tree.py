@@ -1,8 +1,8 @@
 """The joints of a tree after elimination, and the sweeps over them that several algorithms share.
 
 All of these compute with A⁻¹ by forces that travel through the joints of the articulated-body recursion. A is the mass
-matrix M, or M + Jᵀ diag(ρ) J where rows put penalties on the links that they touch; rows on two links couple them (see
-`couplings`).
+matrix M, or M + Jᵀ diag(ρ) J where rows put penalties on the links that they touch; rows on two links, or on several
+joints, couple them (see `couplings`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constrained.couplings import Couplings, Port, elimination_order
+from delassus.constrained.couplings import Couplings
+from delassus.constrained.elimination_order import elimination_order
+from delassus.constrained.ports import Bonds, Port
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.rows import Rows, rows_in
@@ -29,15 +31,19 @@ ZERO: Pair = (np.zeros(3), np.zeros(3))
 class ArticulatedTree:
     """Links, their poses, and their joints' factors.
 
-    `order` is the one in which links were eliminated; `felt[i]` holds the ports that link i was coupled with then, each
-    with T (r, n); see `couplings`.
+    `order` is the one in which links were eliminated; `bonds[i]` is what link i was coupled with then.
     """
 
     tree: Links
     poses: list[Pose]
     joints: list[FreeJoint]
     order: tuple[int, ...]
-    felt: list[list[tuple[Port, Any]]]
+    bonds: list[Bonds]
+
+    @property
+    def coupled(self) -> bool:
+        """Whether links feel each other past the tree."""
+        return any(bonds.felt or bonds.ties for bonds in self.bonds)
 
     def inward(self, i: int, f: Any, n: Any, driven: Any = None) -> tuple[Any, Pair]:
         """A force on link i and on its joint, through it: u (n,) at the joint, and what the parent link feels."""
@@ -53,51 +59,78 @@ class ArticulatedTree:
         own = own if u is None else joint.push(u) + own
         return own, (lin + S_lin @ own, ang + S_ang @ own)
 
-    def pushes(self, force: dict[int, Pair], driven: dict[int, Any], links: Collection[int]) -> dict[int, Any]:
-        """D⁻¹ u (n,) of some links' joints (with those that carry them), from forces on links and at joints (n,)."""
-        force, push = dict(force), {}
-        pressed: dict[Port, Any] = {}  # T D⁻¹ u (r,): what ports feel, until their links have their turn
+    def pushes(self, rows: Rows, x: Any) -> dict[int, tuple[Any, Any]]:
+        """u (n,) and D⁻¹ u (n,) of the joints that move rows, from forces x (m,) of these."""
+        tied = sorted({tie.row for bonds in self.bonds for tie in bonds.ties})
+        force, driven = row_forces(self.tree, rows.untied if tied else rows, x)
+        pushes: dict[int, tuple[Any, Any]] = {}
+        # What ports feel until their links have their turn, and ties, by row, as long as they have parts.
+        pressed: dict[Port | int, Any] = {row: -x[[row]] for row in tied}
+
+        def press(other: Port | int, y: Any) -> None:
+            pressed[other] = pressed[other] + y if other in pressed else y
 
         def add(j: int, f: Any, n: Any) -> None:
             before = force.get(j, ZERO)
             force[j] = (before[0] + f, before[1] + n)
 
-        for i in (i for i in self.order if i in links):
-            for port in [port for port in pressed if port.link == i]:
+        for i in (i for i in self.order if i in rows.support):
+            for port in [port for port in pressed if isinstance(port, Port) and port.link == i]:
                 add(i, *port.exert(-pressed.pop(port)))
             u, passed = self.inward(i, *force.get(i, ZERO), driven.get(i))
-            push[i] = self.joints[i].push(u)
-            for port, T in self.felt[i]:
-                pressed[port] = pressed[port] + T @ push[i] if port in pressed else T @ push[i]
+            for tie in self.bonds[i].ties:
+                u = u - tie.V.T @ pressed[tie.row]
+            push = self.joints[i].push(u)
+            pushes[i] = (u, push)
+            for other, T in self.bonds[i].felt:
+                press(other, T @ push)
+            for tie in self.bonds[i].ties:
+                if tie.port is not None:
+                    press(tie.port, pressed.pop(tie.row))
             if self.tree.links[i].parent >= 0:
                 add(self.tree.links[i].parent, *passed)
-        return push
+        return pushes
 
     def accelerations(
         self, push: Any, links: Collection[int], base: Pair = ZERO, product: Sequence[Pair] | None = None
-    ) -> tuple[dict[int, Pair], Any]:
-        """Accelerations of some links (those that carry them included), and of all their joints (nv,).
+    ) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
+        """Accelerations of some links (those that carry them included), of all their joints (nv,), and of ties by row.
 
         From D⁻¹ u (nv,), the acceleration of the world, and the links' own velocity products.
         """
         motion: dict[int, Pair] = {-1: base}
         a = np.zeros(len(push))
+        tied: dict[int, Any] = {}
+
+        def felt(other: Port | int) -> Any:
+            return other.felt(motion[other.link]) if isinstance(other, Port) else tied[other]
+
         for i in (i for i in reversed(self.order) if i in links):
-            link, joint = self.tree.links[i], self.joints[i]
+            link, joint, bonds = self.tree.links[i], self.joints[i], self.bonds[i]
             S_lin, S_ang = link.subspace
             lin, ang = self.poses[i].motion_to_child(*motion[link.parent])
             if product is not None:
                 lin, ang = lin + product[i][0], ang + product[i][1]
             at = slice(link.v, link.v + link.motion.nv)
             own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
-            if self.felt[i]:
+            if bonds.felt:
                 pull = np.zeros(link.motion.nv)
-                for port, T in self.felt[i]:
-                    pull = pull + T.T @ port.felt(motion[port.link])
-                own = own - joint.push(pull)
+                for other, T in bonds.felt:
+                    pull = pull + T.T @ felt(other)
+                answer = joint.push(pull)
+                own = own - answer
+            for tie in bonds.ties:
+                y = tie.V @ (push[at] - answer if bonds.felt else push[at])
+                if link.parent < 0:
+                    y = y + tie.K[:, :3] @ lin + tie.K[:, 3:] @ ang
+                elif product is not None:
+                    y = y + tie.K[:, :3] @ product[i][0] + tie.K[:, 3:] @ product[i][1]
+                if tie.port is not None or tie.row in tied:
+                    y = y + felt(tie.row if tie.port is None else tie.port)
+                tied[tie.row] = y
             motion[i] = (lin + S_lin @ own, ang + S_ang @ own)
             a[at] = own
-        return motion, a
+        return motion, a, tied
 
 
 @dataclass(frozen=True)
@@ -140,11 +173,10 @@ def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -
 def eliminated(tree: Links, poses: list[Pose], rows: Rows, rho: Any = None) -> ArticulatedTree:
     """Inward: articulated inertias, felt through each joint and carried to the parent."""
     A = [rigid_blocks(link) for link in tree.links]
-    felt: list[list[tuple[Port, Any]]] = [[] for _ in tree.links]
-    couplings = None if rho is None else Couplings(rows, rho)
+    bonds = [Bonds() for _ in tree.links]
+    couplings = None if rho is None else Couplings(tree, rows, rho)
     if rho is not None:
-        check_untied(rows)
-        for i, own in rows.links.items():
+        for i, own in rows.untied.links.items():
             A[i] = total(A[i], penalty(own.K, rho[list(own.rows)]))
     joints: list[Any] = [None] * len(tree.links)
     order = elimination_order(tree, frozenset() if rho is None else rows.layout.pairs)
@@ -153,21 +185,14 @@ def eliminated(tree: Links, poses: list[Pose], rows: Rows, rho: Any = None) -> A
         taken = None if couplings is None else couplings.take(i)
         if taken is not None:
             A[i] = total(A[i], taken[0])
-        joint = joints[i] = free_joint(link, A[i], None if rho is None else joint_penalty(tree, rows, i, rho))
-        if taken is not None and couplings is not None:
-            felt[i] = couplings.eliminate(i, joint, poses[i], link.parent, ZERO)
+        joint = free_joint(link, A[i], None if rho is None else joint_penalty(tree, rows.untied, i, rho))
+        if couplings is not None and couplings.touch(i):
+            rest = np.zeros(link.motion.nv)
+            joint, _, bonds[i] = couplings.eliminate(i, joint, poses[i], rest, rest, ZERO)
+        joints[i] = joint
         if link.parent >= 0:
             A[link.parent] = total(A[link.parent], poses[i].inertia_to_parent(*joint.felt_through(A[i])))
-    return ArticulatedTree(tree, poses, joints, order, felt)
-
-
-def check_untied(rows: Rows) -> None:
-    """Raise if a row ties joints to each other: a penalty on two joints couples them past the tree."""
-    if rows.tied is not None:
-        raise DelassusError(
-            f"row {rows.tied} ties joints to each other, and penalties on it would couple them past the tree: take a "
-            "method without penalties, such as method='pv_osimr', or prox_pv for the dynamics."
-        )
+    return ArticulatedTree(tree, poses, joints, order, bonds)
 
 
 def penalty(K: Any, rho: Any) -> Blocks:

@@ -7,7 +7,8 @@ links that move constraints give the next accelerations; the other links are vis
 
 A row on several links couples them: ρ K_jᵀK_i is the inertia between links j and i (see `couplings`). Links are
 eliminated one after the other, and what a link was coupled with is then coupled with its parent, so a loop costs
-operations along its links only, and on the way to where it is closed.
+operations along its links only, and on the way to where it is closed. So do rows that tie joints to each other, or to
+bodies: gears, grippers, functions of the user.
 
 Choose it for robots of many joints, or many rows: nothing in it grows faster than their number. Penalties cost
 digits, about log10(ρ/mass) of them: where these count (float32), or for a few rows on a small robot, take `prox_pv` or
@@ -27,13 +28,12 @@ import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltls
 from delassus.constrained.articulated_tree import ZERO, ArticulatedTree, joint_penalty, penalty, row_forces, total
-from delassus.constrained.couplings import Couplings, Port, elimination_order
+from delassus.constrained.couplings import Couplings
+from delassus.constrained.elimination_order import elimination_order
 from delassus.constrained.method import Method, PrimalState, solve
+from delassus.constrained.ports import Bonds
 from delassus.constrained.proximal import Proximal
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
-from delassus.constraints.constraint import Constraint, ConstraintError
-from delassus.constraints.coupling import Coupling
-from delassus.constraints.implicit import Implicit
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import against_gravity, row_values
 from delassus.dynamics.articulated import free_joint
@@ -85,37 +85,23 @@ class Factors:
     k: Any
 
 
-def ties_joints(constraint: Constraint) -> bool:
-    """Whether rows of a constraint are on several joints' velocities: penalties on these are not seen by the links."""
-    return isinstance(constraint, (Coupling, Implicit))
-
-
-def check_rows(mechanism: Mechanism) -> None:
-    """Raise if a constraint ties joints to each other."""
-    for constraint in filter(ties_joints, mechanism.constraints):
-        raise ConstraintError(
-            f"the constraint {constraint.label!r} ({type(constraint).__name__}) ties joints to each other, which caba "
-            "cannot carry: take prox_pv, prox_ltl or prox_ltls, or constrained_dynamics with method='auto'."
-        )
-
-
 def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
     """Inward: articulated inertias with the penalties of the constraints, and all forces, for the first iteration.
 
     One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
     """
-    check_rows(task.mechanism)
     tree, rows, motions = task.motions.tree, task.rows, task.motions
     first, k = task.first_force(force), against_gravity(rows, motions, task.k)
-    applied, driven = row_forces(tree, rows, task.keep * first + task.rho * k)
+    force = task.keep * first + task.rho * k
+    applied, driven = row_forces(tree, rows.untied, force)
     A = [rigid_blocks(link) for link in tree.links]
     p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(tree.links)]
-    for i, own in rows.links.items():
+    for i, own in rows.untied.links.items():
         A[i] = total(A[i], penalty(own.K, task.rho[list(own.rows)]))
         p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
-    couplings = Couplings(rows, task.rho)
+    couplings = Couplings(tree, rows, task.rho, force)
     joints: list[Any] = [None] * len(tree.links)
-    felt: list[list[tuple[Port, Any]]] = [[] for _ in tree.links]
+    bonds = [Bonds() for _ in tree.links]
     push = np.zeros(task.mechanism.nv)
     order = elimination_order(tree, rows.layout.pairs)
     for i in order:
@@ -123,19 +109,18 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
         taken = couplings.take(i)
         if taken is not None:
             A[i], p[i] = total(A[i], taken[0]), (p[i][0] + taken[1][0], p[i][1] + taken[1][1])
-        joint = joints[i] = free_joint(link, A[i], joint_penalty(tree, rows, i, task.rho))
+        joint = free_joint(link, A[i], joint_penalty(tree, rows.untied, i, task.rho))
         S_lin, S_ang = link.subspace
         at = slice(link.v, link.v + link.motion.nv)
         u = task.tau[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
         u = u + driven[i] if i in driven else u
         push[at] = joint.push(u)
-        if taken is not None:
+        if couplings.touch(i):
             base = _world(tree) if link.parent < 0 else ZERO
             lin, ang = motions.poses[i].motion_to_child(*base)
-            lin, ang = lin + b[0], ang + b[1]
-            own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
-            moved = (lin + S_lin @ own, ang + S_ang @ own)  # Pᵀ b + S D⁻¹ u
-            felt[i] = couplings.eliminate(i, joint, motions.poses[i], link.parent, moved)
+            still = (lin + b[0], ang + b[1])
+            joint, push[at], bonds[i] = couplings.eliminate(i, joint, motions.poses[i], u, push[at], still)
+        joints[i] = joint
         if link.parent < 0:
             continue
         M, H, I = joint.felt_through(A[i])
@@ -144,7 +129,7 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
         f, n = motions.poses[i].force_to_parent(f, n)
         p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
         A[link.parent] = total(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
-    factors = Factors(task, ArticulatedTree(tree, motions.poses, joints, order, felt), k)
+    factors = Factors(task, ArticulatedTree(tree, motions.poses, joints, order, bonds), k)
     return factors, _state(factors, first, push)
 
 
@@ -153,7 +138,7 @@ def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     task, body = factors.task, factors.body
     change = task.keep * (state.force - state.before)
     push = np.array(state.work)
-    for i, more in body.pushes(*row_forces(body.tree, task.rows, change), task.rows.support).items():
+    for i, (_, more) in body.pushes(task.rows, change).items():
         at = slice(body.tree.links[i].v, body.tree.links[i].v + body.tree.links[i].motion.nv)
         push[at] = push[at] + more
     return _state(factors, state.force, push)
@@ -175,13 +160,13 @@ METHOD = Method(factor, iterate, shifted, finish, penalties=True)
 def _state(factors: Factors, before: Any, push: Any) -> PrimalState:
     """The state after an iteration: outward to the constraints with D⁻¹ u (nv,), and their forces from λ⁻ (m,)."""
     task = factors.task
-    motion, a = _accelerations(factors, push, task.rows.support)
-    force, residual = task.update(before, task.active(row_values(task.rows, motion, a) - factors.k))
+    moving = _accelerations(factors, push, task.rows.support)
+    force, residual = task.update(before, task.active(row_values(task.rows, *moving) - factors.k))
     return PrimalState(force, before, residual, push)
 
 
-def _accelerations(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any]:
-    """Accelerations of some links (those that carry them included), against gravity, and of their joints (nv,)."""
+def _accelerations(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
+    """Accelerations of some links (with those that carry them), against gravity, of their joints (nv,), and of ties."""
     motions = factors.task.motions
     return factors.body.accelerations(push, links, _world(motions.tree), motions.product)
 

@@ -5,6 +5,7 @@ With R = E + C and penalties ρ = R⁻¹ on the rows, the inverse is
     Λ = ρ - ρ J (M + Jᵀ ρ J)⁻¹ Jᵀ ρ:
 
 `pv_osim` on the links with their penalties, as `caba` has them. O(n + m²) operations, where a factorisation takes m³.
+Where loops or ties couple links, the rows' forces travel one by one, in O(n + m² d) for depth d.
 
 Where rows move freely (σ ≫ ε, σ the eigenvalues of J M⁻¹ Jᵀ), both terms are about 1/ε and what is left of them is 1/σ:
 the error grows with 1/ε. Relative to the largest element of Λ, it was measured as
@@ -24,20 +25,26 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constrained.articulated_tree import free_tree, pieces_of
+from delassus.constrained.articulated_tree import ArticulatedTree, free_tree, pieces_of
 from delassus.constrained.pv_osim import pv_osim
 from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import layout_of
-from delassus.errors import DelassusError
+from delassus.constraints.rows import Rows
 
 
 def caba_osim(mechanism: Mechanism, q: Any, damping: Any, time: Any = None) -> Any:
     """The lower triangle of Λ (m, m) for the diagonal E + C, `damping` (m,)."""
-    if layout_of(mechanism).pairs:
-        raise DelassusError(
-            f"{mechanism.model.name!r} has closed loops, which penalties couple past the tree: take method='auto'."
-        )
     rho = 1.0 / damping
     body, rows = free_tree(mechanism, q, rho, time)
-    G = pv_osim(body, pieces_of(body.tree, rows), rows.m)
+    G = _one_by_one(body, rows) if body.coupled else pv_osim(body, pieces_of(body.tree, rows), rows.m)
     return np.diag(rho) - rho[:, None] * G * rho
+
+
+def _one_by_one(body: ArticulatedTree, rows: Rows) -> Any:
+    """The lower triangle of J A⁻¹ Jᵀ (m, m) where links are coupled: G_rs = Σ_j u_r(j) D_j⁻¹ u_s(j)."""
+    G = np.zeros((rows.m, rows.m))
+    found = [body.pushes(rows, np.eye(rows.m)[r]) for r in range(rows.m)]
+    for r, shares in enumerate(found):
+        for s in range(r + 1):
+            for i, (u, _) in shares.items():
+                G[r, s] = G[r, s] + u @ found[s][i][1]
+    return G

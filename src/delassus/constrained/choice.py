@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from delassus.constrained.caba import ties_joints
 from delassus.constraints.mechanism import Mechanism
 from delassus.model.links import links_of
 
@@ -16,9 +15,8 @@ def best_method(mechanism: Mechanism) -> str:
     """The name of the method that is expected to be the fastest.
 
     Methods on the forces iterate in m² operations, so they win while rows are few; beyond, the recursion over the tree
-    does. Where joints share coordinates there is no such recursion, and penalties cannot tie joints to each other.
+    does. Where joints share coordinates there is no such recursion.
     """
     if links_of(mechanism.model).mimics:
         return "prox_ltl"
-    few = mechanism.m <= _MANY_ROWS
-    return "prox_pv" if few or any(map(ties_joints, mechanism.constraints)) else "caba"
+    return "prox_pv" if mechanism.m <= _MANY_ROWS else "caba"

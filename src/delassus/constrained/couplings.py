@@ -1,4 +1,4 @@
-"""Links that closed loops couple: how they feel each other, and the order in which links are eliminated.
+"""What couples links: closed loops, and rows that tie joints to each other; how links feel it as they are eliminated.
 
 A row K_i a_i + K_j a_j with the penalty ρ has the energy ½ ρ (K_i a_i + K_j a_j)². Its mixed part,
 
@@ -11,50 +11,57 @@ coupling costs what its rows cost, and not what 6×6 matrices do. What other por
     T_q = C_qp K_p S,   B_q -= T_q D⁻¹ T_qᵀ,   C_qr -= T_q D⁻¹ T_rᵀ,   l_q += C_qp K_p (Pᵀ b + S D⁻¹ u),
 
 is added to their links' inertias, K_qᵀ B_q K_q, and forces, K_qᵀ l_q, when these are eliminated.
+
+A row on joints, y = Σ_i (F_i q̈_i + K_i a_i) over any number of links, is a tie: a port with a part on each of them, and
+the energy ½ yᵀ B y + lᵀ y, at first B = ρ and -l the force that the row pushes with. On link i, a = X a_π + b is the
+acceleration without that of the joint, and x = q̈_i + Wᵀ a - D⁻¹ u what ties add to the answer of the recursion over the
+tree. It costs ½ xᵀ D x and is in no other term of the link's own energy. The link's part of y is
+
+    K a + V q̈_i = (K - V Wᵀ) a + V (x + D⁻¹ u),   V = K S + F,
+
+so the tie hands K_π = (K - V Wᵀ) X on, as a port does, and x is all that is left to eliminate. With
+T_q = C_qp V_p for all ports q that are coupled with p, p itself among them (C_pp = B_p), x is eliminated by
+
+    l_q += C_qp (K_p - V_p Wᵀ) b,   D += V_pᵀ T_p,   D⁻¹ u := D⁻¹ (u - V_pᵀ l_p),   l_q += T_q D⁻¹ u
+
+in this order, summed over the ports p of the link, and B_q and C_qr as above. W, and what the parent feels of the
+link, stay those of the joint without ties. A tie whose parts have come together on one link is a port of it from then
+on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import delassus.numpy as np
+from delassus.constrained.ports import Bonds, Loosened, Part, Port, ties_of
 from delassus.constraints.rows import Rows
 from delassus.dynamics.articulated import FreeJoint
 from delassus.dynamics.poses import Blocks, Pair, Pose, mirrored
 from delassus.model.links import Links
 
 
-@dataclass(frozen=True, eq=False)
-class Port:
-    """Rows K (r, 6) by which a link takes part in couplings; `number` stays the same when the port is handed on."""
-
-    number: int
-    link: int
-    K: Any
-
-    def felt(self, a: Pair) -> Any:
-        """K a (r,)."""
-        return self.K[:, :3] @ a[0] + self.K[:, 3:] @ a[1]
-
-    def exert(self, x: Any) -> Pair:
-        """Kᵀ x: force and moment."""
-        return self.K[:, :3].T @ x, self.K[:, 3:].T @ x
-
-
 class Couplings:
     """What couples the links that are left; emptied link by link."""
 
-    def __init__(self, rows: Rows, rho: Any) -> None:
+    def __init__(self, tree: Links, rows: Rows, rho: Any, force: Any = None) -> None:
+        """Of penalties ρ (m,) on the rows; `force` (m,), if given, is what ties push with."""
         self.ports: dict[int, Port] = {}
+        self.ties = ties_of(tree, rows)
         self.C: dict[tuple[int, int], Any] = {}
-        self.B: dict[int, Any] = {}
-        self.l: dict[int, Any] = {}
-        for i, j in sorted(rows.layout.pairs):
-            one, other = rows.links[i], rows.links[j]
-            shared = [r for r in one.rows if r in other.rows]
-            first, second = (self._new(own.link, own.K[[own.rows.index(r) for r in shared]]) for own in (one, other))
-            self._couple(first, second, np.diag(rho[shared]))
+        self.B: dict[int, Any] = {row: np.diag(rho[[row]]) for row in self.ties}
+        self.l: dict[int, Any] = {row: np.zeros(1) if force is None else -force[[row]] for row in self.ties}
+        on = rows.untied.links
+        for i, j in sorted(pair for pair in rows.layout.pairs if on.keys() >= set(pair)):
+            shared = [r for r in on[i].rows if r in on[j].rows]
+            if shared:
+                one, other = (self._new(k, on[k].K[[on[k].rows.index(r) for r in shared]]) for k in (i, j))
+                self._couple(one.number, other.number, np.diag(rho[shared]))
+
+    def touch(self, i: int) -> bool:
+        """Whether link i takes part."""
+        return bool(self._on(i)) or any(i in parts for parts in self.ties.values())
 
     def take(self, i: int) -> tuple[Blocks, Pair] | None:
         """What a link that is about to be eliminated feels of what was eliminated before: inertia and bias force."""
@@ -64,74 +71,121 @@ class Couplings:
         inertia, force = self._folded(here)
         return (mirrored(inertia[:3, :3]), inertia[:3, 3:], mirrored(inertia[3:, 3:])), (force[:3], force[3:])
 
-    def eliminate(self, i: int, joint: FreeJoint, pose: Pose, parent: int, moved: Pair) -> list[tuple[Port, Any]]:
-        """Take link i out, which `moved` by Pᵀ b + S D⁻¹ u; ports that felt it, with T_q (r, n)."""
-        here = self._merged([port for port in self._on(i) if self._partners(port)])
-        partners = {q for port in here for q in self._partners(port)}
-        for link in sorted({q.link for q in partners}):
-            self._merged(sorted((q for q in partners if q.link == link), key=lambda q: q.number))
-        for port in self._on(i):
-            del self.ports[port.number]
+    def eliminate(
+        self, i: int, joint: FreeJoint, pose: Pose, u: Any, push: Any, still: Pair
+    ) -> tuple[FreeJoint, Any, Bonds]:
+        """Take link i out: its joint and D⁻¹ u (n,) with the D of its ties, and what it was coupled with.
+
+        `u` (n,) is the force at the joint, `push` D⁻¹ u without ties, and `still` the link's acceleration where neither
+        its parent nor its joint has any.
+        """
+        ties = {row: parts[i] for row, parts in sorted(self.ties.items()) if i in parts}
+        own = (np.zeros(len(u)) if ties else push) - joint.W[:3].T @ still[0] - joint.W[3:].T @ still[1]
+        S_lin, S_ang = joint.link.subspace
+        moved = (still[0] + S_lin @ own, still[1] + S_ang @ own)
+        here = {port.number: Part(port.K) for port in self._coupled(i)} | ties
+        self._merge_partners(i, here)
+        V: dict[int, Any] = {}
         T: dict[int, Any] = {}
-        left: dict[int, list[Any]] = {}
-        for port in here:
-            carried = [joint.carry(row[:3], row[3:]) for row in port.K]  # rows travel as forces do
-            KS, Km = np.stack([u for u, *_ in carried]), port.felt(moved)
-            left[port.number] = [(f, n) for _, f, n in carried]
-            for q in self._partners(port):
-                C = self._coupling(q, port)
-                T[q.number] = T[q.number] + C @ KS if q.number in T else C @ KS
-                self.l[q.number] = self.l[q.number] + C @ Km if q.number in self.l else C @ Km
+        left: dict[int, list[Pair]] = {}
+        for number, (K, F) in here.items():
+            carried = [joint.carry(row[:3], row[3:], F) for row in K]  # rows travel as forces do
+            V[number], left[number] = np.stack([along for along, *_ in carried]), [(f, n) for _, f, n in carried]
+            felt = K[:, :3] @ moved[0] + K[:, 3:] @ moved[1]
+            felt = felt if F is None else felt + F @ own
+            for q in [*([number] if number in ties else []), *self._partners(number)]:
+                C = self._coupling(q, number)
+                T[q] = T[q] + C @ V[number] if q in T else C @ V[number]
+                self.l[q] = self.l[q] + C @ felt if q in self.l else C @ felt
+        if ties:
+            both = [number for number in here if number in T]
+            joint = joint.held(sum(V[number].T @ T[number] for number in both))
+            push = joint.push(u - sum(V[number].T @ self.l[number] for number in both))
+            self.l |= {number: self.l[number] + mine @ push for number, mine in T.items()}
         for number, mine in T.items():
             pushed = np.stack([joint.push(row) for row in mine])  # T D⁻¹
             gained = pushed @ mine.T
             self.B[number] = self.B.get(number, 0.0) - (np.tril(gained) + np.tril(gained, -1).T)
             for other, theirs in T.items():
                 if other < number:
-                    self._couple(self.ports[number], self.ports[other], -(pushed @ theirs.T))
-        for port in here:
-            if parent < 0:
-                self._forget(port)
-                continue
-            rows = [np.concatenate(pose.force_to_parent(*row)) for row in left[port.number]]
-            self.ports[port.number] = Port(port.number, parent, np.stack(rows))
-        return [(self.ports[number], mine) for number, mine in T.items()]
+                    self._couple(number, other, -(pushed @ theirs.T))
+        for number in here:
+            self._hand_on(number, i, joint.link.parent, pose, left[number])
+        known = self.ports.keys() | self.ties.keys()
+        felt = tuple((self.ports.get(number, number), T[number]) for number in T if number in known)
+        loose = tuple(Loosened(row, V[row], np.concatenate(left[row][0])[None], self.ports.get(row)) for row in ties)
+        return joint, push, Bonds(felt, loose)
+
+    def _hand_on(self, number: int, i: int, parent: int, pose: Pose, left: list[Pair]) -> None:
+        """Give the parent of link i what is left of a port, or of a tie, without that link."""
+        parts = {link: part for link, part in self.ties.pop(number, {}).items() if link != i}
+        self.ports.pop(number, None)
+        if parent >= 0:
+            K = np.stack([np.concatenate(pose.force_to_parent(*row)) for row in left])
+            old = parts.get(parent)
+            parts[parent] = Part(K) if old is None else Part(old.K + K, old.F)
+        if not parts:
+            self._forget(number)
+        elif len(parts) == 1 and all(part.F is None for part in parts.values()):
+            ((link, part),) = parts.items()
+            self.ports[number] = Port(number, link, part.K)
+        else:
+            self.ties[number] = parts
+
+    def _coupled(self, i: int) -> list[Port]:
+        """The ports of link i that are coupled with others; those that are not, any more, are dropped."""
+        ports = self._merged([port for port in self._on(i) if self._partners(port.number)])
+        for port in self._on(i):
+            if port not in ports:
+                del self.ports[port.number]
+        return ports
 
     def _on(self, link: int) -> list[Port]:
         return [port for _, port in sorted(self.ports.items()) if port.link == link]
 
-    def _partners(self, port: Port) -> list[Port]:
-        numbers = {n for key in self.C if port.number in key for n in key} - {port.number}
-        return [self.ports[n] for n in sorted(numbers) if n in self.ports]
+    def _partners(self, number: int) -> list[int]:
+        numbers = {n for key in self.C if number in key for n in key} - {number}
+        return sorted(n for n in numbers if n in self.ports or n in self.ties)
 
     def _new(self, link: int, K: Any) -> Port:
-        number = 1 + max((*self.ports, *(n for key in self.C for n in key)), default=-1)
+        number = 1 + max((*self.ports, *self.ties, *(n for key in self.C for n in key)), default=-1)
         port = self.ports[number] = Port(number, link, K)
         return port
 
-    def _coupling(self, one: Port, other: Port) -> Any:
-        """C (r of the first, r of the second), None if there is none."""
-        if one.number < other.number:
-            return self.C.get((one.number, other.number))
-        mirrored = self.C.get((other.number, one.number))
+    def _coupling(self, one: int, other: int) -> Any:
+        """C (r of the first, r of the second); B of one with itself; None if there is none."""
+        if one == other:
+            return self.B[one]
+        if one < other:
+            return self.C.get((one, other))
+        mirrored = self.C.get((other, one))
         return None if mirrored is None else mirrored.T
 
-    def _couple(self, one: Port, other: Port, C: Any) -> None:
+    def _couple(self, one: int, other: int, C: Any) -> None:
         """Add to C."""
-        if one.number > other.number:
+        if one > other:
             one, other, C = other, one, C.T
-        key = (one.number, other.number)
+        key = (one, other)
         self.C[key] = self.C[key] + C if key in self.C else C
 
-    def _uncouple(self, one: Port, other: Port) -> Any:
+    def _uncouple(self, one: int, other: int) -> Any:
         """C, which is taken out."""
         C = self._coupling(one, other)
-        self.C.pop((min(one.number, other.number), max(one.number, other.number)), None)
+        self.C.pop((min(one, other), max(one, other)), None)
         return C
 
-    def _forget(self, port: Port) -> None:
-        for key in [key for key in self.C if port.number in key]:
+    def _forget(self, number: int) -> None:
+        for key in [key for key in self.C if number in key]:
             del self.C[key]
+        self.B.pop(number, None)
+        self.l.pop(number, None)
+
+    def _merge_partners(self, i: int, numbers: Iterable[int]) -> None:
+        """Merge the ports of every other link that are coupled with some on link i."""
+        partners = {n for number in numbers for n in self._partners(number)}
+        ports = [self.ports[n] for n in sorted(partners) if n in self.ports and self.ports[n].link != i]
+        for link in sorted({port.link for port in ports}):
+            self._merged([port for port in ports if port.link == link])
 
     def _merged(self, ports: list[Port]) -> list[Port]:
         """Ports of a link; one of all six directions in their stead, where they have more rows than that."""
@@ -140,8 +194,8 @@ class Couplings:
         whole = self._new(ports[0].link, np.array(np.eye(6)))
         self.B[whole.number], self.l[whole.number] = self._folded(ports)
         for port in ports:
-            for q in self._partners(port):
-                self._couple(whole, q, port.K.T @ self._uncouple(port, q))
+            for q in self._partners(port.number):
+                self._couple(whole.number, q, port.K.T @ self._uncouple(port.number, q))
             del self.ports[port.number]
         return [whole]
 
@@ -153,39 +207,8 @@ class Couplings:
                 inertia = inertia + port.K.T @ self.B.pop(port.number) @ port.K
                 force = force + port.K.T @ self.l.pop(port.number)
             for other in ports[:k]:
-                C = self._uncouple(port, other)
+                C = self._uncouple(port.number, other.number)
                 if C is not None:  # a loop that is closed
                     half = port.K.T @ C @ other.K
                     inertia = inertia + half + half.T
         return inertia, force
-
-
-def elimination_order(tree: Links, pairs: frozenset[tuple[int, int]]) -> tuple[int, ...]:
-    """The order in which links are eliminated: always one that carries no other, the one coupled with the fewest.
-
-    Eliminating a link couples all that it was coupled with, and these with its parent. Without loops, and among links
-    that are equal, the last comes first.
-    """
-    neighbours: list[set[int]] = [set() for _ in tree.links]
-    for i, j in pairs:
-        neighbours[i].add(j)
-        neighbours[j].add(i)
-    children = [0] * len(tree.links)
-    for link in tree.links:
-        if link.parent >= 0:
-            children[link.parent] += 1
-    left = {i for i, count in enumerate(children) if not count}
-    order: list[int] = []
-    while left:
-        i = min(left, key=lambda i: (len(neighbours[i] | {tree.links[i].parent}), -i))
-        left.remove(i)
-        order.append(i)
-        parent = tree.links[i].parent
-        others = neighbours[i] | ({parent} if neighbours[i] and parent >= 0 else set())
-        for j in others:
-            neighbours[j] = (neighbours[j] | others) - {i, j}
-        if parent >= 0:
-            children[parent] -= 1
-            if not children[parent]:
-                left.add(parent)
-    return tuple(order)

@@ -2,7 +2,7 @@
 
 G x = J M⁻¹ Jᵀ x is what rows feel of their own forces: Jᵀ x on the links, the articulated-body recursion from rest
 without gravity, and J of the accelerations. The inverse follows from the same operator on links that carry penalties
-ρ = (E + C)⁻¹ and are coupled by loops, as in `caba`:
+ρ = (E + C)⁻¹ and are coupled by loops and ties, as in `caba`:
 
     (G + E + C)⁻¹ b = ρ b - ρ J (M + Jᵀ ρ J)⁻¹ Jᵀ ρ b.
 
@@ -17,9 +17,8 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
-from delassus.constrained.articulated_tree import ArticulatedTree, free_tree, row_forces
+from delassus.constrained.articulated_tree import ArticulatedTree, free_tree
 from delassus.constrained.by_products import damping_rows, factor
-from delassus.constrained.caba import ties_joints
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.proximal import Proximal
 from delassus.constraints.mechanism import Mechanism
@@ -55,8 +54,8 @@ def delassus_solve(
     """x (m,) with (J M⁻¹ Jᵀ + E + C) x = b.
 
     Args:
-        mechanism: The robot and its constraints; where joints share coordinates (mimicry) or rows tie joints to each
-            other, the sparse factors of `prox_ltl` take the place of the recursion.
+        mechanism: The robot and its constraints; where joints share coordinates (mimicry), the sparse factors of
+            `prox_ltl` take the place of the recursion.
         q: Configuration (nq,) [rad, m].
         b: Accelerations of the rows (m,) [m/s², rad/s²].
         proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
@@ -67,7 +66,7 @@ def delassus_solve(
     """
     if not isinstance(refinements, int) or isinstance(refinements, bool) or refinements < 0:
         raise DelassusError(f"refinements is {refinements!r}; it is a whole number, 0 or more.")
-    if links_of(mechanism.model).mimics or any(map(ties_joints, mechanism.constraints)):
+    if links_of(mechanism.model).mimics:
         return factor(mechanism, q, proximal, time).solve_rows(b)
     damping = damping_rows(mechanism, proximal)
     rho = 1.0 / damping
@@ -85,6 +84,6 @@ def mobility(body: ArticulatedTree, rows: Rows, x: Any) -> Any:
     """J A⁻¹ Jᵀ x (m,), A the matrix that the joints of the tree were eliminated from."""
     links = body.tree.links
     push = np.zeros(sum(link.motion.nv for link in links))
-    for i, own in body.pushes(*row_forces(body.tree, rows, x), rows.support).items():
+    for i, (_, own) in body.pushes(rows, x).items():
         push[links[i].v : links[i].v + links[i].motion.nv] = own
     return row_values(rows, *body.accelerations(push, rows.support))

@@ -195,7 +195,7 @@ def _check(task: Task) -> None:
             f"the constraints have compliance, up to {task.rows.compliance.max():g}, and pv_early meets rows exactly: "
             "take prox_pv or caba."
         )
-    if task.rows.layout.pairs or task.rows.tied is not None:
+    if task.rows.layout.pairs or task.rows.tied:
         raise DelassusError(
             f"constraints of {task.mechanism.model.name!r} tie its bodies or joints to each other, and pv_early "
             "eliminates rows on the way to the world: take prox_pv."

@@ -5,8 +5,8 @@ Row r asks for an acceleration
     a*_r = acceleration_r - velocity_gain_r · (its velocity) - position_gain_r · (its error of position)
 
 (Baumgarte), and gives way by `compliance_r` times its force. A constraint says, for every body that it touches, which
-combination K (rows, 6) of that body's acceleration it takes, and which multiples of the joints' own accelerations. What
-it touches is known beforehand, by how much depends on the state.
+combination K (rows, 6) of that body's acceleration it takes, and which multiples of the joints' own accelerations; a
+row may take both. What it touches is the same in all states, by how much depends on the state. Methods go by the rows.
 """
 
 from __future__ import annotations
@@ -108,15 +108,19 @@ class Constraint:
         return self
 
     def links(self, model: Model) -> tuple[int, ...]:
-        """The links that it touches; none for a constraint on joints."""
+        """The links that it touches; none for a constraint on joints. A mechanism asks for them, as a check."""
         return ()
 
     def velocities(self, model: Model) -> tuple[int, ...]:
-        """The velocities that it touches by their numbers; none for a constraint on bodies."""
+        """The velocities that it touches by their numbers; none for a constraint on bodies. A check, as `links`."""
         return ()
 
     def inner(self, model: Model) -> bool:
         """Whether joints that carry all of its bodies never move it: rows of a relative motion, seen from within."""
+        return False
+
+    def relative(self, model: Model) -> bool:
+        """Whether bodies that fall alike do not move it: rows of a relative motion, which feel no gravity."""
         return False
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:

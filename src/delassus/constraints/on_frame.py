@@ -131,6 +131,10 @@ class OnFrame(Constraint):
         """The links of both frames, the world left out."""
         return tuple(end.link for end in self.ends(model) if end.link != WORLD)
 
+    def relative(self, model: Model) -> bool:
+        """Where both frames are on bodies."""
+        return len(self.links(model)) > 1
+
     def selected(self, values: Any) -> Any:
         """The rows that act, of all."""
         return np.stack([values[row] for row in self.rows])

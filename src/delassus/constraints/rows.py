@@ -6,18 +6,21 @@ against gravity, which adds -g to every acceleration: `against_gravity` gives th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
+from delassus.constraints.constraint import BodyRows, Constraint, ConstraintError, JointRow
+from delassus.constraints.layout import Layout, layout_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
-from delassus.model.links import Links, links_of
-from delassus.model.model import WORLD
+from delassus.model.links import Links
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,28 +43,6 @@ class DofRow:
     factor: Any
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What is known of a mechanism's rows before its state.
-
-    Attributes:
-        m: Number of rows.
-        support: Links that move a constraint: those on the way from the base to one, in order.
-        roots: For each row the link (or the world) that carries all that it touches: where its loop is closed. That of
-            a row on one body or one joint is the world, which holds it.
-        pairs: Links that share a row, each pair in order.
-        inner: Rows that joints which carry all of their bodies never move.
-        grounded: Rows on one body, held by the world.
-    """
-
-    m: int
-    support: tuple[int, ...]
-    roots: tuple[int, ...]
-    pairs: frozenset[tuple[int, int]]
-    inner: frozenset[int]
-    grounded: frozenset[int]
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """All rows of a mechanism in a state, and the links that carry them."""
@@ -81,42 +62,29 @@ class Rows:
         """Links that move a constraint, in order."""
         return self.layout.support
 
-    @property
-    def tied(self) -> int | None:
-        """The first row that is on several velocities, and so ties joints to each other; None if there is none."""
+    @cached_property
+    def tied(self) -> tuple[int, ...]:
+        """Rows on several velocities, or on a velocity and a body: they tie a joint to what is elsewhere."""
         numbers = [dof.row for dof in self.dofs]
-        return next((row for row in numbers if numbers.count(row) > 1), None)
+        on_bodies = {row for own in self.links.values() for row in own.rows}
+        return tuple(row for row in sorted(set(numbers)) if numbers.count(row) > 1 or row in on_bodies)
+
+    @cached_property
+    def untied(self) -> Rows:
+        """The other rows: on bodies alone, or on one velocity."""
+        if not self.tied:
+            return self
+        links = {}
+        for link, own in self.links.items():
+            kept = [j for j, row in enumerate(own.rows) if row not in self.tied]
+            if kept:
+                links[link] = LinkRows(link, tuple(own.rows[j] for j in kept), own.K[kept])
+        dofs = tuple(dof for dof in self.dofs if dof.row not in self.tied)
+        return Rows(self.layout, links, dofs, self.compliance)
 
     def of_joint(self, link: int) -> list[DofRow]:
         """The rows on the velocities of a link's joint."""
         return [row for row in self.dofs if row.link == link]
-
-
-@lru_cache(maxsize=256)
-def layout_of(mechanism: Mechanism) -> Layout:
-    """What is known of a mechanism's rows before its state."""
-    model, tree = mechanism.model, links_of(mechanism.model)
-    moving: set[int] = set()
-    pairs: set[tuple[int, int]] = set()
-    roots = [WORLD] * mechanism.m
-    inner: set[int] = set()
-    grounded: set[int] = set()
-    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
-        touched = constraint.links(model)
-        driven = [_link_of(tree, v) for v in constraint.velocities(model)]
-        moving.update(touched, driven)
-        pairs.update((i, j) for i in touched for j in touched if i < j)
-        rows = range(at.start, at.stop)
-        if len(touched) > 1 or len(set(driven)) > 1:
-            carriers = [*touched, *(tree.links[i].parent for i in driven)]
-            roots[at] = [_common(tree, carriers)] * len(rows)
-        if len(touched) > 1 and constraint.inner(model):
-            inner.update(rows)
-        if len(touched) == 1:
-            grounded.update(rows)
-    support = {i for link in moving for i in tree.path(link)}
-    ordered = tuple(sorted(support))
-    return Layout(mechanism.m, ordered, tuple(roots), frozenset(pairs), frozenset(inner), frozenset(grounded))
 
 
 def rows_in(mechanism: Mechanism, motions: LinkMotions) -> Rows:
@@ -124,18 +92,28 @@ def rows_in(mechanism: Mechanism, motions: LinkMotions) -> Rows:
     tree = motions.tree
     parts: dict[int, list[tuple[range, Any]]] = {}
     dofs: list[DofRow] = []
+    touched: list[list[int]] = []
+    driven: list[set[int]] = []
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
         rows = range(at.start, at.stop)
+        own: dict[int, Any] = {}
         for body in constraint.bodies(motions):
-            parts.setdefault(body.link, []).append((rows, body.K))
+            _check_body(constraint, body, len(rows), len(tree.links))
+            own[body.link] = own[body.link] + body.K if body.link in own else body.K
+        for link, K in own.items():
+            parts.setdefault(link, []).append((rows, K))
+        touched.append(sorted(own))
+        driven.append(set())
         for joint in constraint.joints(motions):
+            _check_joint(constraint, joint, len(rows), mechanism.nv)
             link = _link_of(tree, joint.v)
             dofs.append(DofRow(rows[joint.row], link, joint.v - tree.links[link].v, joint.v, joint.factor))
+            driven[-1].add(link)
     links = {
         link: LinkRows(link, tuple(r for rows, _ in found for r in rows), _stacked([K for _, K in found]))
         for link, found in parts.items()
     }
-    return Rows(layout_of(mechanism), links, tuple(dofs), compliance_of(mechanism))
+    return Rows(layout_of(mechanism, tree, touched, driven), links, tuple(dofs), compliance_of(mechanism))
 
 
 def compliance_of(mechanism: Mechanism) -> NDArray[numpy.float64]:
@@ -172,7 +150,7 @@ def against_gravity(rows: Rows, motions: LinkMotions, k: Any) -> Any:
     result = np.array(k)
     for link, own in rows.links.items():
         held = [j for j, row in enumerate(own.rows) if row in rows.layout.grounded]
-        if not held:  # two bodies fall alike
+        if not held:
             continue
         pull = own.K[held, :3] @ motions.gravity(link)
         for j, row in enumerate(own.rows[j] for j in held):
@@ -180,9 +158,15 @@ def against_gravity(rows: Rows, motions: LinkMotions, k: Any) -> Any:
     return result
 
 
-def row_values(rows: Rows, motions: Any, x: Any) -> Any:
-    """K times the links' motions (pairs by link), plus the velocities' own rows of x (nv,): (m,)."""
+def row_values(rows: Rows, motions: Any, x: Any, tied: Mapping[int, Any] = MappingProxyType({})) -> Any:
+    """K times the links' motions (pairs by link), plus the velocities' own rows of x (nv,): (m,).
+
+    `tied` holds the values (1,) of the rows that tie joints, where these are known already.
+    """
     values = np.zeros(rows.m)
+    for row, value in tied.items():
+        values[row] = value[0]
+    rows = rows.untied if tied else rows
     for link, own in rows.links.items():
         lin, ang = motions[link]
         here = own.K[:, :3] @ lin + own.K[:, 3:] @ ang
@@ -193,18 +177,32 @@ def row_values(rows: Rows, motions: Any, x: Any) -> Any:
     return values
 
 
+def _check_body(constraint: Constraint, body: BodyRows, count: int, links: int) -> None:
+    """Raise if rows on a body do not fit the constraint, or the model."""
+    if not 0 <= body.link < links:
+        raise ConstraintError(
+            f"the constraint {constraint.label!r} has rows on link {body.link}; the model has links 0 to {links - 1}. "
+            "The world has none: leave its part out."
+        )
+    if np.shape(body.K) != (count, 6):
+        raise ConstraintError(
+            f"the constraint {constraint.label!r} has rows of shape {np.shape(body.K)} on link {body.link}; the shape "
+            f"is ({count}, 6), one row for each that it counts."
+        )
+
+
+def _check_joint(constraint: Constraint, joint: JointRow, count: int, nv: int) -> None:
+    """Raise if a row on a velocity does not fit the constraint, or the model."""
+    if not (0 <= joint.v < nv and 0 <= joint.row < count):
+        raise ConstraintError(
+            f"the constraint {constraint.label!r} has the velocity {joint.v} in its row {joint.row}; the model has "
+            f"velocities 0 to {nv - 1}, the constraint rows 0 to {count - 1}."
+        )
+
+
 def _link_of(tree: Links, v: int) -> int:
     """The link whose joint has a velocity; the first, where joints share it."""
     return next(i for i, link in enumerate(tree.links) if v in link.dofs)
-
-
-def _common(tree: Links, links: list[int]) -> int:
-    """The link, or the world, nearest to some links that carries, or is, all of them."""
-    if WORLD in links:
-        return WORLD
-    paths = [tree.path(link) for link in links]
-    shared = [steps[0] for steps in zip(*paths, strict=False) if len(set(steps)) == 1]
-    return shared[-1] if shared else WORLD
 
 
 def _stacked(parts: list[Any]) -> Any:

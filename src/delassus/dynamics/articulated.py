@@ -10,7 +10,7 @@ these entries are written down instead of computed, which keeps them exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
@@ -22,13 +22,18 @@ from delassus.model.links import Link
 
 @dataclass(frozen=True)
 class FreeJoint:
-    """U (6, n), W = U D⁻¹ (6, n) and the factors of D of one joint; `plain` if SᵀW = 1 exactly."""
+    """U (6, n), W = U D⁻¹ (6, n), D (n, n) and its factors of one joint; `plain` if SᵀW = 1 exactly."""
 
     link: Link
     U: Any
     W: Any
+    whole: Any
     D: Ldl
     plain: bool
+
+    def held(self, stiffness: Any) -> FreeJoint:
+        """The joint as it answers to forces with a stiffness (n, n) on its acceleration; what passes it is the same."""
+        return replace(self, D=ldl(self.whole + stiffness))
 
     def push(self, u: Any) -> Any:
         """D⁻¹ u (n,): the joint's acceleration from its force alone."""
@@ -81,4 +86,4 @@ def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
             W[row, directions.index(row)] = 1.0
         else:
             W[row] = factors.solve(U[row])
-    return FreeJoint(link, U, W, factors, plain)
+    return FreeJoint(link, U, W, D, factors, plain)

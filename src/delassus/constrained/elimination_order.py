@@ -1,0 +1,36 @@
+"""The order in which links are eliminated where closed loops couple them."""
+
+from __future__ import annotations
+
+from delassus.model.links import Links
+
+
+def elimination_order(tree: Links, pairs: frozenset[tuple[int, int]]) -> tuple[int, ...]:
+    """The order in which links are eliminated: always one that carries no other, the one coupled with the fewest.
+
+    Eliminating a link couples all that it was coupled with, and these with its parent. Without loops, and among links
+    that are equal, the last comes first.
+    """
+    neighbours: list[set[int]] = [set() for _ in tree.links]
+    for i, j in pairs:
+        neighbours[i].add(j)
+        neighbours[j].add(i)
+    children = [0] * len(tree.links)
+    for link in tree.links:
+        if link.parent >= 0:
+            children[link.parent] += 1
+    left = {i for i, count in enumerate(children) if not count}
+    order: list[int] = []
+    while left:
+        i = min(left, key=lambda i: (len(neighbours[i] | {tree.links[i].parent}), -i))
+        left.remove(i)
+        order.append(i)
+        parent = tree.links[i].parent
+        others = neighbours[i] | ({parent} if neighbours[i] and parent >= 0 else set())
+        for j in others:
+            neighbours[j] = (neighbours[j] | others) - {i, j}
+        if parent >= 0:
+            children[parent] -= 1
+            if not children[parent]:
+                left.add(parent)
+    return tuple(order)

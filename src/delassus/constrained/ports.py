@@ -1,0 +1,71 @@
+"""By what links take part in couplings, and what sweeps need of it once links are eliminated (see `couplings`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.constraints.rows import Rows
+from delassus.dynamics.poses import Pair
+from delassus.model.links import Links
+
+
+@dataclass(frozen=True, eq=False)
+class Port:
+    """Rows K (r, 6) by which a link takes part in couplings; `number` stays the same when the port is handed on."""
+
+    number: int
+    link: int
+    K: Any
+
+    def felt(self, a: Pair) -> Any:
+        """K a (r,)."""
+        return self.K[:, :3] @ a[0] + self.K[:, 3:] @ a[1]
+
+    def exert(self, x: Any) -> Pair:
+        """Kᵀ x: force and moment."""
+        return self.K[:, :3].T @ x, self.K[:, 3:].T @ x
+
+
+class Part(NamedTuple):
+    """What a tie takes of a link's acceleration, K (1, 6), and of its joint's, F (n,), if it takes any."""
+
+    K: Any
+    F: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Loosened:
+    """A tie that a link has had a part in: its row, V = K S + F (1, n), and K - V Wᵀ (1, 6).
+
+    `port` is what became of it, None if it is still a tie, or if the link was the last.
+    """
+
+    row: int
+    V: Any
+    K: Any
+    port: Port | None
+
+
+@dataclass(frozen=True, eq=False)
+class Bonds:
+    """What a link was coupled with when it was eliminated: ports, and ties by row, with T (r, n); its own ties."""
+
+    felt: tuple[tuple[Port | int, Any], ...] = ()
+    ties: tuple[Loosened, ...] = ()
+
+
+def ties_of(tree: Links, rows: Rows) -> dict[int, dict[int, Part]]:
+    """For each row that ties joints, its parts by link."""
+    ties: dict[int, dict[int, Part]] = {row: {} for row in rows.tied}
+    for link, own in rows.links.items():
+        for j, row in enumerate(own.rows):
+            if row in ties:
+                ties[row][link] = Part(own.K[[j]])
+    for dof in (dof for dof in rows.dofs if dof.row in ties):
+        part = ties[dof.row].get(dof.link, Part(np.zeros((1, 6))))
+        F = np.zeros(tree.links[dof.link].motion.nv) if part.F is None else part.F
+        F[dof.k] = F[dof.k] + dof.factor
+        ties[dof.row][dof.link] = Part(part.K, F)
+    return ties
