@@ -94,31 +94,29 @@ def constrained_dynamics(
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
         time: (…) [s] what references move with, needed where they do.
     """
-    check_mechanism(mechanism)
-    check_method(method, ("auto", *METHODS))
-    check_iterations(iterations)
-    tolerance = checked_tolerance(tolerance, 1e-10)
-    given = {"mask": mask, "force": force, "acceleration": acceleration, "time": time}
-    for name, value in given.items():
-        if name != "time" and value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
+    for name, value in (("mask", mask), ("force", force), ("acceleration", acceleration)):
+        if value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
             raise ValueError(
                 f"{name} has shape {numpy.shape(value)}; its last axis has one number for each of the {mechanism.m} "
                 f"rows ({', '.join(mechanism.names)})."
             )
-    if not mechanism.m:
+    if not (isinstance(mechanism, Mechanism) and mechanism.m):
+        check_mechanism(mechanism)
         return _unconstrained(mechanism, q, v, tau)
-    chosen = best_method(mechanism) if method == "auto" else method
     found = solve_to_tolerance(
         mechanism,
         q,
         v,
         tau,
-        method=chosen,
+        method=method,
         tolerance=tolerance,
         iterations=iterations,
-        proximal=None if proximal is None else tuple(proximal_rows(mechanism, proximal).tolist()),
+        proximal=proximal,
         rank=rank,
-        **{name: value for name, value in given.items() if value is not None},
+        mask=mask,
+        force=force,
+        acceleration=acceleration,
+        time=time,
     )
     a, forces, residual, count, status, imbalance = found
     return Solution(mechanism, a, forces, residual, whole(count), whole(status), imbalance)
@@ -131,7 +129,7 @@ def solve_to_tolerance(
     v: Any,
     tau: Any,
     *,
-    method: str,
+    method: str = "auto",
     tolerance: float | None = None,
     iterations: int = 100,
     proximal: Proximal = None,
@@ -142,7 +140,8 @@ def solve_to_tolerance(
     time: Any = None,
 ) -> Any:
     """Accelerations (nv,), forces λ (m,), residual (m,), iterations, the number of a `Status`, and imbalance (nv,)."""
-    check_method(method, METHODS)
+    check_method(method, ("auto", *METHODS))
+    method = best_method(mechanism) if method == "auto" else method
     tolerance = checked_tolerance(_TOLERANCES[computing_in().name] if tolerance is None else tolerance, 1e-10)
     check_iterations(iterations)
     parts = METHODS[_IN_JOINT_SPACE.get(method, method) if links_of(mechanism.model).mimics else method]
