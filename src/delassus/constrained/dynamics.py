@@ -184,11 +184,13 @@ def _iterated(parts: Method, equations: Equations, force: Any, tolerance: float,
         start = state._replace(force=np.where(again, 0.0, state.force), before=state.before - r / task.epsilon)
         state, made, settled = loop.run(parts.shifted(factors, asked), start, count)
         left = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
-        further = settled & left & (rounds < 1.5) & (count + made < float(iterations))
+        # A round is worth beginning if it can be expected to end.
+        further = settled & left & (rounds < 1.5) & (count + 2.0 * made <= float(iterations))
         return tuple(state), asked, count + made, rounds + 1.0, settled, further
 
     digits = 2.0 ** -computing_in().digits
-    start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), np.array(iterations > 1))
+    begins = np.isfinite(np.sum(first.force)) if iterations > 1 else np.array(False)
+    start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), begins)
     state, asked, count, _, settled, _ = while_loop(goes_on, play, start, 3)
     return *parts.finish(parts.shifted(factors, asked), kind(*state)), count, settled
 
