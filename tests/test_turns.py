@@ -18,6 +18,8 @@ import delassus as dl
 from delassus.model.joints import Cylindrical
 from delassus.model.model import Frame, Joint, Model
 from delassus.spatial.turns import turn_about_z, zxz
+from mechanisms import relative, two_bodies
+from test_constrained_pinocchio import constraint_dynamics
 from test_joints import (
     Case,
     body,
@@ -29,6 +31,8 @@ from test_joints import (
     check_kinematics,
     check_rnea,
     continuous_about,
+    exponential,
+    mass_matrix,
     placement,
     plainly,
     random_axis,
@@ -153,13 +157,13 @@ def chosen_axis(rng, distance):
 
 
 @st.composite
-def nearly_parallel_mechanisms(draw):
+def nearly_parallel_mechanisms(draw, branches=True):
     """One to five joints of any kinds in any order, with axes that are nearly parallel from one to the next."""
     rng = np.random.default_rng(draw(seeds))
     axis = chosen_axis(rng, draw(distances))
     theirs = pin.Model()
     for k, kind in enumerate(draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5))):
-        parent = draw(st.integers(max(0, k - 1), k))
+        parent = draw(st.integers(max(0, k - 1), k)) if branches else k
         i = theirs.addJoint(parent, KINDS[kind](axis, rng), mount(rng, axis, draw(distances)), f"{kind} {k}")
         theirs.appendBodyToJoint(i, random_inertia(rng), pin.SE3.Identity())
         theirs.addFrame(pin.Frame(f"frame {k}", i, 0, mount(rng, axis, draw(distances)), pin.FrameType.OP_FRAME))
@@ -188,10 +192,39 @@ def test_nearly_parallel_joints_of_any_kind_agree_with_pinocchio(check, c):
 @settings(max_examples=60, database=None)
 @given(nearly_parallel_mechanisms())
 def test_nearly_parallel_joints_are_where_pinocchio_has_them_to_the_last_digits(c):
-    pin.framesForwardKinematics(c.theirs, c.data, c.pq)
-    R, p = dl.frame_placements.python(c.model, c.q)
-    np.testing.assert_allclose(R, [M.rotation for M in c.data.oMf], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(p, [M.translation for M in c.data.oMf], rtol=0, atol=3e-14)
+    assert_frames(c.model, c.q, frames_in_pinocchio(c, c.q))
+
+
+@pytest.mark.parametrize("make", [dl.Point, dl.Weld])
+@settings(max_examples=40, database=None)
+@given(nearly_parallel_mechanisms(branches=False), seeds, distances)
+def test_constraints_that_are_placed_nearly_parallel_agree_with_pinocchio(make, c, seed, distance):
+    last = c.model.frame_list[-1].name
+    rng = np.random.default_rng(seed)
+    own = placement(mount(rng, np.array([0.0, 0.0, 1.0]), distance))
+    held = dl.Mechanism(c.model, make(last, placement=own))
+    a, force = dl.prox_ltl.python(held, c.q, c.v, c.a, iterations=2, proximal=0.1)
+    expected = constraint_dynamics(held, c.theirs, c.q, c.v, c.a, 0.1, 2)
+    loss = np.linalg.cond(mass_matrix(c)) * 1e-14
+    assert relative(a, expected[0]) < 1e-11 + loss
+    assert relative(force, expected[1]) < 1e-11 + loss
+
+
+@settings(max_examples=40, database=None)
+@given(seeds, distances, st.booleans())
+def test_the_error_of_a_weld_leads_from_the_target_to_the_frame(seed, distance, over):
+    """Also near no turn at all, and near half a turn, whose axis has no sign."""
+    rng = np.random.default_rng(seed)
+    bodies = two_bodies(1.0, 1.0)
+    q = bodies.random_configuration(rng)
+    first = pin.XYZQUATToSE3(q[:7])
+    turn = random_axis(rng) * (math.pi - distance if over else distance)
+    there = first * pin.SE3(pin.exp3(turn), rng.normal(size=3)).inverse()
+    held = dl.Mechanism(bodies, dl.Weld("a", target=placement(there)))
+    error = dl.constraint_error.python(held, q)
+    expected = (there.inverse() * first).homogeneous
+    np.testing.assert_allclose(exponential("free", error), expected, rtol=0, atol=1e-14)
+    assert np.linalg.norm(error[3:]) <= math.pi + 1e-15
 
 
 @settings(max_examples=100, database=None)
@@ -211,6 +244,48 @@ def test_nearly_parallel_cylindrical_joints_are_prismatic_and_revolute_ones(seed
     c = Case(model, theirs, model.random_configuration(rng), *rng.normal(size=(2, model.nv)))
     for check in (check_rnea, check_aba):
         verify(c, check, plainly(model))
+
+
+# --- models made of models --------------------------------------------------------------------------------------------
+
+
+def frames_in_pinocchio(c: Case, q) -> list[pin.SE3]:
+    pin.framesForwardKinematics(c.theirs, c.data, dl.q_to_pinocchio(c.model, q))
+    return list(c.data.oMf)
+
+
+def assert_frames(model, q, expected):
+    R, p = dl.frame_placements.python(model, q)
+    np.testing.assert_allclose(R, [M.rotation for M in expected], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(p, [M.translation for M in expected], rtol=0, atol=3e-14)
+
+
+@settings(max_examples=60, database=None)
+@given(nearly_parallel_mechanisms(), st.data(), distances, st.booleans())
+def test_a_joint_that_is_locked_nearly_where_it_is_neutral_leaves_all_frames_where_pinocchio_has_them(
+    c, data, distance, over
+):
+    """Or nearly turned over."""
+    model, k = c.model, data.draw(st.integers(0, c.model.njoints - 1))
+    joint, i, j = model.joints[k], model.q_starts[k], model.v_starts[k]
+    way = np.zeros(model.nv)
+    way[j : j + joint.kind.nv] = math.pi - distance if over else distance
+    at = slice(i, i + joint.kind.nq)
+    q = c.q.copy()
+    q[at] = dl.integrate.python(model, model.neutral(), way)[at]
+    rest = np.delete(q, np.arange(model.nq)[at])
+    locked = model.lock(joint.name, q=q)
+    assert_frames(locked, rest, frames_in_pinocchio(c, q))
+
+
+@settings(max_examples=60, database=None)
+@given(nearly_parallel_mechanisms(), nearly_parallel_mechanisms(), seeds, distances)
+def test_a_model_that_is_attached_nearly_parallel_has_its_frames_where_pinocchio_has_them(c, other, seed, distance):
+    where = mount(np.random.default_rng(seed), np.array([0.0, 0.0, 1.0]), distance)
+    last = c.model.frame_list[-1].name
+    both = c.model.attach(other.model, last, placement(where), prefix="other ")
+    ours, theirs = frames_in_pinocchio(c, c.q), frames_in_pinocchio(other, other.q)
+    assert_frames(both, np.concatenate([c.q, other.q]), [*ours, *(ours[-1] * where * M for M in theirs)])
 
 
 # --- from files -------------------------------------------------------------------------------------------------------
