@@ -30,6 +30,7 @@ from delassus.model.joints import (
     Translation,
     Universal,
     _Kind,
+    aligned,
 )
 from delassus.model.model import Frame, Joint, Model
 from delassus.model.placement import Inertia, Placement
@@ -515,6 +516,17 @@ def test_a_planar_joint_moves_across_its_normal(axis):
     R, p = dl.forward_kinematics.python(model, np.array([0.3, -0.7, 0.5]))
     np.testing.assert_allclose([p[0] @ normal, np.linalg.norm(p[0])], [0.0, np.hypot(0.3, 0.7)], atol=1e-15)
     np.testing.assert_allclose(R[0], pin.AngleAxis(0.5, normal).matrix(), atol=1e-15)
+
+
+@pytest.mark.parametrize("axis", [X, Y, Z, -X, -Y, -Z], ids=str)
+def test_the_frame_of_an_axis_is_a_rotation_at_any_distance_from_a_coordinate_axis(axis):
+    tilt = np.random.default_rng(0).normal(size=(17, 3)) * 10.0 ** np.arange(-16.0, 1.0)[:, None]
+    for direction in [axis, *(axis + tilt)]:
+        near = direction / np.linalg.norm(direction)
+        R = aligned(tuple(near.tolist()))
+        np.testing.assert_array_equal(R[:, 2], near)
+        np.testing.assert_allclose(R.T @ R, np.eye(3), rtol=0, atol=1e-15)
+        assert np.linalg.det(R) > 0.0
 
 
 # --- moving on the manifold -------------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ PAIR = Pair()
         ({"axis": np.array([7, 6])}, 2 * (Q - 3 * V) + 7),
         ({"more": TAU}, 2 * (Q - 3 * V) + 10 * TAU),
         ({"more": None}, 2 * (Q - 3 * V)),
+        ({"more": 0.5}, 2 * (Q - 3 * V) + 5),
+        ({"more": 2}, 2 * (Q - 3 * V) + 20),
         ({"more": TAU, "times": 3}, 3 * (Q - 3 * V) + 10 * TAU),
         ({"times": 3, "more": TAU}, 3 * (Q - 3 * V) + 10 * TAU),
     ],

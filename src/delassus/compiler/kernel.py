@@ -24,9 +24,9 @@ Those that the decorator lists as `inputs` are arrays that may be given or not, 
     aba.specialize(model, inputs=("load",))(q, v, tau, load)
     aba.bind(model, q, v, tau, load, a, inputs=("load",))
 
-They come after the other inputs, in the order in which the decorator lists them. A model with parameters (see
-`Parametric`) adds an input of its own after all of them: `aba(model, q, v, tau, parameters=p)`. Inside another kernel a
-call is inlined.
+One plain number stands for all elements of such an array. They come after the other inputs, in the order in which the
+decorator lists them. A model with parameters (see `Parametric`) adds an input of its own after all of them:
+`aba(model, q, v, tau, parameters=p)`. Inside another kernel a call is inlined.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from delassus.compiler.arguments import NOT_GIVEN, Arguments
 from delassus.compiler.array import contains_traced
 from delassus.compiler.build import Compiled, Recipe, build
 from delassus.compiler.digest import check_content_hash, exact, is_frozen
-from delassus.compiler.known_calls import KnownCall, form_of
+from delassus.compiler.known_calls import KnownCall, form_of, spread
 from delassus.compiler.native import compiling
 from delassus.compiler.parameters import PARAMETERS
 from delassus.compiler.precision import SINGLE, Precision
@@ -115,7 +115,7 @@ class Kernel:
             known = None if form is None else self._recent.get(form[0])
             if form is not None and known is not None and known.model is model:
                 if form[1]:
-                    arrays = (*arrays, *[form[1][k] for k in known.order])
+                    arrays = (*arrays, *[spread(form[1][k], shape) for k, shape in known.named])
                 if dtype is not None:
                     arrays = tuple(_as_dtype(x, known.compiled.dtype) for x in arrays)
                 return threads.run(known.compiled, arrays, out)
@@ -127,17 +127,17 @@ class Kernel:
         """A call that is not known yet: its arguments are read, and the next one of this form is known."""
         model, arrays, options = self._arguments.arranged(model, by_place, given)
         inputs, options = self._arguments.split(model, options)
-        names = tuple(inputs)
-        arrays = (*arrays, *inputs.values())
+        ins, outs = self.operands(model, tuple(inputs))
+        arrays = (*arrays, *map(spread, inputs.values(), (operand.shape for operand in ins[self._count :])))
         if dtype is not None:
             arrays = tuple(_as_dtype(x, Precision.of(dtype).dtype) for x in arrays)
-        if not all(operand.size for side in self.operands(model, names) for operand in side):
-            return self._call_without_empty(model, arrays, names, options, out, _chosen(None, dtype))
-        compiled = self.compiled(model, dtype=dtype, inputs=names, **options)
+        if not all(operand.size for operand in (*ins, *outs)):
+            return self._call_without_empty(model, arrays, tuple(inputs), options, out, _chosen(None, dtype))
+        compiled = self.compiled(model, dtype=dtype, inputs=tuple(inputs), **options)
         if form is not None and self._arguments.model not in given and is_frozen(model):
-            named = [name for name, value in given.items() if name in self._by_name and value is not None]
-            order = tuple(named.index(name) for name in (*self.arguments[len(by_place) :], *names))
-            self._versions.remember(form, KnownCall(model, compiled, order, given))
+            names = [name for name, value in given.items() if name in self._by_name and value is not None]
+            named = tuple((names.index(operand.name), operand.shape) for operand in compiled.inputs[len(by_place) :])
+            self._versions.remember(form, KnownCall(model, compiled, named, given))
         return threads.run(compiled, arrays, out)
 
     def __reduce__(self) -> str:
@@ -179,7 +179,8 @@ class Kernel:
                     f"{self.name}.python computes with numbers, and {operand.name} is traced: inside a kernel, call "
                     f"{self.name} itself."
                 )
-        states = [np.asarray(x, float) for x in (*arrays, *given.values())]
+        optional = map(spread, given.values(), (operand.shape for operand in inputs[self._count :]))
+        states = [np.asarray(x, float) for x in (*arrays, *optional)]
         for state, operand in zip(states, inputs, strict=True):
             if state.shape != operand.shape:
                 raise ValueError(
@@ -295,7 +296,8 @@ class Kernel:
         inputs, outputs = self.operands(model, names)
         call = (self, model, names, tuple(sorted(complete.items())))
         function = self._function(model, names, complete)
-        return inline(self.name, call, function, (*arrays, *given.values()), inputs, outputs)
+        optional = map(spread, given.values(), (operand.shape for operand in inputs[self._count :]))
+        return inline(self.name, call, function, (*arrays, *optional), inputs, outputs)
 
     def _call_without_empty(
         self,

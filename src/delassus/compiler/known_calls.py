@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from delassus.compiler.build import Compiled
 
 _BY_VALUE: Final = frozenset({str, int, bool, type(None)})
@@ -17,14 +19,20 @@ _BY_VALUE: Final = frozenset({str, int, bool, type(None)})
 class KnownCall(NamedTuple):
     """What a form of call leads to.
 
-    `order` says which of the arrays that come by name is the next one of the kernel, after those by place. `options` is
-    kept so that what is compared by identity cannot be something else that took its place.
+    `named` says which of the arrays that come by name is the next one of the kernel, after those by place, and what
+    shape it has for one state. `options` is kept so that what is compared by identity cannot be something else that
+    took its place.
     """
 
     model: Any
     compiled: Compiled
-    order: tuple[int, ...] = ()
+    named: tuple[tuple[int, tuple[int, ...]], ...] = ()
     options: Any = None
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """An optional input; one plain number stands for all of its elements."""
+    return np.full(shape, x) if shape and type(x) in (float, int) else x
 
 
 def form_of(

@@ -38,6 +38,7 @@ import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
 from delassus.constrained.counts import whole
+from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative
 from delassus.constrained.scales import row_sizes
@@ -169,7 +170,6 @@ def assemble_to_tolerance(
         slope = np.sqrt(np.where(scale > 0.0, pull @ (inverse * pull) / (scale * squares), 0.0))
         # A start from which no way leads down may be a ridge, such as links that are all in line: step off it.
         ridge = (slope <= _FLAT) & (count < 0.5)
-        aside = np.sqrt(inverse * np.where(scale > 0.0, squares / scale, 0.0)) * np.array(_aside(mechanism.nv))
         trial = integrate.function(model, q, np.where(ridge, aside, -inverse * (J.T @ y)))
         e_trial = error(trial)
         after = e_trial @ e_trial
@@ -186,12 +186,25 @@ def assemble_to_tolerance(
             count + 1.0,
         )
 
-    first = (start, error(start), np.array(_FIRST_DAMPING), np.array(2.0), np.array(1.0), np.array(0.0))
+    e_0 = error(start)
+    J_0 = constraint_jacobian.function(mechanism, start, time=time) / sizes[:, None]
+    aside = _step_aside(mechanism, inverse, J_0, e_0)
+    first = (start, e_0, np.array(_FIRST_DAMPING), np.array(2.0), np.array(1.0), np.array(0.0))
     q, e, damping, _, slope, count = while_loop(goes_on, step, first, iterations)
     bottom = (slope <= _FLAT) | (damping > _MOST_DAMPING)
     status = np.where(bottom, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
     status = np.where(np.max(np.abs(e)) <= tolerance, float(Status.CONVERGED), status)
     return q, e * sizes, count, np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
+
+
+def _step_aside(mechanism: Mechanism, inverse: Any, J: Any, e: Any) -> Any:
+    """A step (nv,) that changes the errors by about a tenth, whichever way they go.
+
+    It is measured by the constraints' own Jacobian: that of the errors is as large as you like near some ridges, such
+    as axes of a hinge that point against each other, where the least turn changes the direction of the error.
+    """
+    scale = np.max(np.diagonal((J * inverse) @ J.T))
+    return np.sqrt(inverse * np.where(scale > 0.0, e @ e / scale, 0.0)) * np.array(_aside(mechanism.nv))
 
 
 def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:

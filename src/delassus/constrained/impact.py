@@ -71,18 +71,18 @@ def impact(
         time: (…) [s] what references move with, needed where they do.
     """
     check_mechanism(mechanism)
-    given = {name: value for name, value in (("mask", mask), ("time", time)) if value is not None}
-    return Impact(*solve_impact(mechanism, q, v, restitution=restitution_rows(mechanism, restitution), **given))
+    e = restitution_rows(mechanism, restitution)
+    return Impact(*solve_impact(mechanism, q, v, restitution=np.array(e) if any(e) else None, mask=mask, time=time))
 
 
-@kernel("(nq),(nv)->(nv),(m)", inputs={"mask": "(m)", "time": "()"})
+@kernel("(nq),(nv)->(nv),(m)", inputs={"restitution": "(m)", "mask": "(m)", "time": "()"})
 def solve_impact(
-    mechanism: Mechanism, q: Any, v: Any, *, restitution: PerRow = 0.0, mask: Any = None, time: Any = None
+    mechanism: Mechanism, q: Any, v: Any, *, restitution: Any = None, mask: Any = None, time: Any = None
 ) -> Any:
-    """Velocity (nv,) after an impact and impulses Λ (m,); arguments as for `impact`, restitution one or one per row."""
+    """Velocity (nv,) after an impact and impulses Λ (m,); arguments as for `impact`, restitution an input (m,)."""
     if not mechanism.m:
         return v, np.zeros(0)
-    e = np.array(restitution_rows(mechanism, restitution))
+    e = np.zeros(mechanism.m) if restitution is None else restitution
     check_inertias(mechanism.model)
     J = constraint_jacobian.function(mechanism, q, time=time)
     strikes = J @ v - velocities_asked(mechanism, q, time)
