@@ -153,11 +153,14 @@ def assemble_to_tolerance(
     inverse[list(locked)] = 0.0
 
     def error(q: Any) -> Any:
-        return constraint_error.function(mechanism, q, time=time) / sizes
+        return constraint_error.function(mechanism, q, time=time)
+
+    def size(e: Any) -> Any:
+        return np.max(np.abs(e) / sizes)
 
     def goes_on(carry: Any) -> Any:
         _, e, damping, _, slope, _ = carry
-        return (np.max(np.abs(e)) > tolerance) & (slope > _FLAT) & (damping <= _MOST_DAMPING)
+        return (size(e) > tolerance) & (slope > _FLAT) & (damping <= _MOST_DAMPING)
 
     def step(carry: Any) -> Any:
         q, e, damping, growth, _, count = carry
@@ -165,14 +168,15 @@ def assemble_to_tolerance(
         G = (J * inverse) @ J.T
         scale = np.max(np.diagonal(G))
         mu = np.where(scale > 0.0, damping * scale, 1.0)
-        y = ldl(G + mu * np.eye(mechanism.m)).solve(e)
-        squares, pull = e @ e, J.T @ e
+        shares = e / sizes
+        y = ldl(G + mu * np.eye(mechanism.m)).solve(shares)
+        squares, pull = shares @ shares, J.T @ shares
         slope = np.sqrt(np.where(scale > 0.0, pull @ (inverse * pull) / (scale * squares), 0.0))
         # A start from which no way leads down may be a ridge, such as links that are all in line: step off it.
         ridge = (slope <= _FLAT) & (count < 0.5)
         trial = integrate.function(model, q, np.where(ridge, aside, -inverse * (J.T @ y)))
         e_trial = error(trial)
-        after = e_trial @ e_trial
+        after = np.sum((e_trial / sizes) ** 2)
         gain = (squares - after) / (squares - mu * mu * (y @ y))  # e + J δ = μ y
         lowered = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
         better = after < squares
@@ -188,13 +192,13 @@ def assemble_to_tolerance(
 
     e_0 = error(start)
     J_0 = constraint_jacobian.function(mechanism, start, time=time) / sizes[:, None]
-    aside = _step_aside(mechanism, inverse, J_0, e_0)
+    aside = _step_aside(mechanism, inverse, J_0, e_0 / sizes)
     first = (start, e_0, np.array(_FIRST_DAMPING), np.array(2.0), np.array(1.0), np.array(0.0))
     q, e, damping, _, slope, count = while_loop(goes_on, step, first, iterations)
     bottom = (slope <= _FLAT) | (damping > _MOST_DAMPING)
     status = np.where(bottom, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
-    status = np.where(np.max(np.abs(e)) <= tolerance, float(Status.CONVERGED), status)
-    return q, e * sizes, count, np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
+    status = np.where(size(e) <= tolerance, float(Status.CONVERGED), status)
+    return q, e, count, np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
 
 
 def _step_aside(mechanism: Mechanism, inverse: Any, J: Any, e: Any) -> Any:
