@@ -227,8 +227,8 @@ class _Loop:
             state = self.method.iterate(factors, kind(*last))
             change = self.change(state, kind(*last).residual)
             rate = change / before
-            # What is still to come is a geometric series: a tenth of what may be, since light joints feel it tenfold.
-            settled = (change <= 1.0) & (10.0 * rate * change <= 1.0 - rate)
+            # What is still to come is a geometric series: a small part of what may be, since light joints feel it more.
+            settled = (change <= 1.0) & (100.0 * rate * change <= 1.0 - rate)
             slow = (made > 1.5) & (rate > _SLOW)
             further = ~settled & ~slow & (count + made + 1.0 < float(self.iterations))
             return tuple(state), made + 1.0, further, settled, change
