@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from delassus.errors import expect
-from delassus.model.model import WORLD, Geometry, Joint, Model
+from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model
 from delassus.model.placement import Inertia, Placement
 
 _NOISE = 1e-12  # lengths [m], angles and the like below this are zero; masses and moments may be as small as they like
@@ -65,7 +65,7 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
         found.append(Difference("model", "", "order of joints", left, right))
     for part, ours, theirs in (
         ("joint", first.joints, second.joints),
-        ("frame", first.frame_list, second.frame_list),
+        ("frame", _frames(first), _frames(second)),
         ("shape", first.geometries, second.geometries),
         ("constraint", first.constraints, second.constraints),
         ("actuator", first.actuators, second.actuators),
@@ -73,6 +73,11 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
     ):
         found += _compare_parts(part, (first, ours), (second, theirs), tolerance)
     return tuple(found)
+
+
+def _frames(model: Model) -> list[Frame]:
+    """The frames but for the world's, which every model has."""
+    return [frame for frame in model.frame_list if frame.name != WORLD_FRAME.name]
 
 
 def _mass(model: Model) -> float:

@@ -87,6 +87,15 @@ class Frame:
     role: str = "frame"
 
 
+WORLD_FRAME = Frame("world", WORLD, HERE, "link")
+"""A frame of every model, whether it lists it or not; no other frame has its name."""
+
+
+def is_world(joint: int, placement: Placement) -> bool:
+    """Whether a frame may be called "world": it is fixed to the world, at its origin and with its axes."""
+    return joint == WORLD and placement == HERE
+
+
 @dataclass(frozen=True)
 class Geometry:
     """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
@@ -148,6 +157,13 @@ class Model:
                 raise DelassusError(
                     f"{item.name!r} is on joint number {item.joint}, which the model does not have: it has "
                     f"{len(self.joints)}, and -1 is the world."
+                )
+        for frame in self.frame_list:
+            if frame.name == WORLD_FRAME.name and not is_world(frame.joint, frame.placement):
+                raise DelassusError(
+                    f"a frame {frame.name!r} is elsewhere: on joint number {frame.joint}, at "
+                    f"{frame.placement.translation} m; in every model {frame.name!r} is the world itself, so give this "
+                    "frame another name."
                 )
         if not all(map(math.isfinite, self.gravity)):
             raise DelassusError(f"gravity is {self.gravity} m/s²; it must be finite.")
@@ -296,20 +312,28 @@ class Model:
     def _joint_index(self) -> dict[str, int]:
         return {joint.name: k for k, joint in enumerate(self.joints)}
 
-    def frame(self, name: str) -> Frame:
-        """A frame by its name."""
+    def frame(self, name: str | Frame) -> Frame:
+        """A frame by its name; "world" is one of every model."""
+        key = name.name if isinstance(name, Frame) else name
+        if key == WORLD_FRAME.name and key not in self._frame_index:
+            return WORLD_FRAME
         return self.frame_list[self.frame_index(name)]
 
     def frame_index(self, name: str | Frame) -> int:
-        """The position of a frame in `frame_list`."""
+        """The position of a frame in `frame_list`, which need not have the world's."""
         key = name.name if isinstance(name, Frame) else str(name)
         if key not in self._frame_index:
             raise UnknownName("frame", key, list(self._frame_index))
         return self._frame_index[key]
 
     def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
-        """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error."""
+        """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error.
+
+        The frame "world" is among them if the model lists it, as those from MJCF do, or if it is asked for by name.
+        """
         expect("the pattern", pattern, str, '"*_foot"')
+        if pattern == WORLD_FRAME.name:
+            return (self.frame(pattern),)
         found = tuple(f for f in self.frame_list if fnmatch.fnmatchcase(f.name, pattern))
         if not found:
             raise UnknownName("frame that matches", pattern, list(self._frame_index))
@@ -340,14 +364,15 @@ class Model:
         """Another model, fixed with its world to a frame of this one: a hand on a wrist.
 
         Its joints, frames, constraints, actuators and tendons come after this one's, their names after `prefix`.
-        Postures are lost, since they lack the new coordinates.
+        Postures are lost, since they lack the new coordinates. Its frame "world", if it has one or its constraints
+        mention it, is called hand_world after a prefix "hand_", or, without a prefix, after the other model.
         """
         from delassus.model.editing import attach
 
         expect("what is attached", other, Model, 'delassus.load("hand.urdf")')
         _expect_placement(placement)
         expect("the prefix", prefix, str, '"left_"')
-        return attach(self, other, self.frame_list[self.frame_index(frame)], placement, prefix)
+        return attach(self, other, self.frame(frame), placement, prefix)
 
     def lock(self, *joints: str, q: ArrayLike | None = None) -> Model:
         """The model with some joints fixed where they are in the configuration q (nq,), or in the neutral one.
@@ -365,7 +390,7 @@ class Model:
         """The model with one more frame, placed on another one."""
         expect("the name of a frame", name, str, '"tool"')
         _expect_placement(placement)
-        base = self.frame_list[self.frame_index(on)]
+        base = self.frame(on)
         return replace(self, frame_list=(*self.frame_list, Frame(name, base.joint, base.placement * placement)))
 
     def with_inertia(self, joint: str, inertia: Inertia) -> Model:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from delassus.errors import DelassusError, expect
-from delassus.model.model import WORLD, Model, UnknownName
+from delassus.model.model import WORLD, WORLD_FRAME, Model, UnknownName
 from delassus.model.placement import HERE
 
 KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
@@ -38,6 +38,8 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
     if kind == "gravity":
         return (Part(kind, -1, "", slice(start, start + 3)),)
     owners = [item.name for item in (model.frame_list if kind == "frame" else model.joints)]
+    if kind == "frame" and owner == WORLD_FRAME.name:
+        raise DelassusError(f"{name!r} is no parameter: the frame {owner!r} is the world itself, which does not move.")
     if not separator:
         found = list(range(len(owners)))
     elif owner in owners:
@@ -46,6 +48,8 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
         found = [_body(model, owner)]
     else:
         found = [k for k, known in enumerate(owners) if fnmatchcase(known, owner)]
+    if kind == "frame":
+        found = [k for k in found if owners[k] != WORLD_FRAME.name]
     if not found:
         raise UnknownName("parameter", name, _all_names(model))
     parts = []
@@ -85,5 +89,5 @@ def _all_names(model: Model) -> list[str]:
         *KINDS,
         *(f"{kind}:{name}" for kind in ("mass", "inertia") for name in dict.fromkeys([*joints, *_links(model)])),
         *(f"{kind}:{name}" for kind in ("placement", "armature") for name in joints),
-        *(f"frame:{frame.name}" for frame in model.frame_list),
+        *(f"frame:{frame.name}" for frame in model.frame_list if frame.name != WORLD_FRAME.name),
     ]
