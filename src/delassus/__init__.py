@@ -51,6 +51,7 @@ from delassus.dynamics.regressor import torque_regressor
 from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_external
 from delassus.dynamics.rnea_derivatives import rnea_derivatives
 from delassus.errors import DelassusError, DelassusWarning
+from delassus.model.bundled import robots
 from delassus.model.comparison import compare
 from delassus.model.load import load
 from delassus.model.mass_report import mass_report
@@ -147,6 +148,7 @@ __all__ = [
     "rnea",
     "rnea_derivatives",
     "rnea_external",
+    "robots",
     "spring_energy",
     "threads",
     "three_steps",

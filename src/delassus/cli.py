@@ -54,11 +54,10 @@ def info(
         screen.print(f"constraint  {shown(described(constraint))}", highlight=False, soft_wrap=True)
     for line in _closures(model):
         screen.print(shown(line), highlight=False, soft_wrap=True)
-    mass = sum(joint.inertia.mass for joint in model.joints)
     mimics = len(model.joints) - len(model.independent)
     screen.print(
         f"{len(model.joints)} joints ({mimics} mimic others), nq {model.nq}, nv {model.nv}, {model.nframes} frames, "
-        f"{len(model.geometries)} shapes, {mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed",
+        f"{len(model.geometries)} shapes, {model.mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed",
         soft_wrap=True,
     )
     if model.constraints or model.actuators or model.tendons:

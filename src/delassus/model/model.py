@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.compiler.digest import content_digest
 from delassus.errors import DelassusError, expect
 from delassus.model.checks import check_inertia, check_numbers, check_placements
-from delassus.model.joints import JointKind, Motion
-from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
+from delassus.model.coordinates import Coordinates
+from delassus.model.joints import JointKind
+from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
 from delassus.model.transmission import Actuator, Tendon
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class Posture:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Coordinates):
     """A robot. Parents come before their children. Equal if their content is, whatever made them.
 
     `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
@@ -228,32 +229,9 @@ class Model:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        mass = sum(joint.inertia.mass for joint in self.joints)
-        return f"<Model {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}, {mass:.4g} kg>"
+        return f"<Model {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}, {self.mass:.4g} kg>"
 
-    # --- coordinates --------------------------------------------------------------------------------------------
-
-    @cached_property
-    def q_starts(self) -> tuple[int, ...]:
-        """The first coordinate of every joint; a joint that mimics has those of its source."""
-        return self._starts(lambda joint: joint.kind.nq)
-
-    @cached_property
-    def v_starts(self) -> tuple[int, ...]:
-        """The first velocity of every joint; a joint that mimics has those of its source."""
-        return self._starts(lambda joint: joint.kind.nv)
-
-    def _starts(self, count: Any) -> tuple[int, ...]:
-        starts, total = [], 0
-        for joint in self.joints:
-            starts.append(total)
-            total += 0 if joint.mimic else count(joint)
-        return tuple(starts[j.mimic.source] if j.mimic else s for j, s in zip(self.joints, starts, strict=True))
-
-    @property
-    def independent(self) -> tuple[Joint, ...]:
-        """The joints that have coordinates of their own."""
-        return tuple(joint for joint in self.joints if joint.mimic is None)
+    # --- counts -------------------------------------------------------------------------------------------------
 
     @property
     def njoints(self) -> int:
@@ -270,37 +248,10 @@ class Model:
         """Number of named frames."""
         return len(self.frame_list)
 
-    @cached_property
-    def nq(self) -> int:
-        """Number of configuration variables."""
-        return sum(joint.kind.nq for joint in self.independent)
-
-    @cached_property
-    def nv(self) -> int:
-        """Number of velocity variables."""
-        return sum(joint.kind.nv for joint in self.independent)
-
-    def neutral(self) -> NDArray[np.float64]:
-        """The configuration (nq,) with all coordinates zero and all rotations the identity."""
-        return np.array([x for joint in self.independent for x in joint.kind.neutral], float)
-
-    def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A random configuration (nq,): within limits, and within ±π [rad] and ±1 [m] where they are wider than 100."""
-        expect("rng", rng, np.random.Generator, "numpy.random.default_rng(0)")
-        q = np.empty(self.nq)
-        for joint, start in zip(self.joints, self.q_starts, strict=True):
-            if joint.mimic is not None:
-                continue
-            for motion, first, _ in joint.kind.parts:
-                q[start + first : start + first + motion.nq] = _random(rng, motion)
-            for k in _plain_coordinates(joint):
-                low = joint.lower[k] if joint.lower else -math.inf
-                high = joint.upper[k] if joint.upper else math.inf
-                if high - low < 100.0:
-                    q[start + k] = rng.uniform(low, high)
-                elif not low <= q[start + k] <= high:
-                    q[start + k] = _nearest_range(rng, low, high)
-        return q
+    @property
+    def mass(self) -> float:
+        """The mass [kg] of all bodies that joints carry; `base_inertia.mass` is that of what is fixed to the world."""
+        return sum(joint.inertia.mass for joint in self.joints)
 
     # --- names --------------------------------------------------------------------------------------------------
 
@@ -350,6 +301,25 @@ class Model:
             raise UnknownName("joint", name, list(self._joint_index))
         return self._joint_index[name]
 
+    def body_index(self, name: str) -> int:
+        """The joint that carries a body, by the joint's name, or by that of the link whose frame is the body's."""
+        expect("the name of a body", name, str, f"{self.joints[0].name!r}" if self.joints else '"trunk"')
+        if name in self._joint_index:
+            return self._joint_index[name]
+        links = {frame.name: frame for frame in self.frame_list if frame.role == "link"}
+        if name not in links:
+            raise UnknownName("joint or link", name, [*self._joint_index, *links])
+        link = links[name]
+        if link.joint == WORLD:
+            raise DelassusError(f"the link {name!r} is fixed to the world: its inertia has no part in the dynamics.")
+        if link.placement != HERE:
+            joint = self.joints[link.joint].name
+            raise DelassusError(
+                f"the link {name!r} is a part of the body of joint {joint!r}, whose frame is another one: give "
+                f"the name {joint!r}, which is that of the whole body."
+            )
+        return link.joint
+
     def posture(self, name: str) -> NDArray[np.float64]:
         """A configuration (nq,) by the name that the model's file gives it."""
         expect("the name of a posture", name, str, '"home"')
@@ -393,10 +363,17 @@ class Model:
         base = self.frame(on)
         return replace(self, frame_list=(*self.frame_list, Frame(name, base.joint, base.placement * placement)))
 
-    def with_inertia(self, joint: str, inertia: Inertia) -> Model:
-        """The model with another inertia of the body that a joint carries."""
+    def with_gravity(self, gravity: ArrayLike) -> Model:
+        """The model where gravity is another acceleration (3,) [m/s²], in the world's axes."""
+        g = np.asarray(gravity, float)
+        if g.shape != (3,):
+            raise ValueError(f"gravity has shape {g.shape}; it is three numbers [m/s²], such as (0.0, 0.0, -9.81).")
+        return replace(self, gravity=vector(g))
+
+    def with_inertia(self, body: str, inertia: Inertia) -> Model:
+        """The model with another inertia of a body, which is all that is fixed to it; named as in `body_index`."""
         expect("the inertia", inertia, Inertia, "Inertia(mass=1.0)")
-        i = self.joint_index(joint)
+        i = self.body_index(body)
         joints = (*self.joints[:i], replace(self.joints[i], inertia=inertia), *self.joints[i + 1 :])
         return replace(self, joints=joints)
 
@@ -413,23 +390,3 @@ class Model:
 
 def _expect_placement(placement: Placement) -> None:
     expect("the placement", placement, Placement, "Placement.from_xyz_rpy(xyz=(0, 0, 0.1))")
-
-
-def _plain_coordinates(joint: Joint) -> list[int]:
-    """The coordinates of a joint that are no part of a quaternion."""
-    return [first + k for motion, first, _ in joint.kind.parts for k in range(motion.nq - 4 * motion.has_quaternion)]
-
-
-def _nearest_range(rng: np.random.Generator, low: float, high: float) -> float:
-    """A random number between two limits, at least one of them finite, and within 1 of the one nearest to zero."""
-    return rng.uniform(low, low + 1.0) if abs(low) < abs(high) else rng.uniform(high - 1.0, high)
-
-
-def _random(rng: np.random.Generator, motion: Motion) -> NDArray[np.float64]:
-    if motion.has_quaternion:
-        quaternion = rng.normal(size=4)
-        quaternion /= np.linalg.norm(quaternion)
-        return np.concatenate([rng.uniform(-1, 1, motion.nq - 4), quaternion])
-    angles = {Motion.REVOLUTE: (math.pi,), Motion.HELICAL: (math.pi,), Motion.PLANAR: (1.0, 1.0, math.pi)}
-    scale = np.array(angles.get(motion, (1.0,) * motion.nq))
-    return rng.uniform(-scale, scale)

@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from delassus.errors import DelassusError, expect
-from delassus.model.model import WORLD, WORLD_FRAME, Model, UnknownName
-from delassus.model.placement import HERE
+from delassus.model.model import WORLD_FRAME, Model, UnknownName
 
 KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
 _SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7}  # that of armature is the joint's
@@ -45,7 +44,7 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
     elif owner in owners:
         found = [owners.index(owner)]
     elif kind in ("mass", "inertia") and owner in _links(model):
-        found = [_body(model, owner)]
+        found = [model.body_index(owner)]
     else:
         found = [k for k, known in enumerate(owners) if fnmatchcase(known, owner)]
     if kind == "frame":
@@ -66,20 +65,6 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
 
 def _links(model: Model) -> list[str]:
     return [frame.name for frame in model.frame_list if frame.role == "link"]
-
-
-def _body(model: Model, link: str) -> int:
-    """The joint that carries a link, if the link's frame is that of the joint's body."""
-    frame = model.frame(link)
-    if frame.joint == WORLD:
-        raise DelassusError(f"the link {link!r} is fixed to the world: its inertia has no part in the dynamics.")
-    if frame.placement != HERE:
-        joint = model.joints[frame.joint].name
-        raise DelassusError(
-            f"the link {link!r} is a part of the body of joint {joint!r}, whose frame is another one: choose "
-            f"'inertia:{joint}', the inertia of the whole body."
-        )
-    return frame.joint
 
 
 def _all_names(model: Model) -> list[str]:
