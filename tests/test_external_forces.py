@@ -108,7 +108,7 @@ def test_forces_act_where_joints_mimic_others():
 
 
 def test_no_forces_are_forces_of_zero():
-    model = random_tree(5, np.random.default_rng(0))
+    model = random_tree(5, seed=0)
     rng = np.random.default_rng(1)
     q, (v, tau) = model.random_configuration(rng), rng.normal(size=(2, model.nv))
     still = np.zeros((model.njoints, 6))
