@@ -6,7 +6,7 @@ import pytest
 import delassus as dl
 from delassus.model.equality import Connect
 from delassus.model.joints import Revolute
-from delassus.model.model import WORLD, Frame, Joint, Model
+from delassus.model.model import WORLD, Frame, Joint, Model, UnknownName
 from delassus.model.placement import HERE, Inertia, Placement
 from urdf_samples import joint, link, robot
 
@@ -141,3 +141,13 @@ def test_it_is_no_parameter():
 
 def test_it_is_no_difference_whether_a_model_lists_it():
     assert dl.compare(pendulum(), pendulum(Frame("world", WORLD))) == ()
+
+
+def test_a_name_like_it_is_answered_with_it():
+    with pytest.raises(UnknownName, match="world"):
+        pendulum().frame("wrld")
+
+
+def test_it_has_no_number_where_it_is_not_listed():
+    with pytest.raises(dl.DelassusError, match="has no number"):
+        pendulum().frame_index("world")

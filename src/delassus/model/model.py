@@ -274,7 +274,9 @@ class Model(Coordinates):
         """The position of a frame in `frame_list`, which need not have the world's."""
         key = name.name if isinstance(name, Frame) else str(name)
         if key not in self._frame_index:
-            raise UnknownName("frame", key, list(self._frame_index))
+            if key == WORLD_FRAME.name:
+                raise DelassusError(f"the model does not list its frame {key!r}, which has no number: take its name.")
+            raise UnknownName("frame", key, [*self._frame_index, WORLD_FRAME.name])
         return self._frame_index[key]
 
     def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
