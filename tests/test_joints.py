@@ -168,13 +168,13 @@ def check_rnea(c: Case, run):
     yield "torques", run(dl.rnea, c.q, c.v, c.a), pin.rnea(c.theirs, c.data, c.pq, c.v, c.a), 1
 
 
-def check_rnea_external(c: Case, run):
+def check_external_forces(c: Case, run):
     forces = np.random.default_rng(1).normal(size=(c.theirs.njoints, 6))
     wrenches = pin.StdVec_Force()
     for f in forces:
         wrenches.append(pin.Force(f))
     there = pin.rnea(c.theirs, c.data, c.pq, c.v, c.a, wrenches)
-    yield "torques", run(dl.rnea_external, c.q, c.v, c.a, forces[1:]), there, 1
+    yield "torques", run(dl.rnea, c.q, c.v, c.a, forces=forces[1:]), there, 1
 
 
 def check_crba(c: Case, run):
@@ -436,7 +436,7 @@ def cylindrical() -> tuple[Case, Case]:
     return Case(model, theirs, q, v, a), Case(dl.from_pinocchio(theirs), theirs, q, v, a)
 
 
-BY_BODY = (check_kinematics, check_rnea_external, check_regressor)  # these have something per joint
+BY_BODY = (check_kinematics, check_external_forces, check_regressor)  # these have something per joint
 
 
 @pytest.mark.parametrize("check", [c for c in CHECKS if c not in BY_BODY], ids=lambda c: c.__name__[6:])
@@ -456,8 +456,8 @@ def test_forces_on_bodies_behind_a_cylindrical_joint_give_pinocchios_torques():
     c, two = cylindrical()
     forces = np.random.default_rng(1).normal(size=(4, 6))
     forces[1] = 0.0
-    theirs = dl.rnea_external.python(two.model, c.q, c.v, c.a, forces)
-    ours = dl.rnea_external.python(c.model, c.q, c.v, c.a, forces[[0, 2, 3]])
+    theirs = dl.rnea.python(two.model, c.q, c.v, c.a, forces=forces)
+    ours = dl.rnea.python(c.model, c.q, c.v, c.a, forces=forces[[0, 2, 3]])
     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 

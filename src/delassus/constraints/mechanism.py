@@ -10,18 +10,16 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.stability import check_gains
 from delassus.constraints.ties import constraint_of
 from delassus.errors import DelassusError, short
 from delassus.model.model import Frame, Model
+from delassus.model.of_model import OfModel
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(OfModel):
     """A model and its constraints, frozen and compared by content; what the algorithms of `constrained` take.
 
     Attributes:
@@ -60,24 +58,6 @@ class Mechanism:
     def __kernel_model__(self) -> Model:
         """What kernels of a `Model` get."""
         return self.model
-
-    @property
-    def nq(self) -> int:
-        """Number of configuration variables."""
-        return self.model.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of velocity variables."""
-        return self.model.nv
-
-    def neutral(self) -> NDArray[np.float64]:
-        """The model's neutral configuration (nq,), whatever the constraints."""
-        return self.model.neutral()
-
-    def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A random configuration (nq,) of the model, whatever the constraints."""
-        return self.model.random_configuration(rng)
 
     @cached_property
     def m(self) -> int:

@@ -1,8 +1,8 @@
 """The articulated-body algorithm: accelerations of a tree from its torques.
 
-Solves M(q) a + c(q, v) = tau for a, without forming M, in O(n) operations: the method of choice for forward
-dynamics. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 7; here in link frames, with
-spatial vectors split into linear and angular halves and the articulated inertia into blocks (see `poses`).
+Solves M(q) a + c(q, v) = tau + Σ Jᵀ f_ext for a, without forming M, in O(n) operations: the method of choice for
+forward dynamics. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 7; here in link frames,
+with spatial vectors split into linear and angular halves and the articulated inertia into blocks (see `poses`).
 
 A model whose joints mimic others has fewer coordinates than joints, and the joints that share a coordinate may sit
 in different branches, so the recursion over the tree does not apply: there M is formed, and its sparse factors
@@ -17,14 +17,14 @@ from delassus.dynamics.articulated import free_joint
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import udu_solve
 from delassus.dynamics.poses import poses_of, rigid_blocks
-from delassus.dynamics.recursion import bias_force, joint_motions, link_velocities
-from delassus.dynamics.rnea import bias_torques
+from delassus.dynamics.recursion import FORCES, bias_force, external_forces, joint_motions, link_velocities
+from delassus.dynamics.rnea import newton_euler
 from delassus.model.links import links_of
 from delassus.model.model import Model
 
 
-@kernel("(nq),(nv),(nv)->(nv)")
-def aba(model: Model, q: Any, v: Any, tau: Any) -> Any:
+@kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
+def aba(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> Any:
     """Accelerations (nv,) [rad/s², m/s²].
 
     Args:
@@ -32,16 +32,20 @@ def aba(model: Model, q: Any, v: Any, tau: Any) -> Any:
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalised forces (nv,) [N·m, N].
+        forces: External forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first (input at
+            run time).
     """
     tree = links_of(model)
     check_inertias(model)
     if tree.mimics:
-        return udu_solve.function(model, q, tau - bias_torques.function(model, q, v))
+        return udu_solve.function(model, q, tau - newton_euler(model, q, v, np.zeros(model.nv), forces))
     links, poses = tree.links, poses_of(tree, q)
 
     # Outward: velocities, velocity-product accelerations b, bias forces p, rigid inertias A.
     velocity, b = link_velocities(tree, poses, joint_motions(tree, v))
     p = [bias_force(link, *velocity[i]) for i, link in enumerate(links)]
+    for i, (f, n) in external_forces(tree, forces):
+        p[i] = (p[i][0] - f, p[i][1] - n)
     A = [rigid_blocks(link) for link in links]
 
     # Inward: articulated inertias and bias forces, felt through each joint and carried to the parent.

@@ -18,7 +18,7 @@ from delassus.model.runtime import sample_of
 def center_of_mass(model: Model, q: Any) -> Any:
     """The centre of mass (3,) [m] of all moving bodies, in the world."""
     tree = links_of(model)
-    return _first_moment(tree, world_poses(tree, q)) / _mass(model, tree)
+    return _first_moment(tree, world_poses(tree, q)) / total_mass(model, tree)
 
 
 @kernel("(nq)->(3,nv)")
@@ -26,7 +26,7 @@ def center_of_mass_jacobian(model: Model, q: Any) -> Any:
     """The matrix (3, nv) that takes v to the velocity of the centre of mass; O(n) with the subtrees' masses."""
     tree = links_of(model)
     world = world_poses(tree, q)
-    total = _mass(model, tree)
+    total = total_mass(model, tree)
     mass = [link.inertia.mass for link in tree.links]
     moment = [_moment(link, *pose) for link, pose in zip(tree.links, world, strict=True)]
     J = np.zeros((3, model.nv))
@@ -59,7 +59,7 @@ def centroidal_momentum(model: Model, q: Any, v: Any) -> Any:
             total = (total[0] + lin, total[1] + ang)
         else:
             h[p] = (h[p][0] + lin, h[p][1] + ang)
-    center = _first_moment(tree, world) / _mass(model, tree)
+    center = _first_moment(tree, world) / total_mass(model, tree)
     return np.concatenate([total[0], total[1] - np.cross(center, total[0])])
 
 
@@ -75,7 +75,8 @@ def _moment(link: Link, R: Any, p: Any) -> Any:
     return link.inertia.mass * p + R @ np.array(link.inertia.first_moment)
 
 
-def _mass(model: Model, tree: Links) -> Any:
+def total_mass(model: Model, tree: Links) -> Any:
+    """The mass [kg] of all moving bodies, which must not be none."""
     if all(link.inertia.mass < LEAST for link in links_of(sample_of(model)).links):
         raise DelassusError(f"the model {model.name!r} has no mass that moves, so it has no centre of mass.")
     return sum(link.inertia.mass for link in tree.links)

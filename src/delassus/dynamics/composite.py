@@ -9,19 +9,21 @@ that makes the same sums again, for derivatives, shares them. O(n d) operations 
 from typing import Any
 
 import delassus.numpy as np
-from delassus.dynamics.base_frame import Moving, moving_links
+from delassus.dynamics.base_frame import Moving, external_in_base, moving_links
 from delassus.dynamics.poses import mirrored
 from delassus.dynamics.rnea import model_armature
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 
 
-def mass_and_bias(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
+def mass_and_bias(model: Model, q: Any, v: Any, forces: Any = None) -> tuple[Any, Any]:
     """The mass matrix (nv, nv) and the torques (nv,) that hold the accelerations at zero."""
     tree = links_of(model)
     moving = moving_links(tree, q, v, np.zeros(model.nv), falling=True)
     carried = [rigid_body(link, moving[i]) for i, link in enumerate(tree.links)]
     force = [body_force(*carried[i], moving[i]) for i in range(len(carried))]
+    for i, external in external_in_base(tree, moving, forces):
+        force[i] = force[i] - external
     M, tau = np.array(np.diag(np.array(model_armature(model)))), np.zeros(model.nv)
     for i, link in reversed(list(enumerate(tree.links))):
         F = applied(*carried[i], moving[i].S)
@@ -41,6 +43,26 @@ def rigid_body(link: Link, m: Moving) -> tuple[Any, Any, Any]:
     c = m.p + m.R @ np.array(link.inertia.com)
     h = mass * c
     return mass, h, mirrored(m.R @ (0.5 * np.trace(I_c) * np.eye(3) - I_c) @ m.R.T + np.outer(c, h))
+
+
+def moving_body(link: Link, m: Moving) -> tuple[Any, ...]:
+    """What of a moving link adds up over bodies: mass, moments h and J, momentum P (3,), and K = Σ m u rᵀ (3, 3)."""
+    mass, h, J = rigid_body(link, m)
+    lin, ang = m.v[:3], m.v[3:]
+    P = mass * lin + np.cross(ang, h)
+    K = np.outer(lin, h) + np.stack([np.cross(ang, J[:, k]) for k in range(3)], axis=1)
+    return mass, h, J, P, K
+
+
+def coriolis_matrix_of(K: Any) -> Any:
+    """The part (3, 3) of B that K makes: B x = (-2 P × ω_x, 2 (tr K 1 - K) ω_x); see `rnea_derivatives`."""
+    return 2.0 * (K[0, 0] + K[1, 1] + K[2, 2]) * np.eye(3) - 2.0 * K
+
+
+def coriolis_forces(P: Any, coriolis: Any, X: Any) -> Any:
+    """B X for motions X (6, n)."""
+    twice = 2.0 * P
+    return np.concatenate([np.stack([np.cross(x, twice) for x in X[3:].T], axis=1), coriolis @ X[3:]])
 
 
 def body_force(mass: Any, h: Any, J: Any, m: Moving) -> Any:

@@ -1,10 +1,21 @@
 """Passes over the tree that several algorithms share."""
 
-from typing import Any
+from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.dynamics.poses import Pair, Pose, velocities
+from delassus.dynamics.poses import Pair, Pose, fixed_pose, velocities
 from delassus.model.links import Link, Links
+
+FORCES: Final = {"forces": "(njoints,6)"}
+"""The optional input of algorithms that take external forces, on each body in its own frame, linear first."""
+
+
+def external_forces(tree: Links, forces: Any) -> list[tuple[int, Pair]]:
+    """Forces (njoints, 6) on the bodies: the link that each acts on, and force and moment there; none if None."""
+    if forces is None:
+        return []
+    on = enumerate(tree.bodies)
+    return [(i, fixed_pose(body).force_to_parent(forces[j, :3], forces[j, 3:])) for j, (i, body) in on]
 
 
 def joint_motions(tree: Links, x: Any) -> list[Pair]:
