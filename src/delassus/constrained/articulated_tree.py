@@ -17,7 +17,8 @@ from delassus.constrained.row_forces import row_forces
 from delassus.constraints.rows import Rows
 from delassus.dynamics.articulated import FreeJoint
 from delassus.dynamics.poses import Pair, Pose
-from delassus.dynamics.sweep import ZERO, carried, total
+from delassus.dynamics.sums import total
+from delassus.dynamics.sweep import ZERO, carried
 from delassus.model.links import Links
 from delassus.model.model import WORLD
 

@@ -2,8 +2,8 @@
 
 Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 by proximal iterations (see `task`) without forming M, J or a Delassus
 matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's inertia, Kᵀ(ρ k + keep λ⁻) its forces,
-and the articulated-body recursion solves for a. A further iteration changes forces only, so two sweeps over the
-links that move constraints give the next accelerations; the other links are visited once, at the end.
+and the articulated-body recursion solves for a (see `elimination`). A further iteration changes forces only, so two
+sweeps over the links that move constraints give the next accelerations; the other links are visited once, at the end.
 
 A row on several links couples them: ρ K_jᵀK_i is the inertia between links j and i (see `couplings`). Links are
 eliminated one after the other, and what a link was coupled with is then coupled with its parent, so a loop costs

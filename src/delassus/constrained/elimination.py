@@ -21,9 +21,9 @@ from delassus.constraints.motions import LinkMotions
 from delassus.constraints.rows import Rows, rows_in
 from delassus.dynamics.articulated import free_joint
 from delassus.dynamics.check import check_inertias
-from delassus.dynamics.poses import Blocks, mirrored, rigid_blocks
-from delassus.dynamics.recursion import bias_force
-from delassus.dynamics.sweep import ZERO, Inward, carried, total, world_acceleration
+from delassus.dynamics.poses import Blocks, mirrored
+from delassus.dynamics.sums import total
+from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.errors import DelassusError
 from delassus.model.links import Links, links_of
 
@@ -57,18 +57,18 @@ def eliminated(
     Without loads, links at rest leave no forces anywhere, and these fold away.
     """
     tree, poses, b = motions.tree, motions.poses, motions.product
-    push = np.zeros(sum(link.motion.nv for link in tree.links))
-    tau, force, world = (push, None, ZERO) if loads is None else (*loads, world_acceleration(tree))
+    still = np.zeros(motions.model.nv)
+    tau, force, world = (still, None, ZERO) if loads is None else (*loads, world_acceleration(tree))
     applied, driven = ({}, {}) if force is None else row_forces(tree, rows.untied, force)
-    A = [rigid_blocks(link) for link in tree.links]
-    p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(tree.links)]
-    inward = Inward(tree, poses, A, p, b)
+    inward = Inward.of(tree, poses, motions.velocity, b)
+    A, p = inward.A, inward.p
     if rho is not None:
         for i, own in rows.untied.links.items():
             A[i] = total(A[i], penalty(own.K, rho[list(own.rows)]))
             if i in applied:
                 p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
     couplings = None if rho is None else Couplings(tree, rows, rho, force)
+    push = np.zeros(motions.model.nv)
     joints: list[Any] = [None] * len(tree.links)
     bonds = [Bonds() for _ in tree.links]
     order = elimination_order(tree, frozenset() if rho is None else rows.layout.pairs)
@@ -82,8 +82,8 @@ def eliminated(
         u = u + driven[i] if i in driven else u
         push[joint.at] = joint.push(u)
         if couplings is not None and couplings.touch(i):
-            still = carried(poses[i], world if link.parent < 0 else ZERO, b[i])
-            joint, push[joint.at], bonds[i] = couplings.eliminate(i, joint, poses[i], u, push[joint.at], still)
+            a = carried(poses[i], world if link.parent < 0 else ZERO, b[i])
+            joint, push[joint.at], bonds[i] = couplings.eliminate(i, joint, poses[i], u, push[joint.at], a)
         joints[i] = joint
         inward.hand_on(i, joint, u)
     return ArticulatedTree(tree, poses, joints, order, bonds), push

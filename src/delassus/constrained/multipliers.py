@@ -16,7 +16,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.dynamics.ldl import Ldl, ldl
 from delassus.dynamics.poses import Blocks, Pair
-from delassus.dynamics.sweep import total
+from delassus.dynamics.sums import total
 
 
 @dataclass(frozen=True)

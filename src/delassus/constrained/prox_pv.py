@@ -34,8 +34,7 @@ from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import against_gravity
 from delassus.dynamics.articulated import FreeJoint, free_joint
-from delassus.dynamics.poses import Pair, rigid_blocks
-from delassus.dynamics.recursion import bias_force
+from delassus.dynamics.poses import Pair
 from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.model.links import links_of
 from delassus.model.model import WORLD
@@ -92,9 +91,8 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
     """Inward: articulated inertias and forces, and the rows of the constraints; then the first iteration."""
     tree, rows, motions = task.motions.tree, task.rows, task.motions
     links = tree.links
-    A = [rigid_blocks(link) for link in links]
-    p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(links)]
-    inward = Inward(tree, motions.poses, A, p, motions.product)
+    inward = Inward.of(tree, motions.poses, motions.velocity, motions.product)
+    A, p = inward.A, inward.p
     K: dict[int, dict[int, Any]] = {i: {} for i in range(WORLD, len(links))}
     on = np.ones(rows.m) if task.on is None else task.on
     for i, own in rows.links.items():

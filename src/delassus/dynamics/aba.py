@@ -16,8 +16,8 @@ from delassus.compiler.kernel import kernel
 from delassus.dynamics.articulated import free_joint
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import udu_solve
-from delassus.dynamics.poses import Pair, poses_of, rigid_blocks
-from delassus.dynamics.recursion import bias_force, joint_motions, link_velocities
+from delassus.dynamics.poses import Pair, poses_of
+from delassus.dynamics.recursion import joint_motions, link_velocities
 from delassus.dynamics.rnea import bias_torques
 from delassus.dynamics.sweep import Inward, carried, world_acceleration
 from delassus.model.links import links_of
@@ -40,18 +40,16 @@ def aba(model: Model, q: Any, v: Any, tau: Any) -> Any:
         return udu_solve.function(model, q, tau - bias_torques.function(model, q, v))
     links, poses = tree.links, poses_of(tree, q)
 
-    # Outward: velocities, velocity-product accelerations b, bias forces p, rigid inertias A.
+    # Outward: velocities, and velocity-product accelerations b.
     velocity, b = link_velocities(tree, poses, joint_motions(tree, v))
-    p = [bias_force(link, *velocity[i]) for i, link in enumerate(links)]
-    A = [rigid_blocks(link) for link in links]
 
-    # Inward: articulated inertias and bias forces, felt through each joint and carried to the parent.
-    inward = Inward(tree, poses, A, p, b)
+    # Inward: articulated inertias A and bias forces p, felt through each joint and carried to the parent.
+    inward = Inward.of(tree, poses, velocity, b)
     joints: list[Any] = [None] * len(links)
     push: list[Any] = [None] * len(links)  # D⁻¹ u
     for i, link in reversed(list(enumerate(links))):
-        joints[i] = free_joint(link, A[i])
-        u = joints[i].force(tau, p[i])
+        joints[i] = free_joint(link, inward.A[i])
+        u = joints[i].force(tau, inward.p[i])
         push[i] = joints[i].push(u)
         inward.hand_on(i, joints[i], u)
 

@@ -19,6 +19,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.dynamics.ldl import Ldl, ldl
 from delassus.dynamics.poses import Blocks, Pair, mirrored
+from delassus.dynamics.sums import at
 from delassus.model.joints import Motion
 from delassus.model.links import Link
 
@@ -37,7 +38,7 @@ class FreeJoint:
     @property
     def at(self) -> slice:
         """The velocities of the joint among those of the robot."""
-        return slice(self.link.v, self.link.v + self.link.motion.nv)
+        return at(self.link)
 
     def held(self, stiffness: Any) -> FreeJoint:
         """The joint as it answers to forces with a stiffness (n, n) on its acceleration; what passes it is the same."""

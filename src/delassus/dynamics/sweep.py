@@ -18,16 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.dynamics.articulated import FreeJoint
 from delassus.dynamics.poses import Blocks, Pair, Pose
-from delassus.model.links import Links
+from delassus.dynamics.recursion import bias_force
+from delassus.dynamics.sums import total
+from delassus.model.links import Link, Links
+from delassus.spatial.rotations import skew
 
 ZERO: Final[Pair] = (np.zeros(3), np.zeros(3))
-
-_Parts = TypeVar("_Parts", Pair, Blocks)
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ class Inward:
     A: list[Blocks]
     p: list[Pair]
     b: Sequence[Pair]
+
+    @classmethod
+    def of(cls, tree: Links, poses: Sequence[Pose], velocity: Sequence[Pair], b: Sequence[Pair]) -> Inward:
+        """Links that carry nothing yet: rigid inertias, and the forces that keep links at their velocities."""
+        p = [bias_force(link, *velocity[i]) for i, link in enumerate(tree.links)]
+        return cls(tree, poses, [rigid_blocks(link) for link in tree.links], p, b)
 
     def add(self, i: int, A: Blocks, p: Pair) -> None:
         """Add an inertia and a bias force to those of link i."""
@@ -57,6 +64,11 @@ class Inward:
         self.A[parent] = total(self.A[parent], self.poses[i].inertia_to_parent(M, H, I))
 
 
+def rigid_blocks(link: Link) -> Blocks:
+    """The blocks of a link's own inertia."""
+    return link.inertia.mass * np.eye(3), -skew(link.inertia.first_moment), np.array(link.inertia.about_origin)
+
+
 def carried(pose: Pose, parent: Pair, b: Pair | None = None) -> Pair:
     """X a_π + b: a link's acceleration without that of its joint, from its parent's; b is left out if it is zero."""
     a = pose.motion_to_child(*parent)
@@ -66,8 +78,3 @@ def carried(pose: Pose, parent: Pair, b: Pair | None = None) -> Pair:
 def world_acceleration(tree: Links) -> Pair:
     """The acceleration of the world that stands for gravity, which spares a gravity force per link."""
     return -np.array(tree.gravity), np.zeros(3)
-
-
-def total(one: _Parts, other: _Parts) -> _Parts:
-    """The sum of two motions or forces, half by half, or of two inertias, block by block."""
-    return tuple(x + y for x, y in zip(one, other, strict=True))
