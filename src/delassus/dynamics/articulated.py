@@ -92,6 +92,11 @@ class FreeJoint:
         return u, f, n
 
 
+def is_plain(link: Link) -> bool:
+    """Whether a joint's directions are axes of its link and no rotor is on them: then SᵀW = 1."""
+    return link.motion is not Motion.HELICAL and not link.has_rotor
+
+
 def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
     """The joint of a link with the articulated inertia A; `added` (n,) is added to the diagonal of D."""
     S_lin, S_ang = link.subspace
@@ -100,7 +105,7 @@ def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
     D = S_lin.T @ U[:3] + S_ang.T @ U[3:] + np.array(np.diag(link.armature))
     if added is not None:
         D = D + np.diag(added)
-    plain = link.motion is not Motion.HELICAL and not link.has_rotor and added is None
+    plain = is_plain(link) and added is None
     factors = ldl(D)
     directions = list(link.motion.directions)
     W = np.zeros(U.shape)
