@@ -88,8 +88,8 @@ def _mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     # whole robot.
     mass = sum(joint.inertia.mass for joint in mechanism.model.joints) or 1.0
     whole = {"linear": 1.0 / mass, "angular": 1.0 / (mass * length_of(mechanism.model) ** 2)}
-    found = [(float(largest[group]), whole.get(group[1], 0.0)) for group in groups]
-    return tuple(_power_of_two((own if own > _ROUNDING * other else other) or 1.0) for own, other in found)
+    pairs = [(float(largest[group]), whole.get(group[1], 0.0)) for group in groups]
+    return tuple(_power_of_two((own if own > _ROUNDING * other else other) or 1.0) for own, other in pairs)
 
 
 @lru_cache(maxsize=256)

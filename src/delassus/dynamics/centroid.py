@@ -8,6 +8,7 @@ from delassus.dynamics.check import LEAST
 from delassus.dynamics.kinematics import world_poses
 from delassus.dynamics.poses import Pair, poses_of
 from delassus.dynamics.recursion import joint_motions, link_velocities, momentum
+from delassus.dynamics.sums import total
 from delassus.errors import DelassusError
 from delassus.model.links import Link, Links, links_of
 from delassus.model.model import Model
@@ -26,7 +27,7 @@ def center_of_mass_jacobian(model: Model, q: Any) -> Any:
     """The matrix (3, nv) that takes v to the velocity of the centre of mass; O(n) with the subtrees' masses."""
     tree = links_of(model)
     world = world_poses(tree, q)
-    total = total_mass(model, tree)
+    whole = total_mass(model, tree)
     mass = [link.inertia.mass for link in tree.links]
     moment = [_moment(link, *pose) for link, pose in zip(tree.links, world, strict=True)]
     J = np.zeros((3, model.nv))
@@ -36,7 +37,7 @@ def center_of_mass_jacobian(model: Model, q: Any) -> Any:
         S_lin, S_ang = link.subspace
         for k in range(link.motion.nv):
             ang = R @ S_ang[:, k]
-            column = (mass[i] * (R @ S_lin[:, k]) + np.cross(ang, moment[i] - mass[i] * p)) * (link.ratio / total)
+            column = (mass[i] * (R @ S_lin[:, k]) + np.cross(ang, moment[i] - mass[i] * p)) * (link.ratio / whole)
             J[:, link.v + k] = J[:, link.v + k] + column
         if link.parent >= 0:
             mass[link.parent] = mass[link.parent] + mass[i]
@@ -51,23 +52,22 @@ def centroidal_momentum(model: Model, q: Any, v: Any) -> Any:
     poses, world = poses_of(tree, q), world_poses(tree, q)
     velocity, _ = link_velocities(tree, poses, joint_motions(tree, v))
     h: list[Pair] = [momentum(link, *velocity[i]) for i, link in enumerate(tree.links)]
-    total = (np.zeros(3), np.zeros(3))
-    for i in reversed(range(len(h))):
-        lin, ang = poses[i].force_to_parent(*h[i])
-        p = tree.links[i].parent
-        if p < 0:
-            total = (total[0] + lin, total[1] + ang)
+    whole: Pair = (np.zeros(3), np.zeros(3))
+    for i, link in reversed(list(enumerate(tree.links))):
+        passed = poses[i].force_to_parent(*h[i])
+        if link.parent < 0:
+            whole = total(whole, passed)
         else:
-            h[p] = (h[p][0] + lin, h[p][1] + ang)
+            h[link.parent] = total(h[link.parent], passed)
     center = _first_moment(tree, world) / total_mass(model, tree)
-    return np.concatenate([total[0], total[1] - np.cross(center, total[0])])
+    return np.concatenate([whole[0], whole[1] - np.cross(center, whole[0])])
 
 
 def _first_moment(tree: Links, world: list[Pair]) -> Any:
-    total = np.zeros(3)
+    moment = np.zeros(3)
     for link, pose in zip(tree.links, world, strict=True):
-        total = total + _moment(link, *pose)
-    return total
+        moment = moment + _moment(link, *pose)
+    return moment
 
 
 def _moment(link: Link, R: Any, p: Any) -> Any:

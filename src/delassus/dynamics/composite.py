@@ -12,6 +12,7 @@ import delassus.numpy as np
 from delassus.dynamics.base_frame import Moving, external_in_base, moving_links
 from delassus.dynamics.poses import mirrored
 from delassus.dynamics.rnea import model_armature
+from delassus.dynamics.sums import add_symmetric, add_torques, total
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 
@@ -29,11 +30,10 @@ def mass_and_bias(model: Model, q: Any, v: Any, forces: Any = None) -> tuple[Any
         F = applied(*carried[i], moving[i].S)
         for j in tree.path(i):
             add_symmetric(M, tree.links[j], link, moving[j].S.T @ F)
-        own = moving[i].S.T @ force[i]
-        tau[link.v : link.v + link.motion.nv] += own if link.ratio == 1.0 else link.ratio * own
+        add_torques(tau, link, moving[i].S.T @ force[i])
         if link.parent >= 0:
             force[link.parent] = force[link.parent] + force[i]
-            carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
+            carried[link.parent] = total(carried[link.parent], carried[i])
     return M, tau
 
 
@@ -87,17 +87,3 @@ def applied(mass: Any, h: Any, J: Any, X: Any) -> Any:
         lin, ang = X[:3, k], X[3:, k]
         columns.append(np.concatenate([mass * lin + np.cross(ang, h), inertia @ ang + np.cross(h, lin)]))
     return np.stack(columns, axis=1)
-
-
-def add_symmetric(total: Any, above: Link, link: Link, block: Any) -> None:
-    """Add a block, and its transpose on the other side of the diagonal, if it is not on it."""
-    add_block(total, above, link, block)
-    if above is not link:
-        add_block(total, link, above, block.T)
-
-
-def add_block(total: Any, row: Link, column: Link, block: Any) -> None:
-    """Add a block to a matrix over velocities; joints that share a coordinate (mimicry) add up, with their ratios."""
-    factor = row.ratio * column.ratio
-    rows, columns = slice(row.v, row.v + row.motion.nv), slice(column.v, column.v + column.motion.nv)
-    total[rows, columns] = total[rows, columns] + (block if factor == 1.0 else factor * block)

@@ -13,7 +13,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.base_frame import moving_links
-from delassus.dynamics.composite import add_block, applied, coriolis_forces, coriolis_matrix_of, moving_body
+from delassus.dynamics.composite import applied, coriolis_forces, coriolis_matrix_of, moving_body
+from delassus.dynamics.sums import add_block, total
 from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.spatial.motions import motion_cross
@@ -44,5 +45,5 @@ def coriolis_matrix(model: Model, q: Any, v: Any) -> Any:
             outward = momentum.T @ rates[j] + 0.5 * (S.T @ coriolis_forces(P, coriolis, moving[j].S))
             add_block(C, link, links[j], outward)
         if link.parent >= 0:
-            carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
+            carried[link.parent] = total(carried[link.parent], carried[i])
     return C

@@ -56,12 +56,3 @@ def bias_force(link: Link, lin: Any, ang: Any) -> Pair:
     first, turned = np.array(link.inertia.first_moment), np.cross(ang, lin)
     f = link.inertia.mass * turned + np.cross(ang, np.cross(ang, first))
     return f, np.cross(ang, link.inertia.about_origin @ ang) + np.cross(first, turned)
-
-
-def add_torques(tree: Links, total: Any, i: int, f: Any, n: Any) -> None:
-    """Add Sᵀ f of link i to the generalised forces; joints that share a coordinate add up."""
-    link = tree.links[i]
-    S_lin, S_ang = link.subspace
-    own = S_lin.T @ f + S_ang.T @ n
-    at = slice(link.v, link.v + link.motion.nv)
-    total[at] = total[at] + (own if link.ratio == 1.0 else link.ratio * own)

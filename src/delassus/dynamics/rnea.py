@@ -12,7 +12,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.poses import Pair, Pose, ShiftStep, poses_of
-from delassus.dynamics.recursion import FORCES, add_torques, external_forces, joint_motions
+from delassus.dynamics.recursion import FORCES, external_forces, joint_motions
+from delassus.dynamics.sums import add_torques, total
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 
@@ -74,12 +75,11 @@ def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> An
 
     # Inward: forces through the joints.
     tau = np.array(a) * np.array(model_armature(model))
-    for i in reversed(range(len(links))):
-        add_torques(tree, tau, i, *f[i])
-        p = links[i].parent
-        if p >= 0:
-            f_p, n_p = poses[i].force_to_parent(*f[i])
-            f[p] = (f[p][0] + f_p, f[p][1] + n_p)
+    for i, link in reversed(list(enumerate(links))):
+        S_lin, S_ang = link.subspace
+        add_torques(tau, link, S_lin.T @ f[i][0] + S_ang.T @ f[i][1])
+        if link.parent >= 0:
+            f[link.parent] = total(f[link.parent], poses[i].force_to_parent(*f[i]))
     return tau
 
 

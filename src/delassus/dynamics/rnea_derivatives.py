@@ -22,17 +22,10 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.base_frame import Moving, external_in_base, moving_links
-from delassus.dynamics.composite import (
-    add_block,
-    add_symmetric,
-    applied,
-    body_force,
-    coriolis_forces,
-    coriolis_matrix_of,
-    moving_body,
-)
+from delassus.dynamics.composite import applied, body_force, coriolis_forces, coriolis_matrix_of, moving_body
 from delassus.dynamics.recursion import FORCES
 from delassus.dynamics.rnea import model_armature
+from delassus.dynamics.sums import add_block, add_symmetric, total
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 from delassus.spatial.motions import force_cross, motion_cross
@@ -86,7 +79,7 @@ def torque_derivatives(
             add_block(by_v, link, above, F_a.T @ A_v[j] + felt.T @ S_j[3:])
             add_symmetric(M, above, link, S_j.T @ F_a)
         if link.parent >= 0:
-            carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
+            carried[link.parent] = total(carried[link.parent], carried[i])
     return by_q, by_v, M
 
 
