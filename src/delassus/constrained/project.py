@@ -91,8 +91,9 @@ def project_by_mass(
         return q, v
     check_inertias(mechanism.model)
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
-    # J is not the derivative of e where rows are left out: corrections of position then need factors of their own.
-    holonomic = all(constraint.holonomic or not constraint.has_reference for constraint in mechanism.constraints)
+    # J is not the derivative of e where rows are left out, or are on velocities alone: corrections of position then
+    # need factors of their own.
+    holonomic = all(c.holds_positions and (c.holonomic or not c.has_reference) for c in mechanism.constraints)
 
     def correct(carry: Any) -> Any:
         trial, best, least, _ = carry

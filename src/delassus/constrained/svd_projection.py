@@ -51,10 +51,26 @@ def project_by_svd(
     finite = np.isfinite(J).all((-2, -1)) & np.isfinite(e).all(-1)
     moving = np.isfinite(v).all(-1)
     v = np.where(moving[..., None], v, 0.0)
-    U, s, Vt = np.linalg.svd(np.where(finite[..., None, None], J, 0.0), full_matrices=False)
-    kept = s > np.sqrt(RANK) * np.max(s, axis=-1, keepdims=True, initial=0.0)
-    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
-    seen = np.where(kept[..., None], Vt, 0.0)  # N Nᵀ v = v - V₁ V₁ᵀ v, V₁ᵀ the rows that J sees
+    J = np.where(finite[..., None, None], J, 0.0)
+    U, inverse, seen = _pseudo_inverse(J)  # N Nᵀ v = v - V₁ V₁ᵀ v, V₁ᵀ the rows that J sees
     along = np.matvec(seen, v) - inverse * np.vecmat(w, U)
-    found = integrate(mechanism.model, q, -np.vecmat(inverse * np.vecmat(e, U), Vt))
-    return found, np.where((finite & moving)[..., None], v - np.vecmat(along, seen), np.nan)
+    found_v = np.where((finite & moving)[..., None], v - np.vecmat(along, seen), np.nan)
+    holding = _rows_that_hold(mechanism)
+    if not holding.all():
+        U, inverse, seen = _pseudo_inverse(J * holding[:, None])
+    return integrate(mechanism.model, q, -np.vecmat(inverse * np.vecmat(e, U), seen)), found_v
+
+
+def _pseudo_inverse(J: Floats) -> tuple[Floats, Floats, Floats]:
+    """U, Σ⁺ and the rows of Vᵀ that J sees."""
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    kept = s > np.sqrt(RANK) * np.max(s, axis=-1, keepdims=True, initial=0.0)
+    return U, np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0), np.where(kept[..., None], Vt, 0.0)
+
+
+def _rows_that_hold(mechanism: Mechanism) -> NDArray[np.bool_]:
+    """Whether each row holds positions (m,), not velocities alone."""
+    holding = np.ones(mechanism.m, bool)
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        holding[at] = constraint.holds_positions
+    return holding

@@ -145,6 +145,11 @@ class Constraint:
         """Whether its velocity is the rate of its error of position, where that vanishes."""
         return True
 
+    @property
+    def holds_positions(self) -> bool:
+        """Whether it keeps a place, or keeps to a path; rows on velocities alone do not (see `Nonholonomic`)."""
+        return True
+
     def time_in(self, motions: LinkMotions, moves: bool) -> Any:
         """The time [s] in a state; for a constraint that moves, somebody must have said it."""
         if motions.time is not None:
