@@ -41,7 +41,7 @@ from delassus.constrained.counts import whole
 from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative
 from delassus.constrained.scales import row_sizes
-from delassus.constrained.status import Status, statuses_of
+from delassus.constrained.status import Status, described, statuses_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
@@ -86,17 +86,7 @@ class Assembly:
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst configuration, where there are several."""
-        if not self.error.size:
-            return str(statuses_of(numpy.asarray(numpy.max(self.status, initial=0))))
-        known = (self.status != Status.NOT_FINITE)[..., None]
-        size = numpy.where(known, numpy.abs(self.error), numpy.inf)
-        *state, row = (int(k) for k in numpy.unravel_index(int(numpy.argmax(size)), size.shape))
-        name = next(name for name, at in self.mechanism.slices.items() if at.start <= row < at.stop)
-        where = f" in configuration {', '.join(map(str, state))}" if state else ""
-        status = statuses_of(self.status[tuple(state)])
-        if status is Status.NOT_FINITE:
-            return f"{status.sentence[:-1]}{where}."
-        return f"{status.sentence} The largest error is {size.max():.3g} (m or rad), of {name!r}{where}."
+        return described(self.mechanism, self.status, self.error, "configuration", "error", "m or rad")
 
 
 def assemble(

@@ -136,6 +136,10 @@ class OnFrame(Constraint):
         """The links of both frames, the world left out."""
         return tuple(end.link for end in self.ends(model) if end.link != WORLD)
 
+    def attached(self, model: Model) -> End:
+        """The first frame."""
+        return self.ends(model)[0]
+
     def relative(self, model: Model) -> bool:
         """Where both frames are on bodies."""
         return len(self.links(model)) > 1
