@@ -25,7 +25,6 @@ Damping parameter in Marquardt's method (1999).
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
 from delassus.constrained.counts import whole
+from delassus.constrained.locked import locked_velocities
 from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative
 from delassus.constrained.scales import row_sizes
@@ -47,8 +47,6 @@ from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.ldl import ldl
 from delassus.dynamics.manifold import integrate, normalize
-from delassus.errors import expect
-from delassus.model.model import Model, UnknownName
 
 _FIRST_DAMPING: Final = 1e-3
 _LEAST_DAMPING: Final = 1e-10
@@ -182,20 +180,6 @@ def assemble_to_tolerance(
     status = np.where(bottom, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
     status = np.where(np.max(np.abs(e)) <= tolerance, float(Status.CONVERGED), status)
     return q, e * sizes, count, np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
-
-
-def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
-    """The numbers of the velocities of joints that are given by names or patterns, each of which must match one."""
-    found: set[int] = set()
-    expect("locked", patterns, Iterable, '["arm*"]')
-    for pattern in (patterns,) if isinstance(patterns, str) else patterns:
-        expect("the name of a joint", pattern, str, '"arm*"')
-        matching = [k for k, joint in enumerate(model.joints) if fnmatch.fnmatchcase(joint.name, pattern)]
-        if not matching:
-            raise UnknownName("joint", pattern, [joint.name for joint in model.joints])
-        for k in matching:
-            found.update(range(model.v_starts[k], model.v_starts[k] + model.joints[k].kind.nv))
-    return tuple(sorted(found))
 
 
 def _aside(n: int) -> list[float]:
