@@ -10,7 +10,8 @@ from scipy.optimize import least_squares
 
 import delassus as dl
 from delassus.compiler.interpreter import evaluate
-from delassus.constrained.assemble import assemble_to_tolerance, locked_velocities
+from delassus.constrained.assemble import assemble_to_tolerance
+from delassus.constrained.locked import locked_velocities
 from delassus.constrained.scales import row_sizes
 from delassus.constrained.status import Status
 from delassus.model.generators import chain

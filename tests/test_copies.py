@@ -23,6 +23,10 @@ def height(kinematics, q):
     return kinematics.position("coupler_end")[2:]
 
 
+def upwards(kinematics, q, v):
+    return kinematics.velocity("coupler_end")[2:]
+
+
 def held(*constraints):
     return dl.Mechanism(BAR, constraints)
 
@@ -33,6 +37,7 @@ EXAMPLES = {
     "ParametricModel": TREE.parametric("gravity", "inertia", "armature"),
     "Mechanism": LOOP,
     "Mechanism with a function": held(dl.Implicit(height, rows=1)),
+    "Mechanism with a function of velocities": held(dl.Nonholonomic(upwards, rows=1)),
     "Placement": dl.Placement.from_xyz_rpy((1.0, 2.0, 3.0), (0.1, 0.2, 0.3)),
     "Inertia": dl.Inertia.of(2.0, (0.1, 0.2, 0.3), np.eye(3)),
     "Point": dl.Point("a", "b"),
@@ -43,6 +48,8 @@ EXAMPLES = {
     "JointLock": dl.JointLock("a"),
     "Implicit": dl.Implicit(height, rows=1),
     "Kinematics": dl.Kinematics(TREE, TREE.neutral()),
+    "Nonholonomic": dl.Nonholonomic(upwards, rows=1),
+    "Velocities": dl.Velocities(TREE, TREE.neutral(), np.zeros(TREE.nv)),
     "Solution": dl.constrained_dynamics(LOOP, BAR.posture("home"), np.zeros(BAR.nv), np.zeros(BAR.nv)),
     "Assembly": dl.assemble(LOOP, BAR.posture("home")),
     "ParameterCheck": dl.check_parameters(TREE.parametric("inertia"), TREE.parametric("inertia").parameters()),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import delassus as dl
 import delassus.numpy as dnp
@@ -15,7 +16,7 @@ from delassus.compiler.interpreter import evaluate
 from delassus.constrained.project import project_by_mass
 from delassus.constrained.scales import row_sizes
 from delassus.model.generators import chain
-from delassus.model.model import Model
+from delassus.model.model import Model, UnknownName
 from mechanisms import FOUR_BAR, dense, loop, short_four_bar, state, two_bodies
 from test_constrained import clear, mechanisms
 
@@ -140,6 +141,88 @@ def test_errors_of_rows_whose_neighbours_are_left_out_are_taken_off(constraint):
     )
     assert error(mechanism, found.q) <= 1e-12 * max(row_sizes(mechanism))
     assert off(mechanism, found.q, found.v) <= 1e-10
+
+
+# --- joints that stay as they are -------------------------------------------------------------------------------------
+
+
+def driven(mechanism, pattern):
+    """The velocities of joints that match, by their numbers."""
+    model = mechanism.model
+    return [
+        v
+        for k, joint in enumerate(model.joints)
+        for v in range(model.v_starts[k], model.v_starts[k] + joint.kind.nv)
+        if fnmatch(joint.name, pattern)
+    ]
+
+
+DRIVES = {"four_bar": "crank_joint", "five_bar": "*_proximal*", "delta": "*arm*", "stewart": "*piston*"}
+
+
+@both
+@pytest.mark.parametrize("name", DRIVES)
+def test_driven_joints_keep_their_coordinates_and_velocities_to_the_bit(name, method):
+    mechanism, pattern = loop(name), DRIVES[name]
+    q, v = drifted(mechanism)
+    found = dl.project(mechanism, q, v, locked=[pattern], method=method)
+    held = driven(mechanism, pattern)
+    assert held
+    np.testing.assert_array_equal(found.v[:, held], v[:, held])
+    np.testing.assert_array_equal(dl.difference(mechanism.model, q, found.q)[:, held], 0.0)
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_the_others_follow_driven_joints(name):
+    mechanism = loop(name)
+    q, v = dl.project(mechanism, *drifted(mechanism), locked=DRIVES[name])
+    assert error(mechanism, q) <= 1e-12
+    assert off(mechanism, q, v) <= 1e-10
+
+
+def test_the_others_change_as_little_as_they_can_by_mass():
+    """The optimum of a quadratic programme with equalities, solved by SciPy."""
+    mechanism = dl.Mechanism(chain(6), dl.Point("tip"))
+    q, v, _ = state(mechanism.model)
+    held = [0, 3]
+    names = [mechanism.model.joints[k].name for k in held]
+    found = dl.project(mechanism, q, v, locked=names).v
+    M, J = dl.crba(mechanism.model, q), dl.constraint_jacobian(mechanism, q)
+    rows = np.concatenate([J, np.eye(6)[held]])
+    meant = np.concatenate([np.zeros(3), v[held]])
+    best = minimize(
+        lambda x: (x - v) @ M @ (x - v) / 2,
+        found + 0.01,
+        jac=lambda x: M @ (x - v),
+        method="SLSQP",
+        constraints={"type": "eq", "fun": lambda x: rows @ x - meant, "jac": lambda x: rows},
+        options={"ftol": 1e-16, "maxiter": 200},
+    )
+    np.testing.assert_allclose(found, best.x, rtol=0, atol=1e-6 * np.abs(v).max())
+    np.testing.assert_array_equal(found[held], v[held])
+
+
+def test_a_loop_all_of_whose_joints_are_locked_stays_open():
+    q, v = drifted(FOUR_BAR)
+    found = dl.project(FOUR_BAR, q, v, locked="*")
+    np.testing.assert_array_equal(found.q, q)
+    np.testing.assert_array_equal(found.v, v)
+
+
+def test_a_locked_body_keeps_its_quaternion_to_the_bit():
+    model = two_bodies(3.0, 1.0)
+    mechanism = dl.Mechanism(model, dl.Weld("a", "b"))
+    q, v, _ = state(model)
+    closed = dl.integrate(model, dl.assemble(mechanism, q).q, 1e-3 * np.ones(12))
+    found = dl.project(mechanism, closed, v, locked=[model.joints[0].name])
+    np.testing.assert_array_equal(found.q[:7], closed[:7])
+    assert error(mechanism, found.q) <= 1e-12
+
+
+def test_a_joint_that_is_not_there_cannot_be_locked():
+    q, v = drifted(FOUR_BAR)
+    with pytest.raises(UnknownName, match="crank_joint"):
+        dl.project(FOUR_BAR, q, v, locked=["crank"])
 
 
 # --- by one singular value decomposition ------------------------------------------------------------------------------

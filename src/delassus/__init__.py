@@ -24,11 +24,13 @@ from delassus.constrained.three_steps import three_steps
 from delassus.constraints.coupling import Coupling
 from delassus.constraints.distance import Distance
 from delassus.constraints.hinge import Hinge
-from delassus.constraints.implicit import Implicit, Kinematics
+from delassus.constraints.implicit import Implicit
 from delassus.constraints.joint_lock import JointLock
 from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.nonholonomic import Nonholonomic, Velocities
 from delassus.constraints.point import Point
 from delassus.constraints.weld import Weld
+from delassus.constraints.written import Kinematics
 from delassus.dynamics.aba import aba
 from delassus.dynamics.aba_derivatives import aba_derivatives
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
@@ -81,6 +83,7 @@ __all__ = [
     "Kinematics",
     "Mechanism",
     "Model",
+    "Nonholonomic",
     "ParameterCheck",
     "ParameterStatus",
     "ParametricModel",
@@ -88,6 +91,7 @@ __all__ = [
     "Point",
     "Solution",
     "Status",
+    "Velocities",
     "Weld",
     "__version__",
     "a_from_mujoco",

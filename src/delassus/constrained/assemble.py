@@ -25,7 +25,6 @@ Damping parameter in Marquardt's method (1999).
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,17 +38,16 @@ from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
 from delassus.constrained.counts import whole
 from delassus.constrained.jacobian import constraint_jacobian
+from delassus.constrained.locked import locked_velocities
 from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative
 from delassus.constrained.scales import row_sizes
-from delassus.constrained.status import Status, statuses_of
+from delassus.constrained.status import Status, described, statuses_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.ldl import ldl
 from delassus.dynamics.manifold import integrate, normalize
-from delassus.errors import expect
-from delassus.model.model import Model, UnknownName
 
 _FIRST_DAMPING: Final = 1e-3
 _LEAST_DAMPING: Final = 1e-10
@@ -87,17 +85,7 @@ class Assembly:
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst configuration, where there are several."""
-        if not self.error.size:
-            return str(statuses_of(numpy.asarray(numpy.max(self.status, initial=0))))
-        known = (self.status != Status.NOT_FINITE)[..., None]
-        size = numpy.where(known, numpy.abs(self.error), numpy.inf)
-        *state, row = (int(k) for k in numpy.unravel_index(int(numpy.argmax(size)), size.shape))
-        name = next(name for name, at in self.mechanism.slices.items() if at.start <= row < at.stop)
-        where = f" in configuration {', '.join(map(str, state))}" if state else ""
-        status = statuses_of(self.status[tuple(state)])
-        if status is Status.NOT_FINITE:
-            return f"{status.sentence[:-1]}{where}."
-        return f"{status.sentence} The largest error is {size.max():.3g} (m or rad), of {name!r}{where}."
+        return described(self.mechanism, self.status, self.error, "configuration", "error", "m or rad")
 
 
 def assemble(
@@ -209,20 +197,6 @@ def _step_aside(mechanism: Mechanism, inverse: Any, J: Any, e: Any) -> Any:
     """
     scale = np.max(np.diagonal((J * inverse) @ J.T))
     return np.sqrt(inverse * np.where(scale > 0.0, e @ e / scale, 0.0)) * np.array(_aside(mechanism.nv))
-
-
-def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
-    """The numbers of the velocities of joints that are given by names or patterns, each of which must match one."""
-    found: set[int] = set()
-    expect("locked", patterns, Iterable, '["arm*"]')
-    for pattern in (patterns,) if isinstance(patterns, str) else patterns:
-        expect("the name of a joint", pattern, str, '"arm*"')
-        matching = [k for k, joint in enumerate(model.joints) if fnmatch.fnmatchcase(joint.name, pattern)]
-        if not matching:
-            raise UnknownName("joint", pattern, [joint.name for joint in model.joints])
-        for k in matching:
-            found.update(range(model.v_starts[k], model.v_starts[k] + model.joints[k].kind.nv))
-    return tuple(sorted(found))
 
 
 def _aside(n: int) -> list[float]:

@@ -30,10 +30,11 @@ from delassus.constrained.counts import whole
 from delassus.constrained.equations import Equations
 from delassus.constrained.gauss import RANK, by_singular_values
 from delassus.constrained.method import Method
+from delassus.constrained.optimality import Check
 from delassus.constrained.options import check_iterations, check_mechanism, check_method, checked_tolerance
 from delassus.constrained.prox_ltls import moving_dofs
 from delassus.constrained.proximal import Proximal, proximal_rows
-from delassus.constrained.status import Solution, Status
+from delassus.constrained.status import Asked, Solution, Status
 from delassus.constrained.task import ROW_INPUTS, task_of
 from delassus.constrained.tree_factor import tree_factor
 from delassus.constraints.mechanism import Mechanism
@@ -119,7 +120,8 @@ def constrained_dynamics(
         time=time,
     )
     a, forces, residual, count, status, imbalance = found
-    return Solution(mechanism, a, forces, residual, whole(count), whole(status), imbalance)
+    asked = Asked.of(q, v, tau, proximal, mask, acceleration, time)
+    return Solution(mechanism, a, forces, residual, whole(count), whole(status), imbalance, asked)
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),(m),(),(),(nv)", inputs=ROW_INPUTS)
@@ -152,11 +154,11 @@ def solve_to_tolerance(
 
     a, force, count, ended = _iterated(parts, equations, force, tolerance, iterations)
     exhausted = ~ended & (count >= float(iterations))
-    sound = _Check(equations, a, force, tolerance).sound & ended if rank is None else np.array(False)
+    sound = Check(equations, a, force, tolerance).sound & ended if rank is None else np.array(False)
     a, force = _by_singular_values(equations, a, force, finite & ~sound & ~exhausted, RANK if rank is None else rank)
 
-    check = _Check(equations, a, force, tolerance)
-    status = np.where(exhausted, float(Status.ITERATIONS), check.status)
+    check = Check(equations, a, force, tolerance)
+    status = np.where(exhausted, float(Status.ITERATIONS), _status(check))
     finite = finite & np.isfinite(np.sum(a) + np.sum(force))
     status = np.where(finite, status, float(Status.NOT_FINITE))
     return a, force, check.residual, count, status, check.imbalance
@@ -249,27 +251,10 @@ class _Loop:
         return np.maximum(forces / self.reached, np.where(met, 0.0, 1000.0 * rows / self.tolerance))
 
 
-class _Check:
-    """A result, held against the equations."""
-
-    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: float) -> None:
-        self.residual = equations.residual(a, force)
-        self.imbalance = equations.imbalance(a, force)
-        scale = equations.row_scale(a, force)
-        self.met = equations.met(self.residual, scale, tolerance)
-        self.least = equations.is_least(self.residual, scale, tolerance)
-        self.balanced = equations.is_balanced(a, force, self.imbalance)
-
-    @property
-    def sound(self) -> Any:
-        """Whether it is what it claims to be: met, or of least squares."""
-        return self.balanced & (self.met | self.least)
-
-    @property
-    def status(self) -> Any:
-        """The number of a `Status`."""
-        found = np.where(self.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
-        return np.where(self.sound, found, float(Status.PRECISION))
+def _status(check: Check) -> Any:
+    """The number of a `Status`."""
+    found = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
+    return np.where(check.sound, found, float(Status.PRECISION))
 
 
 def _by_singular_values(equations: Equations, a: Any, force: Any, needed: Any, rank: float) -> tuple[Any, Any]:
@@ -307,4 +292,6 @@ def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:
     batch, empty = a.shape[:-1], numpy.zeros((*a.shape[:-1], 0))
     finite = numpy.isfinite(a).all(-1)
     status = numpy.where(finite, int(Status.CONVERGED), int(Status.NOT_FINITE))
-    return Solution(mechanism, a, empty, empty, numpy.zeros(batch, int), status, numpy.zeros_like(a))
+    return Solution(
+        mechanism, a, empty, empty, numpy.zeros(batch, int), status, numpy.zeros_like(a), Asked.of(q, v, tau)
+    )

@@ -56,9 +56,9 @@ class LeastMotion:
     epsilon: NDArray[numpy.float64]
 
     @classmethod
-    def of(cls, mechanism: Mechanism, q: Any, J: Any) -> LeastMotion:
-        """From a configuration (nq,) and the rows J (m, nv)."""
-        tree = tree_factor(mechanism.model, q, J)
+    def of(cls, mechanism: Mechanism, q: Any, J: Any, locked: tuple[int, ...] = ()) -> LeastMotion:
+        """From a configuration (nq,) and the rows J (m, nv); velocities that are locked do not change at all."""
+        tree = tree_factor(mechanism.model, q, J, locked)
         epsilon = numpy.array(natural_proximal(mechanism, _SHARE))
         return cls(tree, ldl(tree.delassus + np.diag(epsilon)), epsilon)
 

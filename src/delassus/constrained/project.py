@@ -7,6 +7,7 @@ stiffness. A projection after each step removes them. `project` is the function 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import numpy
@@ -16,6 +17,7 @@ from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.least_motion import LeastMotion
+from delassus.constrained.locked import locked_coordinates, locked_velocities
 from delassus.constrained.options import check_iterations, check_mechanism, check_method, checked_tolerance
 from delassus.constrained.references import constraint_error, error_derivative, velocities_asked
 from delassus.constrained.scales import row_mobilities, row_sizes
@@ -42,6 +44,7 @@ def project(
     q: Any,
     v: Any,
     *,
+    locked: Iterable[str] = (),
     method: str = "mass",
     tolerance: float = 1e-12,
     iterations: int = 10,
@@ -59,6 +62,8 @@ def project(
         mechanism: The robot and its constraints.
         q: Configurations (…, nq) [rad, m], not far from meeting the constraints: `assemble` leads there from afar.
         v: Velocities (…, nv) [rad/s, m/s].
+        locked: Joints whose coordinates and velocities stay as they are, by name or pattern, such as "crank*": the
+            others follow them.
         method: "mass" or "svd".
         tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
             cancel in the rows; "svd" does not look.
@@ -67,18 +72,29 @@ def project(
     """
     check_mechanism(mechanism)
     check_method(method, METHODS)
+    held = locked_velocities(mechanism.model, locked)
     if method == "svd":
-        return Projection(*project_by_svd(mechanism, q, v, time=time))
+        return Projection(*project_by_svd(mechanism, q, v, locked=held, time=time))
     given = {} if time is None else {"time": time}
     tolerance = checked_tolerance(tolerance, 1e-12)
-    return Projection(*project_by_mass(mechanism, q, v, tolerance=tolerance, iterations=iterations, **given))
+    found = project_by_mass(mechanism, q, v, locked=held, tolerance=tolerance, iterations=iterations, **given)
+    return Projection(*found)
 
 
 @kernel("(nq),(nv)->(nq),(nv)", inputs={"time": "()"})
 def project_by_mass(
-    mechanism: Mechanism, q: Any, v: Any, *, tolerance: float = 1e-12, iterations: int = 10, time: Any = None
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    *,
+    locked: tuple[int, ...] = (),
+    tolerance: float = 1e-12,
+    iterations: int = 10,
+    time: Any = None,
 ) -> Any:
     """Configuration (nq,) and velocity (nv,) of least distance in the metric of M; arguments as for `project`.
+
+    `locked` are numbers of velocities (see `locked_velocities`).
 
     Positions by Gauss and Newton on the joints' manifolds, q ← q ⊕ δ with the least motion δ that J δ = -e; at each q,
     the least change of v so that J v is the velocity of the references. Both need the same factors (`least_motion`):
@@ -91,8 +107,9 @@ def project_by_mass(
         return q, v
     check_inertias(mechanism.model)
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
-    # J is not the derivative of e where rows are left out: corrections of position then need factors of their own.
-    holonomic = all(constraint.holonomic or not constraint.has_reference for constraint in mechanism.constraints)
+    # J is not the derivative of e where rows are left out, or are on velocities alone: corrections of position then
+    # need factors of their own.
+    holonomic = all(c.holds_positions and (c.holonomic or not c.has_reference) for c in mechanism.constraints)
 
     def correct(carry: Any) -> Any:
         trial, best, least, _ = carry
@@ -100,9 +117,9 @@ def project_by_mass(
         J = constraint_jacobian.function(mechanism, trial, time=time)
         asked = velocities_asked(mechanism, trial, time)
         off = J @ v - asked
-        at_velocities = at_positions = LeastMotion.of(mechanism, trial, J)
+        at_velocities = at_positions = LeastMotion.of(mechanism, trial, J, locked)
         if not holonomic:
-            at_positions = LeastMotion.of(mechanism, trial, error_derivative(mechanism, trial, time))
+            at_positions = LeastMotion.of(mechanism, trial, error_derivative(mechanism, trial, time), locked)
         size = np.max(np.abs(e) / sizes)
         drift = np.where(size > tolerance, e, 0.0)
         # Each to a tenth of what may remain: corrections are not the place to be sparing.
@@ -118,4 +135,10 @@ def project_by_mass(
     nothing = (q, np.full(mechanism.nv, np.nan))
     start = (q, nothing, np.array(np.inf), np.array(np.inf))
     _, best, _, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
-    return best
+    return _with_own(mechanism, locked, best[0], q), best[1]
+
+
+def _with_own(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:
+    """A configuration (nq,) with the coordinates of locked joints as they were: integration would round them."""
+    kept = locked_coordinates(mechanism.model, locked)
+    return np.stack([q[k] if k in kept else found[k] for k in range(mechanism.nq)]) if kept else found

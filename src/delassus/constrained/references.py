@@ -34,12 +34,15 @@ def errors_of(mechanism: Mechanism, motions: LinkMotions) -> Any:
 
 
 def error_derivative(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
-    """∂e/∂δ (m, nv) for q ⊕ δ, exact wherever q is; rows without a reference have their row of J, which holds them."""
+    """∂e/∂δ (m, nv) for q ⊕ δ, exact wherever q is.
+
+    Rows without a reference have their row of J, which holds them; rows on velocities alone hold no position.
+    """
     by_coordinates = jacobian(lambda q: constraint_error.function(mechanism, q, time=time))(q)
     derivative = by_coordinates @ rates_per_velocity(mechanism.model, q)
     J = constraint_jacobian.function(mechanism, q, time=time)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
-        if not constraint.has_reference:
+        if not constraint.has_reference and constraint.holds_positions:
             derivative[at] = J[at]
     return derivative
 

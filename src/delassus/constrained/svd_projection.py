@@ -24,6 +24,7 @@ from delassus.compiler.kernel import kernel
 from delassus.compiler.record import refuse_inside
 from delassus.constrained.gauss import RANK
 from delassus.constrained.jacobian import constraint_jacobian
+from delassus.constrained.locked import locked_coordinates
 from delassus.constrained.references import constraint_error, velocities_asked
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.manifold import integrate
@@ -39,9 +40,9 @@ def rows_and_references(mechanism: Mechanism, q: Any, *, time: Any = None) -> An
 
 
 def project_by_svd(
-    mechanism: Mechanism, q: ArrayLike, v: ArrayLike, *, time: ArrayLike | None = None
+    mechanism: Mechanism, q: ArrayLike, v: ArrayLike, *, locked: tuple[int, ...] = (), time: ArrayLike | None = None
 ) -> tuple[Floats, Floats]:
-    """Configurations (…, nq) and velocities (…, nv) after one step; arguments as for `project`."""
+    """Configurations (…, nq) and velocities (…, nv) after one step; arguments as for `project_by_mass`."""
     refuse_inside("project with method='svd'", "take method='mass' there")
     q, v = np.asarray(q, float), np.asarray(v, float)
     if v.shape[-1:] != (mechanism.nv,):
@@ -51,10 +52,34 @@ def project_by_svd(
     finite = np.isfinite(J).all((-2, -1)) & np.isfinite(e).all(-1)
     moving = np.isfinite(v).all(-1)
     v = np.where(moving[..., None], v, 0.0)
-    U, s, Vt = np.linalg.svd(np.where(finite[..., None, None], J, 0.0), full_matrices=False)
-    kept = s > np.sqrt(RANK) * np.max(s, axis=-1, keepdims=True, initial=0.0)
-    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
-    seen = np.where(kept[..., None], Vt, 0.0)  # N Nᵀ v = v - V₁ V₁ᵀ v, V₁ᵀ the rows that J sees
+    J = np.where(finite[..., None, None], J, 0.0)
+    held = np.isin(np.arange(mechanism.nv), locked)
+    if locked:
+        w, J = w - np.matvec(J[..., held], v[..., held]), np.where(held, 0.0, J)
+    U, inverse, seen = _pseudo_inverse(J)  # N Nᵀ v = v - V₁ V₁ᵀ v, V₁ᵀ the rows that J sees
     along = np.matvec(seen, v) - inverse * np.vecmat(w, U)
-    found = integrate(mechanism.model, q, -np.vecmat(inverse * np.vecmat(e, U), Vt))
-    return found, np.where((finite & moving)[..., None], v - np.vecmat(along, seen), np.nan)
+    change = np.where(held, 0.0, -np.vecmat(along, seen))
+    found_v = np.where((finite & moving)[..., None], v + change, np.nan)
+    holding = _rows_that_hold(mechanism)
+    if not holding.all():
+        U, inverse, seen = _pseudo_inverse(J * holding[:, None])
+    found_q = integrate(mechanism.model, q, -np.vecmat(inverse * np.vecmat(e, U), seen))
+    if locked:
+        kept = list(locked_coordinates(mechanism.model, locked))
+        found_q[..., kept] = q[..., kept]
+    return found_q, found_v
+
+
+def _pseudo_inverse(J: Floats) -> tuple[Floats, Floats, Floats]:
+    """U, Σ⁺ and the rows of Vᵀ that J sees."""
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    kept = s > np.sqrt(RANK) * np.max(s, axis=-1, keepdims=True, initial=0.0)
+    return U, np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0), np.where(kept[..., None], Vt, 0.0)
+
+
+def _rows_that_hold(mechanism: Mechanism) -> NDArray[np.bool_]:
+    """Whether each row holds positions (m,), not velocities alone."""
+    holding = np.ones(mechanism.m, bool)
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        holding[at] = constraint.holds_positions
+    return holding

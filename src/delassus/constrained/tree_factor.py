@@ -22,12 +22,19 @@ class TreeFactor:
     delassus: Any
 
 
-def tree_factor(model: Model, q: Any, J: Any) -> TreeFactor:
-    """Eliminate the velocities, from the leaves to the root, from M and from the rows of J (m, nv)."""
+def tree_factor(model: Model, q: Any, J: Any, locked: tuple[int, ...] = ()) -> TreeFactor:
+    """Eliminate the velocities, from the leaves to the root, from M and from the rows of J (m, nv).
+
+    Velocities that are `locked`, by their numbers, have no part in it: M⁻¹ is that of the others, and zero for them.
+    """
     above = ancestors(model)
-    U, D = factor_tree(above, mass_matrix(model, q))
+    M, X = np.array(mass_matrix(model, q)), np.array(J)
+    for k in locked:  # alone, and without any row: nothing moves it, and it moves nothing
+        M[k, :], M[:, k], X[:, k] = 0.0, 0.0, 0.0
+        M[k, k] = 1.0
+    U, D = factor_tree(above, M)
     m = len(J)
-    X, Y = np.array(J), np.zeros(J.shape)
+    Y = np.zeros(J.shape)
     G = np.zeros((m, m))
     for k in reversed(range(model.nv)):
         Y[:, k] = X[:, k] * (1.0 / D[k])

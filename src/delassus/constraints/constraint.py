@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from delassus.constraints.motions import LinkMotions
 from delassus.errors import DelassusError
 from delassus.model.model import Model
+from delassus.model.placement import Placement
 
 PerRow: TypeAlias = float | tuple[float, ...]
 """One number for all rows, or one for each."""
@@ -131,6 +132,10 @@ class Constraint:
         """Its rows on the velocities that it touches."""
         return ()
 
+    def attached(self, model: Model) -> tuple[int, Placement] | None:
+        """The link (or the world) that its force acts on, and the placement there at which it does; None on joints."""
+        return None
+
     def reference_velocity(self, motions: LinkMotions) -> Any:
         """The velocity (rows,) of its reference [m/s, rad/s], None if that stands still."""
         return None
@@ -143,6 +148,11 @@ class Constraint:
     @property
     def holonomic(self) -> bool:
         """Whether its velocity is the rate of its error of position, where that vanishes."""
+        return True
+
+    @property
+    def holds_positions(self) -> bool:
+        """Whether it keeps a place, or keeps to a path; rows on velocities alone do not (see `Nonholonomic`)."""
         return True
 
     def time_in(self, motions: LinkMotions, moves: bool) -> Any:

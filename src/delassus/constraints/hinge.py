@@ -28,6 +28,11 @@ class Hinge(Point):
     def __post_init__(self) -> None:
         if self.axis not in ("x", "y", "z"):
             raise ConstraintError(f"the axis of {self.label!r} is {self.axis!r}; it is 'x', 'y' or 'z'.")
+        if self.axes != "frame":
+            raise ConstraintError(
+                f"the hinge {self.label!r} has axes={self.axes!r}; its rows are across its own axis, which turns with "
+                "its frame: leave axes out, or take a Point or a Weld."
+            )
         free = f"r{self.axis}"
         if self.rows is None:
             object.__setattr__(self, "rows", tuple(name for name in ROW_NAMES if name != free))

@@ -105,7 +105,7 @@ def _no_constraint(model: Model, given: Any) -> ConstraintError:
     """The error for something that is no constraint, with what may have been meant."""
     name = given.name if isinstance(given, Frame) else given
     if not isinstance(name, str):
-        kinds = "Point, Weld, Hinge, Distance, Coupling, JointLock and Implicit"
+        kinds = "Point, Weld, Hinge, Distance, Coupling, JointLock, Implicit and Nonholonomic"
         return ConstraintError(f"{short(repr(given))} is no constraint; {kinds} are.")
     of_joint = any(joint.name == name for joint in model.joints)
     examples = f"JointLock({name!r})" if of_joint else f"Point({name!r}) or Weld({name!r})"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy
-from numpy.typing import NDArray
 
 import delassus.numpy as np
 from delassus.constraints.constraint import NOT_NEGATIVE, Constraint, ConstraintError, chosen_rows
@@ -18,6 +17,9 @@ from delassus.model.model import WORLD, Frame, Model
 from delassus.model.placement import HERE, Placement
 
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")
+
+WORLD_FRAME: Final = "world"
+"""The name that stands for the world in constraints, unless a frame of the model has it."""
 
 
 class End(NamedTuple):
@@ -33,10 +35,11 @@ class OnFrame(Constraint):
 
     Attributes:
         frame: Where it is attached: a frame's name, a `Frame`, or its number in the model.
-        frame2: What it is attached to; by default the world.
+        frame2: What it is attached to: another frame, or "world". Without it, it is held where its position or target
+            says, or where it is.
         rows: Which of its rows act, by number or name ("x", "y", "z"; "rx", "ry", "rz" about them).
         placement: The constraint's frame in the named one.
-        placement2: The constraint's second frame in `frame2`.
+        placement2: The constraint's second frame in `frame2`, or in the world.
     """
 
     frame: Any
@@ -103,6 +106,8 @@ class OnFrame(Constraint):
         return first, second
 
     def _end(self, model: Model, name: str | int, placement: Placement) -> End:
+        if is_the_world(model, name):
+            return End(WORLD, placement)
         if not isinstance(name, str) and not 0 <= name < model.nframes:
             raise ConstraintError(f"the model has no frame number {name}; it has {model.nframes}.")
         frame = model.frame(name) if isinstance(name, str) else model.frame_list[name]
@@ -130,6 +135,10 @@ class OnFrame(Constraint):
     def links(self, model: Model) -> tuple[int, ...]:
         """The links of both frames, the world left out."""
         return tuple(end.link for end in self.ends(model) if end.link != WORLD)
+
+    def attached(self, model: Model) -> End:
+        """The first frame."""
+        return self.ends(model)[0]
 
     def relative(self, model: Model) -> bool:
         """Where both frames are on bodies."""
@@ -168,11 +177,14 @@ class OnFrame(Constraint):
         R, p = self.second_link(motions)
         return R @ second.placement.R, p + R @ second.placement.p
 
-    def first_rows(self, model: Model) -> NDArray[numpy.float64]:
-        """K (rows, 6) that takes the first link's motions to those of the first frame, in its axes."""
+    def first_motion(self, model: Model) -> Any:
+        """K (6, 6) that takes the first link's motions to those of the first frame, in its axes."""
         first, _ = self.ends(model)
         inward = first.placement.inverse()
         across = numpy.cross(inward.p, inward.R, axisb=0, axisc=0)  # p × R, column by column
-        K = numpy.block([[inward.R, across], [numpy.zeros((3, 3)), inward.R]])
-        chosen: NDArray[numpy.float64] = K[list(self.rows)] + 0.0
-        return chosen
+        return numpy.block([[inward.R, across], [numpy.zeros((3, 3)), inward.R]]) + 0.0
+
+
+def is_the_world(model: Model, name: str | int | None) -> bool:
+    """Whether a name stands for the world."""
+    return name == WORLD_FRAME and all(frame.name != WORLD_FRAME for frame in model.frame_list)

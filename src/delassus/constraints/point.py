@@ -7,20 +7,21 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.constraints.constraint import BodyRows, ConstraintError, frozen_numbers
+from delassus.constraints.in_axes import InAxes
 from delassus.constraints.motions import LinkMotions
-from delassus.constraints.on_frame import OnFrame
 from delassus.constraints.reference import MovingPoint, MovingReference, is_moving
 from delassus.model.model import WORLD
 from delassus.spatial.rotations import skew
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point(OnFrame):
+class Point(InAxes):
     """The origins of two frames, or of a frame and a point of the world, have the relative acceleration a*: 3 rows.
 
     The rows x, y, z are along the first frame's axes. Its velocity is Rᵀ (ṗ - ṗ₂), its acceleration Rᵀ (p̈ - p̈₂) with
     the classical accelerations of the points; the force is the one [N] that acts at the point on the body of the first
-    frame, and backwards on that of the second. `rows="xz"` or `rows=(0, 2)` leaves rows out.
+    frame, and backwards on that of the second. `rows="xz"` or `rows=(0, 2)` leaves rows out. With `axes="world"` all of
+    this is along the world's axes, without Rᵀ: `rows="z"` is a point at a height, free to slide.
 
     Against the world, `position` is the point's reference there: (3,) [m], or a function of time that gives it. A
     `position_gain` needs one. The error is Rᵀ (p - p₂).
@@ -64,17 +65,17 @@ class Point(OnFrame):
 
     @property
     def holonomic(self) -> bool:
-        """With all rows: as the axes turn, errors of rows that are left out become errors of the others."""
-        return len(self.rows) == self.most
+        """With all rows, or in axes that rest: as axes turn, errors of rows left out become errors of the others."""
+        return self.upright or len(self.rows) == self.most
 
     def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
-        """K: each point's velocity from its link's, in the first frame's axes."""
+        """K: each point's velocity from its link's, in the axes of the rows."""
         first, second = self.ends(motions.model)
-        rows = [] if first.link == WORLD else [BodyRows(first.link, self.first_rows(motions.model))]
+        rows = [] if first.link == WORLD else [BodyRows(first.link, self.first_rows(motions))]
         if second.link != WORLD:
             R, _ = self.second_link(motions)
             K = np.block([[R, -R @ skew(second.placement.p)], [np.zeros((3, 3)), R]])
-            rows.append(BodyRows(second.link, -self.selected(K)))
+            rows.append(BodyRows(second.link, -self.along_rows(motions, K)))
         return tuple(rows)
 
     def velocity_product(self, motions: LinkMotions) -> Any:
@@ -93,25 +94,27 @@ class Point(OnFrame):
         if isinstance(self.position, MovingReference):
             R, _ = self.in_world(motions)
             linear = linear - R.T @ self._moving(motions).acceleration
-        return self.selected(np.concatenate([linear, angular]))
+        return self.along_rows(motions, np.concatenate([linear, angular]))
 
     def reference_velocity(self, motions: LinkMotions) -> Any:
-        """Rᵀ ṗ of a reference that moves."""
+        """Rᵀ ṗ of a reference that moves, in the axes of the rows."""
         if not isinstance(self.position, MovingReference):
             return None
         R, _ = self.in_world(motions)
-        return self.selected(R.T @ self._moving(motions).velocity)
+        return self.along_rows(motions, R.T @ self._moving(motions).velocity)
 
     def position_error(self, motions: LinkMotions) -> Any:
-        """Rᵀ (p - p₂)."""
-        if self.frame2 is not None:
+        """Rᵀ (p - p₂), or p - p₂ in the world's axes."""
+        _, second = self.ends(motions.model)
+        if self.frame2 is not None and not (self.upright and second.link == WORLD):
             _, p = self.second_frame(motions)
-            return self.selected(-p)
+            return self.along_rows(motions, -p)
         R, p = self.in_world(motions)
-        target = (
-            self._moving(motions).position if isinstance(self.position, MovingReference) else np.array(self.position)
-        )
-        return self.selected(R.T @ (p - target))
+        if isinstance(self.position, MovingReference):
+            target = self._moving(motions).position
+        else:
+            target = np.array(second.placement.p if self.frame2 is not None else self.position)
+        return self.selected(p - target if self.upright else R.T @ (p - target))
 
     def _moving(self, motions: LinkMotions) -> MovingPoint:
         found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))

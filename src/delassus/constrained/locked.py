@@ -1,0 +1,32 @@
+"""Joints that stay where they are, given by names or patterns."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+
+from delassus.errors import expect
+from delassus.model.model import Model, UnknownName
+
+
+def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
+    """The numbers of the velocities of joints that are given by names or patterns, each of which must match one."""
+    found: set[int] = set()
+    expect("locked", patterns, Iterable, '["arm*"]')
+    for pattern in (patterns,) if isinstance(patterns, str) else patterns:
+        expect("the name of a joint", pattern, str, '"arm*"')
+        matching = [k for k, joint in enumerate(model.joints) if fnmatch.fnmatchcase(joint.name, pattern)]
+        if not matching:
+            raise UnknownName("joint", pattern, [joint.name for joint in model.joints])
+        for k in matching:
+            found.update(range(model.v_starts[k], model.v_starts[k] + model.joints[k].kind.nv))
+    return tuple(sorted(found))
+
+
+def locked_coordinates(model: Model, locked: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of the coordinates of joints all of whose velocities, by their numbers, are locked."""
+    found: set[int] = set()
+    for k, joint in enumerate(model.joints):
+        if set(range(model.v_starts[k], model.v_starts[k] + joint.kind.nv)) <= set(locked):
+            found.update(range(model.q_starts[k], model.q_starts[k] + joint.kind.nq))
+    return tuple(sorted(found))
