@@ -6,7 +6,8 @@ On plain numbers this is NumPy itself. While a kernel is being traced, `zeros`, 
 arithmetic      + - * / @ **, add, subtract, multiply, divide, negative, positive, conjugate, power, float_power
                 (fixed integer and half-integer exponents are the cheap ones), square, reciprocal, sqrt, hypot,
                 absolute, fabs, sign, minimum, maximum, clip, deg2rad, radians, rad2deg, degrees, sin, cos, tan,
-                arcsin, arccos, arctan, arctan2, exp, expm1, log, log1p, sinh, cosh, tanh
+                arcsin, arccos, arctan, arctan2, exp, expm1, log, log1p, sinh, cosh, tanh, interp
+whole numbers   // %, floor, ceil, rint, trunc, floor_divide, remainder, mod
 truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
                 logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
                 isinf, where, any, all
@@ -32,6 +33,7 @@ from typing import Any
 import numpy as _np
 
 from delassus.compiler import elementwise as _elementwise  # noqa: F401  (registers its functions, as the next ones do)
+from delassus.compiler import interpolation as _interpolation  # noqa: F401
 from delassus.compiler import linalg as _linalg
 from delassus.compiler import movement as _movement
 from delassus.compiler import products as _products  # noqa: F401

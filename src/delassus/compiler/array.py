@@ -228,8 +228,13 @@ class Array:
     __and__, __rand__, __iand__ = _binary(np.bitwise_and), _binary(np.bitwise_and, True), _in_place(np.bitwise_and)
     __or__, __ror__, __ior__ = _binary(np.bitwise_or), _binary(np.bitwise_or, True), _in_place(np.bitwise_or)
     __xor__, __rxor__, __ixor__ = _binary(np.bitwise_xor), _binary(np.bitwise_xor, True), _in_place(np.bitwise_xor)
-    __floordiv__, __rfloordiv__, __ifloordiv__ = (_refused(np.floor_divide),) * 3
-    __mod__, __rmod__, __imod__, __round__ = (*(_refused(np.remainder),) * 3, _refused(np.round))
+    __floordiv__, __rfloordiv__, __ifloordiv__ = (
+        _binary(np.floor_divide),
+        _binary(np.floor_divide, True),
+        _in_place(np.floor_divide),
+    )
+    __mod__, __rmod__, __imod__ = _binary(np.remainder), _binary(np.remainder, True), _in_place(np.remainder)
+    __round__ = _refused(np.round)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
     __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from delassus.compiler import linear_loop
 from delassus.compiler.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
 from delassus.compiler.linear_loop import DerivativeError
-from delassus.compiler.program import LOGICAL, Loop, arguments
+from delassus.compiler.program import LOGICAL, WHOLE, Loop, arguments
 from delassus.compiler.replay import remake
 
 Partial = Callable[..., int]  # of the builder, the operation's value and its arguments
@@ -76,12 +76,13 @@ _PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
     "sinh": (lambda g, y, a: g.unary("cosh", a),),
     "cosh": (lambda g, y, a: g.unary("sinh", a),),
     "tanh": (lambda g, y, a: _inverse_square(g, g.unary("cosh", a)),),
+    "remainder": (lambda g, y, a, b: ONE, lambda g, y, a, b: g.neg(g.emit(("floor_divide", a, b)))),
     "hypot": (lambda g, y, a, b: g.div(a, y), lambda g, y, a, b: g.div(b, y)),
     "power": (lambda g, y, a, b: g.mul(b, g.emit(("power", a, g.sub(b, ONE)))), _by_exponent),
 }
 """Partial derivatives by kind of operation, one for each argument."""
 
-_CONSTANT: Final = LOGICAL | {"sign"}
+_CONSTANT: Final = LOGICAL | WHOLE | {"sign", "floor_divide"}
 """Kinds whose derivative is zero wherever they have one."""
 
 

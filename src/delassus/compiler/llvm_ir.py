@@ -48,11 +48,15 @@ _OPERATIONS: Final = {
 _ZERO: Final = "$($E 0.0$)"
 _ONE: Final = "$($E 1.0$)"
 
+_WHOLE: Final = {"floor": "floor", "ceil": "ceil", "rint": "roundeven", "trunc": "trunc"}
+"""LLVM's names of the ways to round to a whole number."""
+
 _DECLARATIONS: Final = """
 declare $T @llvm.fma.$N($T, $T, $T)
 declare $T @llvm.sqrt.$N($T)
 declare $T @llvm.fabs.$N($T)
-"""
+declare $T @llvm.copysign.$N($T, $T)
+""" + "".join(f"declare $T @llvm.{name}.$N($T)\n" for name in _WHOLE.values())
 
 _REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
 
@@ -91,7 +95,7 @@ def emit_module(schedule: Schedule, target: Target) -> str:
         )
     functions: list[_Function] = []
     calls = _emit_steps(schedule, functions, target)
-    start, body = _emit_start(schedule, target.precision), _emit_body1(calls)
+    start, body = _emit_start(schedule, target), _emit_body1(calls)
     widths = {f.width for f in functions} - {1, target.lanes}
     text = "".join(fill_in(_DECLARATIONS, lanes, target.precision) for lanes in sorted({1, *widths}))
     text += "".join(fill_in(f.alone, f.width, target.precision) for f in functions)
@@ -127,10 +131,10 @@ def _emit_steps(
             name = f"@chunk{len(functions)}_x$X"
             item = ", ptr noalias readonly %item, ptr noalias writeonly %keep" if inside else ""
             header = f"(ptr noalias readonly %frame, ptr noalias writeonly %out{item}"
-            lines = _Chunk(schedule, step, target.precision, inside).text()
+            lines = _Chunk(schedule, step, target, inside).text()
             text = alone = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
             if wide:
-                lines = _Chunk(schedule, step, target.precision, inside, wide).text()
+                lines = _Chunk(schedule, step, target, inside, wide).text()
                 alone = f"define internal void {wide.named(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
                 alone += f"entry:\n{lines}  ret void\n}}\n"
             functions.append(_Function(text, alone, wide.width if wide else 1))
@@ -143,9 +147,9 @@ def _emit_steps(
     return names
 
 
-def _emit_start(schedule: Schedule, precision: Precision) -> str:
+def _emit_start(schedule: Schedule, target: Target) -> str:
     """`start(frame)`: outputs that are constants, which stay in a frame for all the states that pass through it."""
-    lines = _Chunk(schedule, Chunk((), schedule.fixed), precision).text()
+    lines = _Chunk(schedule, Chunk((), schedule.fixed), target).text()
     return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{lines}  ret void\n}}\n"
 
 
@@ -186,13 +190,14 @@ class _Chunk:
         self,
         schedule: Schedule,
         chunk: Chunk,
-        precision: Precision,
+        target: Target,
         inside: LoopStep | None = None,
         wide: Wide | None = None,
     ) -> None:
         self.schedule = schedule
         self.chunk = chunk
-        self.precision = precision
+        self.target = target
+        self.precision = target.precision
         self.inside = inside
         self.wide = wide
         self.names: dict[int, str] = {}
@@ -228,6 +233,8 @@ class _Chunk:
             flipped = 2 if kind == "fms" else 0
             args[flipped] = self.emit(f"fneg $T {args[flipped]}")
             return self.emit(_OPERATIONS["fma"].format(*args))
+        if kind in _WHOLE:
+            return self.whole(kind, args[0])
         bits = self.emit(f"bitcast $T {args[0]} to $I")
         if kind == "exponent":
             return self.exponent(bits)
@@ -235,6 +242,25 @@ class _Chunk:
             return self.scale(bits, args[1])
         masked = self.emit(f"and $I {bits}, $($W {1 << int(kind.removeprefix('bit'))}$)")
         return self.emit(f"icmp ne $I {masked}, $($W 0$)")
+
+    def whole(self, kind: str, x: str) -> str:
+        """A number rounded to a whole one, by an instruction if there is one: LLVM would else call the C library.
+
+        Without, the sum with 2⁵² (float32: 2²³) rounds to the nearest, and a comparison tells which way that was.
+        """
+        if self.target.rounds:
+            return self.emit(f"call $T @llvm.{_WHOLE[kind]}.$N($T {x})")
+        size, border = self.emit(_OPERATIONS["abs"].format(x)), _constant(2.0**self.precision.digits)
+        start = size if kind == "trunc" else x
+        digits = self.emit(f"fsub $T {self.emit(f'fadd $T {size}, {border}')}, {border}")
+        signed = self.emit(f"call $T @llvm.copysign.$N($T {digits}, $T {start})")
+        nearest = self.emit(f"select $B {self.emit(f'fcmp olt $T {size}, {border}')}, $T {signed}, $T {start}")
+        if kind == "rint":
+            return nearest
+        above = self.emit(f"fcmp {'olt' if kind == 'ceil' else 'ogt'} $T {nearest}, {start}")
+        step = self.emit(f"select $B {above}, $T {_ONE}, $T {_ZERO}")
+        moved = self.emit(f"{'fadd' if kind == 'ceil' else 'fsub'} $T {nearest}, {step}")
+        return moved if kind == "floor" else self.emit(f"call $T @llvm.copysign.$N($T {moved}, $T {x})")
 
     def exponent(self, bits: str) -> str:
         """An exponent as a float: put into 2⁵² (float32: 2²³) as its last digits, since not every machine converts

@@ -16,6 +16,9 @@ Shape: TypeAlias = tuple[int, ...]
 LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "bit0", "bit1"})
 """Operations whose value is a truth value; all others give a float."""
 
+WHOLE: Final = frozenset({"floor", "ceil", "rint", "trunc"})
+"""Operations that give whole numbers (or infinities, or NaN)."""
+
 
 @dataclass(frozen=True)
 class Operand:
