@@ -49,6 +49,7 @@ UNARY: dict[str, Callable[..., Any]] = {
     "norm": lambda np, a: a / np.linalg.norm(a + 0.1),
     "floor": lambda np, a: np.sin(a) * np.floor(1.5 * a) + np.ceil(a) - np.trunc(2.0 * a) * a + np.rint(a),
     "interp": lambda np, a: np.interp(a, numpy.array([-1.2, -0.3, 0.4, 1.5]), numpy.array([0.3, -0.5, 0.8, 0.1])),
+    "sort": lambda np, a: np.sort(np.sin(a)) * a,
     "order": lambda np, a: np.roll(a, 1) - np.flip(a) * 0.5,
     "parts": lambda np, a: np.concatenate([a[1:], a[:1] * a[2]]),
     "mean": lambda np, a: a - np.mean(a) + np.max(a),

@@ -26,12 +26,11 @@ def refused(function, error, message, shape=(3,)):
 
 
 UNSUPPORTED = {
-    "np.sort": np.sort,
+    "np.partition": lambda x: np.partition(x, 1),
     "np.exp2": np.exp2,
     "np.log10": np.log10,
     "np.fmod": lambda x: np.fmod(x, 1.0),
     "np.round": np.round,
-    "np.argmax": np.argmax,
     "np.cumsum": np.cumsum,
     "np.nonzero": np.nonzero,
     "np.median": np.median,
@@ -57,7 +56,7 @@ def test_a_function_without_a_compiled_form_says_what_to_do():
 
 BY_PROTOCOL = {
     "np.exp2": numpy.exp2,
-    "np.sort": numpy.sort,
+    "np.partition": lambda x: numpy.partition(x, 1),
     "np.fft.fft": numpy.fft.fft,
     "np.linalg.svd": lambda x: numpy.linalg.svd(np.outer(x, x)),
     "np.left_shift": lambda x: numpy.ones(3, int) << x,
@@ -358,7 +357,7 @@ def test_an_operator_without_a_compiled_form_is_named(operator, function):
     refused(function, TypeError, {"round": "np.round"}.get(operator, "unsupported operand"))
 
 
-@pytest.mark.parametrize("name", ["cumsum", "item", "tolist", "std", "argmax"])
+@pytest.mark.parametrize("name", ["cumsum", "item", "tolist", "std", "sort"])
 def test_a_method_without_a_compiled_form_is_named(name):
     refused(lambda x: getattr(x, name)(), AttributeError, name)
 

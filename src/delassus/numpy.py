@@ -8,6 +8,7 @@ arithmetic      + - * / @ **, add, subtract, multiply, divide, negative, positiv
                 absolute, fabs, sign, minimum, maximum, clip, deg2rad, radians, rad2deg, degrees, sin, cos, tan,
                 arcsin, arccos, arctan, arctan2, exp, expm1, log, log1p, sinh, cosh, tanh, interp
 whole numbers   // %, floor, ceil, rint, trunc, floor_divide, remainder, mod
+orders          sort, argsort, argmin, argmax
 truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
                 logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
                 isinf, where, any, all
@@ -38,6 +39,7 @@ from delassus.compiler import linalg as _linalg
 from delassus.compiler import movement as _movement
 from delassus.compiler import products as _products  # noqa: F401
 from delassus.compiler import reductions as _reductions  # noqa: F401
+from delassus.compiler import sorting as _sorting  # noqa: F401
 from delassus.compiler.handlers import dispatch as _dispatch
 from delassus.compiler.trace import current as _current
 from delassus.compiler.trace import trace_of as _trace_of

@@ -245,6 +245,7 @@ class Array:
     ravel = _method(np.ravel)
     squeeze, swapaxes, diagonal = _method(np.squeeze), _method(np.swapaxes), _method(np.diagonal)
     repeat, take = _method(np.repeat), _method(np.take)
+    argsort, argmin, argmax = _method(np.argsort), _method(np.argmin), _method(np.argmax)
 
     def copy(self) -> Array:
         """The same values in an array of their own."""
