@@ -102,6 +102,8 @@ CASES = [
     ("interp", lambda np, x, fp: np.interp(x, [-1.0, 0.0, 0.0, 2.0, INF], fp), HALVES, (5,)),
     ("interp", lambda np, x, xp: np.interp(x, np.concatenate([xp - 1.0, xp, xp + 2.0]), SPECIAL[2:5]), HALVES, (1,)),
     ("interp", lambda np, x: np.interp(x, [0.0, 1.0, 2.0], [INF, INF, 1.0]), HALVES),
+    ("interp", lambda np, x: np.interp(x, numpy.arange(-20.0, 20.0), numpy.cos(numpy.arange(40.0))), HALVES),
+    ("interp", lambda np, x, fp: np.interp(x, numpy.arange(-20.0, 20.0), fp), (9,), (40,)),
     ("sort", lambda np, x: np.sort(x), (3, 7)),
     ("sort", lambda np, x: np.sort(x, axis=0), (5, 2)),
     ("sort", lambda np, x: np.sort(x, axis=None, stable=True), (2, 3)),

@@ -206,6 +206,21 @@ def test_interpolation_has_the_bits_of_the_interpreter(lanes):
     check(f, lanes, numbers(200), np.sort(numbers(200, 9, seed=1)), numbers(200, 9, seed=2))
 
 
+@every_width
+def test_interpolation_in_long_tables_has_the_bits_of_the_interpreter(lanes):
+    rng = np.random.default_rng(3)
+    xp, fp = np.sort(rng.normal(size=100)), rng.normal(size=100)
+
+    @dl.kernel("(),(40),(40)->(),(),()")
+    def f(model, x, places, heights):
+        return dnp.interp(x, xp, fp), dnp.interp(x, places, heights), dnp.interp(x, xp[:40], heights, left=1.0)
+
+    places, x = np.sort(rng.normal(size=(60, 40))), rng.normal(size=60)
+    x[:30] = places[:30, 7]  # at knots
+    check(f, lanes, x, places, numbers(60, 40, seed=2))
+    np.testing.assert_allclose(f(None, x, places, places)[1], np.clip(x, places[:, 0], places[:, -1]), rtol=1e-13)
+
+
 def test_interpolation_takes_two_rows_of_equal_length():
     with pytest.raises(ValueError, match=r"two rows of equal length, at least 1; got shapes \(2,\) and \(3,\)"):
         dl.kernel("()->()")(lambda model, x: dnp.interp(x, [0.0, 1.0], [1.0, 2.0, 3.0])).program(None)

@@ -162,7 +162,7 @@ INDICES = {
 
 @pytest.mark.parametrize("function", INDICES.values(), ids=INDICES)
 def test_a_traced_value_is_no_index(function):
-    refused(function, TypeError, r"cannot be indexed by a traced value.* known at run time only\. Use np\.where")
+    refused(function, TypeError, r"cannot be indexed by a traced value.* known at run time only\. Use np\.take")
 
 
 @pytest.mark.parametrize("function", [lambda x: numpy.arange(3.0)[x[0]], lambda x: numpy.arange(3.0)[x > 0]])

@@ -23,7 +23,8 @@ linalg          norm, cholesky, solve, inv, det (`solve` and `inv` take `assume_
                 tensordot, trace, vecdot
 
 Any other function of NumPy works on plain numbers and raises a `TypeError` on traced values. Indices, shapes and
-loop counts are plain integers: they are known when the kernel is compiled.
+loop counts are plain integers: they are known when the kernel is compiled. `take` alone has indices that may be traced,
+floats that hold integers, as `floor` and `argsort` give them.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,7 @@ from typing import Any
 import numpy as _np
 
 from delassus.compiler import elementwise as _elementwise  # noqa: F401  (registers its functions, as the next ones do)
+from delassus.compiler import gather as _gather  # noqa: F401
 from delassus.compiler import interpolation as _interpolation  # noqa: F401
 from delassus.compiler import linalg as _linalg
 from delassus.compiler import movement as _movement
@@ -131,6 +133,22 @@ def _lookup(module: ModuleType, name: str) -> Any:
     if isinstance(found, ModuleType):
         return _Namespace(found, {})
     return _forward(found) if callable(found) and not isinstance(found, type) else found
+
+
+def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
+    """Elements of an array at some indices, which may be traced.
+
+    Indices that are floats, plain or traced, lose their fraction and are brought into the range of the array, NaN to
+    the first element; `mode="wrap"` takes those outside modulo the length.
+    """
+    if _trace_of(a, indices, out) is not None:
+        return _dispatch(_np.take, (a, indices), {"axis": axis, "mode": mode} | ({} if out is None else {"out": out}))
+    places = _np.asarray(indices)
+    if places.dtype.kind == "f":
+        count = _np.size(a, axis)
+        places = places % count if mode == "wrap" else _np.clip(places, 0, count - 1)
+        places, mode = _np.nan_to_num(places).astype(int), "clip"
+    return _np.take(a, places, axis, out, mode)  # type: ignore[call-overload]
 
 
 def _solve(a: Any, b: Any, *, assume_a: str = "gen") -> Any:

@@ -291,7 +291,8 @@ _REDUCTIONS = {
 
 _NOT_AN_INDEX = (
     "an array cannot be indexed by a traced value, nor can one be a length or a loop count: it would be known at run "
-    "time only. Use np.where(condition, a, b); in a loop, hand the array over as a stack to walk along."
+    "time only. Use np.take(array, index, axis=0), or np.where(condition, a, b); in a loop, hand the array over as a "
+    "stack to walk along."
 )
 
 

@@ -28,6 +28,7 @@ from delassus.compiler.c_text import (
     in_precision,
     literal,
 )
+from delassus.compiler.frame import Table
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.kernel import Kernel
 from delassus.compiler.llvm_ir import LARGEST_FRAME
@@ -35,7 +36,8 @@ from delassus.compiler.lower import flops, lower
 from delassus.compiler.parameters import Parametric
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import Program
-from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, Schedule, Table, count_chunks, first_slots, schedule
+from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, Schedule, count_chunks, first_slots, schedule
+from delassus.compiler.tables import Constants
 from delassus.errors import DelassusError
 
 
@@ -188,7 +190,19 @@ def _source(plan: Schedule, name: str, precision: Precision) -> str:
     code = "\n".join(functions)
     helpers = [text.replace("$", name) for call, text in HELPERS.items() if f"{call.replace('$', name)}(" in code]
     function = f"{_prototype(program, name, precision)}\n{_block(body)}"
-    return in_precision("\n".join([PREAMBLE.replace("$", name), *helpers, code, function]), precision)
+    tables = [_constants(_table_name(name, t), t.rounded(precision), precision) for t in program.tables]
+    return in_precision("\n".join([PREAMBLE.replace("$", name), *tables, *helpers, code, function]), precision)
+
+
+def _table_name(name: str, table: Constants) -> str:
+    return f"{name}_table_{table.digest[:16]}"
+
+
+def _constants(name: str, numbers: NDArray[Any], precision: Precision) -> str:
+    """A constant array, some numbers to a line."""
+    words = [literal(x, precision) for x in numbers.tolist()]
+    lines = [", ".join(words[k : k + 4]) for k in range(0, len(words), 4)]
+    return f"static const @T {name}[{len(words)}] = {{\n    " + ",\n    ".join(lines) + "};\n"
 
 
 def _block(lines: list[str]) -> str:
@@ -272,9 +286,18 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
             store(value)
     for value in chunk.values:
         operation, *args = program.nodes[value]
-        if operation not in OPERATIONS:
+        if operation == "gather":
+            row = plan.rows[value]
+            define(value, f"s[{row.first} + {row.per_value} * (int){known(args[0])}]")
+        elif operation == "lookup":
+            source, index = args
+            define(
+                value, f"{_table_name(name, source.table)}[{source.first} + {source.step} * (int32_t){known(index)}]"
+            )
+        elif operation not in OPERATIONS:
             raise DelassusError(f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.")
-        define(value, OPERATIONS[operation].replace("$", name).format(*[known(a) for a in args]))
+        else:
+            define(value, OPERATIONS[operation].replace("$", name).format(*[known(a) for a in args]))
         if value in stores or value in chunk.keeps:
             store(value)
     return [*(f"(void){given};" for given in ("s", "item", "keep")[: 3 if inside else 1]), *lines]

@@ -275,6 +275,15 @@ class Builder:
             return self.logical_or(keep, drop)
         return self.emit(("select", condition, a, b))
 
+    def gather(self, index: int, *values: int) -> int:
+        """One of some values, the one at an index; see `tables` for indices that are none."""
+        if all(value == values[0] for value in values):
+            return values[0]
+        if index <= 0:
+            number = self.constants[-index]
+            return values[0 if math.isnan(number) else int(min(max(number, 0.0), len(values) - 1.0))]
+        return self.emit(("gather", index, *values))
+
     def bit(self, a: int, position: int) -> int:
         """Bit `position` of those that hold a float, as a truth value."""
         if a <= 0:

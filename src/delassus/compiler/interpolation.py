@@ -1,15 +1,23 @@
-"""Linear interpolation in tables, `np.interp`, whose numbers may be constants or traced."""
+"""Linear interpolation in tables, `np.interp`, whose numbers may be constants or traced.
+
+The piece of the line is found by comparisons with all knots if they are few, and by halving if they are many.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import numpy as np
 
 from delassus.compiler.array import Array
-from delassus.compiler.graph import FALSE, Builder
+from delassus.compiler.gather import chooser
+from delassus.compiler.graph import ZERO, Builder
 from delassus.compiler.handlers import handles
 from delassus.compiler.lifting import floats
+
+FEW_PIECES: Final = 24
+"""Pieces of a line up to which comparing with all of them is faster than halving."""
 
 
 @handles(np.interp)
@@ -37,6 +45,15 @@ class _Line:
         with np.errstate(all="ignore"):
             run, rise = np.diff(numbers.reshape(2, -1))
             self.plain = bool(np.isfinite(numbers).all() and np.isfinite(rise / run).all())
+        pairs = zip(range(len(knots) - 1), range(1, len(knots)), strict=True)
+        slopes = [g.div(g.sub(values[j], values[i]), g.sub(knots[j], knots[i])) for i, j in pairs if self.plain]
+        ends = [slopes] if self.plain else [knots[1:], values[1:]]
+        self.columns = [knots[:-1], values[:-1], *ends]  # of each piece: start, height, and slope or end and its height
+        self.many = len(knots) - 1 > FEW_PIECES
+        if self.many:
+            self.choosers = [chooser(g, column) for column in self.columns]
+            missing = (1 << (len(knots) - 2).bit_length()) - len(knots) + 1
+            self.start_of = chooser(g, [*knots[:-1], *[g.constant(math.inf)] * missing])
 
     def at(self, x: int) -> int:
         """The value at x; NaN for NaN, except, as in NumPy, on a line of one point."""
@@ -48,14 +65,11 @@ class _Line:
 
     def _between(self, x: int) -> int:
         """The value between the first and the last knot, those not included."""
-        g, knots, values = self.g, self.knots, self.values
-        if self.plain:  # slopes are constants
-            slopes = [
-                g.div(g.sub(values[k + 1], values[k]), g.sub(knots[k + 1], knots[k])) for k in range(len(knots) - 1)
-            ]
-            start, height, slope = self._chosen(x, knots[:-1], values[:-1], slopes)
-            return g.add(g.mul(slope, g.sub(x, start)), height)
-        start, end, height, other = self._chosen(x, knots[:-1], knots[1:], values[:-1], values[1:])
+        g = self.g
+        start, height, *ends = self._halved(x) if self.many else self._compared(x)
+        if self.plain:
+            return g.add(g.mul(ends[0], g.sub(x, start)), height)
+        end, other = ends
         slope = g.div(g.sub(other, height), g.sub(end, start))
         here = g.add(g.mul(slope, g.sub(x, start)), height)
         there = g.add(g.mul(slope, g.sub(x, end)), other)  # where NumPy goes if the first way leads to NaN
@@ -63,12 +77,20 @@ class _Line:
         found = g.select(g.ne(here, here), g.select(level, height, there), here)
         return g.select(g.eq(x, start), height, found)
 
-    def _chosen(self, x: int, *columns: list[int]) -> list[int]:
-        """Of each column, the element of the last piece that starts at or below x."""
-        g = self.g
-        found = [column[0] for column in columns]
+    def _compared(self, x: int) -> list[int]:
+        """The columns of the last piece that starts at or below x, by comparisons with all."""
+        g, found = self.g, [column[0] for column in self.columns]
         for k in range(1, len(self.knots) - 1):
             reached = g.le(self.knots[k], x)
-            if reached != FALSE:
-                found = [g.select(reached, column[k], before) for column, before in zip(columns, found, strict=True)]
+            found = [g.select(reached, column[k], old) for column, old in zip(self.columns, found, strict=True)]
         return found
+
+    def _halved(self, x: int) -> list[int]:
+        """The same by halving."""
+        g, piece = self.g, ZERO
+        step = 1 << (len(self.knots) - 2).bit_length()
+        while step > 1:
+            step //= 2
+            middle = g.add(piece, g.constant(float(step)))
+            piece = g.select(g.le(self.start_of(middle), x), middle, piece)
+        return [choose(piece) for choose in self.choosers]

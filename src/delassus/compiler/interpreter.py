@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from delassus.compiler.lower import lower
 from delassus.compiler.precision import SINGLE, Precision
 from delassus.compiler.program import Loop, Program, arguments
+from delassus.compiler.tables import Source
 
 Floats = NDArray[Any]  # of either precision
 
@@ -69,6 +70,10 @@ def _run(program: Program, inputs: Sequence[Sequence[Any]], kind: np.dtype[Any])
             values[value] = _run_loop(program.loops[node[1]], [values[a] for a in arguments(node)], kind)
         elif node[0] == "part":
             values[value] = values[node[1]][node[2]]
+        elif node[0] == "gather":
+            values[value] = _gather(*[values[a] for a in node[1:]])
+        elif node[0] == "lookup":
+            values[value] = _lookup(node[1], values[node[2]])
         elif value:
             values[value] = _flush(_OPERATIONS[node[0]](*[values[a] for a in node[1:]]))
     return [[values[v] for v in result] for result in program.results]
@@ -83,6 +88,17 @@ def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any]) -> list[Any]:
         if loop.conditional and not np.any(carried[0]):
             break
     return [*carried, *(x for row in kept for x in row)]
+
+
+def _gather(index: Any, *values: Any) -> Any:
+    """One of some values, for each state of the batch its own."""
+    place, *some = np.broadcast_arrays(index, *values)
+    return np.take_along_axis(np.stack(some), place.astype(np.int64)[None], 0)[0]
+
+
+def _lookup(source: Source, index: Any) -> Any:
+    """Numbers of a table."""
+    return source.table.rounded(Precision.of(index.dtype))[source.first + source.step * index.astype(np.int64)]
 
 
 def _flush(x: Any) -> Any:

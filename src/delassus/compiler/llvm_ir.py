@@ -12,9 +12,11 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from delassus.compiler.llvm_loop import Wide, emit_loop_step, emit_wide_step, widened
 from delassus.compiler.precision import Precision
-from delassus.compiler.program import LOGICAL
+from delassus.compiler.program import LOGICAL, Program
 from delassus.compiler.schedule import Chunk, LoopStep, Schedule
 from delassus.compiler.target import Target
 from delassus.errors import DelassusError
@@ -23,8 +25,8 @@ LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 
 # Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
 # and of such an integer in one lane, $N suffix of intrinsics, $A alignment of a slot, $S bytes of a value in one lane,
-# $X lanes, $ANY whether any lane of %go holds; $( and $) enclose a constant that goes into every lane, its type in
-# front.
+# $X lanes, $J type of a position, $L the numbers of the lanes, $ANY whether any lane of %go holds; $( and $) enclose a
+# constant that goes into every lane, its type in front; $[ and $] enclose addresses that values are loaded from.
 _OPERATIONS: Final = {
     "add": "fadd $T {0}, {1}",
     "sub": "fsub $T {0}, {1}",
@@ -58,6 +60,7 @@ declare $T @llvm.fabs.$N($T)
 declare $T @llvm.copysign.$N($T, $T)
 """ + "".join(f"declare $T @llvm.{name}.$N($T)\n" for name in _WHOLE.values())
 
+_GATHER: Final = "declare $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr>, i32, $B, $T)\n"
 _REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
 
 
@@ -66,10 +69,14 @@ def fill_in(text: str, lanes: int, precision: Precision) -> str:
     scalar = lanes == 1
     real, bits = "double" if precision.bytes == 8 else "float", 8 * precision.bytes
     if scalar:
-        for kind in ("$E", "i1", "$W"):
+        for kind in ("$E", "i1", "i32", "$W"):
             text = text.replace(f"$({kind} ", "")
     for mark, filling in (
         ("$ANY", "and i1 %go, true" if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B %go)"),
+        ("$[", "load $T, ptr " if scalar else "call $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr> "),
+        ("$]", ", align $S" if scalar else ", i32 $S, $B splat (i1 true), $T poison)"),
+        ("$J", "i32" if scalar else "<$X x i32>"),
+        ("$L", "0" if scalar else f"<{', '.join(f'i32 {k}' for k in range(lanes))}>"),
         ("$T", real if scalar else f"<{lanes} x {real}>"),
         ("$B", "i1" if scalar else f"<{lanes} x i1>"),
         ("$I", f"i{bits}" if scalar else f"<{lanes} x i{bits}>"),
@@ -97,11 +104,12 @@ def emit_module(schedule: Schedule, target: Target) -> str:
     calls = _emit_steps(schedule, functions, target)
     start, body = _emit_start(schedule, target), _emit_body1(calls)
     widths = {f.width for f in functions} - {1, target.lanes}
-    text = "".join(fill_in(_DECLARATIONS, lanes, target.precision) for lanes in sorted({1, *widths}))
+    text = _emit_tables(schedule.program, target.precision) + fill_in(_DECLARATIONS, 1, target.precision)
+    text += "".join(fill_in(_DECLARATIONS + _GATHER, lanes, target.precision) for lanes in sorted(widths))
     text += "".join(fill_in(f.alone, f.width, target.precision) for f in functions)
     text += fill_in(start + body, 1, target.precision)
     if target.lanes > 1:
-        parts = [_DECLARATIONS, *(f.text for f in functions), start, body, _REDUCTION]
+        parts = [_DECLARATIONS, _GATHER, *(f.text for f in functions), start, body, _REDUCTION]
         text += fill_in("".join((*parts, _emit_body2(calls, 2 * target.lanes))), target.lanes, target.precision)
     return text + target.attributes
 
@@ -145,6 +153,16 @@ def _emit_steps(
             functions.append(_Function(text, emit_wide_step(step, name, calls, inner) if inner else text))
         names.append(name)
     return names
+
+
+def _emit_tables(program: Program, precision: Precision) -> str:
+    """The tables that a program reads, as constants of the module: bytes, which LLVM reads faster than numbers."""
+    text, words = "", np.array([f"\\{byte:02X}" for byte in range(256)], "S3")
+    for table in program.tables:
+        data = np.frombuffer(table.rounded(precision).astype(f"<f{precision.bytes}").tobytes(), np.uint8)
+        content = words[data].tobytes().decode()
+        text += f'@table_{table.digest} = internal constant [ {data.size} x i8 ] c"{content}", align 64\n'
+    return text
 
 
 def _emit_start(schedule: Schedule, target: Target) -> str:
@@ -213,9 +231,13 @@ class _Chunk:
                 self.store(value)
         for value in self.chunk.values:
             node = nodes[value]
-            args = [self.names.get(a) or self.known(a) for a in node[1:]]
             template = _OPERATIONS.get(node[0])
-            self.names[value] = self.composite(node[0], args) if template is None else self.emit(template.format(*args))
+            if template is not None:
+                self.names[value] = self.emit(template.format(*[self.names.get(a) or self.known(a) for a in node[1:]]))
+            elif node[0] in ("gather", "lookup"):
+                self.names[value] = self.found(value)
+            else:
+                self.names[value] = self.composite(node[0], [self.names.get(a) or self.known(a) for a in node[1:]])
             if value in self.chunk.stores or value in self.chunk.keeps:
                 self.store(value)
         return "".join(self.lines)
@@ -242,6 +264,21 @@ class _Chunk:
             return self.scale(bits, args[1])
         masked = self.emit(f"and $I {bits}, $($W {1 << int(kind.removeprefix('bit'))}$)")
         return self.emit(f"icmp ne $I {masked}, $($W 0$)")
+
+    def found(self, value: int) -> str:
+        """A value of a row of slots, or a number of a table, at an index that is not outside."""
+        node = self.schedule.program.nodes[value]
+        index = node[1] if node[0] == "gather" else node[2]
+        place = self.emit(f"fptosi $T {self.names.get(index) or self.known(index)} to $J")
+        if node[0] == "gather":
+            row = self.schedule.rows[value]
+            steps = self.emit(f"mul $J {self.emit(f'mul $J {place}, $(i32 $X$)')}, $(i32 {row.per_value}$)")
+            start, place = f"getelementptr $T, ptr %frame, i64 {row.first}", self.emit(f"add $J {steps}, $L")
+        else:
+            source = node[1]
+            start = f"getelementptr $E, ptr @table_{source.table.digest}, i64 {source.first}"
+            place = self.emit(f"mul $J {place}, $(i32 {source.step}$)")
+        return self.emit(f"$[{self.emit(f'getelementptr $E, ptr {self.emit(start)}, $J {place}')}$]")
 
     def whole(self, kind: str, x: str) -> str:
         """A number rounded to a whole one, by an instruction if there is one: LLVM would else call the C library.

@@ -32,7 +32,7 @@ def widened(step: LoopStep, target: Target) -> Wide | None:
     """How a loop runs for a single state, if not one execution after the other."""
     loop, width = step.loop, 1
     beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not loop.item)
-    if not (loop.is_map and beside):
+    if not (loop.is_map and beside) or step.body.rows:
         return None
     while 2 * width <= min(loop.count, target.lanes):
         width *= 2

@@ -39,7 +39,8 @@ class Program:
 
     `nodes[i]` defines value `i`; `nodes[0]` is a placeholder. `constants[k]` is value `-k`. An input node is
     `("input", operand, flat index)`. A loop is `("loop", number, *values)`, its number one of `loops`, and gives
-    several values: `("part", loop, index)`. Every other node is `(operation, *values)`. `results` holds, for each
+    several values: `("part", loop, index)`. `("lookup", source, index)` reads a table, see `tables`, and `("gather",
+    index, *values)` gives one of the values. Every other node is `(operation, *values)`. `results` holds, for each
     output, its values in C order.
     """
 
@@ -60,6 +61,12 @@ class Program:
         sha.update(repr(self.results).encode())
         sha.update(repr([(p.body.digest, p.count, p.reverse, p.conditional) for p in self.loops]).encode())
         return sha.hexdigest()
+
+    @cached_property
+    def tables(self) -> tuple[Any, ...]:
+        """The tables of constants that it reads, in its loops as well, each once."""
+        own = [node[1].table for node in self.nodes if node[0] == "lookup"]
+        return tuple(dict.fromkeys([*own, *(table for loop in self.loops for table in loop.body.tables)]))
 
     def is_logical(self, value: int) -> bool:
         """Whether a value is a truth value."""
@@ -135,7 +142,7 @@ class Loop:
 def arguments(node: Node) -> tuple[int, ...]:
     """The values an operation reads."""
     kind = node[0]
-    if kind == "loop":
+    if kind in ("loop", "lookup"):
         return node[2:]
     if kind == "part":
         return node[1:2]
@@ -145,7 +152,7 @@ def arguments(node: Node) -> tuple[int, ...]:
 def with_arguments(node: Node, values: Iterable[int]) -> Node:
     """The same operation on other values."""
     kind = node[0]
-    if kind == "loop":
+    if kind in ("loop", "lookup"):
         return (kind, node[1], *values)
     if kind == "part":
         return (kind, *values, node[2])
