@@ -104,6 +104,11 @@ class Array:
         self.ids = ids
         self.truths = truths
 
+    def entered(self, trace: Trace) -> Array:
+        """The same array in a trace inside its own, where the body of a loop is recorded."""
+        ids = [trace.enter(v) for v in self.ids.ravel().tolist()]
+        return Array(trace, np.array(ids, np.int64).reshape(self.shape), self.truths)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""

@@ -1,9 +1,14 @@
-"""The frame: slots in memory for values that pass from one chunk of code to another, single ones and in rows."""
+"""The frame: slots in memory for values that pass from one chunk of code to another, single ones and in rows.
+
+Shared arrays are not in the frame. It holds their addresses, and those of what loops have reached in them: cursors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TypeAlias
 
 from delassus.compiler.program import Loop
 
@@ -21,12 +26,30 @@ class Table:
         return [self.first + i * self.per_item + k * self.per_value for i in range(count) for k in range(length)]
 
 
+@dataclass(frozen=True)
+class Cursor:
+    """An address in a shared array, in two slots of the frame from `slot` on; `number` tells it from others."""
+
+    number: int
+    slot: int
+
+
+Place: TypeAlias = tuple[Cursor, int]
+"""Where a number of a shared array is: so many numbers after a cursor."""
+
+
 @dataclass
 class Frame:
     """Slots in use and free ones."""
 
     size: int
     free: list[int] = field(default_factory=list)
+    cursors: int = 0
+
+    def cursor(self, slot: int | None = None) -> Cursor:
+        """A new cursor, in slots of its own if none are given."""
+        self.cursors += 1
+        return Cursor(self.cursors - 1, self.row(2) if slot is None else slot)
 
     def one(self) -> int:
         """A slot."""
@@ -71,3 +94,13 @@ def find_table(allowed: Sequence[set[int]], count: int, length: int) -> Table | 
                 if all(slot in some for slot, some in zip(table.slots(count, length), allowed, strict=True)):
                     return table
     return None
+
+
+def find_step(places: Sequence[Place | None]) -> int | None:
+    """The step between places that are in a row of one shared array; None if they are not."""
+    cursors = {place[0] if place else None for place in places}
+    if len(cursors) > 1 or None in cursors:
+        return None
+    offsets = [place[1] for place in places if place]
+    steps = {b - a for a, b in pairwise(offsets)}
+    return None if len(steps) > 1 else max(steps, default=0)

@@ -5,7 +5,8 @@ for one state of a batch, so an index outside of the array counts as the nearest
 it: negative ones are not counted from the end. A fraction does not count, and NaN is the first position.
 
 Up to `FEW` numbers are chosen from by comparisons, which several choices by one index share. More are read from
-memory: those of a state where they lie in its frame, those of a plain array from a table of constants.
+memory: those of a state where they lie in its frame, those of a plain array from a table of constants, and those of a
+shared array where it lies.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from delassus.compiler.graph import Builder
 from delassus.compiler.handlers import HANDLERS, handles
 from delassus.compiler.lifting import floats
 from delassus.compiler.movement import moves
+from delassus.compiler.shared import SharedArray
 from delassus.compiler.tables import Constants, Source
 from delassus.compiler.trace import trace_of
 
@@ -50,7 +52,10 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     if mode == "wrap":
         places = HANDLERS[np.remainder](places, float(count))
     others = table.shape[:axis] + table.shape[axis + 1 :]
-    if isinstance(table, Array) or count <= FEW:
+    straight = table.straight(axis) if isinstance(table, SharedArray) and count > FEW else None
+    if isinstance(table, SharedArray) and straight is not None:
+        found, truths = _from_table(places, table.operand, straight, count), False
+    elif isinstance(table, Array) or count <= FEW:
         found, truths = _from_values(places, trace.lift(table), axis)
     else:
         found, truths = _from_constants(places, table, axis), table.dtype.kind == "b"
@@ -72,9 +77,14 @@ def _from_values(places: Array, table: Array, axis: int) -> tuple[NDArray[np.int
 def _from_constants(places: Array, table: NDArray[Any], axis: int) -> NDArray[np.int64]:
     if table.dtype.kind not in "biuf":
         raise TypeError(f"np.take: a table of real numbers can be part of a kernel, not one of dtype {table.dtype}.")
-    g, count = places.origin.builder, table.shape[axis]
-    constants, columns = Constants(np.moveaxis(table, axis, 0)), table.size // count
-    sources = [Source(constants, k, columns, count) for k in range(columns)]
+    count = table.shape[axis]
+    columns = table.size // count
+    return _from_table(places, Constants(np.moveaxis(table, axis, 0)), [(k, columns) for k in range(columns)], count)
+
+
+def _from_table(places: Array, table: Constants | int, rows: list[tuple[int, int]], count: int) -> NDArray[np.int64]:
+    """For each place what is found there in rows of a table, which have a first place and a step."""
+    g, sources = places.origin.builder, [Source(table, first, step, count) for first, step in rows]
     found = [[g.emit(("lookup", source, i)) for source in sources] for i in places.ids.ravel().tolist()]
     return np.array(found, np.int64)
 

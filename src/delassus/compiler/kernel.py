@@ -22,6 +22,16 @@ Those that the decorator lists as `inputs` are arrays that may be given or not, 
     aba.specialize(model, inputs=("load",))(q, v, tau, load)
     aba.bind(model, q, v, tau, load, a, inputs=("load",))
 
+Those that it lists as `shared` are the same for all states of a batch, such as the weights of a policy, and are read
+where they lie; one without a default has to be given:
+
+    @kernel("(n)->(m)", shared={"weights": "(m,n)"})
+    def policy(model, x, *, weights): ...
+
+    policy(model, x, weights=weights)
+    policy.specialize(model)(x, weights)
+    policy.bind(model, x, weights, y)
+
 They come after the other inputs, in the order in which the decorator lists them. A model with parameters (see
 `Parametric`) adds an input of its own after all of them: `aba(model, q, v, tau, parameters=p)`. Inside another kernel a
 call is inlined.
@@ -53,12 +63,14 @@ from delassus.compiler.trace import current
 _RECENT = 256  # models found again by identity, which spares hashing their content at every call
 
 
-def kernel(signature: str, inputs: Mapping[str, str] | None = None) -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(
+    signature: str, inputs: Mapping[str, str] | None = None, shared: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of a function of a model and arrays; see the module's docstring.
 
-    `inputs` gives the core shapes of those keyword-only parameters that are arrays at run time.
+    `inputs` and `shared` give the core shapes of those keyword-only parameters that are arrays at run time.
     """
-    parsed = Signature.parse(signature).with_optional(inputs or {})
+    parsed = Signature.parse(signature).with_optional(inputs or {}).with_optional(shared or {}, shared=True)
     return lambda function: Kernel(function, parsed)
 
 
@@ -71,6 +83,8 @@ class Kernel:
         self.function = function
         self.signature = signature
         self.arguments, self.options = parameters_of(function, signature)
+        defaults = inspect.signature(function).parameters
+        self.required = tuple(n for n in signature.optional if defaults[n].default is inspect.Parameter.empty)
         self._built: dict[Any, Compiled] = {}
         self._recent: dict[Any, tuple[Any, Compiled]] = {}
 
@@ -87,7 +101,7 @@ class Kernel:
                     raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
             return self._inline(model, arrays, options)
         self._check_count(arrays)
-        if options or isinstance(model, Parametric):
+        if options or self.required or isinstance(model, Parametric):
             given, options = self._split(model, options)
         else:
             given = {}
@@ -303,6 +317,10 @@ class Kernel:
         """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
         given = {name: options[name] for name in self.signature.optional if options.get(name) is not None}
         options = {name: value for name, value in options.items() if name not in self.signature.optional}
+        missing = [name for name in self.required if name not in given]
+        if missing:
+            shape = "".join(f"{size}," for size in self.signature.optional[missing[0]])
+            raise TypeError(f"{self.name} needs the shared array {missing[0]}= of shape ({shape.rstrip(',')}).")
         parameters = options.pop(PARAMETERS, None)
         if isinstance(model, Parametric):
             if parameters is None:
@@ -318,9 +336,10 @@ class Kernel:
     def _ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
         """Names of optional inputs, checked, in the kernel's order; the parameters of a model that has some last."""
         last = (PARAMETERS,) if isinstance(model, Parametric) else ()
-        if not inputs:
+        if not inputs and not self.required:
             return last
         names = [name for name in ([inputs] if isinstance(inputs, str) else inputs) if name not in last]
+        names += [name for name in self.required if name not in names]
         unknown = [name for name in names if name not in self.signature.optional]
         if unknown or len(set(names)) < len(names):
             known = ", ".join(self.signature.optional) or "none"

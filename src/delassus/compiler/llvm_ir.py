@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from delassus.compiler.frame import Cursor
 from delassus.compiler.llvm_loop import Wide, emit_loop_step, emit_wide_step, widened
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import LOGICAL, Program
@@ -26,7 +27,8 @@ LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 # Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
 # and of such an integer in one lane, $N suffix of intrinsics, $A alignment of a slot, $S bytes of a value in one lane,
 # $X lanes, $J type of a position, $L the numbers of the lanes, $ANY whether any lane of %go holds; $( and $) enclose a
-# constant that goes into every lane, its type in front; $[ and $] enclose addresses that values are loaded from.
+# constant that goes into every lane, its type in front; $[ and $] enclose addresses that values are loaded from; $< and
+# $; put a number into the first lane, $> and $: put that into all, and do nothing to a single one.
 _OPERATIONS: Final = {
     "add": "fadd $T {0}, {1}",
     "sub": "fsub $T {0}, {1}",
@@ -49,6 +51,9 @@ _OPERATIONS: Final = {
 
 _ZERO: Final = "$($E 0.0$)"
 _ONE: Final = "$($E 1.0$)"
+
+_ONE_IN_MEMORY: Final = "@one = internal global $E 1.0\n"
+"""A factor that LLVM must not know: the product with it makes subnormals zero."""
 
 _WHOLE: Final = {"floor": "floor", "ceil": "ceil", "rint": "roundeven", "trunc": "trunc"}
 """LLVM's names of the ways to round to a whole number."""
@@ -73,6 +78,10 @@ def fill_in(text: str, lanes: int, precision: Precision) -> str:
             text = text.replace(f"$({kind} ", "")
     for mark, filling in (
         ("$ANY", "and i1 %go, true" if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B %go)"),
+        ("$<", "select i1 false, $E 0.0, $E " if scalar else "insertelement $T poison, $E "),
+        ("$;", "" if scalar else ", i64 0"),
+        ("$>", "select i1 false, $E 0.0, $E " if scalar else "shufflevector $T "),
+        ("$:", "" if scalar else ", $T poison, <$X x i32> zeroinitializer"),
         ("$[", "load $T, ptr " if scalar else "call $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr> "),
         ("$]", ", align $S" if scalar else ", i32 $S, $B splat (i1 true), $T poison)"),
         ("$J", "i32" if scalar else "<$X x i32>"),
@@ -104,7 +113,8 @@ def emit_module(schedule: Schedule, target: Target) -> str:
     calls = _emit_steps(schedule, functions, target)
     start, body = _emit_start(schedule, target), _emit_body1(calls)
     widths = {f.width for f in functions} - {1, target.lanes}
-    text = _emit_tables(schedule.program, target.precision) + fill_in(_DECLARATIONS, 1, target.precision)
+    text = _emit_tables(schedule.program, target.precision)
+    text += fill_in((_ONE_IN_MEMORY if schedule.roots else "") + _DECLARATIONS, 1, target.precision)
     text += "".join(fill_in(_DECLARATIONS + _GATHER, lanes, target.precision) for lanes in sorted(widths))
     text += "".join(fill_in(f.alone, f.width, target.precision) for f in functions)
     text += fill_in(start + body, 1, target.precision)
@@ -219,6 +229,8 @@ class _Chunk:
         self.inside = inside
         self.wide = wide
         self.names: dict[int, str] = {}
+        self.addresses: dict[Cursor, str] = {}
+        self.one = ""
         self.lines: list[str] = []
         self.count = 0
 
@@ -275,10 +287,12 @@ class _Chunk:
             steps = self.emit(f"mul $J {self.emit(f'mul $J {place}, $(i32 $X$)')}, $(i32 {row.per_value}$)")
             start, place = f"getelementptr $T, ptr %frame, i64 {row.first}", self.emit(f"add $J {steps}, $L")
         else:
-            source = node[1]
-            start = f"getelementptr $E, ptr @table_{source.table.digest}, i64 {source.first}"
+            source, shared = node[1], isinstance(node[1].table, int)
+            table = self.address(self.schedule.roots[source.table]) if shared else f"@table_{source.table.digest}"
+            start = f"getelementptr $E, ptr {table}, i64 {source.first}"
             place = self.emit(f"mul $J {place}, $(i32 {source.step}$)")
-        return self.emit(f"$[{self.emit(f'getelementptr $E, ptr {self.emit(start)}, $J {place}')}$]")
+        found = self.emit(f"$[{self.emit(f'getelementptr $E, ptr {self.emit(start)}, $J {place}')}$]")
+        return self.flushed(value, found) if node[0] == "lookup" and shared else found
 
     def whole(self, kind: str, x: str) -> str:
         """A number rounded to a whole one, by an instruction if there is one: LLVM would else call the C library.
@@ -331,8 +345,32 @@ class _Chunk:
         self.names[value] = name
         return name
 
+    def address(self, cursor: Cursor) -> str:
+        """The address that a cursor holds."""
+        if cursor not in self.addresses:
+            place = self.emit(f"getelementptr {'$E' if self.wide else '$T'}, ptr %frame, i64 {cursor.slot}")
+            self.addresses[cursor] = self.emit(f"load ptr, ptr {place}, align $S")
+        return self.addresses[cursor]
+
+    def flushed(self, value: int, name: str) -> str:
+        """A number of a shared array: zero for a subnormal one, where that is not arithmetic's own doing."""
+        if value not in self.schedule.program.exposed:
+            return name
+        self.one = self.one or self.spread(self.emit("load $E, ptr @one, align $S"))
+        return self.emit(f"fmul $T {name}, {self.one}")
+
+    def spread(self, name: str) -> str:
+        """A number in all lanes."""
+        return self.emit(f"$>{self.emit(f'$<{name}$;')}$:")
+
     def loaded(self, value: int) -> str:
         """A value from the item or from a slot. Executions that are side by side share what is not their own."""
+        if value in self.schedule.shared:
+            cursor, offset = self.schedule.shared[value]
+            place = self.emit(f"getelementptr $E, ptr {self.address(cursor)}, i64 {offset}")
+            if self.wide and self.inside and any(cursor == own for _, _, own in self.inside.cursors):
+                return self.flushed(value, self.emit(f"load $T, ptr {place}, align $S"))
+            return self.flushed(value, self.spread(self.emit(f"load $E, ptr {place}, align $S")))
         if value in self.schedule.direct and self.inside:
             source = f"%item, i64 {self.schedule.direct[value] * self.inside.items.per_value}"
             own = True
@@ -344,8 +382,7 @@ class _Chunk:
         place = self.emit(f"getelementptr $E, ptr {source}")
         if own:
             return self.emit(f"load $T, ptr {place}, align $S")
-        first = self.emit(f"insertelement $T poison, $E {self.emit(f'load $E, ptr {place}, align $S')}, i64 0")
-        return self.emit(f"shufflevector $T {first}, $T poison, <$X x i32> zeroinitializer")
+        return self.spread(self.emit(f"load $E, ptr {place}, align $S"))
 
     def store(self, value: int) -> None:
         """Put a value into its places."""

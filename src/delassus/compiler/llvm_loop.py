@@ -31,7 +31,8 @@ class Wide:
 def widened(step: LoopStep, target: Target) -> Wide | None:
     """How a loop runs for a single state, if not one execution after the other."""
     loop, width = step.loop, 1
-    beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not loop.item)
+    beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not step.length)
+    beside = beside and all(way == 1 for _, way, _ in step.cursors)
     if not (loop.is_map and beside) or step.body.rows:
         return None
     while 2 * width <= min(loop.count, target.lanes):
@@ -58,6 +59,7 @@ head:
             f"  %{place}.slot = add i64 %at, {table.first}\n"
             f"  %{place} = getelementptr $E, ptr %frame, i64 %{place}.slot\n"
         )
+    text += _set_cursors(step)
     for call in calls:
         text += f"  call void {wide.named(call)}(ptr %frame, ptr %scratch, ptr %item, ptr %keep, ptr %scratch)\n"
     return (
@@ -87,7 +89,7 @@ head:
             f"  %{place}.slot = add i64 %{place}.offset, {table.first}\n"
             f"  %{place} = getelementptr $T, ptr %frame, i64 %{place}.slot\n"
         )
-    text += _take(step)
+    text += _set_cursors(step) + _take(step)
     for call in calls:
         own = ", ptr %item, ptr %keep" if call.startswith("@chunk") else ""
         text += f"  call void {call}(ptr %frame, ptr %frame{own})\n"
@@ -104,6 +106,22 @@ head:
     return (
         text + f"  br i1 {'%again' if loop.conditional else '%more'}, label %head, label %exit\nexit:\n  ret void\n}}\n"
     )
+
+
+def _set_cursors(step: LoopStep) -> str:
+    """Addresses in shared arrays that go with the loop."""
+    text = ""
+    for source, way, own in step.cursors:
+        k = own.number
+        text += (
+            f"  %source{k}.at = getelementptr $T, ptr %frame, i64 {source.slot}\n"
+            f"  %source{k} = load ptr, ptr %source{k}.at, align $S\n"
+            f"  %way{k} = mul i64 %at, {way}\n"
+            f"  %cursor{k} = getelementptr $E, ptr %source{k}, i64 %way{k}\n"
+            f"  %cursor{k}.at = getelementptr $T, ptr %frame, i64 {own.slot}\n"
+            f"  store ptr %cursor{k}, ptr %cursor{k}.at, align $S\n"
+        )
+    return text
 
 
 def _take(step: LoopStep) -> str:

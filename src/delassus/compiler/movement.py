@@ -9,7 +9,11 @@ from delassus.compiler.array import Array
 from delassus.compiler.graph import FALSE, ZERO
 from delassus.compiler.handlers import HANDLERS, Handler, handles
 from delassus.compiler.lifting import lift, trace_here
+from delassus.compiler.shared import SharedArray
 from delassus.compiler.trace import Trace, trace_of
+
+_PLACES = {np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip}
+"""Functions that neither repeat elements nor add any."""
 
 
 def moves(function: Any) -> Handler:
@@ -20,6 +24,8 @@ def moves(function: Any) -> Handler:
         moved = args[0] if args else kwargs.pop(next(iter(inspect.signature(function).parameters)))
         if any(isinstance(option, str) and option in ("A", "K") for option in (*args[1:], *kwargs.values())):
             raise TypeError(f"np.{function.__name__}: traced values have no order in memory, only 'C' and 'F' apply.")
+        if isinstance(moved, SharedArray) and function in _PLACES:
+            return moved.moved(function(moved.places, *args[1:], **kwargs))
         trace = trace_here(moved)
         kinds: set[bool] = set()
         lifted = _lifted(trace, moved, kinds)

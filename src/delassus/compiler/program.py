@@ -19,13 +19,28 @@ LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "
 WHOLE: Final = frozenset({"floor", "ceil", "rint", "trunc"})
 """Operations that give whole numbers (or infinities, or NaN)."""
 
+ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "sqrt", "fma", "fms", "fnma", "lt", "le", "eq", "ne"})
+"""Operations of a lowered program to which a subnormal argument is zero."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Operand:
-    """An array that goes in or out of a program: its name in messages and its core shape."""
+    """An array that goes in or out of a program: its name in messages and its core shape.
+
+    A `shared` one goes in, is the same for all states of a batch, and is read where it lies.
+    """
 
     name: str
     shape: Shape
+    shared: bool = False
+
+    def __repr__(self) -> str:
+        return f"Operand(name={self.name!r}, shape={self.shape!r}{', shared=True' if self.shared else ''})"
+
+    @property
+    def slots(self) -> int:
+        """Number of slots that it takes in a frame: a shared one those of an address, which may be twice a float."""
+        return 2 if self.shared else self.size
 
     @property
     def size(self) -> int:
@@ -65,8 +80,14 @@ class Program:
     @cached_property
     def tables(self) -> tuple[Any, ...]:
         """The tables of constants that it reads, in its loops as well, each once."""
-        own = [node[1].table for node in self.nodes if node[0] == "lookup"]
+        own = [node[1].table for node in self.nodes if node[0] == "lookup" and not isinstance(node[1].table, int)]
         return tuple(dict.fromkeys([*own, *(table for loop in self.loops for table in loop.body.tables)]))
+
+    @cached_property
+    def exposed(self) -> frozenset[int]:
+        """Values whose bits count: results, and arguments of all but arithmetic, which takes subnormals as zero."""
+        some = {a for node in self.nodes if node[0] not in ARITHMETIC for a in arguments(node)}
+        return frozenset(some.union(*self.results))
 
     def is_logical(self, value: int) -> bool:
         """Whether a value is a truth value."""

@@ -12,6 +12,9 @@ Only what loops inside the body, and choices by position, need of an item is cop
 
 Values that are chosen from by position are in slots in regular steps: where they are, if they are so, or else in a row
 that is kept free for them. The choice is made in a later chunk than they are.
+
+Numbers of shared arrays have no slots: they are read where they lie, at a distance from a cursor (see `frame`). Those
+that a loop walks along in regular steps have a cursor that goes with the loop.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from delassus.compiler.frame import Frame, Table, find_table
+from delassus.compiler.frame import Cursor, Frame, Place, Table, find_step, find_table
 from delassus.compiler.program import Loop, Operand, Program, arguments
 
 CHUNK = 400
@@ -47,9 +50,11 @@ class LoopStep:
         body: Its steps.
         carried: First slot of the values carried over, where they also are in the end.
         onward: First slot of the values to carry on, which the body writes.
-        items: Where the items are.
+        items: Where the items are, without what is in shared arrays.
+        length: Number of values in such an item.
         copied: Positions in an item that are copied to slots, with these.
         kept: Where all that is kept goes.
+        cursors: Where each execution sets cursors: from another one, so many numbers further in each.
     """
 
     loop: Loop
@@ -57,8 +62,10 @@ class LoopStep:
     carried: int
     onward: int
     items: Table
+    length: int
     copied: dict[int, int]
     kept: Table
+    cursors: tuple[tuple[Cursor, int, Cursor], ...]
 
 
 @dataclass(frozen=True)
@@ -73,8 +80,11 @@ class Schedule:
         slots: The slot of every value that is read from the frame.
         direct: In the body of a loop, values that are read from the item, with their positions there.
         rows: Where the values are that a choice by position is made from, by that choice; steps are those per value.
+        shared: Values that are numbers of shared arrays, with their places.
+        roots: The cursors at the start of shared arrays, by the number of the operand.
         fixed: Slots of outputs that are constants.
         frame: Number of slots.
+        cursors: Number of cursors.
     """
 
     program: Program
@@ -82,24 +92,30 @@ class Schedule:
     slots: dict[int, int]
     direct: dict[int, int]
     rows: dict[int, Table]
+    shared: dict[int, Place]
+    roots: dict[int, Cursor]
     fixed: dict[int, tuple[int, ...]]
     frame: int
+    cursors: int
 
 
 def first_slots(operands: Sequence[Operand]) -> list[int]:
     """Where each operand starts in the frame: inputs one after the other, then outputs."""
-    return [0, *accumulate(operand.size for operand in operands)][: len(operands)]
+    return [0, *accumulate(operand.slots for operand in operands)][: len(operands)]
 
 
 def schedule(program: Program, chunk: int = CHUNK) -> Schedule:
     """Order, cut and assign slots."""
     operands = (*program.inputs, *program.outputs)
     first = first_slots(operands)
-    frame = Frame(sum(operand.size for operand in operands))
+    frame = Frame(sum(operand.slots for operand in operands))
     starts, outputs = first[: len(program.inputs)], first[len(program.inputs) :]
-    inputs = {v: starts[n[1]] + n[2] for v, n in enumerate(program.nodes) if n[0] == "input"}
-    planned = _Planner(program, frame, inputs, outputs, chunk).plan(top=True)
-    return replace(planned, frame=frame.size)
+    roots = {k: frame.cursor(starts[k]) for k, operand in enumerate(program.inputs) if operand.shared}
+    named = {v: (n[1], n[2]) for v, n in enumerate(program.nodes) if n[0] == "input"}
+    inputs = {v: starts[k] + i for v, (k, i) in named.items() if k not in roots}
+    shared = {v: (roots[k], i) for v, (k, i) in named.items() if k in roots}
+    planned = _Planner(program, frame, inputs, outputs, chunk, {}, shared, roots).plan(top=True)
+    return replace(planned, frame=frame.size, cursors=frame.cursors)
 
 
 def count_chunks(plan: Schedule) -> int:
@@ -117,11 +133,13 @@ class _Planner:
         inputs: dict[int, int],
         outputs: Sequence[int | None],
         chunk: int,
-        direct: dict[int, int] | None = None,
+        direct: dict[int, int],
+        shared: dict[int, Place],
+        roots: dict[int, Cursor],
     ) -> None:
-        """Plan `program` with inputs in slots or `direct`; an output is in slots from the given one on, or kept."""
+        """Plan `program` with inputs in slots, `direct` or `shared`; an output is in slots from one on, or kept."""
         self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
-        self.slots, self.direct = dict(inputs), direct or {}
+        self.slots, self.direct, self.shared, self.roots = dict(inputs), direct, shared, roots
         self.pieces = _pieces(program, chunk)
         self.born: dict[int, int] = {}  # the piece that computes a value
         self.last: dict[int, int] = {}  # the last piece that uses it
@@ -167,7 +185,8 @@ class _Planner:
                         self.dying[self.last[value]].append(self.slots[value])
                 steps += self._chunks(piece, _frozen(self.stores[p]), _frozen(self.keeps[p]))
             self.frame.free.extend(self.dying[p])
-        return Schedule(self.program, tuple(steps), self.slots, self.direct, self.rows, fixed, self.frame.size)
+        places = (self.slots, self.direct, self.rows, self.shared, self.roots, fixed)
+        return Schedule(self.program, tuple(steps), *places, self.frame.size, self.frame.cursors)
 
     def _home(self, value: int) -> int:
         """A slot for a value that was just computed: its place in a row that it is chosen from, if there is one."""
@@ -269,12 +288,14 @@ class _Planner:
         for k, source in enumerate(first):
             moves.setdefault(source, []).append(carried + k)
 
-        flat = [v for values in items for v in values]
-        walked = find_table([{slots[v]} if v in slots else set() for v in flat], loop.count, loop.item)
+        shared, cursors = self._walk(items)
+        others = [k for k in range(loop.item) if k not in shared]
+        flat = [values[k] for values in items for k in others]
+        walked = find_table([{slots[v]} if v in slots else set() for v in flat], loop.count, len(others))
         if walked is None:
-            walked, reserved = frame.table(loop, loop.item)
+            walked, reserved = frame.table(loop, len(others))
             released += reserved
-            for source, slot in zip(flat, walked.slots(loop.count, loop.item), strict=True):
+            for source, slot in zip(flat, walked.slots(loop.count, len(others)), strict=True):
                 moves.setdefault(source, []).append(slot)
 
         kept = self.tables.get(value)
@@ -291,8 +312,11 @@ class _Planner:
                     slots[parts[n]] = slot
 
         places = {(0, k): carried + k for k in range(loop.carried)}
+        away: dict[tuple[int, int], Place] = {(1, k): place for k, place in shared.items()}
         for k, source in enumerate(captured):
-            if source <= 0:
+            if source in self.shared:
+                away[2, k] = self.shared[source]
+            elif source <= 0:
                 places[2, k] = frame.one()
                 released.append(places[2, k])
                 moves.setdefault(source, []).append(places[2, k])
@@ -300,15 +324,21 @@ class _Planner:
                 places[2, k] = slots[source]
         nodes = loop.body.nodes
         needed = {a for n in nodes if n[0] in ("loop", "gather") for a in n[2:]}
-        positions = sorted(n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in needed)
-        row = frame.row(len(positions))
-        copied = {k: row + n for n, k in enumerate(positions)}
+        positions = {k: n for n, k in enumerate(others)}
+        copies = sorted(
+            n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in needed and n[2] in positions
+        )
+        row = frame.row(len(copies))
+        copied = {positions[k]: row + n for n, k in enumerate(copies)}
         released += copied.values()
-        places |= {(1, k): slot for k, slot in copied.items()}
+        places |= {(1, k): row + n for n, k in enumerate(copies)}
         named = {v: (n[1], n[2]) for v, n in enumerate(nodes) if n[0] == "input"}
         around = {v: places[place] for v, place in named.items() if place in places}
-        direct = {v: place[1] for v, place in named.items() if place not in places}
-        body = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct).plan(top=False)
+        apart = {v: away[place] for v, place in named.items() if place in away}
+        direct = {v: positions[place[1]] for v, place in named.items() if place not in places and place not in away}
+        planner = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct, apart, self.roots)
+        body = planner.plan(top=False)
+        released += [slot for _, _, own in cursors for slot in (own.slot, own.slot + 1)]
 
         for k, slot in here.items():
             if k in parts:
@@ -317,8 +347,21 @@ class _Planner:
             else:
                 released.append(slot)
         self.dying[p] += released
-        step = LoopStep(loop, body, carried, onward, walked, copied, kept)
+        step = LoopStep(loop, body, carried, onward, walked, len(others), copied, kept, cursors)
         return [*self._chunks((), _frozen(moves), {}), step] if moves else [step]
+
+    def _walk(self, items: Sequence[Sequence[int]]) -> tuple[dict[int, Place], tuple[tuple[Cursor, int, Cursor], ...]]:
+        """Positions in the items of a loop that walk along shared arrays, with their places, and cursors for that."""
+        cursors: dict[tuple[Cursor, int], Cursor] = {}
+        shared: dict[int, Place] = {}
+        for k, column in enumerate(zip(*items, strict=True)):
+            first, step = self.shared.get(column[0]), find_step([self.shared.get(v) for v in column])
+            if first is not None and step is not None:
+                way = (first[0], step)
+                if way not in cursors:
+                    cursors[way] = self.frame.cursor()
+                shared[k] = (cursors[way], first[1])
+        return shared, tuple((source, step, own) for (source, step), own in cursors.items())
 
     def _chunks(
         self, values: tuple[int, ...], stores: dict[int, tuple[int, ...]], keeps: dict[int, tuple[int, ...]]

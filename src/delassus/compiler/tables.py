@@ -50,9 +50,12 @@ class Constants:
 
 @dataclass(frozen=True)
 class Source:
-    """Places of a table in regular steps: `size` of them, from the `first` one on."""
+    """Places of a table in regular steps: `size` of them, from the `first` one on.
 
-    table: Constants
+    The table is one of constants, or a shared operand of the kernel, given by its number among the inputs.
+    """
+
+    table: Constants | int
     first: int
     step: int
     size: int
