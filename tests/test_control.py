@@ -9,7 +9,7 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler import elimination, grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
-from delassus.compiler.control import LoopError
+from delassus.compiler.bodies import LoopError
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.linear_loop import DerivativeError
 from delassus.compiler.llvm_loop import widened

@@ -254,6 +254,7 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
         return f"s + ({table.first} + at * {table.per_item})"
 
     lines = [f"for (int i = 0; i < {loop.count}; i++) {{"]
+    lines += [f"    if (s[{step.carried}] == 0.0@f) break;"] if loop.conditional else []
     lines += [f"    const int at = {f'{loop.count - 1} - i' if loop.reverse else 'i'};"]
     lines += [f"    const @T *item = {row(step.items)};", f"    @T *keep = {row(step.kept)};"]
     lines += [f"    c[{own.number}] = c[{source.number}] + at * {way};" for source, way, own in step.cursors]
@@ -262,8 +263,6 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
     lines += ["    (void)item;", "    (void)keep;", *(f"    {call}" for call in calls)]
     if loop.carried:
         lines += [f"    for (int k = 0; k < {loop.carried}; k++) s[{step.carried} + k] = s[{step.onward} + k];"]
-    if loop.conditional:
-        lines.append(f"    if (s[{step.carried}] == 0.0@f) break;")
     return [*lines, "}"]
 
 

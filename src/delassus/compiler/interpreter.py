@@ -90,9 +90,9 @@ def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any], shared: Sequen
     carried, items, captured = loop.split(values)
     kept: list[list[Any]] = [[] for _ in range(loop.count)]
     for k in reversed(range(loop.count)) if loop.reverse else range(loop.count):
-        carried, kept[k] = _run(loop.body, [carried, items[k], captured], kind, shared)
         if loop.conditional and not np.any(carried[0]):
             break
+        carried, kept[k] = _run(loop.body, [carried, items[k], captured], kind, shared)
     return [*carried, *(x for row in kept for x in row)]
 
 

@@ -138,7 +138,8 @@ class Tape:
         self._steps = [step for value in operations for step in self._step(value)]
         self._branching = any(isinstance(step, _Step) and step.choice for step in self._steps)
         self.values = self._replayed(self.outputs)
-        self.reversible = not any(isinstance(step, _LoopStep) and step.loop.conditional for step in self._steps)
+        loops = [step.loop for step in self._steps if isinstance(step, _LoopStep)]
+        self.reversible = not any(loop.conditional and loop.count > 1 for loop in loops)
 
     def push(
         self, tangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v

@@ -26,9 +26,9 @@ LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 
 # Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
 # and of such an integer in one lane, $N suffix of intrinsics, $A alignment of a slot, $S bytes of a value in one lane,
-# $X lanes, $J type of a position, $L the numbers of the lanes, $ANY whether any lane of %go holds; $( and $) enclose a
-# constant that goes into every lane, its type in front; $[ and $] enclose addresses that values are loaded from; $< and
-# $; put a number into the first lane, $> and $: put that into all, and do nothing to a single one.
+# $X lanes, $J type of a position, $L the numbers of the lanes; $ANY and $? enclose what holds in any lane; $( and $)
+# a constant that goes into every lane, its type in front; $[ and $] addresses that values are loaded from; $< and $; a
+# number that goes into the first lane, and $> and $: one that goes from there into all: of a single state, it stays.
 _OPERATIONS: Final = {
     "add": "fadd $T {0}, {1}",
     "sub": "fsub $T {0}, {1}",
@@ -77,7 +77,8 @@ def fill_in(text: str, lanes: int, precision: Precision) -> str:
         for kind in ("$E", "i1", "i32", "$W"):
             text = text.replace(f"$({kind} ", "")
     for mark, filling in (
-        ("$ANY", "and i1 %go, true" if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B %go)"),
+        ("$ANY", "and i1 true, " if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B "),
+        ("$?", "" if scalar else ")"),
         ("$<", "select i1 false, $E 0.0, $E " if scalar else "insertelement $T poison, $E "),
         ("$;", "" if scalar else ", i64 0"),
         ("$>", "select i1 false, $E 0.0, $E " if scalar else "shufflevector $T "),

@@ -76,9 +76,10 @@ def emit_loop_step(step: LoopStep, name: str, calls: list[str]) -> str:
     """The function of a loop, with the marks of `llvm_ir` where the number of lanes matters; `calls` are its steps."""
     loop = step.loop
     at = f"sub i64 {loop.count - 1}, %i" if loop.reverse else "add i64 0, %i"
+    enter = _still("first", step.carried) + "  br i1 %first.any, label %head, label %exit" if loop.conditional else ""
     text = f"""define internal void {name}(ptr %frame, ptr %unused) #0 {{
 entry:
-  br label %head
+{enter or "  br label %head"}
 head:
   %i = phi i64 [ 0, %entry ], [ %i1, %end ]
   %at = {at}
@@ -96,15 +97,19 @@ head:
     text += _copy("carry", loop.carried, (str(step.onward), 1), (str(step.carried), 1))
     text += f"  br label %end\nend:\n  %i1 = add i64 %i, 1\n  %more = icmp slt i64 %i1, {loop.count}\n"
     if loop.conditional:
-        text += (
-            f"  %flag.at = getelementptr $T, ptr %frame, i64 {step.carried}\n"
-            "  %flag = load $T, ptr %flag.at, align $A\n"
-            "  %go = fcmp une $T %flag, $($E 0.0$)\n"
-            "  %any = $ANY\n"
-            "  %again = and i1 %more, %any\n"
-        )
+        text += _still("next", step.carried) + "  %again = and i1 %more, %next.any\n"
     return (
         text + f"  br i1 {'%again' if loop.conditional else '%more'}, label %head, label %exit\nexit:\n  ret void\n}}\n"
+    )
+
+
+def _still(label: str, carried: int) -> str:
+    """Whether the first carried value is other than zero in any lane."""
+    return (
+        f"  %{label}.at = getelementptr $T, ptr %frame, i64 {carried}\n"
+        f"  %{label} = load $T, ptr %{label}.at, align $A\n"
+        f"  %{label}.go = fcmp une $T %{label}, $($E 0.0$)\n"
+        f"  %{label}.any = $ANY%{label}.go$?\n"
     )
 
 
