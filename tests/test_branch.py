@@ -18,7 +18,7 @@ RNG = np.random.default_rng(5)
 
 
 def slow(x):
-    for _ in range(30):
+    for _ in range(8):
         x = dnp.sin(x) + 0.5
     return x
 

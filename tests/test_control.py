@@ -14,7 +14,7 @@ from delassus.compiler.interpreter import evaluate
 from delassus.compiler.linear_loop import DerivativeError
 from delassus.compiler.llvm_loop import widened
 from delassus.compiler.program import Program
-from delassus.compiler.schedule import LoopStep
+from delassus.compiler.steps import LoopStep
 from delassus.compiler.trace import LeakedTracer
 from loop_programs import ROLLED, SIZE, UNROLLED, nests, run
 from test_native_bits import HOST, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers

@@ -15,7 +15,8 @@ from delassus.compiler import map as rolled_map
 from delassus.compiler.gather import FEW
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.lower import lower
-from delassus.compiler.schedule import Chunk, schedule
+from delassus.compiler.schedule import schedule
+from delassus.compiler.steps import Chunk
 from delassus.errors import DelassusError
 from test_c99 import check as check_c
 from test_c99 import needs_compiler

@@ -16,8 +16,9 @@ from delassus.compiler import map as rolled_map
 from delassus.compiler.c99 import export_c
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.lower import lower
-from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, schedule
+from delassus.compiler.schedule import CHUNK, schedule
 from delassus.compiler.signature import SignatureError
+from delassus.compiler.steps import Chunk, LoopStep
 from loop_programs import run as run_nest
 from test_c99 import assert_same_bits as assert_same_bits_c
 from test_c99 import compile_c, library, needs_compiler

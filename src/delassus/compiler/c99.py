@@ -36,7 +36,8 @@ from delassus.compiler.lower import flops, lower
 from delassus.compiler.parameters import Parametric
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import Program
-from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, Schedule, count_chunks, first_slots, schedule
+from delassus.compiler.schedule import CHUNK, schedule
+from delassus.compiler.steps import Chunk, LoopStep, Schedule, count_chunks, first_slots
 from delassus.compiler.tables import Constants
 from delassus.errors import DelassusError
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delassus.compiler.schedule import Chunk, LoopStep
+from delassus.compiler.steps import Chunk, LoopStep
 from delassus.compiler.target import Target
 
 _UNROLLED = 16  # copies up to this number are written out

@@ -8,7 +8,7 @@ padding lanes raise no warnings.
 """
 
 from delassus.compiler import transpose
-from delassus.compiler.llvm_ir import fill_in
+from delassus.compiler.llvm_marks import fill_in
 from delassus.compiler.shared_ir import SHARE, WITH_SHARED
 from delassus.compiler.streaming import SMALLEST_ROW, emit_stream
 from delassus.compiler.target import Target

@@ -14,7 +14,7 @@ from delassus.compiler import cache as disk
 from delassus.compiler import native
 from delassus.compiler.loop_ir import LOOP, emit_loop
 from delassus.compiler.program import Operand
-from delassus.compiler.schedule import first_slots
+from delassus.compiler.steps import first_slots
 from delassus.compiler.streaming import STREAM_BYTES
 from delassus.compiler.target import Target
 
