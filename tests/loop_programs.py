@@ -1,4 +1,4 @@
-"""Random nests of loops, for tests that compare two ways of running the same arithmetic.
+"""Random nests of loops and branches, for tests that compare two ways of running the same arithmetic.
 
 `nests()` is a hypothesis strategy for tuples that `run` interprets, on plain numbers or in a trace: a function of an
 array of shape (SIZE,) to one of the same shape. How often its loops run depends on the numbers. With `UNROLLED` instead
@@ -12,8 +12,8 @@ import numpy
 from hypothesis import strategies as st
 
 import delassus.numpy as np
+from delassus.compiler import cond, scan, while_loop
 from delassus.compiler import map as rolled_map
-from delassus.compiler import scan, while_loop
 
 SIZE = 3
 DEPTH = 3
@@ -35,6 +35,7 @@ def _statements(depth: int) -> Any:
         st.tuples(st.just("scan"), _COUNTS, st.booleans(), inner),
         st.tuples(st.just("map"), _COUNTS, inner),
         st.tuples(st.just("while"), st.integers(1, 40), st.floats(0.01, 4.0), inner),
+        st.tuples(st.just("cond"), _NUMBERS, inner, st.none() | inner),
     ]
     return st.lists(st.one_of(*simple, *loops, *loops), min_size=1, max_size=3).map(tuple)
 
@@ -51,6 +52,7 @@ class Loops(NamedTuple):
     scan: Callable[..., Any]
     map: Callable[..., Any]
     while_loop: Callable[..., Any]
+    cond: Callable[..., Any]
 
 
 def _plain_scan(body: Any, carry: Any, stacks: Any, reverse: bool) -> Any:
@@ -68,8 +70,12 @@ def _plain_while(condition: Any, body: Any, carry: Any, bound: int) -> Any:
     return carry
 
 
-ROLLED = Loops(scan, rolled_map, while_loop)
-UNROLLED = Loops(_plain_scan, lambda body, stack: [body(x) for x in stack], _plain_while)
+def _plain_cond(condition: Any, function: Any, otherwise: Any, *operands: Any) -> Any:
+    return np.where(condition, function(*operands), otherwise(*operands) if callable(otherwise) else otherwise)
+
+
+ROLLED = Loops(scan, rolled_map, while_loop, cond)
+UNROLLED = Loops(_plain_scan, lambda body, stack: [body(x) for x in stack], _plain_while, _plain_cond)
 
 
 def run(statements: Any, x: Any, loops: Loops = ROLLED) -> Any:
@@ -107,6 +113,14 @@ def _while(loops: Loops, x: Any, bound: int, threshold: float, inner: Any) -> An
     return y + 0.01 * count + np.where(odd, x, 0.0)
 
 
+def _cond(loops: Loops, x: Any, threshold: float, inner: Any, other: Any) -> Any:
+    def otherwise(y: Any) -> Any:
+        return run(other, 2.0 * y, loops)
+
+    holds = x[0] + x[1] > 0.3 * threshold
+    return loops.cond(holds, lambda y: run(inner, y - x, loops), x if other is None else otherwise, 0.5 * x + 0.2)
+
+
 _STATEMENTS = {
     "mix": lambda _, x, a, b: np.roll(x, 1) * a + np.sin(x) * b + 0.1,
     "divide": lambda _, x, a: x / (a * a + 0.1 + x[0] * x[0]),
@@ -114,4 +128,5 @@ _STATEMENTS = {
     "scan": _scan,
     "map": _map,
     "while": _while,
+    "cond": _cond,
 }

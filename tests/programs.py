@@ -49,6 +49,16 @@ TRANSCENDENTAL_BINARY: dict[str, Callable[..., Any]] = {
     "hypot": np.hypot,
     "power": np.power,
 }
+WHOLE: dict[str, Callable[..., Any]] = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "rint": np.rint,
+    "trunc": np.trunc,
+}
+WHOLE_BINARY: dict[str, Callable[..., Any]] = {
+    "remainder": np.remainder,
+    "floor_divide": np.floor_divide,
+}
 COMPARISON: dict[str, Callable[..., Any]] = {
     "lt": operator.lt,
     "le": operator.le,
@@ -63,7 +73,8 @@ LOGIC: dict[str, Callable[..., Any]] = {
     "xor": np.logical_xor,
     "not": np.logical_not,
 }
-OPERATIONS = BINARY | UNARY | TRANSCENDENTAL | TRANSCENDENTAL_BINARY | COMPARISON | LOGIC | {"where": np.where}
+OPERATIONS = BINARY | UNARY | TRANSCENDENTAL | TRANSCENDENTAL_BINARY | WHOLE | WHOLE_BINARY
+OPERATIONS |= COMPARISON | LOGIC | {"where": np.where}
 
 CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -0.25, 3.0, 1.5707963267948966, -7.3, 1e-9, 1e6)
 
@@ -101,14 +112,20 @@ class RandomProgram:
 
 @st.composite
 def programs(
-    draw: st.DrawFn, max_inputs: int = 6, max_steps: int = 60, max_outputs: int = 5, transcendental: bool = False
+    draw: st.DrawFn,
+    max_inputs: int = 6,
+    max_steps: int = 60,
+    max_outputs: int = 5,
+    transcendental: bool = False,
+    whole: bool = False,
 ) -> RandomProgram:
     """Programs over + - * / sqrt abs min max sin cos arctan arctan2, comparisons, logic and where.
 
-    `transcendental` adds tan, arcsin, arccos, exponentials, logarithms, hyperbolic functions, hypot and power.
+    `transcendental` adds tan, arcsin, arccos, exponentials, logarithms, hyperbolic functions, hypot and power; `whole`
+    adds floor, ceil, rint, trunc, remainder and floor_divide.
     """
-    unary = UNARY | TRANSCENDENTAL if transcendental else UNARY
-    binary = BINARY | TRANSCENDENTAL_BINARY if transcendental else BINARY
+    unary = UNARY | (TRANSCENDENTAL if transcendental else {}) | (WHOLE if whole else {})
+    binary = BINARY | (TRANSCENDENTAL_BINARY if transcendental else {}) | (WHOLE_BINARY if whole else {})
     inputs = draw(st.integers(1, max_inputs))
     constants = tuple(draw(st.lists(st.sampled_from(CONSTANTS), max_size=4)))
     floats, truths = list(range(inputs + len(constants))), []

@@ -9,12 +9,12 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler import elimination, grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
-from delassus.compiler.control import LoopError
+from delassus.compiler.bodies import LoopError
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.linear_loop import DerivativeError
 from delassus.compiler.llvm_loop import widened
 from delassus.compiler.program import Program
-from delassus.compiler.schedule import LoopStep
+from delassus.compiler.steps import LoopStep
 from delassus.compiler.trace import LeakedTracer
 from loop_programs import ROLLED, SIZE, UNROLLED, nests, run
 from test_native_bits import HOST, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers

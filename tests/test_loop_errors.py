@@ -113,7 +113,7 @@ MISTAKES = {
     "an index": (lambda *x: x[-1].ids[7, 7, 7], "IndexError"),
     "a division": (lambda *_: 1 / 0, "ZeroDivisionError"),
     "a branch": (lambda *x: x[-1] if np.sum(x[-1]) > 0 else -x[-1], r"write np.where"),
-    "a floor": (lambda *x: np.floor(x[-1]), "no compiled form"),
+    "a median": (lambda *x: np.median(x[-1]), "no compiled form"),
     "a plain number": (lambda *x: [float(np.sum(x[-1]))], r"np.sin, not math.sin"),
     "complex numbers": (lambda *x: x[-1] * 1j, "only real numbers"),
     "nothing": (lambda *_: None, "Is a `return` missing"),

@@ -17,6 +17,7 @@ SPECIAL = numpy.array([0.0, -0.0, 1.0, -2.5, INF, -INF, NAN])
 UNSIGNED = SPECIAL[numpy.arange(7) != 1]  # the sign of zero counts for nothing in a graph
 TIES = numpy.array([1.0, 2.0, 2.0, -1.0, 0.0, -1.0])
 OTHER = numpy.array([1.0, 1.0, 3.0, -1.0, 0.0, 2.0])
+HALVES = numpy.array([0.0, 0.3, 0.5, 1.0, 1.5, 2.5, -0.25, -0.5, -1.0, -2.5, 7.0, 1e9, INF, -INF, NAN])
 PLAIN = numpy.array([[1.5, -2.0, 0.25], [3.0, 0.0, -1.0]])
 
 
@@ -88,6 +89,34 @@ CASES = [
     ("absolute", lambda np, x: np.absolute(x > 0), (5,)),
     ("fabs", lambda np, x: np.fabs(x), SPECIAL),
     ("sign", lambda np, x: np.sign(x), SPECIAL),
+    ("floor", lambda np, x: np.floor(x), HALVES),
+    ("ceil", lambda np, x: np.ceil(x), HALVES),
+    ("rint", lambda np, x: np.rint(x), HALVES),
+    ("trunc", lambda np, x: np.trunc(x), HALVES),
+    ("remainder", lambda np, x, y: np.remainder(x, y), HALVES[:, None], HALVES),
+    ("mod", lambda np, x: np.mod(x, -1.5), HALVES),
+    ("floor_divide", lambda np, x, y: np.floor_divide(x, y), HALVES[:, None], HALVES),
+    ("interp", lambda np, x: np.interp(x, [-1.0, 0.25, 2.0], [3.0, -1.0, 7.0]), HALVES),
+    ("interp", lambda np, x: np.interp(x, [-1.0, 0.25, 2.0], [3.0, -1.0, 7.0], left=8.0, right=NAN), HALVES),
+    ("interp", lambda np, x: np.interp(x, [0.5], [3.0], left=8.0, right=9.0), HALVES),
+    ("interp", lambda np, x, fp: np.interp(x, [-1.0, 0.0, 0.0, 2.0, INF], fp), HALVES, (5,)),
+    ("interp", lambda np, x, xp: np.interp(x, np.concatenate([xp - 1.0, xp, xp + 2.0]), SPECIAL[2:5]), HALVES, (1,)),
+    ("interp", lambda np, x: np.interp(x, [0.0, 1.0, 2.0], [INF, INF, 1.0]), HALVES),
+    ("interp", lambda np, x: np.interp(x, numpy.arange(-20.0, 20.0), numpy.cos(numpy.arange(40.0))), HALVES),
+    ("interp", lambda np, x, fp: np.interp(x, numpy.arange(-20.0, 20.0), fp), (9,), (40,)),
+    ("sort", lambda np, x: np.sort(x), (3, 7)),
+    ("sort", lambda np, x: np.sort(x, axis=0), (5, 2)),
+    ("sort", lambda np, x: np.sort(x, axis=None, stable=True), (2, 3)),
+    ("sort", lambda np, x: np.sort(x), HALVES[::-1].copy()),
+    ("sort", lambda np, x: np.sort(x > 0), (9,)),
+    ("argsort", lambda np, x: np.argsort(x, axis=1), (2, 6, 2)),
+    ("argsort", lambda np, x: np.argsort(x, kind="stable"), numpy.concatenate([TIES, HALVES, OTHER, HALVES])),
+    ("argmin", lambda np, x: np.argmin(x), TIES),
+    ("argmin", lambda np, x: (np.argmin(x), np.argmin(x, axis=1, keepdims=True)), HALVES.reshape(3, 5)),
+    ("argmin", lambda np, x: np.argmin(x, axis=-2), (2, 4, 3)),
+    ("argmax", lambda np, x: np.argmax(x), TIES),
+    ("argmax", lambda np, x: (np.argmax(x, keepdims=True), np.argmax(x, axis=0)), HALVES.reshape(3, 5)),
+    ("argmax", lambda np, x: np.argmax(x > 0.5, axis=1), (4, 6)),
     ("sin", lambda np, x: np.sin(x), SPECIAL),
     ("cos", lambda np, x: np.cos(x), SPECIAL),
     ("tan", lambda np, x: np.tan(x), SPECIAL),
@@ -363,6 +392,7 @@ SYNTAX = [
     ("3 / x", lambda np, x: 3 / x, (3,)),
     ("x ** 2", lambda np, x: x**2, (3,)),
     ("x ** 0.5", lambda np, x: (x * x) ** 0.5, (3,)),
+    ("x // 2, x % 2", lambda np, x: (x // 2, x % 2, 7.5 // x, 7.5 % x), HALVES),
     ("-x, +x, abs(x)", lambda np, x: (-x, +x, abs(x)), SPECIAL),
     ("ndarray + x", lambda np, x: PLAIN + x, (3,)),
     ("ndarray - x", lambda np, x: PLAIN - x, (3,)),
@@ -400,6 +430,7 @@ SYNTAX = [
     ("transpose, T, mT", lambda np, x: (x.transpose(2, 0, 1), x.transpose((1, 0, 2)), x.T, x.mT), (2, 3, 4)),
     ("squeeze, swapaxes", lambda np, x: (x.squeeze(1), x.swapaxes(0, 2), x[:, 0].diagonal()), (2, 1, 2)),
     ("repeat, take, copy", lambda np, x: (x.repeat(2, axis=0), x.take([1, 0], axis=1), x.copy()), (2, 3)),
+    ("argsort, argmin, argmax", lambda np, x: (x.argsort(), x.argmin(0), x.argmax()), (2, 3)),
     ("shape, ndim, size, len", lambda np, x: numpy.array([*x.shape, x.ndim, x.size, len(x)]) * 1.0, (2, 3)),
     # --- indexing -----------------------------------------------------------------------------------------------
     ("x[i], x[-1], x[i, j]", lambda np, x: (x[0], x[-1], x[1, 2]), (2, 3)),

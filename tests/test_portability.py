@@ -47,7 +47,9 @@ def everything(model, x, y):
     circular = np.sin(x) + np.cos(y) * np.tan(x) - np.arctan(y) + np.arcsin(bounded) * np.arccos(bounded)
     growing = np.exp(x) + np.expm1(y) + np.sinh(x) * np.cosh(y) - np.tanh(x)
     slow = np.log(positive) + np.log1p(positive) + positive**y
-    return np.where(x > y, circular, np.minimum(growing, slow)), np.arctan2(x, y) + np.sign(x)
+    whole = np.floor(x) + np.ceil(y) * np.rint(x) - np.trunc(y) + x % y + x // y
+    whole = whole + np.take(np.arange(20.0), x) + np.take(np.outer(x, y), y)
+    return np.where(x > y, circular, np.minimum(growing, slow)), np.arctan2(x, y) + np.sign(x) * whole
 
 
 def kernel_code(kernel, model, target):

@@ -6,7 +6,9 @@ On plain numbers this is NumPy itself. While a kernel is being traced, `zeros`, 
 arithmetic      + - * / @ **, add, subtract, multiply, divide, negative, positive, conjugate, power, float_power
                 (fixed integer and half-integer exponents are the cheap ones), square, reciprocal, sqrt, hypot,
                 absolute, fabs, sign, minimum, maximum, clip, deg2rad, radians, rad2deg, degrees, sin, cos, tan,
-                arcsin, arccos, arctan, arctan2, exp, expm1, log, log1p, sinh, cosh, tanh
+                arcsin, arccos, arctan, arctan2, exp, expm1, log, log1p, sinh, cosh, tanh, interp
+whole numbers   // %, floor, ceil, rint, trunc, floor_divide, remainder, mod
+orders          sort, argsort, argmin, argmax
 truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
                 logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
                 isinf, where, any, all
@@ -21,7 +23,8 @@ linalg          norm, cholesky, solve, inv, det (`solve` and `inv` take `assume_
                 tensordot, trace, vecdot
 
 `dir(delassus.numpy)` lists them. Any other function of NumPy works on plain numbers and raises a `TypeError` on traced
-values. Indices, shapes and loop counts are plain integers: they are known when the kernel is compiled.
+values. Indices, shapes and loop counts are plain integers: they are known when the kernel is compiled. `take` alone has
+indices that may be traced, floats that hold integers, as `floor` and `argsort` give them.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,10 +35,13 @@ from typing import Any
 import numpy as _np
 
 from delassus.compiler import elementwise as _elementwise  # noqa: F401  (registers its functions, as the next ones do)
+from delassus.compiler import gather as _gather  # noqa: F401
+from delassus.compiler import interpolation as _interpolation  # noqa: F401
 from delassus.compiler import linalg as _linalg
 from delassus.compiler import movement as _movement
 from delassus.compiler import products as _products  # noqa: F401
 from delassus.compiler import reductions as _reductions  # noqa: F401
+from delassus.compiler import sorting as _sorting  # noqa: F401
 from delassus.compiler.handlers import HANDLERS as _HANDLERS
 from delassus.compiler.handlers import dispatch as _dispatch
 from delassus.compiler.trace import current as _current
@@ -141,6 +147,22 @@ def _traceable(module: ModuleType, own: Iterable[str]) -> list[str]:
 
 def _is_traceable(found: Any) -> bool:
     return type(found) is float or (callable(found) and not isinstance(found, type) and found in _HANDLERS)
+
+
+def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
+    """Elements of an array at some indices, which may be traced.
+
+    Indices that are floats, plain or traced, lose their fraction and are brought into the range of the array, NaN to
+    the first element; `mode="wrap"` takes those outside modulo the length.
+    """
+    if _trace_of(a, indices, out) is not None:
+        return _dispatch(_np.take, (a, indices), {"axis": axis, "mode": mode} | ({} if out is None else {"out": out}))
+    places = _np.asarray(indices)
+    if places.dtype.kind == "f":
+        count = _np.size(a, axis)
+        places = places % count if mode == "wrap" else _np.clip(places, 0, count - 1)
+        places, mode = _np.nan_to_num(places).astype(int), "clip"
+    return _np.take(a, places, axis, out, mode)  # type: ignore[call-overload]
 
 
 def _solve(a: Any, b: Any, *, assume_a: str = "gen") -> Any:

@@ -1,6 +1,7 @@
 """Numbers, not robots: NumPy functions traced to expression graphs and compiled to native SIMD ufuncs."""
 
+from delassus.compiler.branch import cond
 from delassus.compiler.control import map, scan, while_loop
 from delassus.compiler.derivatives import grad, jacobian, jvp, vjp
 
-__all__ = ["grad", "jacobian", "jvp", "map", "scan", "vjp", "while_loop"]
+__all__ = ["cond", "grad", "jacobian", "jvp", "map", "scan", "vjp", "while_loop"]

@@ -28,6 +28,7 @@ class Arguments:
         model: The name of its first parameter.
         arrays: The names of the arrays that it always takes.
         optional: The names of those that may be given or not, in the order in which they come after the others.
+        required: The core shapes of those among them that have to be given.
         options: The options with their defaults.
     """
 
@@ -35,6 +36,8 @@ class Arguments:
         self.kernel = function.__name__
         self.model, self.arrays, options = parameters_of(function, signature)
         self.optional = tuple(signature.optional)
+        defaults = inspect.signature(function).parameters
+        self.required = {name: core for name, core in signature.optional.items() if defaults[name].default is NOT_GIVEN}
         self.options = {name: frozen(self.kernel, name, value) for name, value in options.items()}
         self._function = function
 
@@ -68,6 +71,9 @@ class Arguments:
         """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
         inputs = {name: given[name] for name in self.optional if given.get(name) is not None}
         options = {name: value for name, value in given.items() if name not in self.optional}
+        for name, core in self.required.items():
+            if name not in inputs:
+                raise TypeError(f"{self.kernel} needs the shared array {name}= of shape ({', '.join(map(str, core))}).")
         parameters = options.pop(PARAMETERS, None)
         if isinstance(model, Parametric):
             if parameters is None:
@@ -83,9 +89,10 @@ class Arguments:
     def ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
         """Names of optional inputs, checked, in the kernel's order; the parameters of a model that has some last."""
         last = (PARAMETERS,) if isinstance(model, Parametric) else ()
-        if not inputs:
+        if not inputs and not self.required:
             return last
         names = [name for name in ([inputs] if isinstance(inputs, str) else inputs) if name not in last]
+        names += [name for name in self.required if name not in names]
         unknown = [name for name in names if name not in self.optional]
         if unknown or len(set(names)) < len(names):
             known = ", ".join(self.optional) or "none"

@@ -104,6 +104,11 @@ class Array:
         self.ids = ids
         self.truths = truths
 
+    def entered(self, trace: Trace) -> Array:
+        """The same array in a trace inside its own, where the body of a loop is recorded."""
+        ids = [trace.enter(v) for v in self.ids.ravel().tolist()]
+        return Array(trace, np.array(ids, np.int64).reshape(self.shape), self.truths)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
@@ -228,8 +233,13 @@ class Array:
     __and__, __rand__, __iand__ = _binary(np.bitwise_and), _binary(np.bitwise_and, True), _in_place(np.bitwise_and)
     __or__, __ror__, __ior__ = _binary(np.bitwise_or), _binary(np.bitwise_or, True), _in_place(np.bitwise_or)
     __xor__, __rxor__, __ixor__ = _binary(np.bitwise_xor), _binary(np.bitwise_xor, True), _in_place(np.bitwise_xor)
-    __floordiv__, __rfloordiv__, __ifloordiv__ = (_refused(np.floor_divide),) * 3
-    __mod__, __rmod__, __imod__, __round__ = (*(_refused(np.remainder),) * 3, _refused(np.round))
+    __floordiv__, __rfloordiv__, __ifloordiv__ = (
+        _binary(np.floor_divide),
+        _binary(np.floor_divide, True),
+        _in_place(np.floor_divide),
+    )
+    __mod__, __rmod__, __imod__ = _binary(np.remainder), _binary(np.remainder, True), _in_place(np.remainder)
+    __round__ = _refused(np.round)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
     __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
@@ -240,6 +250,7 @@ class Array:
     ravel = _method(np.ravel)
     squeeze, swapaxes, diagonal = _method(np.squeeze), _method(np.swapaxes), _method(np.diagonal)
     repeat, take = _method(np.repeat), _method(np.take)
+    argsort, argmin, argmax = _method(np.argsort), _method(np.argmin), _method(np.argmax)
 
     def copy(self) -> Array:
         """The same values in an array of their own."""
@@ -285,7 +296,8 @@ _REDUCTIONS = {
 
 _NOT_AN_INDEX = (
     "an array cannot be indexed by a traced value, nor can one be a length or a loop count: it would be known at run "
-    "time only. Use np.where(condition, a, b); in a loop, hand the array over as a stack to walk along."
+    "time only. Use np.take(array, index, axis=0), or np.where(condition, a, b); in a loop, hand the array over as a "
+    "stack to walk along."
 )
 
 

@@ -103,8 +103,9 @@ def _make_methods() -> dict[bool, _MethodDef]:
 def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
     """A callable that reads the given inputs and writes the given outputs each time it is called.
 
-    Inputs come first, then outputs: arrays of the kernel's dtype with the same batch axes, or none. An output may be an
-    input (the same array, for updates in place), but must not overlap one otherwise.
+    Inputs come first, then outputs: arrays of the kernel's dtype with the same batch axes, or none; shared ones have
+    none. An output may be an input (the same array, for updates in place), but must not overlap one otherwise, nor be a
+    shared one, which is still read when the first outputs are written.
     """
     operands, inputs = (*kernel.inputs, *kernel.outputs), len(kernel.inputs)
     if len(arrays) != len(operands):
@@ -112,7 +113,13 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
             f"{kernel.name}.bind takes {inputs} inputs and {len(kernel.outputs)} outputs, {len(operands)} arrays in "
             f"all; got {len(arrays)}."
         )
-    batches = {_batch(kernel, array, operand) for array, operand in zip(arrays, operands, strict=True)}
+    leads = [(_batch(kernel, array, operand), operand) for array, operand in zip(arrays, operands, strict=True)]
+    for lead, operand in leads:
+        if operand.shared and lead:
+            raise ValueError(
+                f"{kernel.name}.bind: {operand.name} is shared by all states, so it has no batch axes; got {lead}."
+            )
+    batches = {lead for lead, operand in leads if not operand.shared}
     if len(batches) > 1:
         shapes = ", ".join(map(str, sorted(batches)))
         raise ValueError(f"{kernel.name}.bind: the arrays have different batch axes: {shapes}.")
@@ -122,7 +129,7 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
         if output.size and _repeats(output):
             raise ValueError(f"{kernel.name}.bind: several indices of output {k} lead to one element in memory.")
         for j, other in enumerate(arrays[: inputs + k]):
-            if _overlap(output, other) and not (j < inputs and _same(output, other)):
+            if _overlap(output, other) and not (j < inputs and not operands[j].shared and _same(output, other)):
                 raise ValueError(
                     f"{kernel.name}.bind: output {k} overlaps array {j} in memory; give it the same array as an "
                     "input, or memory of its own."
@@ -175,11 +182,12 @@ def _bound(kernel: Compiled, arrays: tuple[Any, ...], operands: tuple[Operand, .
     """The function object; its `__self__` keeps the arrays, the addresses and the machine code alive."""
     flat = []
     for array, operand in zip(arrays, operands, strict=True):
-        rows = np.asarray(array).reshape(states, *operand.shape)
+        rows = np.asarray(array).reshape(1 if operand.shared else states, *operand.shape)
         if states and not np.may_share_memory(rows, array):
             raise ValueError(f"{kernel.name}.bind: the batch axes of {operand.name} cannot be walked with one stride.")
         flat.append(rows)
-    strides = [x.strides[0] for x in flat] + [s for x in flat for s in x.strides[1:]]
+    strides = [0 if o.shared else x.strides[0] for x, o in zip(flat, operands, strict=True)]
+    strides += [s for x in flat for s in x.strides[1:]]
     addresses = (ctypes.c_void_p * len(flat))(*[x.ctypes.data for x in flat])
     dimensions, steps = (ctypes.c_ssize_t * 1)(states), (ctypes.c_ssize_t * len(strides))(*strides)
     call = (ctypes.c_void_p * 6)(

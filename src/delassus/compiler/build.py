@@ -74,7 +74,7 @@ class _Facts:
 
     def fit(self, recipe: Recipe) -> bool:
         """Whether they can be those of a kernel: a frame of another size would be written beyond its end."""
-        least = sum(operand.size for operand in (*recipe.inputs, *recipe.outputs))
+        least = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
         numbers = type(self.flops) is int and type(self.slots) is int and type(self.program) is str
         return numbers and self.flops >= 0 and least <= self.slots <= LARGEST_FRAME
 
@@ -92,7 +92,7 @@ def build(recipe: Recipe) -> Compiled:
                 f"{recipe.name}: {operand.name} has shape {operand.shape}, and a ufunc cannot have an axis of length "
                 "0. Handle the empty case before calling the kernel."
             )
-    numbers = sum(operand.size for operand in (*recipe.inputs, *recipe.outputs))
+    numbers = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
     if numbers > LARGEST_FRAME:
         raise DelassusError(
             f"{recipe.name}: inputs and outputs of one state hold {numbers} numbers, and at most {LARGEST_FRAME} are "

@@ -29,13 +29,16 @@ from delassus.compiler.c_text import (
     in_precision,
     literal,
 )
+from delassus.compiler.frame import Table
 from delassus.compiler.interpreter import evaluate
 from delassus.compiler.kernel import Kernel
 from delassus.compiler.llvm_ir import LARGEST_FRAME
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.precision import Precision
 from delassus.compiler.program import Program
-from delassus.compiler.schedule import CHUNK, Chunk, LoopStep, Schedule, Table, count_chunks, first_slots, schedule
+from delassus.compiler.schedule import CHUNK, schedule
+from delassus.compiler.steps import Chunk, LoopStep, Schedule, count_chunks, first_slots
+from delassus.compiler.tables import Constants
 from delassus.errors import DelassusError
 
 
@@ -159,11 +162,16 @@ def _header(plan: Schedule, name: str, about: str, digest: str, precision: Preci
     operands = list(zip(inputs + outputs, (*program.inputs, *program.outputs), strict=True))
     lines = [comment_line(line) for line in about.strip().splitlines()]
     shapes = [" x ".join(map(str, o.shape)) or "one number" for _, o in operands]
-    ways = ["in"] * len(inputs) + ["out"] * len(outputs)
-    lines += ["", *(f"  {n:12} {w:4} {s}" for (n, _), w, s in zip(operands, ways, shapes, strict=True)), ""]
+    ways = ["in place" if o.shared else "in" for o in program.inputs] + ["out"] * len(outputs)
+    lines += [
+        "",
+        *(f"  {n:12} {w:{max(map(len, ways))}}  {s}" for (n, _), w, s in zip(operands, ways, shapes, strict=True)),
+        "",
+    ]
     lines += [
         f"{sum(program.count().values())} operations ({flops(program)} flops) in {count_chunks(plan)} function(s).",
-        "Re-entrant, without heap and global state. An output may be the same array as an input.",
+        "Re-entrant, without heap and global state. An output may be the same array as an input"
+        + (", but not as one that is read in place." if plan.roots else "."),
         f"Stack: {stack} bytes for values between functions, and what the compiler takes for one of them.",
         "Matrices are stored row by row. For the bits of delassus, compile with -std=c99 -ffp-contract=off.",
         f"Program {digest}.",
@@ -183,6 +191,9 @@ def _source(plan: Schedule, name: str, precision: Precision) -> str:
     inputs, outputs = parameters(program)
     while frame in inputs:
         frame += "_"
+    cursors = "cursors"
+    while cursors in inputs:
+        cursors += "_"
     functions: list[str] = []
     kind = "static void" if len(plan.steps) == count_chunks(plan) == 1 else f"{name}_CHUNK"
     calls = _functions(plan, name, kind, precision, functions)
@@ -190,16 +201,30 @@ def _source(plan: Schedule, name: str, precision: Precision) -> str:
     into = list(zip(inputs, program.inputs, starts, strict=False))
     out = list(zip(outputs, program.outputs, starts[len(inputs) :], strict=True))
     body = [f"@T {frame}[{max(plan.frame, 1)}];"]
+    body += [f"const @T *{cursors}[{plan.cursors}];"] if plan.cursors else []
     body += [f"(void){n};" for n, o, _ in (*into, *out) if not o.size]
-    body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(@T));" for n, o, k in into if o.size]
+    body += [f"memcpy({frame} + {k}, {n}, {o.size} * sizeof(@T));" for n, o, k in into if o.size and not o.shared]
+    body += [f"{cursors}[{cursor.number}] = {inputs[k]};" for k, cursor in plan.roots.items()]
     fixed = [(slot, literal(program.constants[-v], precision)) for v, slots in plan.fixed.items() for slot in slots]
     body += [f"{frame}[{slot}] = {number};" for slot, number in fixed]
-    body += [call.replace("$s", frame) for call in calls]
+    body += [call.replace("$s", frame).replace("$c", cursors) for call in calls]
     body += [f"memcpy({n}, {frame} + {k}, {o.size} * sizeof(@T));" for n, o, k in out if o.size]
     code = "\n".join(functions)
     helpers = [text.replace("$", name) for call, text in HELPERS.items() if f"{call.replace('$', name)}(" in code]
     function = f"{_prototype(program, name, precision)}\n{_block(body)}"
-    return in_precision("\n".join([PREAMBLE.replace("$", name), *helpers, code, function]), precision)
+    tables = [_constants(_table_name(name, t), t.rounded(precision), precision) for t in program.tables]
+    return in_precision("\n".join([PREAMBLE.replace("$", name), *tables, *helpers, code, function]), precision)
+
+
+def _table_name(name: str, table: Constants) -> str:
+    return f"{name}_table_{table.digest[:16]}"
+
+
+def _constants(name: str, numbers: NDArray[Any], precision: Precision) -> str:
+    """A constant array, some numbers to a line."""
+    words = [literal(x, precision) for x in numbers.tolist()]
+    lines = [", ".join(words[k : k + 4]) for k in range(0, len(words), 4)]
+    return f"static const @T {name}[{len(words)}] = {{\n    " + ",\n    ".join(lines) + "};\n"
 
 
 def _block(lines: list[str]) -> str:
@@ -214,7 +239,7 @@ def _functions(
     functions: list[str],
     inside: LoopStep | None = None,
 ) -> list[str]:
-    """A C function per chunk and per loop, appended to `functions`; returns the calls, in order, for slots $s."""
+    """A C function per chunk and per loop, appended to `functions`; returns the calls, for slots $s and cursors $c."""
     calls = []
     for step in plan.steps:
         if isinstance(step, Chunk):
@@ -224,9 +249,10 @@ def _functions(
             inner = _functions(step.body, name, kind, precision, functions, step)
             call, given = f"{name}_loop{len(functions)}", ""
             lines = _loop(step, inner)
-        parameters = f"@T *s{', const @T *item, @T *keep' if given else ''}"
+        parameters = f"@T *s{', const @T *item, @T *keep' if given else ''}{', const @T **c' if plan.roots else ''}"
+        lines = ["(void)c;", *lines] if plan.roots else lines
         functions.append(f"{kind} {call}({parameters})\n{_block(lines)}")
-        calls.append(f"{call}($s{given});")
+        calls.append(f"{call}($s{given}{', $c' if plan.roots else ''});")
     return calls
 
 
@@ -237,12 +263,14 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
     def row(table: Table) -> str:
         return f"s + ({table.first} + at * {table.per_item})"
 
-    going = f" && s[{step.carried}] != 0.0@f" if loop.conditional else ""
-    lines = [f"for (int i = 0; i < {loop.count}{going}; i++) {{"]
+    lines = [f"for (int i = 0; i < {loop.count}; i++) {{"]
+    lines += [f"    if (s[{step.carried}] == 0.0@f) break;"] if loop.conditional else []
     lines += [f"    const int at = {f'{loop.count - 1} - i' if loop.reverse else 'i'};"]
     lines += [f"    const @T *item = {row(step.items)};", f"    @T *keep = {row(step.kept)};"]
+    lines += [f"    c[{own.number}] = c[{source.number}] + at * {way};" for source, way, own in step.cursors]
     lines += [f"    s[{slot}] = item[{k * step.items.per_value}];" for k, slot in step.copied.items()]
-    lines += ["    (void)item;", "    (void)keep;", *(f"    {call.replace('$s', 's')}" for call in calls)]
+    calls = [call.replace("$s", "s").replace("$c", "c") for call in calls]
+    lines += ["    (void)item;", "    (void)keep;", *(f"    {call}" for call in calls)]
     if loop.carried:
         lines += [f"    for (int k = 0; k < {loop.carried}; k++) s[{step.carried} + k] = s[{step.onward} + k];"]
     return [*lines, "}"]
@@ -262,7 +290,10 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
         if value <= 0:
             return literal(program.constants[-value], precision)
         if value not in names:  # truth values are 1.0 and 0.0 in slots
-            if value in plan.direct and inside:
+            if value in plan.shared:
+                cursor, offset = plan.shared[value]
+                place = f"c[{cursor.number}][{offset}]"
+            elif value in plan.direct and inside:
                 place = f"item[{plan.direct[value] * inside.items.per_value}]"
             else:
                 place = f"s[{plan.slots[value]}]"
@@ -282,9 +313,18 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
             store(value)
     for value in chunk.values:
         operation, *args = program.nodes[value]
-        if operation not in OPERATIONS:
+        if operation == "gather":
+            row = plan.rows[value]
+            define(value, f"s[{row.first} + {row.per_value} * (int){known(args[0])}]")
+        elif operation == "lookup":
+            source, index = args
+            constant = isinstance(source.table, Constants)
+            table = _table_name(name, source.table) if constant else f"c[{plan.roots[source.table].number}]"
+            define(value, f"{table}[{source.first} + {source.step} * (int32_t){known(index)}]")
+        elif operation not in OPERATIONS:
             raise DelassusError(f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.")
-        define(value, OPERATIONS[operation].replace("$", name).format(*[known(a) for a in args]))
+        else:
+            define(value, OPERATIONS[operation].replace("$", name).format(*[known(a) for a in args]))
         if value in stores or value in chunk.keeps:
             store(value)
     return [*(f"(void){given};" for given in ("s", "item", "keep")[: 3 if inside else 1]), *lines]

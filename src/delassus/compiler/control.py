@@ -22,23 +22,32 @@ Cost: of the loop's own, a few instructions for each carried value and item in e
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from delassus.compiler.array import Array
+from delassus.compiler.bodies import (
+    LoopError,
+    array_of,
+    arrays_of,
+    described,
+    finish_body,
+    inputs_of,
+    kind_of,
+    numbers_of,
+    one_truth,
+    structure_of,
+    while_active,
+)
 from delassus.compiler.graph import Builder
 from delassus.compiler.handlers import HANDLERS
 from delassus.compiler.nests import leaves, like
-from delassus.compiler.program import Loop, Operand, Program, arguments
-from delassus.compiler.replay import remake
-from delassus.compiler.trace import CAPTURED, Trace, builder_type, current, trace_of
-from delassus.errors import DelassusError
+from delassus.compiler.program import Loop
+from delassus.compiler.trace import Trace, current, trace_of
 
-
-class LoopError(DelassusError):
-    """A loop cannot be made: no bound, nothing to walk along, or a body that returns something else than it got."""
+_EXAMPLE = "error > tolerance"
 
 
 def scan(
@@ -66,22 +75,22 @@ def scan(
     walked = [] if stacks is None else [trace.lift(x) for x in leaves(stacks)]
     inner = Trace(trace)
     with inner.recording():
-        held = list(_inputs(inner, 0, first, lambda x: x.shape))
-        item = None if stacks is None else like(stacks, _inputs(inner, 1, walked, lambda x: x.shape[1:]))
+        held = list(inputs_of(inner, 0, first, lambda x: x.shape))
+        item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
         new, out = _pair(body(like(carry, iter(held)), item))
         carried = _checked(inner, "scan", carry, held, new)
         outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
-    items = [i for k in range(count) for x in walked for i in _numbers(x[k])]
+    items = [i for k in range(count) for x in walked for i in numbers_of(x[k])]
     sizes = (sum(x.size for x in first), sum(x.size // count for x in walked))
-    program, captured = _finish(inner, trace, sizes, [carried, outs])
+    program, captured = finish_body(inner, trace, sizes, [carried, outs])
     parts = trace.builder.loop(
-        Loop(program, count, reverse), [*(i for x in first for i in _numbers(x)), *items, *captured]
+        Loop(program, count, reverse), [*(i for x in first for i in numbers_of(x)), *items, *captured]
     )
-    end = like(carry, _arrays(trace, parts[: sizes[0]], first))
+    end = like(carry, arrays_of(trace, parts[: sizes[0]], first))
     table = np.array(parts[sizes[0] :], np.int64).reshape(count, -1)
     ends = np.cumsum([x.size for x in outs]).tolist()
     kept = (
-        _array(trace, table[:, e - x.size : e].reshape(count, *x.shape), x.truths)
+        array_of(trace, table[:, e - x.size : e].reshape(count, *x.shape), x.truths)
         for e, x in zip(ends, outs, strict=True)
     )
     return end, None if out is None else like(out, kept)
@@ -111,24 +120,19 @@ def while_loop(
         return _repeat(condition, body, carry, count)
     first = [trace.lift(x) for x in leaves(carry)]
     go = _condition(trace, condition(like(carry, iter(first))))
-    around: Trace | None = trace
-    while around is not None and around.active is None:
-        around = around.parent
-    if around is not None:  # a state that has left a loop around this one takes no part here either
-        go = go & trace.lift(around.active)
-    start = [go, *first]
+    start = [while_active(trace, go), *first]
     inner = Trace(trace)
     with inner.recording():
-        active, *held = _inputs(inner, 0, start, lambda x: x.shape)
+        active, *held = inputs_of(inner, 0, start, lambda x: x.shape)
         inner.active = active
         new = _checked(inner, "while_loop", carry, held, body(like(carry, iter(held))))
         masked = [HANDLERS[np.where](active, n, h) for n, h in zip(new, held, strict=True)]
         further = active & _condition(inner, condition(like(carry, iter(masked))))
     sizes = (sum(x.size for x in start), 0)
-    program, captured = _finish(inner, trace, sizes, [[further, *masked], []])
+    program, captured = finish_body(inner, trace, sizes, [[further, *masked], []])
     loop = Loop(program, count, conditional=True)
-    parts = trace.builder.loop(loop, [*(i for x in start for i in _numbers(x)), *captured])
-    return like(carry, _arrays(trace, parts[1:], first))
+    parts = trace.builder.loop(loop, [*(i for x in start for i in numbers_of(x)), *captured])
+    return like(carry, arrays_of(trace, parts[1:], first))
 
 
 # --- on numbers -----------------------------------------------------------------------------------------------------
@@ -150,42 +154,13 @@ def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool) -> tupl
 def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
     held = [np.asarray(x) for x in leaves(carry)]
     for _ in range(count):
-        if not _one_truth(np.asarray(condition(like(carry, iter(held))))):
+        if not one_truth("while_loop", _EXAMPLE, np.asarray(condition(like(carry, iter(held))))):
             break
         held = _checked(None, "while_loop", carry, held, body(like(carry, iter(held))))
     return like(carry, iter(held))
 
 
 # --- what a body gets and gives -------------------------------------------------------------------------------------
-
-
-def _inputs(trace: Trace, operand: int, arrays: Sequence[Array], shape: Callable[[Array], Any]) -> Iterator[Array]:
-    """One array of the body for each of some arrays around it; truth values come as numbers and are made such again."""
-    start = 0
-    for x in arrays:
-        size = int(np.prod(shape(x)))
-        ids = [trace.builder.emit(("input", operand, start + k)) for k in range(size)]
-        yield _array(trace, np.array(ids, np.int64).reshape(shape(x)), x.truths)
-        start += size
-
-
-def _array(trace: Trace, ids: Any, truths: bool) -> Array:
-    """Numbers that come out of a body or go into it, as an array of the kind that they stand for."""
-    array = Array(trace, ids)
-    return array.astype(bool) if truths else array
-
-
-def _arrays(trace: Trace, parts: list[int], arrays: Sequence[Array]) -> Iterator[Array]:
-    start = 0
-    for x in arrays:
-        ids = np.array(parts[start : start + x.size], np.int64).reshape(x.shape)
-        yield _array(trace, ids, x.truths)
-        start += x.size
-
-
-def _numbers(x: Array) -> list[int]:
-    """The values of an array; truth values as 1.0 and 0.0."""
-    return [x.origin.builder.number(i) for i in x.ids.ravel().tolist()]
 
 
 def _pair(returned: Any) -> tuple[Any, Any]:
@@ -199,9 +174,9 @@ def _pair(returned: Any) -> tuple[Any, Any]:
 
 def _checked(trace: Trace | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
     """What the body wants to carry on, which must be like what it got."""
-    if _structure(new) != _structure(carry):
+    if structure_of(new) != structure_of(carry):
         raise LoopError(
-            f"{name}: the body got {_described(carry)} to carry, and returned {_described(new)}: it has to return what "
+            f"{name}: the body got {described(carry)} to carry, and returned {described(new)}: it has to return what "
             "it got, changed in value alone."
         )
     lifted = [np.asarray(x) if trace is None else trace.lift(x) for x in leaves(new)]
@@ -213,41 +188,19 @@ def _checked(trace: Trace | None, name: str, carry: Any, held: Sequence[Any], ne
             )
         if (before.dtype == bool) != (after.dtype == bool):
             raise LoopError(
-                f"{name}: carried array {k} holds {_kind(before)} before and {_kind(after)} after the body: start with "
-                f"{_kind(after)}, or convert with .astype."
+                f"{name}: carried array {k} holds {kind_of(before)} before and {kind_of(after)} after the body: start "
+                f"with {kind_of(after)}, or convert with .astype."
             )
     return lifted
 
 
-def _kind(x: Any) -> str:
-    return "truth values" if x.dtype == bool else "numbers"
-
-
-def _structure(x: Any) -> Any:
-    return tuple(_structure(part) for part in x) if isinstance(x, tuple) else None
-
-
-def _described(x: Any) -> str:
-    return f"a tuple of {len(x)}" if isinstance(x, tuple) else "one array"
-
-
 def _condition(trace: Trace, returned: Any) -> Array:
     """A condition as a truth value that is false where it compares NaN."""
-    lifted = _one_truth(trace.lift(returned))
+    lifted = one_truth("while_loop", _EXAMPLE, trace.lift(returned))
     g, value = trace.builder, lifted.ids.item()
     for x in sorted(_doubtful(g, value, True)):
         value = g.logical_and(value, g.eq(x, x))
     return Array(trace, np.array(value), True)
-
-
-def _one_truth(x: Any) -> Any:
-    """What a condition returned, if it can be one."""
-    if x.shape != () or x.dtype != bool:
-        raise LoopError(
-            f"while_loop: the condition is one truth value, such as error > tolerance; it returned {_kind(x)} of shape "
-            f"{x.shape}. Use np.any or np.all to join several."
-        )
-    return x
 
 
 def _doubtful(g: Builder, value: int, sufficient: bool) -> set[int]:
@@ -288,51 +241,3 @@ def _positive(what: str, number: Any) -> int:
     if count < 1:
         raise LoopError(f"{what} is {count}; it must be at least 1.")
     return count
-
-
-# --- what stays the same in every iteration -------------------------------------------------------------------------
-
-
-def _finish(
-    inner: Trace, trace: Trace, sizes: tuple[int, int], results: Sequence[Sequence[Array]]
-) -> tuple[Program, list[int]]:
-    """The body as a program, and the values that it captures, with all that depends on those alone taken out of it."""
-    flat = tuple(tuple(i for x in arrays for i in _numbers(x)) for arrays in results)
-    names = ("carried", "item", "captured")
-    inputs = [Operand(n, (s,)) for n, s in zip(names, (*sizes, len(inner.captured)), strict=True)]
-    outputs = tuple(Operand(n, (len(values),)) for n, values in zip(("carried", "kept"), flat, strict=True))
-    whole = inner.builder.finish(tuple(inputs), outputs, flat)
-
-    outer, g = trace.builder, builder_type.get()()
-    around: dict[int, int] = {-k: outer.constant(c) for k, c in enumerate(whole.constants)}
-    inside: dict[int, int] = {-k: g.constant(c) for k, c in enumerate(whole.constants)}
-    captured: dict[int, int] = {}
-    sources = list(inner.captured)
-
-    def entered(value: int) -> int:
-        """A value from around the loop, as one of the body."""
-        if value not in inside:
-            source, logical = outer.number(around[value]), outer.is_logical(around[value])
-            if source <= 0:
-                inside[value] = g.constant(outer.constants[-around[value]])
-            else:
-                made = g.emit(("input", CAPTURED, captured.setdefault(source, len(captured))))
-                inside[value] = g.ne(made, 0) if logical else made
-        return inside[value]
-
-    for value, node in enumerate(whole.nodes):
-        if node[0] == "input":
-            if node[1] == CAPTURED:
-                around[value] = sources[node[2]]
-            else:
-                inside[value] = g.emit(node)
-        elif value:
-            args = arguments(node)
-            if all(a in around for a in args):
-                around[value] = remake(outer, node, [around[a] for a in args], whole.loops)
-            else:
-                inside[value] = remake(g, node, [entered(a) for a in args], whole.loops)
-    final = tuple(tuple(entered(v) for v in values) for values in whole.results)
-    inputs[CAPTURED] = Operand(names[CAPTURED], (len(captured),))
-    program = g.finish(tuple(inputs), outputs, final)
-    return program, list(captured)

@@ -17,6 +17,9 @@ from delassus.compiler.precision import DOUBLE, SINGLE, Precision
 _HYPOT: Final = {DOUBLE: (2.0**500, 2.0**-400, 2.0**600), SINGLE: (2.0**60, 2.0**-40, 2.0**80)}
 """Sides above and below which squares may overflow or lose digits, and the factor that takes them away from there."""
 
+_SPLIT: Final = {DOUBLE: 27.0, SINGLE: 12.0}
+"""How many bits are split off a number."""
+
 
 def polynomial(g: Builder, z: int, table: dict[Precision, tuple[float, ...]]) -> int:
     """Horner's rule with the coefficients for the precision, highest one first."""
@@ -25,6 +28,12 @@ def polynomial(g: Builder, z: int, table: dict[Precision, tuple[float, ...]]) ->
     for coefficient in others:
         total = g.add(g.mul(total, z), g.constant(coefficient))
     return total
+
+
+def split(g: Builder, a: int) -> int:
+    """The upper half of a number, by Dekker's method; scaled instead of multiplied, since a product may be fused."""
+    wide = g.add(g.scale(a, g.constant(_SPLIT[g.precision])), a)
+    return g.sub(wide, g.sub(wide, a))
 
 
 def minimum(g: Builder, a: int, b: int) -> int:

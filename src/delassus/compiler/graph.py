@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from delassus.compiler.precision import DOUBLE, Precision
-from delassus.compiler.program import LOGICAL, Loop, Node, Operand, Program, arguments, with_arguments
+from delassus.compiler.program import LOGICAL, WHOLE, Loop, Node, Operand, Program, arguments, with_arguments
 
 ZERO: Final = 0
 ONE: Final = -1
@@ -36,8 +36,10 @@ _FIXED_CONSTANTS: Final = (0.0, 1.0, -1.0, False, True)
 class Builder:
     """Makes values; see the module's docstring for what it folds."""
 
-    def __init__(self, precision: Precision = DOUBLE) -> None:
+    def __init__(self, precision: Precision = DOUBLE, fma: bool = False) -> None:
+        """An empty graph; `fma` if it is made for a machine that has fused operations."""
         self.precision = precision
+        self.fma = fma
         self.nodes: list[Node] = [("constant",)]
         self.constants: list[float] = list(_FIXED_CONSTANTS)
         self._made: dict[Node, int] = {}
@@ -175,6 +177,27 @@ class Builder:
             return self.constant(abs(self.constants[-a]))
         return self.emit(("abs", self._negated.get(a, a)))
 
+    def floor(self, a: int) -> int:
+        """The largest whole number that is not above a."""
+        return self._whole("floor", a)
+
+    def ceil(self, a: int) -> int:
+        """The smallest whole number that is not below a."""
+        return self._whole("ceil", a)
+
+    def rint(self, a: int) -> int:
+        """The nearest whole number, the even one of two."""
+        return self._whole("rint", a)
+
+    def trunc(self, a: int) -> int:
+        """The number without its fraction."""
+        return self._whole("trunc", a)
+
+    def _whole(self, kind: str, a: int) -> int:
+        if a <= 0:
+            return self.constant(float(getattr(np, kind)(self.constants[-a])))
+        return a if self.nodes[a][0] in WHOLE else self.emit((kind, a))
+
     def unary(self, operation: str, a: int) -> int:
         """An elementary function such as sin, kept as one operation until the program is lowered."""
         return self.emit((operation, a))
@@ -251,6 +274,15 @@ class Builder:
             keep, drop = self.logical_and(condition, a), self.logical_and(self.logical_not(condition), b)
             return self.logical_or(keep, drop)
         return self.emit(("select", condition, a, b))
+
+    def gather(self, index: int, *values: int) -> int:
+        """One of some values, the one at an index; see `tables` for indices that are none."""
+        if all(value == values[0] for value in values):
+            return values[0]
+        if index <= 0:
+            number = self.constants[-index]
+            return values[0 if math.isnan(number) else int(min(max(number, 0.0), len(values) - 1.0))]
+        return self.emit(("gather", index, *values))
 
     def bit(self, a: int, position: int) -> int:
         """Bit `position` of those that hold a float, as a truth value."""

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from delassus.compiler.lower import lower
 from delassus.compiler.precision import SINGLE, Precision
 from delassus.compiler.program import Loop, Program, arguments
+from delassus.compiler.tables import Source
 
 Floats = NDArray[Any]  # of either precision
 
@@ -42,13 +43,14 @@ def evaluate(
             raise ValueError(f"{operand.name} has shape {array.shape}, {operand.shape} is needed after the batch axes.")
         batches.append(array.shape[:lead])
     batch = np.broadcast_shapes(*batches)
+    # Shared arrays have no batch axes as a rule, and may be long: they are left as they are.
+    leads = [lead if o.shared else batch for lead, o in zip(batches, lowered.inputs, strict=True)]
     flat = [
-        _flush(np.broadcast_to(a, batch + o.shape).reshape(*batch, o.size).astype(kind))
-        for a, o in zip(arrays, lowered.inputs, strict=True)
+        _flush(np.moveaxis(np.broadcast_to(a, lead + o.shape).reshape(*lead, o.size), -1, 0))
+        for a, o, lead in zip(arrays, lowered.inputs, leads, strict=True)
     ]
     with np.errstate(all="ignore"):
-        given = [[x[..., k] for k in range(o.size)] for x, o in zip(flat, lowered.inputs, strict=True)]
-        results = _run(lowered, given, kind)
+        results = _run(lowered, flat, kind, flat)
     outputs = []
     for operand, result in zip(lowered.outputs, results, strict=True):
         columns = [np.broadcast_to(np.asarray(x, kind), batch) for x in result]
@@ -57,8 +59,13 @@ def evaluate(
     return tuple(outputs)
 
 
-def _run(program: Program, inputs: Sequence[Sequence[Any]], kind: np.dtype[Any]) -> list[list[Any]]:
-    """The results of a lowered program in numbers of some kind, for each output a list of arrays over the batch."""
+def _run(
+    program: Program, inputs: Sequence[Sequence[Any]], kind: np.dtype[Any], shared: Sequence[Any]
+) -> list[list[Any]]:
+    """The results of a lowered program in numbers of some kind, for each output a list of arrays over the batch.
+
+    `inputs` are those of the program, and `shared` are the inputs of the kernel, which programs of loops read as well.
+    """
     values: dict[int, Any] = {
         -k: np.asarray(c, bool if isinstance(c, bool) else kind) for k, c in enumerate(program.constants)
     }
@@ -66,23 +73,45 @@ def _run(program: Program, inputs: Sequence[Sequence[Any]], kind: np.dtype[Any])
         if node[0] == "input":
             values[value] = inputs[node[1]][node[2]]
         elif node[0] == "loop":
-            values[value] = _run_loop(program.loops[node[1]], [values[a] for a in arguments(node)], kind)
+            values[value] = _run_loop(program.loops[node[1]], [values[a] for a in arguments(node)], kind, shared)
         elif node[0] == "part":
             values[value] = values[node[1]][node[2]]
+        elif node[0] == "gather":
+            values[value] = _gather(*[values[a] for a in node[1:]])
+        elif node[0] == "lookup":
+            values[value] = _lookup(node[1], values[node[2]], shared)
         elif value:
             values[value] = _flush(_OPERATIONS[node[0]](*[values[a] for a in node[1:]]))
     return [[values[v] for v in result] for result in program.results]
 
 
-def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any]) -> list[Any]:
+def _run_loop(loop: Loop, values: list[Any], kind: np.dtype[Any], shared: Sequence[Any]) -> list[Any]:
     """The parts of a loop; a conditional one ends when no state of the batch goes on."""
     carried, items, captured = loop.split(values)
     kept: list[list[Any]] = [[] for _ in range(loop.count)]
     for k in reversed(range(loop.count)) if loop.reverse else range(loop.count):
-        carried, kept[k] = _run(loop.body, [carried, items[k], captured], kind)
         if loop.conditional and not np.any(carried[0]):
             break
+        carried, kept[k] = _run(loop.body, [carried, items[k], captured], kind, shared)
     return [*carried, *(x for row in kept for x in row)]
+
+
+def _gather(index: Any, *values: Any) -> Any:
+    """One of some values, for each state of the batch its own."""
+    place, *some = np.broadcast_arrays(index, *values)
+    return np.take_along_axis(np.stack(some), place.astype(np.int64)[None], 0)[0]
+
+
+def _lookup(source: Source, index: Any, shared: Sequence[Any]) -> Any:
+    """Numbers of a table; each state has its own if those of a shared array have batch axes."""
+    place = source.first + source.step * index.astype(np.int64)
+    if not isinstance(source.table, int):
+        return source.table.rounded(Precision.of(index.dtype))[place]
+    table = shared[source.table]
+    if table.ndim == 1:
+        return table[place]
+    place = np.broadcast_to(place, np.broadcast_shapes(place.shape, table.shape[1:]))
+    return np.take_along_axis(np.broadcast_to(table, (len(table), *place.shape)), place[None], 0)[0]
 
 
 def _flush(x: Any) -> Any:
@@ -166,6 +195,10 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "neg": np.negative,
     "sqrt": np.sqrt,
     "abs": np.abs,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "rint": np.rint,
+    "trunc": np.trunc,
     "fma": _fma,
     "fms": lambda a, b, c: _fma(a, b, -c),
     "fnma": lambda a, b, c: _fma(-a, b, c),

@@ -24,6 +24,16 @@ Those that the decorator lists as `inputs` are arrays that may be given or not, 
     aba.specialize(model, inputs=("load",))(q, v, tau, load)
     aba.bind(model, q, v, tau, load, a, inputs=("load",))
 
+Those that it lists as `shared` are the same for all states of a batch, such as the weights of a policy, and are read
+where they lie; one without a default has to be given:
+
+    @kernel("(n)->(m)", shared={"weights": "(m,n)"})
+    def policy(model, x, *, weights): ...
+
+    policy(model, x, weights=weights)
+    policy.specialize(model)(x, weights)
+    policy.bind(model, x, weights, y)
+
 One plain number stands for all elements of such an array. They come after the other inputs, in the order in which the
 decorator lists them. A model with parameters (see `Parametric`) adds an input of its own after all of them:
 `aba(model, q, v, tau, parameters=p)`. Inside another kernel a call is inlined.
@@ -59,14 +69,18 @@ from delassus.errors import warn
 
 
 def kernel(
-    signature: str, inputs: Mapping[str, str] | None = None, *, single: str = ""
+    signature: str,
+    inputs: Mapping[str, str] | None = None,
+    shared: Mapping[str, str] | None = None,
+    *,
+    single: str = "",
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of a function of a model and arrays; see the module's docstring.
 
-    `inputs` gives the core shapes of those keyword-only parameters that are arrays at run time. `single` is a warning
-    for those who compile it for float32, where that is not enough.
+    `inputs` and `shared` give the core shapes of those keyword-only parameters that are arrays at run time. `single` is
+    a warning for those who compile it for float32, where that is not enough.
     """
-    parsed = Signature.parse(signature).with_optional(inputs or {})
+    parsed = Signature.parse(signature).with_optional(inputs or {}).with_optional(shared or {}, shared=True)
     return lambda function: Kernel(function, parsed, single)
 
 

@@ -2,7 +2,8 @@
 
 Forwards, tangents are carried along with what they belong to, and the loop ends when the first one does. Backwards,
 a loop saves what every execution of the body got, and another one walks the other way with cotangents in hand, those of
-captured values being summed up on the way; that needs a loop whose number of executions is known.
+captured values being summed up on the way; that needs a loop whose number of executions is known. A branch, a loop
+that is executed once or not at all, has a branch as its differential in both directions.
 
 Only what depends on an active argument has a tangent or cotangent.
 """
@@ -83,20 +84,21 @@ def pull(
     cotangents: dict[int, int],
 ) -> dict[int, int]:
     """The cotangents of active values of a loop, by position, for cotangents of its parts, by number."""
-    if loop.conditional:
+    if loop.conditional and loop.count > 1:
         raise DerivativeError(
             "a vjp (or a gradient, or a Jacobian by rows) cannot pass backwards through a while_loop, whose number of "
             "iterations is known at run time only: use jvp, or jacobian(..., mode='forward'), or replace the loop by a "
             "scan of fixed length."
         )
     carried, item, captured, kept = _activity(loop, active)
-    _, items, around = loop.split(values)
-    saved = _save(g, loop, values)
+    first, items, around = loop.split(values)
+    saved = [list(first)] if loop.conditional else _save(g, loop, values)
 
     body = Builder()
-    # The inputs of the loop that walks back: cotangents to carry; what one execution got, with cotangents of what it
-    # kept; and what it captured.
-    back = [body.emit(("input", 0, k)) for k in range(len(carried) + len(captured))]
+    # The inputs of the loop that walks back: what tells whether a branch was executed; cotangents to carry; what one
+    # execution got, with cotangents of what it kept; and what it captured.
+    flag = int(loop.conditional)
+    back = [body.emit(("input", 0, flag + k)) for k in range(len(carried) + len(captured))]
     got = [body.emit(("input", 1, k)) for k in range(loop.carried + loop.item + len(kept))]
     inputs = (got[: loop.carried], got[loop.carried : loop.carried + loop.item], _inputs(body, loop)[2])
     tape = _tape(make, body, loop, inputs, (carried, item, captured))
@@ -107,20 +109,21 @@ def pull(
         seeds[loop.carried + k] = got[loop.carried + loop.item + n]
     pulled = tape.pull(seeds)
     sums = [body.add(back[len(carried) + n], pulled[len(carried) + len(item) + n]) for n in range(len(captured))]
-    results = ([*pulled[: len(carried)], *sums], pulled[len(carried) : len(carried) + len(item)])
-    sizes = [len(back), len(got), len(around)]
-    made = Loop(_body(body, sizes, results), loop.count, not loop.reverse)
+    results = ([*[ZERO] * flag, *pulled[: len(carried)], *sums], pulled[len(carried) : len(carried) + len(item)])
+    sizes = [flag + len(back), len(got), len(around)]
+    made = Loop(_body(body, sizes, results), loop.count, not loop.reverse, loop.conditional)
 
-    arguments = [*(cotangents.get(k, ZERO) for k in carried), *([ZERO] * len(captured))]
+    arguments = [*first[:flag], *(cotangents.get(k, ZERO) for k in carried), *([ZERO] * len(captured))]
     for i, row in enumerate(items):
         given = [cotangents.get(loop.carried + i * loop.kept + k, ZERO) for k in kept]
         arguments += [*saved[i], *row, *given]
-    parts = g.loop(made, [*arguments, *around])
+    whole = g.loop(made, [*arguments, *around])
+    parts = whole[flag:]
     found = {k: parts[n] for n, k in enumerate(carried) if k in active}
     start = loop.carried + loop.count * loop.item
     found |= {start + k: parts[len(carried) + n] for n, k in enumerate(captured)}
     for i in range(loop.count):
-        row = parts[made.carried + i * len(item) :]
+        row = whole[made.carried + i * len(item) :]
         places = [loop.carried + i * loop.item + k for k in item]
         found |= {place: row[n] for n, place in enumerate(places) if place in active}
     return found

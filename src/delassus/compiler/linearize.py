@@ -7,10 +7,11 @@ partial derivatives are values of the graph, made once and shared by all sweeps;
 inputs do not exist. `push` carries tangents through the steps in their order, `pull` carries cotangents
 through them in the opposite order: at most one product and one sum for each argument of each operation.
 
-Choices (where, minimum, maximum) hand their tangent to `select`, so what is not chosen cannot spoil it. Backwards, an
-operation counts only under the condition that some output uses it. Inside the part of the graph that shares a
-condition, cotangents may be anything while it does not hold; where they leave that part they are replaced by zero.
-A branch that is not taken thus contributes zero even if its derivative is infinite or NaN, for one `select` at its end.
+Choices (where, minimum, maximum, take) hand their tangent to `select` or `gather`, so what is not chosen cannot spoil
+it. Backwards, an operation counts only under the condition that some output uses it. Inside the part of the graph that
+shares a condition, cotangents may be anything while it does not hold; where they leave that part they are replaced by
+zero. A branch that is not taken thus contributes zero even if its derivative is infinite or NaN, for one `select` at
+its end.
 
 A loop is one step; see `linear_loop`. A sweep may be made in the body of another loop, with the partial derivatives
 from around it: that is how the columns of a large Jacobian share one piece of code.
@@ -26,8 +27,9 @@ from typing import Final, NamedTuple
 from delassus.compiler import linear_loop
 from delassus.compiler.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
 from delassus.compiler.linear_loop import DerivativeError
-from delassus.compiler.program import LOGICAL, Loop, arguments
+from delassus.compiler.program import LOGICAL, WHOLE, Loop, arguments
 from delassus.compiler.replay import remake
+from delassus.compiler.tables import inside
 
 Partial = Callable[..., int]  # of the builder, the operation's value and its arguments
 
@@ -76,12 +78,13 @@ _PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
     "sinh": (lambda g, y, a: g.unary("cosh", a),),
     "cosh": (lambda g, y, a: g.unary("sinh", a),),
     "tanh": (lambda g, y, a: _inverse_square(g, g.unary("cosh", a)),),
+    "remainder": (lambda g, y, a, b: ONE, lambda g, y, a, b: g.neg(g.emit(("floor_divide", a, b)))),
     "hypot": (lambda g, y, a, b: g.div(a, y), lambda g, y, a, b: g.div(b, y)),
     "power": (lambda g, y, a, b: g.mul(b, g.emit(("power", a, g.sub(b, ONE)))), _by_exponent),
 }
 """Partial derivatives by kind of operation, one for each argument."""
 
-_CONSTANT: Final = LOGICAL | {"sign"}
+_CONSTANT: Final = LOGICAL | WHOLE | {"sign", "floor_divide", "lookup"}
 """Kinds whose derivative is zero wherever they have one."""
 
 
@@ -94,11 +97,11 @@ class _Edge(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """The differential of one operation: a sum over its edges, or a choice between two arguments."""
+    """The differential of one operation: a sum over its edges, or a choice between arguments."""
 
     value: int
     edges: tuple[_Edge, ...]
-    choice: tuple[int, int, int] | None  # condition, argument if it holds, argument if not
+    choice: tuple[str, int, tuple[int, ...]] | None  # select or gather, what decides, and the arguments
 
 
 class _LoopStep(NamedTuple):
@@ -135,7 +138,8 @@ class Tape:
         self._steps = [step for value in operations for step in self._step(value)]
         self._branching = any(isinstance(step, _Step) and step.choice for step in self._steps)
         self.values = self._replayed(self.outputs)
-        self.reversible = not any(isinstance(step, _LoopStep) and step.loop.conditional for step in self._steps)
+        loops = [step.loop for step in self._steps if isinstance(step, _LoopStep)]
+        self.reversible = not any(loop.conditional and loop.count > 1 for loop in loops)
 
     def push(
         self, tangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v
@@ -157,8 +161,8 @@ class Tape:
                     if argument in found:
                         total = g.add(total, g.mul(found[argument], enter(factor)))
             else:
-                condition, a, b = choice
-                total = g.select(enter(condition), found.get(a, ZERO), found.get(b, ZERO))
+                kind, decisive, chosen = choice
+                total = getattr(g, kind)(enter(decisive), *[found.get(v, ZERO) for v in chosen])
             if total != ZERO:
                 found[value] = total
         return [found.get(v, ZERO) for v in self.outputs]
@@ -259,9 +263,14 @@ class Tape:
             else:
                 (a, b), (x, y) = args, real if kind == "max" else real[::-1]
                 condition = g.logical_not(g.lt(x, y))
-            gates = ((a, condition), (b, g.logical_not(condition)))
+            gates: tuple[tuple[int, int], ...] = ((a, condition), (b, g.logical_not(condition)))
             edges = [_Edge(v, ONE, gate) for v, gate in gates if v in self._active]
-            choice = (condition, a, b)
+            choice = ("select", condition, (a, b))
+        elif kind == "gather":
+            place = g.floor(inside(g, real[0], len(args) - 1))
+            gates = tuple((v, g.eq(place, g.constant(float(k)))) for k, v in enumerate(args[1:]))
+            edges = [_Edge(v, ONE, gate) for v, gate in gates if v in self._active]
+            choice = ("gather", real[0], tuple(args[1:]))
         else:
             choice = None
             if kind not in _PARTIALS:

@@ -8,79 +8,23 @@ There is one exception: a single state leaves the vector registers empty, so tha
 lanes there. These are the same operations on the same numbers, and give the same bits.
 """
 
-import struct
 from dataclasses import dataclass
 from typing import Final
 
-from delassus.compiler.llvm_loop import Wide, emit_loop_step, emit_wide_step, widened
+import numpy as np
+
+from delassus.compiler.llvm_chunk import DECLARATIONS, GATHER, ONE_IN_MEMORY, ChunkText
+from delassus.compiler.llvm_loop import emit_loop_step, emit_wide_step, widened
+from delassus.compiler.llvm_marks import fill_in
 from delassus.compiler.precision import Precision
-from delassus.compiler.program import LOGICAL
-from delassus.compiler.schedule import Chunk, LoopStep, Schedule
+from delassus.compiler.program import Program
+from delassus.compiler.steps import Chunk, LoopStep, Schedule
 from delassus.compiler.target import Target
 from delassus.errors import DelassusError
 
 LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
 
-# Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
-# and of such an integer in one lane, $N suffix of intrinsics, $A alignment of a slot, $S bytes of a value in one lane,
-# $X lanes; $ANY[ and $ANY] enclose a truth value, for whether it holds in any lane; $( and $) enclose a constant that
-# goes into every lane, its type in front.
-_OPERATIONS: Final = {
-    "add": "fadd $T {0}, {1}",
-    "sub": "fsub $T {0}, {1}",
-    "mul": "fmul $T {0}, {1}",
-    "div": "fdiv $T {0}, {1}",
-    "neg": "fneg $T {0}",
-    "sqrt": "call $T @llvm.sqrt.$N($T {0})",
-    "abs": "call $T @llvm.fabs.$N($T {0})",
-    "fma": "call $T @llvm.fma.$N($T {0}, $T {1}, $T {2})",
-    "lt": "fcmp olt $T {0}, {1}",
-    "le": "fcmp ole $T {0}, {1}",
-    "eq": "fcmp oeq $T {0}, {1}",
-    "ne": "fcmp une $T {0}, {1}",
-    "and": "and $B {0}, {1}",
-    "xor": "xor $B {0}, {1}",
-    "not": "xor $B {0}, $(i1 true$)",
-    "select": "select $B {0}, $T {1}, $T {2}",
-}
-"""Operations that are one instruction."""
-
-_ZERO: Final = "$($E 0.0$)"
-_ONE: Final = "$($E 1.0$)"
-
-_DECLARATIONS: Final = """
-declare $T @llvm.fma.$N($T, $T, $T)
-declare $T @llvm.sqrt.$N($T)
-declare $T @llvm.fabs.$N($T)
-"""
-
 _REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
-
-
-def fill_in(text: str, lanes: int, precision: Precision) -> str:
-    """Text with marks, for one number of lanes and one precision."""
-    scalar = lanes == 1
-    real, bits = "double" if precision.bytes == 8 else "float", 8 * precision.bytes
-    if scalar:
-        for kind in ("$E", "i1", "$W"):
-            text = text.replace(f"$({kind} ", "")
-    for mark, filling in (
-        ("$ANY[", "and i1 true, " if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B "),
-        ("$ANY]", "" if scalar else ")"),
-        ("$T", real if scalar else f"<{lanes} x {real}>"),
-        ("$B", "i1" if scalar else f"<{lanes} x i1>"),
-        ("$I", f"i{bits}" if scalar else f"<{lanes} x i{bits}>"),
-        ("$E", real),
-        ("$W", f"i{bits}"),
-        ("$N", f"f{bits}" if scalar else f"v{lanes}f{bits}"),
-        ("$A", str(precision.bytes * lanes)),
-        ("$S", str(precision.bytes)),
-        ("$X", str(lanes)),
-        ("$(", "splat ("),
-        ("$)", "" if scalar else ")"),
-    ):
-        text = text.replace(mark, filling)
-    return text
 
 
 def emit_module(schedule: Schedule, target: Target) -> str:
@@ -92,13 +36,15 @@ def emit_module(schedule: Schedule, target: Target) -> str:
         )
     functions: list[_Function] = []
     calls = _emit_steps(schedule, functions, target)
-    start, body = _emit_start(schedule, target.precision), _emit_body1(calls)
+    start, body = _emit_start(schedule, target), _emit_body1(calls)
     widths = {f.width for f in functions} - {1, target.lanes}
-    text = "".join(fill_in(_DECLARATIONS, lanes, target.precision) for lanes in sorted({1, *widths}))
+    text = _emit_tables(schedule.program, target.precision)
+    text += fill_in((ONE_IN_MEMORY if schedule.roots else "") + DECLARATIONS, 1, target.precision)
+    text += "".join(fill_in(DECLARATIONS + GATHER, lanes, target.precision) for lanes in sorted(widths))
     text += "".join(fill_in(f.alone, f.width, target.precision) for f in functions)
     text += fill_in(start + body, 1, target.precision)
     if target.lanes > 1:
-        parts = [_DECLARATIONS, *(f.text for f in functions), start, body, _REDUCTION]
+        parts = [DECLARATIONS, GATHER, *(f.text for f in functions), start, body, _REDUCTION]
         text += fill_in("".join((*parts, _emit_body2(calls, 2 * target.lanes))), target.lanes, target.precision)
     return text + target.attributes
 
@@ -128,10 +74,10 @@ def _emit_steps(
             name = f"@chunk{len(functions)}_x$X"
             item = ", ptr noalias readonly %item, ptr noalias writeonly %keep" if inside else ""
             header = f"(ptr noalias readonly %frame, ptr noalias writeonly %out{item}"
-            lines = _Chunk(schedule, step, target.precision, inside).text()
+            lines = ChunkText(schedule, step, target, inside).text()
             text = alone = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
             if wide:
-                lines = _Chunk(schedule, step, target.precision, inside, wide).text()
+                lines = ChunkText(schedule, step, target, inside, wide).text()
                 alone = f"define internal void {wide.named(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
                 alone += f"entry:\n{lines}  ret void\n}}\n"
             functions.append(_Function(text, alone, wide.width if wide else 1))
@@ -144,9 +90,19 @@ def _emit_steps(
     return names
 
 
-def _emit_start(schedule: Schedule, precision: Precision) -> str:
+def _emit_tables(program: Program, precision: Precision) -> str:
+    """The tables that a program reads, as constants of the module: bytes, which LLVM reads faster than numbers."""
+    text, words = "", np.array([f"\\{byte:02X}" for byte in range(256)], "S3")
+    for table in program.tables:
+        data = np.frombuffer(table.rounded(precision).astype(f"<f{precision.bytes}").tobytes(), np.uint8)
+        content = words[data].tobytes().decode()
+        text += f'@table_{table.digest} = internal constant [ {data.size} x i8 ] c"{content}", align 64\n'
+    return text
+
+
+def _emit_start(schedule: Schedule, target: Target) -> str:
     """`start(frame)`: outputs that are constants, which stay in a frame for all the states that pass through it."""
-    lines = _Chunk(schedule, Chunk((), schedule.fixed), precision).text()
+    lines = ChunkText(schedule, Chunk((), schedule.fixed), target).text()
     return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{lines}  ret void\n}}\n"
 
 
@@ -171,135 +127,3 @@ def _emit_body2(steps: list[str], states: int) -> str:
             text += f"  %next{c} = add i64 %ahead, {first}\n"
             text += f"  call void %fetch(ptr %context, i64 %next{c}, i64 {end - first})\n"
     return text + "  ret void\n}\n"
-
-
-def _constant(number: float) -> str:
-    """A constant for every lane; LLVM wants the bits of a double also for a float."""
-    if isinstance(number, bool):
-        return f"$(i1 {str(number).lower()}$)"
-    return f"$($E 0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}$)"
-
-
-class _Chunk:
-    """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
-
-    def __init__(
-        self,
-        schedule: Schedule,
-        chunk: Chunk,
-        precision: Precision,
-        inside: LoopStep | None = None,
-        wide: Wide | None = None,
-    ) -> None:
-        self.schedule = schedule
-        self.chunk = chunk
-        self.precision = precision
-        self.inside = inside
-        self.wide = wide
-        self.names: dict[int, str] = {}
-        self.lines: list[str] = []
-        self.count = 0
-
-    def text(self) -> str:
-        nodes = self.schedule.program.nodes
-        own = set(self.chunk.values)
-        for value in (*self.chunk.stores, *self.chunk.keeps):
-            if value not in own:  # a constant, or a value of an earlier step
-                own.add(value)
-                self.store(value)
-        for value in self.chunk.values:
-            node = nodes[value]
-            args = [self.names.get(a) or self.known(a) for a in node[1:]]
-            template = _OPERATIONS.get(node[0])
-            self.names[value] = self.composite(node[0], args) if template is None else self.emit(template.format(*args))
-            if value in self.chunk.stores or value in self.chunk.keeps:
-                self.store(value)
-        return "".join(self.lines)
-
-    def emit(self, instruction: str) -> str:
-        """Append an instruction; returns the name of its value."""
-        name = f"%{self.count}"
-        self.lines.append(f"  {name} = {instruction}\n")
-        self.count += 1
-        return name
-
-    def composite(self, kind: str, args: list[str]) -> str:
-        """An operation of several instructions."""
-        if kind in ("fms", "fnma"):
-            flipped = 2 if kind == "fms" else 0
-            args[flipped] = self.emit(f"fneg $T {args[flipped]}")
-            return self.emit(_OPERATIONS["fma"].format(*args))
-        bits = self.emit(f"bitcast $T {args[0]} to $I")
-        if kind == "exponent":
-            return self.exponent(bits)
-        if kind == "scale":
-            return self.scale(bits, args[1])
-        masked = self.emit(f"and $I {bits}, $($W {1 << int(kind.removeprefix('bit'))}$)")
-        return self.emit(f"icmp ne $I {masked}, $($W 0$)")
-
-    def exponent(self, bits: str) -> str:
-        """An exponent as a float: put into 2⁵² (float32: 2²³) as its last digits, since not every machine converts
-        vectors of i64."""
-        p = self.precision
-        shifted = self.emit(f"lshr $I {bits}, $($W {p.digits}$)")
-        masked = self.emit(f"and $I {shifted}, $($W {p.exponents}$)")
-        merged = self.emit(f"or $I {masked}, $($W {(p.bias + p.digits) << p.digits}$)")
-        number = self.emit(f"bitcast $I {merged} to $T")
-        return self.emit(f"fsub $T {number}, {_constant(2.0**p.digits + p.bias)}")
-
-    def scale(self, bits: str, n: str) -> str:
-        """The bits of a float with n added to its exponent; the last digits of the sum are those of n."""
-        rounded = self.emit(f"fadd $T {n}, {_constant(self.precision.rounder)}")
-        digits = self.emit(f"bitcast $T {rounded} to $I")
-        shifted = self.emit(f"shl $I {digits}, $($W {self.precision.digits}$)")
-        total = self.emit(f"add $I {bits}, {shifted}")
-        return self.emit(f"bitcast $I {total} to $T")
-
-    def known(self, value: int) -> str:
-        """The name of a constant, or of a value of an earlier step, which is taken from its slot.
-
-        Truth values are 1.0 and 0.0 in slots.
-        """
-        if value <= 0:
-            name = _constant(self.schedule.program.constants[-value])
-        else:
-            name = self.loaded(value)
-            if self.schedule.program.nodes[value][0] in LOGICAL:
-                name = self.emit(f"fcmp une $T {name}, {_ZERO}")
-        self.names[value] = name
-        return name
-
-    def loaded(self, value: int) -> str:
-        """A value from the item or from a slot. Executions that are side by side share what is not their own."""
-        if value in self.schedule.direct and self.inside:
-            source = f"%item, i64 {self.schedule.direct[value] * self.inside.items.per_value}"
-            own = True
-        else:
-            slot, own = self.schedule.slots[value], self.schedule.program.nodes[value][0] != "input"
-            source = f"%scratch, i64 {self.wide.scratch[slot]}" if self.wide and own else f"%frame, i64 {slot}"
-        if not self.wide or source.startswith("%scratch"):
-            return self.emit(f"load $T, ptr {self.emit(f'getelementptr $T, ptr {source}')}, align $A")
-        place = self.emit(f"getelementptr $E, ptr {source}")
-        if own:
-            return self.emit(f"load $T, ptr {place}, align $S")
-        first = self.emit(f"insertelement $T poison, $E {self.emit(f'load $E, ptr {place}, align $S')}, i64 0")
-        return self.emit(f"shufflevector $T {first}, $T poison, <$X x i32> zeroinitializer")
-
-    def store(self, value: int) -> None:
-        """Put a value into its places."""
-        name = self.names.get(value) or self.known(value)
-        if self.schedule.program.is_logical(value):
-            name = self.emit(f"select $B {name}, $T {_ONE}, $T {_ZERO}")
-        slots = self.chunk.stores.get(value, ())
-        places = [f"%out, i64 {self.wide.scratch[slot] if self.wide else slot}" for slot in slots]
-        self.put(name, "$T", places, "$A")
-        if self.inside:
-            step = self.inside.kept.per_value
-            places = [f"%keep, i64 {k * step}" for k in self.chunk.keeps.get(value, ())]
-            self.put(name, *(("$E", places, "$S") if self.wide else ("$T", places, "$A")))
-
-    def put(self, name: str, unit: str, places: list[str], alignment: str) -> None:
-        """Stores of a value; places are counted in a unit."""
-        for target in places:
-            place = self.emit(f"getelementptr {unit}, ptr {target}")
-            self.lines.append(f"  store $T {name}, ptr {place}, align {alignment}\n")

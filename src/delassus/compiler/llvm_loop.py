@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delassus.compiler.schedule import Chunk, LoopStep
+from delassus.compiler.steps import Chunk, LoopStep
 from delassus.compiler.target import Target
 
 _UNROLLED = 16  # copies up to this number are written out
@@ -31,8 +31,9 @@ class Wide:
 def widened(step: LoopStep, target: Target) -> Wide | None:
     """How a loop runs for a single state, if not one execution after the other."""
     loop, width = step.loop, 1
-    beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not loop.item)
-    if not (loop.is_map and beside):
+    beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not step.length)
+    beside = beside and all(way == 1 for _, way, _ in step.cursors)
+    if not (loop.is_map and beside) or step.body.rows:
         return None
     while 2 * width <= min(loop.count, target.lanes):
         width *= 2
@@ -58,6 +59,7 @@ head:
             f"  %{place}.slot = add i64 %at, {table.first}\n"
             f"  %{place} = getelementptr $E, ptr %frame, i64 %{place}.slot\n"
         )
+    text += _set_cursors(step)
     for call in calls:
         text += f"  call void {wide.named(call)}(ptr %frame, ptr %scratch, ptr %item, ptr %keep, ptr %scratch)\n"
     return (
@@ -74,39 +76,57 @@ def emit_loop_step(step: LoopStep, name: str, calls: list[str]) -> str:
     """The function of a loop, with the marks of `llvm_ir` where the number of lanes matters; `calls` are its steps."""
     loop = step.loop
     at = f"sub i64 {loop.count - 1}, %i" if loop.reverse else "add i64 0, %i"
-    text = f"define internal void {name}(ptr %frame, ptr %unused) #0 {{\nentry:\n"
-    if loop.conditional:  # a loop that no state enters costs a test
-        text += _any_goes_on(step, "first") + "  br i1 %first.any, label %head, label %exit\n"
-    else:
-        text += "  br label %head\n"
-    text += f"head:\n  %i = phi i64 [ 0, %entry ], [ %i1, %end ]\n  %at = {at}\n"
+    enter = _still("first", step.carried) + "  br i1 %first.any, label %head, label %exit" if loop.conditional else ""
+    text = f"""define internal void {name}(ptr %frame, ptr %unused) #0 {{
+entry:
+{enter or "  br label %head"}
+head:
+  %i = phi i64 [ 0, %entry ], [ %i1, %end ]
+  %at = {at}
+"""
     for place, table in (("item", step.items), ("keep", step.kept)):
         text += (
             f"  %{place}.offset = mul i64 %at, {table.per_item}\n"
             f"  %{place}.slot = add i64 %{place}.offset, {table.first}\n"
             f"  %{place} = getelementptr $T, ptr %frame, i64 %{place}.slot\n"
         )
-    text += _take(step)
+    text += _set_cursors(step) + _take(step)
     for call in calls:
         own = ", ptr %item, ptr %keep" if call.startswith("@chunk") else ""
         text += f"  call void {call}(ptr %frame, ptr %frame{own})\n"
     text += _copy("carry", loop.carried, (str(step.onward), 1), (str(step.carried), 1))
     text += f"  br label %end\nend:\n  %i1 = add i64 %i, 1\n  %more = icmp slt i64 %i1, {loop.count}\n"
     if loop.conditional:
-        text += _any_goes_on(step, "next") + "  %again = and i1 %more, %next.any\n"
+        text += _still("next", step.carried) + "  %again = and i1 %more, %next.any\n"
     return (
         text + f"  br i1 {'%again' if loop.conditional else '%more'}, label %head, label %exit\nexit:\n  ret void\n}}\n"
     )
 
 
-def _any_goes_on(step: LoopStep, label: str) -> str:
-    """Whether a state goes on: the first value that is carried is not zero."""
+def _still(label: str, carried: int) -> str:
+    """Whether the first carried value is other than zero in any lane."""
     return (
-        f"  %{label}.at = getelementptr $T, ptr %frame, i64 {step.carried}\n"
-        f"  %{label}.flag = load $T, ptr %{label}.at, align $A\n"
-        f"  %{label}.go = fcmp une $T %{label}.flag, $($E 0.0$)\n"
-        f"  %{label}.any = $ANY[%{label}.go$ANY]\n"
+        f"  %{label}.at = getelementptr $T, ptr %frame, i64 {carried}\n"
+        f"  %{label} = load $T, ptr %{label}.at, align $A\n"
+        f"  %{label}.go = fcmp une $T %{label}, $($E 0.0$)\n"
+        f"  %{label}.any = $ANY%{label}.go$?\n"
     )
+
+
+def _set_cursors(step: LoopStep) -> str:
+    """Addresses in shared arrays that go with the loop."""
+    text = ""
+    for source, way, own in step.cursors:
+        k = own.number
+        text += (
+            f"  %source{k}.at = getelementptr $T, ptr %frame, i64 {source.slot}\n"
+            f"  %source{k} = load ptr, ptr %source{k}.at, align $S\n"
+            f"  %way{k} = mul i64 %at, {way}\n"
+            f"  %cursor{k} = getelementptr $E, ptr %source{k}, i64 %way{k}\n"
+            f"  %cursor{k}.at = getelementptr $T, ptr %frame, i64 {own.slot}\n"
+            f"  store ptr %cursor{k}, ptr %cursor{k}.at, align $S\n"
+        )
+    return text
 
 
 def _take(step: LoopStep) -> str:

@@ -8,7 +8,8 @@ padding lanes raise no warnings.
 """
 
 from delassus.compiler import transpose
-from delassus.compiler.llvm_ir import fill_in
+from delassus.compiler.llvm_marks import fill_in
+from delassus.compiler.shared_ir import SHARE, WITH_SHARED
 from delassus.compiler.streaming import SMALLEST_ROW, emit_stream
 from delassus.compiler.target import Target
 
@@ -20,17 +21,18 @@ def emit_loop(target: Target) -> str:
     """The module of the loop, as text; its entry is `LOOP`."""
     save, restore, environment = _float_environment(target)
     many = "states_x1" if target.lanes == 1 else f"states_x{target.lanes}"
-    one = (transpose.ELEMENTS, _MOVE.replace("$COPY", _COPY_ONE), _STATES_ONE)
+    one = (transpose.ELEMENTS, _MOVE.replace("$COPY", _COPY_ONE), SHARE, _STATES_ONE)
     parts = [_DECLARATIONS, environment, *(fill_in(text, 1, target.precision) for text in one)]
     if target.lanes > 1:
         two_values = str(2 * target.lanes * target.precision.bytes)
         stream, finish = (_STREAM, "call void @finish_streams()") if target.is_x86 else (_UNPACK, "")
         copy = _COPY_MANY.replace("$H", str(transpose.block_size(target.lanes))).replace("$STREAM", stream)
         states = _STATES_MANY.replace("$F", two_values).replace("$DONE", finish)
-        group = (_FETCH, _MOVE.replace("$COPY", copy), states)
+        group = (_FETCH, _MOVE.replace("$COPY", copy), SHARE, states)
         parts.append(transpose.emit_copies(target.lanes, target.precision))
         parts += [emit_stream(target)] if target.is_x86 else []
         parts += [fill_in(text, target.lanes, target.precision) for text in group]
+    parts.append(fill_in(WITH_SHARED.replace("$MANY", many), 1, target.precision))
     parts.append(_LOOP.replace("$MANY", many).replace("$SAVE", save).replace("$RESTORE", restore))
     return "".join((*parts, target.attributes))
 
@@ -43,7 +45,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 # All inputs (or outputs) of a group of states, from the arrays to a frame (or back). Contiguous if every core
-# stride is what C order makes it.
+# stride is what C order makes it. Shared ones, of size 0 here, are not moved.
 _MOVE = """
 define internal void @move_x$X(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %states, i1 %inwards,
                               i1 %far) #0 {
@@ -57,7 +59,7 @@ entry:
 operand:
   %k = phi i64 [ 0, %entry ], [ %k1, %next ]
   %core = phi i64 [ %n, %entry ], [ %core1, %next ]
-  %row = getelementptr { i64, i64, i64, ptr }, ptr %table, i64 %k
+  %row = getelementptr { i64, i64, i64, ptr, i64 }, ptr %table, i64 %k
   %size = load i64, ptr %row, align 8
   %slot.at = getelementptr i64, ptr %row, i64 1
   %slot = load i64, ptr %slot.at, align 8
@@ -67,7 +69,9 @@ operand:
   %shape = load ptr, ptr %shape.at, align 8
   %core1 = add i64 %core, %axes
   %is.input = icmp slt i64 %k, %inputs
-  %mine = icmp eq i1 %is.input, %inwards
+  %right.way = icmp eq i1 %is.input, %inwards
+  %is.moved = icmp ne i64 %size, 0
+  %mine = and i1 %right.way, %is.moved
   br i1 %mine, label %move, label %next
 move:
   %base.at = getelementptr ptr, ptr %args, i64 %k
@@ -172,6 +176,7 @@ ready:
   %start.at = getelementptr i64, ptr %kernel, i64 8
   %start = load ptr, ptr %start.at, align 8
   call void %start(ptr %frame)
+  call void @share_x1(ptr %frame, ptr %kernel, ptr %args)
   br label %loop
 loop:
   %i = phi i64 [ 0, %ready ], [ %next, %loop ]
@@ -240,6 +245,8 @@ ready:
   %start = load ptr, ptr %start.at, align 8
   call void %start(ptr %a)
   call void %start(ptr %b)
+  call void @share_x$X(ptr %a, ptr %kernel, ptr %args)
+  call void @share_x$X(ptr %b, ptr %kernel, ptr %args)
   br label %loop
 loop:
   %i = phi i64 [ 0, %ready ], [ %ahead, %done ]
@@ -297,7 +304,7 @@ entry:
   br label %operand
 operand:
   %k = phi i64 [ 0, %entry ], [ %k1, %operand.done ]
-  %row = getelementptr { i64, i64, i64, ptr }, ptr %table, i64 %k
+  %row = getelementptr { i64, i64, i64, ptr, i64 }, ptr %table, i64 %k
   %size = load i64, ptr %row, align 8
   %row.bytes = mul i64 %size, $S
   %is.large = icmp sgt i64 %row.bytes, 4096
@@ -339,7 +346,15 @@ entry:
   %any = icmp sgt i64 %n, 0
   br i1 %any, label %start, label %exit
 start:
-$SAVE  %alone = icmp eq i64 %n, 1
+$SAVE  %shared.at = getelementptr i64, ptr %kernel, i64 12
+  %shared = load i64, ptr %shared.at, align 8
+  %any.shared = icmp ne i64 %shared, 0
+  br i1 %any.shared, label %with.shared, label %without
+with.shared:
+  call void @with_shared(ptr %kernel, ptr %args, ptr %strides, i64 %n)
+  br label %restore
+without:
+  %alone = icmp eq i64 %n, 1
   br i1 %alone, label %one, label %many
 one:
   call void @states_x1(ptr %kernel, ptr %args, ptr %strides, i64 %n)

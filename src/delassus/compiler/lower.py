@@ -1,15 +1,24 @@
 """From what the algorithm said to what the machine does: elementary functions expanded, multiply-adds fused.
 
-A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, the fused fma (a·b + c), fms (a·b - c)
-and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale and select. Back ends and interpreter
-know these, loops and their parts, and nothing else.
+A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma
+(a·b + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select,
+gather and lookup. Back ends and interpreter know these, loops and their parts, and nothing else.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from delassus.compiler import elementary, exponential, inverse_trigonometric, logarithm, power, trigonometric
+from delassus.compiler import (
+    elementary,
+    exponential,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    rounding,
+    tables,
+    trigonometric,
+)
 from delassus.compiler.graph import Builder
 from delassus.compiler.parameters import PARAMETERS
 from delassus.compiler.precision import DOUBLE, Precision
@@ -31,6 +40,8 @@ _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
     "log": logarithm.log,
     "log1p": logarithm.log1p,
     "power": power.power,
+    "remainder": rounding.remainder,
+    "floor_divide": rounding.floor_divide,
     "hypot": elementary.hypot,
     "sign": elementary.sign,
     "min": elementary.minimum,
@@ -43,7 +54,7 @@ FLOPS: Final = {"add": 1, "sub": 1, "mul": 1, "div": 1, "sqrt": 1, "fma": 2, "fm
 
 def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program:
     """Expand elementary functions for a precision, then fuse products into sums if the machine can (`fma`)."""
-    g = Builder(precision)
+    g = Builder(precision, fma)
     new = [0] * len(program.nodes)
     constants = [g.constant(c) for c in program.constants]
     g.loops += [replace(loop, body=lower(loop.body, fma, precision)) for loop in program.loops]
@@ -51,6 +62,8 @@ def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program
         if value:
             args = [new[a] if a > 0 else constants[-a] for a in arguments(node)]
             expansion = _EXPANSIONS.get(node[0])
+            if node[0] in ("gather", "lookup"):
+                args[0] = tables.inside(g, args[0], len(args) - 1 if node[0] == "gather" else node[1].size)
             new[value] = g.emit(with_arguments(node, args)) if expansion is None else expansion(g, *args)
     results = tuple(tuple(new[v] if v > 0 else constants[-v] for v in values) for values in program.results)
     if fma:

@@ -7,22 +7,32 @@ import numpy as np
 
 from delassus.compiler.array import Array
 from delassus.compiler.graph import FALSE, ZERO
-from delassus.compiler.handlers import HANDLERS, handles
+from delassus.compiler.handlers import HANDLERS, Handler, handles
 from delassus.compiler.lifting import lift, trace_here
+from delassus.compiler.shared import SharedArray
 from delassus.compiler.trace import Trace, trace_of
 
+_PLACES = {np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip}
+"""Functions that neither repeat elements nor add any."""
 
-def _moves(function: Any) -> None:
+
+def moves(function: Any) -> Handler:
+    """Make a function that only moves elements the traced form of itself."""
+
     @handles(function)
     def handler(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
         moved = args[0] if args else kwargs.pop(next(iter(inspect.signature(function).parameters)))
         if any(isinstance(option, str) and option in ("A", "K") for option in (*args[1:], *kwargs.values())):
             raise TypeError(f"np.{function.__name__}: traced values have no order in memory, only 'C' and 'F' apply.")
+        if isinstance(moved, SharedArray) and function in _PLACES:
+            return moved.moved(function(moved.places, *args[1:], **kwargs))
         trace = trace_here(moved)
         kinds: set[bool] = set()
         lifted = _lifted(trace, moved, kinds)
         result = _wrap(trace, function(_ids(lifted, kinds == {True, False}), *args[1:], **kwargs), kinds == {True})
         return result if dtype is None else result.astype(dtype)
+
+    return handler
 
 
 def _lifted(trace: Trace, x: Any, kinds: set[bool]) -> Any:
@@ -53,10 +63,10 @@ def _wrap(trace: Trace, moved: Any, truths: bool) -> Any:
 for _function in (
     np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.broadcast_to,
     np.diag, np.diagonal, np.tril, np.triu, np.flip, np.fliplr, np.flipud, np.roll, np.rot90, np.tile, np.repeat,
-    np.take, np.copy, np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack, np.block, np.split,
+    np.copy, np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack, np.block, np.split,
     np.array_split, np.delete, np.linalg.diagonal, np.linalg.matrix_transpose, np.matrix_transpose,
 ):  # fmt: skip
-    _moves(_function)
+    moves(_function)
 
 
 @handles(np.append)

@@ -12,7 +12,7 @@ and 1ʸ are 1 even for NaN, a negative base has a real power if the exponent is 
 import math
 from typing import Final
 
-from delassus.compiler.elementary import polynomial
+from delassus.compiler.elementary import polynomial, split
 from delassus.compiler.exponential import exponential
 from delassus.compiler.graph import Builder
 from delassus.compiler.precision import DOUBLE, SINGLE
@@ -44,9 +44,6 @@ _TWO_THIRDS_OVER_LN2: Final = {
     SINGLE: (float.fromhex("0x1.ec8p-1"), float.fromhex("-0x1.ec478cp-14")),
 }
 
-_SPLIT: Final = {DOUBLE: 27.0, SINGLE: 12.0}
-"""How many bits are split off a number."""
-
 _LARGE: Final = {DOUBLE: 2.0**65, SINGLE: 2.0**32}
 """An exponent beyond which every power other than that of ±1 overflows or is zero."""
 
@@ -77,12 +74,6 @@ def power(g: Builder, x: int, y: int) -> int:
     return g.select(g.logical_or(g.eq(x, one), g.eq(y, zero)), one, result)
 
 
-def _split(g: Builder, a: int) -> int:
-    """The upper half of a number, by Dekker's method; scaled instead of multiplied, since a product may be fused."""
-    wide = g.add(g.scale(a, g.constant(_SPLIT[g.precision])), a)
-    return g.sub(wide, g.sub(wide, a))
-
-
 def _log2(g: Builder, x: int) -> tuple[int, int]:
     """log₂ x for x > 0: half the bits of a float, and the rest."""
     c = g.constant
@@ -94,31 +85,31 @@ def _log2(g: Builder, x: int) -> tuple[int, int]:
     u, v = g.sub(m, base), g.add(m, base)
     inverse = g.div(c(1.0), v)
     s = g.mul(u, inverse)
-    s_high, v_high = _split(g, s), _split(g, v)
+    s_high, v_high = split(g, s), split(g, v)
     v_low = g.sub(m, g.sub(v_high, base))
     s_low = g.mul(inverse, g.sub(g.sub(u, g.mul(s_high, v_high)), g.mul(s_high, v_low)))
     # q = 3 + s² + s⁴ L(s²)
     z = g.mul(s, s)
     bent = g.add(g.mul(g.mul(z, z), polynomial(g, z, _ARTANH)), g.mul(s_low, g.add(s_high, s)))
     square = g.mul(s_high, s_high)
-    q_high = _split(g, g.add(g.add(square, c(3.0)), bent))
+    q_high = split(g, g.add(g.add(square, c(3.0)), bent))
     q_low = g.sub(bent, g.sub(g.sub(q_high, c(3.0)), square))
     # s q, times 2/3 / ln 2, plus the logarithm of b, plus k
     product = g.mul(s_high, q_high)
     rest = g.add(g.mul(s_low, q_high), g.mul(q_low, s))
-    high = _split(g, g.add(product, rest))
+    high = split(g, g.add(product, rest))
     low = g.sub(rest, g.sub(high, product))
     factor_high, factor_low = map(c, _TWO_THIRDS_OVER_LN2[g.precision])
     offset_high, offset_low = (g.select(upper, c(part), c(0.0)) for part in _LOG2_OF_3_HALVES[g.precision])
     z_high = g.mul(factor_high, high)
     z_low = g.add(g.add(g.mul(factor_low, high), g.mul(low, c(sum(_TWO_THIRDS_OVER_LN2[g.precision])))), offset_low)
-    total = _split(g, g.add(g.add(g.add(z_high, z_low), offset_high), k))
+    total = split(g, g.add(g.add(g.add(z_high, z_low), offset_high), k))
     return total, g.sub(z_low, g.sub(g.sub(g.sub(total, k), offset_high), z_high))
 
 
 def _product(g: Builder, y: int, high: int, low: int) -> tuple[int, int]:
     """y times a sum of half the bits of a float and a rest, as a sum of two floats."""
-    y_high = _split(g, y)
+    y_high = split(g, y)
     return g.mul(y_high, high), g.add(g.mul(g.sub(y, y_high), high), g.mul(y, low))
 
 
@@ -130,7 +121,7 @@ def _two_to(g: Builder, high: int, low: int) -> int:
     limited = g.select(g.lt(p, c(-end)), c(-end), g.select(g.lt(c(end), p), c(end), p))
     n = g.sub(g.add(limited, rounder), rounder)
     remaining = g.sub(high, n)
-    r = _split(g, g.add(remaining, low))
+    r = split(g, g.add(remaining, low))
     rest = g.sub(low, g.sub(r, remaining))
     small = g.add(g.mul(rest, c(math.log(2.0))), g.mul(r, ln2_rest))
     value = exponential(g, g.mul(r, ln2), g.neg(small), c(1.0))

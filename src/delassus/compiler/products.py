@@ -14,12 +14,13 @@ from delassus.compiler.array import Array, Ids
 from delassus.compiler.graph import ZERO, Builder
 from delassus.compiler.handlers import HANDLERS, handles
 from delassus.compiler.lifting import floats, lift
+from delassus.compiler.shared import SharedArray
 
 LARGEST_UNROLLED: Final = 1500
 """Products of two matrices with more terms than this are made in loops, which are as fast from some 500 terms on."""
 
 ROWS: Final = 8
-"""Rows of the first matrix that such a loop works on at once, fewer if they are longer than `LONG` / ROWS."""
+"""Rows of the first matrix that such a loop works on at once; fewer, or pieces, if they are longer than LONG / ROWS."""
 
 LONG: Final = 1600
 
@@ -92,12 +93,17 @@ def matmul(a: Any, b: Any) -> Array:
 
 
 def _matrix_product(x: Array, y: Array) -> Array:
-    """The product of two matrices (or vectors), term by term: what einsum would make, in a fraction of the time."""
+    """The product of two matrices (or vectors), term by term: what einsum would make, in a fraction of the time.
+
+    Columns of a shared matrix can be read as well as rows, so that there are always enough sums at once.
+    """
     rows = x.ids.reshape(-1, x.shape[-1])
     columns = y.ids.reshape(y.shape[0], -1).T
     terms = int(np.sum(np.count_nonzero(rows, 0) * np.count_nonzero(columns, 0)))
     if terms > LARGEST_UNROLLED:
-        made = _rolled_product(Array(x.origin, rows), Array(x.origin, columns)).ids
+        left, right = Array(x.origin, rows), Array(x.origin, columns)
+        turned = isinstance(y, SharedArray) and len(rows) < min(ROWS, len(columns))
+        made = (_rolled_product(right, left).T if turned else _rolled_product(left, right)).ids
     else:
         made = _product_values(x.origin.builder, rows, columns)
     return Array(x.origin, made.reshape(x.shape[:-1] + y.shape[1:]))
@@ -122,24 +128,47 @@ def _rolled_product(rows: Array, columns: Array) -> Array:
 
     A block has so many rows that their sums do not wait for each other, and is small enough for the nearest cache.
     """
-    block = max(1, min(len(rows), ROWS, LONG // rows.shape[1]))
+    alone = len(columns) == 1
+    block = min(len(rows), ROWS) if alone else max(1, min(len(rows), ROWS, LONG // rows.shape[1]))
     whole = len(rows) // block * block
 
     def of_block(part: Array) -> Any:
-        def of_column(column: Array) -> Array:
-            here, column = lift(part, column)
-            g, sums = column.origin.builder, [ZERO] * len(here)
-            for terms, b in zip(here.ids.T.tolist(), column.ids.tolist(), strict=True):
-                sums = [g.add(total, g.mul(a, b)) for total, a in zip(sums, terms, strict=True)]
-            return Array(column.origin, np.array(sums, np.int64))
-
-        return control.map(of_column, columns).T
+        if alone:
+            return _with_one(part, columns[0])[:, None]
+        return control.map(lambda column: _sums(part, column, [ZERO] * len(part)), columns).T
 
     parts = [control.map(of_block, rows[:whole].reshape(-1, block, rows.shape[1])).reshape(whole, len(columns))]
     if whole < len(rows):
         parts.append(of_block(rows[whole:]))
     result: Array = HANDLERS[np.concatenate](parts)
     return result
+
+
+def _with_one(rows: Array, column: Array) -> Array:
+    """The inner products of a few rows with one column; beyond `LONG` terms, all but the first ones in a loop."""
+    length, none = len(column), [ZERO] * len(rows)
+    if length * len(rows) <= LONG:
+        return _sums(rows, column, none)
+    count = -(-length * ROWS // LONG)
+    piece = length // count
+    first = length - (count - 1) * piece
+    later = (rows[:, first:].reshape(-1, count - 1, piece).transpose(1, 0, 2), column[first:].reshape(-1, piece))
+    totals, _ = control.scan(
+        lambda totals, item: (_sums(item[0], item[1], totals.ids.tolist()), None),
+        _sums(rows[:, :first], column[:first], none),
+        later,
+    )
+    result: Array = totals
+    return result
+
+
+def _sums(rows: Array, column: Array, totals: list[int]) -> Array:
+    """Totals so far, and the products of rows with a column added to them."""
+    here, column = lift(rows, column)
+    g = column.origin.builder
+    for terms, b in zip(here.ids.T.tolist(), column.ids.tolist(), strict=True):
+        totals = [g.add(total, g.mul(a, b)) for total, a in zip(totals, terms, strict=True)]
+    return Array(column.origin, np.array(totals, np.int64))
 
 
 def _check_fit(name: str, x: Array, i: int, y: Array, j: int) -> None:

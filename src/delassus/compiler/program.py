@@ -16,13 +16,31 @@ Shape: TypeAlias = tuple[int, ...]
 LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "bit0", "bit1"})
 """Operations whose value is a truth value; all others give a float."""
 
+WHOLE: Final = frozenset({"floor", "ceil", "rint", "trunc"})
+"""Operations that give whole numbers (or infinities, or NaN)."""
 
-@dataclass(frozen=True)
+ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "sqrt", "fma", "fms", "fnma", "lt", "le", "eq", "ne"})
+"""Operations of a lowered program to which a subnormal argument is zero."""
+
+
+@dataclass(frozen=True, repr=False)
 class Operand:
-    """An array that goes in or out of a program: its name in messages and its core shape."""
+    """An array that goes in or out of a program: its name in messages and its core shape.
+
+    A `shared` one goes in, is the same for all states of a batch, and is read where it lies.
+    """
 
     name: str
     shape: Shape
+    shared: bool = False
+
+    def __repr__(self) -> str:
+        return f"Operand(name={self.name!r}, shape={self.shape!r}{', shared=True' if self.shared else ''})"
+
+    @property
+    def slots(self) -> int:
+        """Number of slots that it takes in a frame: a shared one those of an address, which may be twice a float."""
+        return 2 if self.shared else self.size
 
     @property
     def size(self) -> int:
@@ -36,7 +54,8 @@ class Program:
 
     `nodes[i]` defines value `i`; `nodes[0]` is a placeholder. `constants[k]` is value `-k`. An input node is
     `("input", operand, flat index)`. A loop is `("loop", number, *values)`, its number one of `loops`, and gives
-    several values: `("part", loop, index)`. Every other node is `(operation, *values)`. `results` holds, for each
+    several values: `("part", loop, index)`. `("lookup", source, index)` reads a table, see `tables`, and `("gather",
+    index, *values)` gives one of the values. Every other node is `(operation, *values)`. `results` holds, for each
     output, its values in C order.
     """
 
@@ -57,6 +76,18 @@ class Program:
         sha.update(repr(self.results).encode())
         sha.update(repr([(p.body.digest, p.count, p.reverse, p.conditional) for p in self.loops]).encode())
         return sha.hexdigest()
+
+    @cached_property
+    def tables(self) -> tuple[Any, ...]:
+        """The tables of constants that it reads, in its loops as well, each once."""
+        own = [node[1].table for node in self.nodes if node[0] == "lookup" and not isinstance(node[1].table, int)]
+        return tuple(dict.fromkeys([*own, *(table for loop in self.loops for table in loop.body.tables)]))
+
+    @cached_property
+    def exposed(self) -> frozenset[int]:
+        """Values whose bits count: results, and arguments of all but arithmetic, which takes subnormals as zero."""
+        some = {a for node in self.nodes if node[0] not in ARITHMETIC for a in arguments(node)}
+        return frozenset(some.union(*self.results))
 
     def is_logical(self, value: int) -> bool:
         """Whether a value is a truth value."""
@@ -99,8 +130,9 @@ class Loop:
         body: The program that is repeated.
         count: How many times; how many at most, if the loop is conditional.
         reverse: Whether the last item comes first; what is kept stays next to its item.
-        conditional: Whether the loop ends when the first of its carried values is zero for all states that run
-            together. The body has to leave the carried values of a state alone from then on.
+        conditional: Whether the loop ends, or does not start, when the first of its carried values is zero for all
+            states that run together. The body has to leave the carried values of a state alone from then on. Such a
+            loop keeps nothing. With a count of one it is a branch.
     """
 
     body: Program
@@ -143,7 +175,7 @@ class Loop:
 def arguments(node: Node) -> tuple[int, ...]:
     """The values an operation reads."""
     kind = node[0]
-    if kind == "loop":
+    if kind in ("loop", "lookup"):
         return node[2:]
     if kind == "part":
         return node[1:2]
@@ -153,7 +185,7 @@ def arguments(node: Node) -> tuple[int, ...]:
 def with_arguments(node: Node, values: Iterable[int]) -> Node:
     """The same operation on other values."""
     kind = node[0]
-    if kind == "loop":
+    if kind in ("loop", "lookup"):
         return (kind, node[1], *values)
     if kind == "part":
         return (kind, *values, node[2])

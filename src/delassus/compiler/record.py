@@ -9,6 +9,7 @@ import numpy as np
 
 from delassus.compiler.array import Array
 from delassus.compiler.program import Operand, Program
+from delassus.compiler.shared import SharedArray
 from delassus.compiler.trace import Trace, current
 from delassus.errors import DelassusError
 
@@ -37,6 +38,8 @@ def record(
 
 
 def _argument(trace: Trace, k: int, operand: Operand) -> Array:
+    if operand.shared:
+        return SharedArray(trace, k, np.arange(operand.size).reshape(operand.shape))
     ids = [trace.builder.emit(("input", k, i)) for i in range(operand.size)]
     return Array(trace, np.array(ids, np.int64).reshape(operand.shape))
 

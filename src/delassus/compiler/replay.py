@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from delassus.compiler.graph import Builder
-from delassus.compiler.program import Loop, Node, Program, arguments, with_arguments
+from delassus.compiler.program import WHOLE, Loop, Node, Program, arguments, with_arguments
 
 _RENAMED: Final = {"min": "minimum", "max": "maximum", "and": "logical_and", "xor": "logical_xor", "not": "logical_not"}
 _PLAIN: Final = ("add", "sub", "mul", "div", "neg", "sqrt", "abs", "lt", "le", "eq", "ne", "select")
-_MAKERS: Final = _RENAMED | {kind: kind for kind in _PLAIN}
+_MAKERS: Final = _RENAMED | {kind: kind for kind in (*_PLAIN, *WHOLE)}
 """The builder's own methods, which fold; any other kind is emitted as it is."""
 
 

@@ -13,7 +13,8 @@ from delassus.compiler import native
 from delassus.compiler.llvm_ir import emit_module
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.program import Program
-from delassus.compiler.schedule import count_chunks, schedule
+from delassus.compiler.schedule import schedule
+from delassus.compiler.steps import count_chunks
 from delassus.compiler.target import Target
 
 

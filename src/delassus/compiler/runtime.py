@@ -14,7 +14,7 @@ from delassus.compiler import cache as disk
 from delassus.compiler import native
 from delassus.compiler.loop_ir import LOOP, emit_loop
 from delassus.compiler.program import Operand
-from delassus.compiler.schedule import first_slots
+from delassus.compiler.steps import first_slots
 from delassus.compiler.streaming import STREAM_BYTES
 from delassus.compiler.target import Target
 
@@ -32,6 +32,7 @@ class _Operand(ctypes.Structure):
         ("slot", ctypes.c_int64),
         ("axes", ctypes.c_int64),
         ("shape", ctypes.c_void_p),
+        ("shared", ctypes.c_int64),  # number of values if it is shared, and then its size is 0
     )
 
 
@@ -51,6 +52,7 @@ class _Descriptor(ctypes.Structure):
         ("start", ctypes.c_void_p),  # start for all lanes
         ("far", ctypes.c_int64),  # states of the largest batch whose outputs are not streamed
         ("most", ctypes.c_int64),  # bytes of the largest two frames that take turns
+        ("shared", ctypes.c_int64),  # number of shared operands
     )
 
 
@@ -62,7 +64,7 @@ def describe(
     shapes = [(ctypes.c_int64 * max(1, len(o.shape)))(*o.shape) for o in operands]
     table = (_Operand * len(operands))(
         *[
-            _Operand(o.size, slot, len(o.shape), ctypes.addressof(shape))
+            _Operand(0 if o.shared else o.size, slot, len(o.shape), ctypes.addressof(shape), o.size if o.shared else 0)
             for o, slot, shape in zip(operands, first_slots(operands), shapes, strict=True)
         ]
     )
@@ -70,7 +72,7 @@ def describe(
         len(operands),
         len(inputs),
         slots,
-        CACHE_BYTES // max(1, target.precision.bytes * sum(o.size for o in operands)),
+        CACHE_BYTES // max(1, target.precision.bytes * sum(o.size for o in operands if not o.shared)),
         ctypes.addressof(table),
         code.address("body1_x1"),
         code.address(f"body1_x{lanes}"),
@@ -79,6 +81,7 @@ def describe(
         code.address(f"start_x{lanes}"),
         STREAM_BYTES // max(1, target.precision.bytes * sum(o.size for o in outputs)),
         PAIR_BYTES if code.size <= LARGE_CODE else PAIR_BYTES_OF_LARGE_CODE,
+        sum(o.shared for o in operands),
     )
     return descriptor, table, shapes, code
 

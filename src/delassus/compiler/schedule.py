@@ -8,135 +8,39 @@ cache. Inputs arrive in slots and outputs leave from slots.
 A loop is a step between chunks. Its body is scheduled like a program, in slots of the same frame: captured values are
 where they are, what is carried has one place to be read from and another one to be written to. Chunks of the body read
 their item where it lies in a table, and write what is kept into another one; a table may be an operand of the program.
-Only what loops inside the body need of an item is copied to slots first.
+Only what loops inside the body, and choices by position, need of an item is copied to slots first.
+
+Values that are chosen from by position are in slots in regular steps: where they are, if they are so, or else in a row
+that is kept free for them. The choice is made in a later chunk than they are.
+
+Numbers of shared arrays have no slots: they are read where they lie, at a distance from a cursor (see `frame`). Those
+that a loop walks along in regular steps have a cursor that goes with the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from dataclasses import replace
 
-from delassus.compiler.program import Loop, Operand, Program, arguments
+from delassus.compiler.frame import Cursor, Frame, Place, Table, find_step, find_table
+from delassus.compiler.program import Program, arguments
+from delassus.compiler.steps import Chunk, LoopStep, Schedule, first_slots
 
 CHUNK = 400
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Values to compute one after the other, and where to put values: its own, earlier ones and constants.
-
-    They go to slots (`stores`) and, in the body of a loop, to positions among what is kept (`keeps`).
-    """
-
-    values: tuple[int, ...]
-    stores: dict[int, tuple[int, ...]]
-    keeps: dict[int, tuple[int, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Table:
-    """Slots for the items of a loop: `first`, and the steps from item to item and from value to value."""
-
-    first: int
-    per_item: int
-    per_value: int
-
-    def slots(self, count: int, length: int) -> list[int]:
-        """Those of `count` items of some length, one after the other."""
-        return [self.first + i * self.per_item + k * self.per_value for i in range(count) for k in range(length)]
-
-
-@dataclass(frozen=True)
-class LoopStep:
-    """A loop with its places.
-
-    Attributes:
-        loop: What is repeated.
-        body: Its steps.
-        carried: First slot of the values carried over, where they also are in the end.
-        onward: First slot of the values to carry on, which the body writes.
-        items: Where the items are.
-        copied: Positions in an item that are copied to slots, with these.
-        kept: Where all that is kept goes.
-    """
-
-    loop: Loop
-    body: Schedule
-    carried: int
-    onward: int
-    items: Table
-    copied: dict[int, int]
-    kept: Table
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A program ready for a back end.
-
-    The frame holds inputs and outputs (see `first_slots`), then everything else.
-
-    Attributes:
-        program: What is computed.
-        steps: In this order.
-        slots: The slot of every value that is read from the frame.
-        direct: In the body of a loop, values that are read from the item, with their positions there.
-        fixed: Slots of outputs that are constants.
-        frame: Number of slots.
-    """
-
-    program: Program
-    steps: tuple[Chunk | LoopStep, ...]
-    slots: dict[int, int]
-    direct: dict[int, int]
-    fixed: dict[int, tuple[int, ...]]
-    frame: int
-
-
-def first_slots(operands: Sequence[Operand]) -> list[int]:
-    """Where each operand starts in the frame: inputs one after the other, then outputs."""
-    return [0, *accumulate(operand.size for operand in operands)][: len(operands)]
 
 
 def schedule(program: Program, chunk: int = CHUNK) -> Schedule:
     """Order, cut and assign slots."""
     operands = (*program.inputs, *program.outputs)
     first = first_slots(operands)
-    frame = _Frame(sum(operand.size for operand in operands))
+    frame = Frame(sum(operand.slots for operand in operands))
     starts, outputs = first[: len(program.inputs)], first[len(program.inputs) :]
-    inputs = {v: starts[n[1]] + n[2] for v, n in enumerate(program.nodes) if n[0] == "input"}
-    planned = _Planner(program, frame, inputs, outputs, chunk).plan(top=True)
-    return replace(planned, frame=frame.size)
-
-
-def count_chunks(plan: Schedule) -> int:
-    """Pieces of straight-line code, those in loops included."""
-    return sum(1 if isinstance(step, Chunk) else count_chunks(step.body) for step in plan.steps)
-
-
-@dataclass
-class _Frame:
-    """Slots in use and free ones."""
-
-    size: int
-    free: list[int] = field(default_factory=list)
-
-    def one(self) -> int:
-        """A slot."""
-        return self.free.pop() if self.free else self.row(1)
-
-    def row(self, length: int) -> int:
-        """The first of some slots in a row: free ones if there are so many side by side, or else new ones."""
-        if 1 < length <= len(self.free):
-            free, run = sorted(self.free), 1
-            for k in range(1, len(free)):
-                run = run + 1 if free[k] == free[k - 1] + 1 else 1
-                if run == length:
-                    taken = set(free[k - length + 1 : k + 1])
-                    self.free = [slot for slot in self.free if slot not in taken]
-                    return min(taken)
-        self.size += length
-        return self.size - length
+    roots = {k: frame.cursor(starts[k]) for k, operand in enumerate(program.inputs) if operand.shared}
+    named = {v: (n[1], n[2]) for v, n in enumerate(program.nodes) if n[0] == "input"}
+    inputs = {v: starts[k] + i for v, (k, i) in named.items() if k not in roots}
+    shared = {v: (roots[k], i) for v, (k, i) in named.items() if k in roots}
+    planned = _Planner(program, frame, inputs, outputs, chunk, {}, shared, roots).plan(top=True)
+    return replace(planned, frame=frame.size, cursors=frame.cursors)
 
 
 class _Planner:
@@ -145,15 +49,17 @@ class _Planner:
     def __init__(
         self,
         program: Program,
-        frame: _Frame,
+        frame: Frame,
         inputs: dict[int, int],
         outputs: Sequence[int | None],
         chunk: int,
-        direct: dict[int, int] | None = None,
+        direct: dict[int, int],
+        shared: dict[int, Place],
+        roots: dict[int, Cursor],
     ) -> None:
-        """Plan `program` with inputs in slots or `direct`; an output is in slots from the given one on, or kept."""
+        """Plan `program` with inputs in slots, `direct` or `shared`; an output is in slots from one on, or kept."""
         self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
-        self.slots, self.direct = dict(inputs), direct or {}
+        self.slots, self.direct, self.shared, self.roots = dict(inputs), direct, shared, roots
         self.pieces = _pieces(program, chunk)
         self.born: dict[int, int] = {}  # the piece that computes a value
         self.last: dict[int, int] = {}  # the last piece that uses it
@@ -171,6 +77,13 @@ class _Planner:
         self.dying: list[list[int]] = [[] for _ in self.pieces]
         self.stores: list[dict[int, list[int]]] = [{} for _ in self.pieces]
         self.keeps: list[dict[int, list[int]]] = [{} for _ in self.pieces]
+        self.rows: dict[int, Table] = {}
+        self.gathered: dict[tuple[int, ...], list[int]] = {}  # by the values to choose from: the choices
+        for value, node in enumerate(program.nodes):
+            if node[0] == "gather":
+                self.gathered.setdefault(node[2:], []).append(value)
+        self.reserved: dict[tuple[int, ...], int] = {}  # first slots of rows for them
+        self.homes = {v: (key, k) for key in reversed(self.gathered) for k, v in enumerate(key)}
 
     def plan(self, top: bool) -> Schedule:
         """The schedule; `top` if inputs are not needed again once they are read."""
@@ -184,14 +97,46 @@ class _Planner:
             if self._is_loop(p):
                 steps += self._loop(p)
             else:
+                steps += self._fill_rows(piece)
                 for value in piece:
                     if self.last.get(value, p) > p and value not in self.slots:
-                        self.slots[value] = self.frame.one()
+                        self.slots[value] = self._home(value)
                         self.stores[p].setdefault(value, []).append(self.slots[value])
                         self.dying[self.last[value]].append(self.slots[value])
                 steps += self._chunks(piece, _frozen(self.stores[p]), _frozen(self.keeps[p]))
             self.frame.free.extend(self.dying[p])
-        return Schedule(self.program, tuple(steps), self.slots, self.direct, fixed, self.frame.size)
+        places = (self.slots, self.direct, self.rows, self.shared, self.roots, fixed)
+        return Schedule(self.program, tuple(steps), *places, self.frame.size, self.frame.cursors)
+
+    def _home(self, value: int) -> int:
+        """A slot for a value that was just computed: its place in a row that it is chosen from, if there is one."""
+        if value not in self.homes:
+            return self.frame.one()
+        key, k = self.homes[value]
+        if key not in self.reserved:
+            self.reserved[key] = self.frame.row(len(key))
+        return self.reserved[key] + k
+
+    def _fill_rows(self, piece: tuple[int, ...]) -> list[Chunk | LoopStep]:
+        """Note where the choices of a piece are made from; the steps that put values there that are elsewhere."""
+        moves: dict[int, list[int]] = {}
+        for value in piece:
+            key = self.program.nodes[value][2:] if self.program.nodes[value][0] == "gather" else ()
+            if not key or value in self.rows:
+                continue
+            table = None
+            if key not in self.reserved:
+                table = find_table([{self.slots[v]} if v in self.slots else set() for v in key], 1, len(key))
+            if table is None:
+                if key not in self.reserved:
+                    self.reserved[key] = self.frame.row(len(key))
+                table = Table(self.reserved[key], 0, 1)
+                for source, slot in zip(key, table.slots(1, len(key)), strict=True):
+                    if self.slots.get(source) != slot:
+                        moves.setdefault(source, []).append(slot)
+                        self.dying[self.born[self.gathered[key][-1]]].append(slot)
+            self.rows |= dict.fromkeys(self.gathered[key], table)
+        return self._chunks((), _frozen(moves), {}) if moves else []
 
     def _is_loop(self, p: int) -> bool:
         piece = self.pieces[p]
@@ -244,7 +189,7 @@ class _Planner:
             unused = {slot for slot in later if later[slot] >= p}
             decisive = (0, 1, loop.kept)  # these give the steps, so they have places of their own
             allowed = [places.get(k, set()) if k or n in decisive else unused for n, k in enumerate(kept)]
-            table = _table(allowed, loop.count, loop.kept)
+            table = find_table(allowed, loop.count, loop.kept)
             slots = [] if table is None else table.slots(loop.count, loop.kept)
             if table is not None and len(set(slots)) == len(slots):
                 self.tables[value] = table
@@ -263,19 +208,21 @@ class _Planner:
         for k, source in enumerate(first):
             moves.setdefault(source, []).append(carried + k)
 
-        flat = [v for values in items for v in values]
-        walked = _table([{slots[v]} if v in slots else set() for v in flat], loop.count, loop.item)
+        shared, cursors = self._walk(items)
+        others = [k for k in range(loop.item) if k not in shared]
+        flat = [values[k] for values in items for k in others]
+        walked = find_table([{slots[v]} if v in slots else set() for v in flat], loop.count, len(others))
         if walked is None:
-            walked, reserved = _new_table(frame, loop, loop.item)
+            walked, reserved = frame.table(loop, len(others))
             released += reserved
-            for source, slot in zip(flat, walked.slots(loop.count, loop.item), strict=True):
+            for source, slot in zip(flat, walked.slots(loop.count, len(others)), strict=True):
                 moves.setdefault(source, []).append(slot)
 
         kept = self.tables.get(value)
         parts = self.parts.get(value, {})
         here = {k: carried + k for k in range(loop.carried)}
         if kept is None:
-            kept, reserved = _new_table(frame, loop, loop.kept)
+            kept, reserved = frame.table(loop, loop.kept)
             there = kept.slots(loop.count, loop.kept)
             here |= dict(enumerate(there, loop.carried))
             released += sorted(set(reserved) - set(there))
@@ -285,24 +232,33 @@ class _Planner:
                     slots[parts[n]] = slot
 
         places = {(0, k): carried + k for k in range(loop.carried)}
+        away: dict[tuple[int, int], Place] = {(1, k): place for k, place in shared.items()}
         for k, source in enumerate(captured):
-            if source <= 0:
+            if source in self.shared:
+                away[2, k] = self.shared[source]
+            elif source <= 0:
                 places[2, k] = frame.one()
                 released.append(places[2, k])
                 moves.setdefault(source, []).append(places[2, k])
             else:
                 places[2, k] = slots[source]
         nodes = loop.body.nodes
-        needed = {a for n in nodes if n[0] == "loop" for a in arguments(n)}
-        positions = sorted(n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in needed)
-        row = frame.row(len(positions))
-        copied = {k: row + n for n, k in enumerate(positions)}
+        needed = {a for n in nodes if n[0] in ("loop", "gather") for a in n[2:]}
+        positions = {k: n for n, k in enumerate(others)}
+        copies = sorted(
+            n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in needed and n[2] in positions
+        )
+        row = frame.row(len(copies))
+        copied = {positions[k]: row + n for n, k in enumerate(copies)}
         released += copied.values()
-        places |= {(1, k): slot for k, slot in copied.items()}
+        places |= {(1, k): row + n for n, k in enumerate(copies)}
         named = {v: (n[1], n[2]) for v, n in enumerate(nodes) if n[0] == "input"}
         around = {v: places[place] for v, place in named.items() if place in places}
-        direct = {v: place[1] for v, place in named.items() if place not in places}
-        body = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct).plan(top=False)
+        apart = {v: away[place] for v, place in named.items() if place in away}
+        direct = {v: positions[place[1]] for v, place in named.items() if place not in places and place not in away}
+        planner = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct, apart, self.roots)
+        body = planner.plan(top=False)
+        released += [slot for _, _, own in cursors for slot in (own.slot, own.slot + 1)]
 
         for k, slot in here.items():
             if k in parts:
@@ -311,8 +267,21 @@ class _Planner:
             else:
                 released.append(slot)
         self.dying[p] += released
-        step = LoopStep(loop, body, carried, onward, walked, copied, kept)
+        step = LoopStep(loop, body, carried, onward, walked, len(others), copied, kept, cursors)
         return [*self._chunks((), _frozen(moves), {}), step] if moves else [step]
+
+    def _walk(self, items: Sequence[Sequence[int]]) -> tuple[dict[int, Place], tuple[tuple[Cursor, int, Cursor], ...]]:
+        """Positions in the items of a loop that walk along shared arrays, with their places, and cursors for that."""
+        cursors: dict[tuple[Cursor, int], Cursor] = {}
+        shared: dict[int, Place] = {}
+        for k, column in enumerate(zip(*items, strict=True)):
+            first, step = self.shared.get(column[0]), find_step([self.shared.get(v) for v in column])
+            if first is not None and step is not None:
+                way = (first[0], step)
+                if way not in cursors:
+                    cursors[way] = self.frame.cursor()
+                shared[k] = (cursors[way], first[1])
+        return shared, tuple((source, step, own) for (source, step), own in cursors.items())
 
     def _chunks(
         self, values: tuple[int, ...], stores: dict[int, tuple[int, ...]], keeps: dict[int, tuple[int, ...]]
@@ -339,13 +308,17 @@ class _Planner:
 
 
 def _pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
-    """The operations in order, in pieces of at most `chunk`; a loop is a piece of its own, and never the last one."""
+    """The operations in order, in pieces of at most `chunk`; a loop is a piece of its own, and never the last one.
+
+    A choice by position is in a later piece than the values that it is made from.
+    """
     pieces: list[tuple[int, ...]] = []
     run: list[int] = []
     for value, node in enumerate(program.nodes):
         if not value or node[0] in ("input", "part"):
             continue
-        if node[0] == "loop" or len(run) == chunk:
+        early = node[0] == "gather" and not set(run).isdisjoint(node[2:])
+        if node[0] == "loop" or len(run) == chunk or early:
             pieces += [tuple(run)] if run else []
             run = []
         if node[0] == "loop":
@@ -353,34 +326,6 @@ def _pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
         else:
             run.append(value)
     return [*pieces, tuple(run)]
-
-
-def _new_table(frame: _Frame, loop: Loop, length: int) -> tuple[Table, range]:
-    """Slots for all items of some length, and all that were reserved for them.
-
-    Items that can be computed side by side have their first values side by side, and so on; from one value to the next
-    it is an odd number of slots, as strides of many powers of two share few places in a cache.
-    """
-    if not loop.is_map:
-        table, size = Table(0, length, 1), loop.count * length
-    else:
-        table = Table(0, 1, loop.count | 1)
-        size = table.per_value * length
-    first = frame.row(size)
-    return replace(table, first=first), range(first, first + size)
-
-
-def _table(allowed: Sequence[set[int]], count: int, length: int) -> Table | None:
-    """Slots in regular steps for `count` items of some length, each out of those that are allowed for it."""
-    if not allowed:
-        return Table(0, 0, 0)
-    for first in sorted(allowed[0]):
-        for second in sorted(allowed[length % len(allowed)]):
-            for below in sorted(allowed[1 % len(allowed)]):
-                table = Table(first, second - first if count > 1 else 0, below - first if length > 1 else 0)
-                if all(slot in some for slot, some in zip(table.slots(count, length), allowed, strict=True)):
-                    return table
-    return None
 
 
 def _frozen(places: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:

@@ -30,11 +30,15 @@ class SignatureError(DelassusError, ValueError):
 
 @dataclass(frozen=True)
 class Signature:
-    """Core shapes of inputs and outputs, with names where the model decides; `optional` inputs by their own names."""
+    """Core shapes of inputs and outputs, with names where the model decides; `optional` inputs by their own names.
+
+    Those named in `shared` are read in place by all states of a batch.
+    """
 
     inputs: tuple[Core, ...]
     outputs: tuple[Core, ...]
     optional: Mapping[str, Core] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -48,21 +52,21 @@ class Signature:
         inputs, outputs = (tuple(map(_core, re.findall(_CORE, side))) for side in match.groups())
         return cls(inputs, outputs)
 
-    def with_optional(self, cores: Mapping[str, str]) -> Signature:
-        """The signature with inputs that may be given or not: their core shapes by their names."""
-        parsed = {}
+    def with_optional(self, cores: Mapping[str, str], shared: bool = False) -> Signature:
+        """The signature with inputs that are given by name, if at all: their core shapes; whether they are shared."""
+        parsed = dict(self.optional)
         for name, core in cores.items():
             if not isinstance(core, str) or re.fullmatch(rf"\s*{_CORE}\s*", core, re.ASCII) is None:
                 raise SignatureError(f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.")
             parsed[name] = _core(core)
-        return replace(self, optional=parsed)
+        return replace(self, optional=parsed, shared=self.shared | set(cores) if shared else self.shared)
 
     def resolve(
         self, model: Any, names: Sequence[str], optional: Sequence[str] = ()
     ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
         """Inputs (those named in `optional` last) and outputs with the model's sizes; `names` are for messages."""
         cores = [*zip(names, self.inputs, strict=True), *((name, self.optional[name]) for name in optional)]
-        inputs = tuple(Operand(n, _shape(c, model)) for n, c in cores)
+        inputs = tuple(Operand(n, _shape(c, model), n in optional and n in self.shared) for n, c in cores)
         outputs = tuple(Operand(f"output {k}", _shape(c, model)) for k, c in enumerate(self.outputs))
         return inputs, outputs
 
@@ -108,7 +112,8 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
             f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
         )
     for name in signature.optional:
-        if keywords.get(name, inspect.Parameter.empty) is not None:
+        needed = name in signature.shared and keywords.get(name) is inspect.Parameter.empty
+        if not needed and keywords.get(name, inspect.Parameter.empty) is not None:
             raise SignatureError(
                 f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name, whose "
                 "default None means that it is not given."

@@ -80,6 +80,11 @@ class Target:
         return self.is_arm or "+fma" in _enabled(self.features)
 
     @property
+    def rounds(self) -> bool:
+        """Whether the CPU rounds to a whole number in one instruction."""
+        return self.is_arm or "+sse4.1" in _enabled(self.features) or _widest_register(self.features) > 16
+
+    @property
     def is_x86(self) -> bool:
         """Whether the processor is an x86-64."""
         return self.triple.startswith(("x86_64", "amd64"))

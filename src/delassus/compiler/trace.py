@@ -104,12 +104,7 @@ class Trace:
             if x.origin is self and self.open:
                 return x
             if self.parent is not None and self.open and self._is_around(x.origin):
-                outer = self.parent.lift(x)
-                return Array(
-                    self,
-                    np.array([self.enter(v) for v in outer.ids.ravel().tolist()], np.int64).reshape(x.shape),
-                    x.truths,
-                )
+                return self.parent.lift(x).entered(self)
             if _is_inside(x.origin, self):
                 raise LeakedTracer(
                     f"a traced value of shape {x.shape} leaves the body of a loop without being returned: carry it, or "
