@@ -193,7 +193,7 @@ class Kernel:
         names = self._arguments.ordered(model, inputs)
         ins, outputs = self.operands(model, names)
         complete = self._arguments.complete(options)
-        call = (self, model, names, tuple(sorted(complete.items())))
+        call = (self.function, model, names, tuple(sorted(complete.items())))
         function = partial(inline, self.name, call, self._function(model, names, complete))
         with tracing_for(Precision.of(dtype)):
             return record(self.name, lambda *arrays: function(arrays, ins, outputs), ins, outputs)
@@ -295,7 +295,7 @@ class Kernel:
         given, options = self._arguments.split(model, options)
         complete, names = self._arguments.complete(options), tuple(given)
         inputs, outputs = self.operands(model, names)
-        call = (self, model, names, tuple(sorted(complete.items())))
+        call = (self.function, model, names, tuple(sorted(complete.items())))
         function = self._function(model, names, complete)
         return inline(self.name, call, function, (*arrays, *given.values()), inputs, outputs)
 
