@@ -25,7 +25,7 @@ from delassus.compiler.program import Operand, Program
 from delassus.compiler.runtime import Descriptor, loop_address
 from delassus.compiler.schedule import Schedule, schedule
 from delassus.compiler.target import Target
-from delassus.compiler.widths import Widths, cache_key
+from delassus.compiler.widths import Widths, cache_key, is_cached
 from delassus.errors import DelassusError
 
 
@@ -129,7 +129,7 @@ def _plan(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]]:
 
 
 def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:
-    """A kernel of this package, if the cache knows its program; it is traced should its code not be there."""
+    """A kernel of this package, if the cache has some of its code; it is traced should more be needed."""
     index = _index_key(recipe)
     entry = cache.load("index", index) if index else None
     if entry is None:
@@ -145,7 +145,7 @@ def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:
             raise DelassusError(f"{recipe.name}: the model has changed since the kernel was made for it.")
         return planned()
 
-    return (facts, plan) if facts.fit(recipe) else None
+    return (facts, plan) if facts.fit(recipe) and is_cached(facts.program, recipe.target) else None
 
 
 def _index_key(recipe: Recipe) -> str | None:

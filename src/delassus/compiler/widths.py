@@ -52,7 +52,7 @@ class Widths:
 
     def _make(self, many: bool) -> None:
         lanes = self._target.lanes if many else 1
-        key = cache_key("object", self._digest, self._target, lanes)
+        key = _object_key(self._digest, self._target, lanes)
         packed, template = cache.load("object", key), None
         if packed is None:
             template = self._template()
@@ -78,6 +78,15 @@ class Widths:
             return kept
         with untraced():
             return emit_template(self._plan(), self._target)
+
+
+def is_cached(digest: str, target: Target) -> bool:
+    """Whether the disk cache has code of a program, for single states or for many."""
+    return any(cache.has("object", _object_key(digest, target, lanes)) for lanes in (1, target.lanes))
+
+
+def _object_key(digest: str, target: Target, lanes: int) -> str:
+    return cache_key("object", digest, target, lanes)
 
 
 def cache_key(*parts: Any) -> str:
