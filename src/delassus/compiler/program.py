@@ -16,6 +16,9 @@ Shape: TypeAlias = tuple[int, ...]
 LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "bit0", "bit1"})
 """Operations whose value is a truth value; all others give a float."""
 
+SPECIAL: Final = frozenset({"input", "loop", "part"})
+"""Operations whose nodes hold more than the values they read; see `arguments`."""
+
 
 @dataclass(frozen=True)
 class Operand:
