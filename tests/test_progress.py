@@ -32,6 +32,31 @@ def test_a_line_says_what_is_compiled_and_goes_again(monkeypatch):
     assert terminal.getvalue() == "Delassus compiles aba for one state: 50000 operations, about 2 s …\r\x1b[K"
 
 
+def test_a_line_says_that_a_function_is_traced(monkeypatch):
+    terminal = opened(monkeypatch)
+    with progress.tracing("aba"):
+        while "aba" not in terminal.getvalue():
+            time.sleep(0.001)
+    assert terminal.getvalue() == "Delassus traces aba …\r\x1b[K"
+
+
+def test_cores_share_the_time(monkeypatch):
+    terminal = opened(monkeypatch)
+    with progress.compiling("aba for batches", 250_000, cores=5):
+        while "aba" not in terminal.getvalue():
+            time.sleep(0.001)
+    assert "about 2 s" in terminal.getvalue()
+
+
+def test_a_terminal_that_is_closed_is_no_problem(monkeypatch):
+    terminal = opened(monkeypatch)
+    with progress.tracing("aba"):
+        terminal.close()
+        time.sleep(0.03)
+    with progress.tracing("aba"):
+        pass
+
+
 def test_the_line_goes_also_after_an_exception(monkeypatch):
     terminal = opened(monkeypatch)
     with pytest.raises(KeyboardInterrupt), progress.compiling("aba for one state", 50_000):

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -145,14 +146,13 @@ def test_an_exception_of_the_compiler_comes_out_of_the_ufunc(x, error, monkeypat
     np.testing.assert_allclose(ufunc(x), np.float64(x) ** 3 - 0.25, rtol=1e-6)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="raises flags by the C library")
 def test_compiling_leaves_no_flags_of_arithmetic(monkeypatch):
     monkeypatch.setenv("DELASSUS_CACHE", "off")
     ufunc, true = cubic()[0].specialize(None), native.emit_objects
 
     def careless(*args):
-        with np.errstate(all="ignore"):
-            assert np.isnan(np.inf - np.array([np.inf]))
-        ctypes.CDLL(None).feraiseexcept(1)
+        ctypes.CDLL(None).feraiseexcept(1)  # FE_INVALID
         return true(*args)
 
     monkeypatch.setattr(native, "emit_objects", careless)

@@ -22,6 +22,7 @@ from delassus.compiler.gufunc import make_ufunc
 from delassus.compiler.llvm_ir import LARGEST_FRAME, check_frame
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.program import Operand, Program
+from delassus.compiler.progress import tracing
 from delassus.compiler.runtime import Descriptor, loop_address
 from delassus.compiler.schedule import Schedule, schedule
 from delassus.compiler.target import Target
@@ -116,10 +117,11 @@ def build(recipe: Recipe) -> Compiled:
 
 def _plan(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]]:
     """Trace and schedule; leaves what is known of the program in the cache."""
-    program = recipe.trace()
-    warn_if_large(recipe.name, program, recipe.trace)
-    lowered = lower(program, recipe.target.fma, recipe.target.precision)
-    planned = schedule(lowered)
+    with tracing(recipe.name):
+        program = recipe.trace()
+        warn_if_large(recipe.name, program, recipe.trace)
+        lowered = lower(program, recipe.target.fma, recipe.target.precision)
+        planned = schedule(lowered)
     check_frame(planned)
     facts = _Facts(program.digest, flops(lowered), planned.frame)
     index = _index_key(recipe)

@@ -7,49 +7,69 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from contextlib import contextmanager, suppress
+from typing import Final, TextIO
 
-DELAY: Final = 1.0  # seconds of silence
+DELAY = 1.0  # seconds of silence
 SECONDS_PER_OPERATION: Final = 40e-6
-"""What LLVM takes, about, on a machine of 2024; several cores share it."""
+"""What one core needs for an operation in LLVM, about."""
 
 log = logging.getLogger("delassus")
 
 
 @contextmanager
-def compiling(what: str, operations: int) -> Iterator[None]:
-    """Say what is being compiled, if it takes longer than `DELAY`."""
-    estimate = SECONDS_PER_OPERATION * operations
-    with _line(f"Delassus compiles {what}: {operations} operations, about {max(1, round(estimate))} s …"):
-        log.debug("compiling %s: %d operations", what, operations)
-        start = time.perf_counter()
+def tracing(name: str) -> Iterator[None]:
+    """Say that a function is being traced, if it takes longer than `DELAY`."""
+    with _line(f"Delassus traces {name} …"):
         yield
-        log.info("compiled %s: %d operations in %.2f s", what, operations, time.perf_counter() - start)
+
+
+@contextmanager
+def compiling(what: str, operations: int, cores: int = 1) -> Iterator[None]:
+    """Say what is being compiled, and how long that will take, if it is longer than `DELAY`."""
+    estimate = max(1, round(SECONDS_PER_OPERATION * operations / cores))
+    log.debug("compiling %s: %d operations", what, operations)
+    start = time.perf_counter()
+    with _line(f"Delassus compiles {what}: {operations} operations, about {estimate} s …"):
+        yield
+    log.info("compiled %s: %d operations in %.2f s", what, operations, time.perf_counter() - start)
 
 
 @contextmanager
 def _line(text: str) -> Iterator[None]:
     """Show a line on the terminal from `DELAY` seconds on, and remove it in the end; nothing where there is none."""
     terminal = sys.stderr
-    if terminal is None or not terminal.isatty():
-        yield
-        return
     done, shown = threading.Event(), threading.Event()
 
     def show() -> None:
         if not done.wait(DELAY):
             shown.set()
-            terminal.write(text)
-            terminal.flush()
+            _write(terminal, text)
 
-    thread = threading.Thread(target=show, name="delassus-progress", daemon=True)
-    thread.start()
+    thread = threading.Thread(target=show, name="delassus-progress", daemon=True) if _is_terminal(terminal) else None
+    if thread is not None:
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is about to end, or the system has no more threads
+            thread = None
     try:
         yield
     finally:
-        done.set()
-        thread.join()
-        if shown.is_set():
-            terminal.write("\r\x1b[K")
-            terminal.flush()
+        if thread is not None:
+            done.set()
+            thread.join()
+            if shown.is_set():
+                _write(terminal, "\r\x1b[K")
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except (AttributeError, ValueError):  # not quite a stream, or closed
+        return False
+
+
+def _write(stream: TextIO, text: str) -> None:
+    with suppress(OSError, ValueError):  # closed meanwhile, or unable to write "…"
+        stream.write(text)
+        stream.flush()

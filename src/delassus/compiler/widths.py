@@ -57,7 +57,7 @@ class Widths:
         if packed is None:
             template = self._template()
             what = f"{self._name} for {'batches' if many else 'one state'}"
-            with compiling(what, template.operations):
+            with compiling(what, template.operations, min(native.CORES, len(template.parts))):
                 objects = native.emit_objects(template.modules(lanes), self._target)
             cache.store("object", key, native.pack(objects))
         else:
