@@ -3,18 +3,28 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.installed-demo
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .PHONY: help demo pictures test test-all lint format bench doctor clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(STAMP): pyproject.toml
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+
+$(DEMO_STAMP): pyproject.toml | $(BIN)/python
+	@echo "Installing Delassus, NumPy, llvmlite and matplotlib into $(VENV) ..."
+	$(INSTALL) '.[demo]'
 	@touch $@
 
-demo: $(STAMP)  ## robots with closed loops: every method on 4 096 states, 10 s of motion, pictures
+$(STAMP): pyproject.toml | $(BIN)/python
+	@echo "Installing Delassus and all that its tests compare it with into $(VENV), about 2 GB: this takes minutes ..."
+	$(INSTALL) '.[dev]'
+	@touch $@ $(DEMO_STAMP)
+
+demo: $(DEMO_STAMP)  ## robots with closed loops: every method on 4 096 states, 10 s of motion, pictures
 	$(BIN)/python examples/closed_loops.py
 
 pictures: $(STAMP)  ## draw the linkages of the guides anew, into docs/images

@@ -38,8 +38,8 @@ def compile_time() -> str:
 Scalar and widest version together, chains of revolute joints. µs per traced operation, by stage.
 Growth: operations to the power {exponent:.2f}.
 
-| joints | traced operations | s | µs/operation | trace | lower | schedule | emit | llvm | load | slots | code MB |
-|---|---|---|---|---|---|---|---|---|---|---|---|
+| joints | traced operations | s | µs/operation | trace | lower | schedule | emit | llvm for one state | llvm for batches | load | slots | code MB |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|
 {chr(10).join(rows)}
 """
 

@@ -37,7 +37,7 @@ exit:
   ret void
 }}
 """
-        self._code = native.load(native.emit_object(text, target), target)
+        self._code = native.load([native.emit_object(text, target)], target)
         self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self._code.address("run"))
         self._memory = (ctypes.c_double * target.lanes)()
         self.flops = 2 * target.lanes * CHAINS * ROUNDS

@@ -603,15 +603,15 @@ def test_after_an_exception_in_the_function_the_next_call_works(error):
 def test_after_an_exception_in_the_compiler_the_next_call_works(error, monkeypatch):
     monkeypatch.setenv("DELASSUS_CACHE", "off")
     f = dl.kernel("(3)->(3)")(lambda model, x: x * 0.372 - 1.0)
-    true = native.emit_object
+    true = native.emit_objects
     left = [error]
 
-    def emit_object(*args):
+    def emit_objects(*args):
         if left:
             raise left.pop()
         return true(*args)
 
-    monkeypatch.setattr(native, "emit_object", emit_object)
+    monkeypatch.setattr(native, "emit_objects", emit_objects)
     with pytest.raises(type(error)):
         f(None, X)
     np.testing.assert_allclose(f(None, X), X * 0.372 - 1.0, rtol=1e-15)

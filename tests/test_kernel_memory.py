@@ -11,13 +11,14 @@ import pytest
 
 import delassus as dl
 from delassus.compiler import native, versions
-from delassus.compiler.runtime import loop_address
+from delassus.compiler.runtime import loop_address, shared_states
 from delassus.compiler.target import Target
 from delassus.model.generators import random_tree
 
 X = np.array([1.0, -2.0, 3.5])
 TREE = random_tree(3, seed=5)
-loop_address(Target.host())  # the code that all kernels share
+HOST = Target.host()
+SHARED = loop_address(HOST), shared_states(HOST, 1), shared_states(HOST, HOST.lanes)  # the code that all kernels share
 
 
 @dataclass(frozen=True)

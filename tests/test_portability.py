@@ -9,7 +9,7 @@ import delassus as dl
 import delassus.numpy as np
 from delassus.compiler import bind
 from delassus.compiler.llvm_ir import emit_module
-from delassus.compiler.loop_ir import emit_loop
+from delassus.compiler.loop_ir import emit_loop, emit_states
 from delassus.compiler.lower import lower
 from delassus.compiler.native import emit_assembly, emit_object
 from delassus.compiler.schedule import schedule
@@ -116,8 +116,10 @@ def available(target: Target) -> set[str]:
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_the_loop_asks_for_memory_only(target):
-    symbols = wanted(emit_object(emit_loop(target), target))
-    assert {"malloc", "free"} <= symbols <= available(target)
+    for lanes in {1, target.lanes}:
+        symbols = wanted(emit_object(emit_states(target, lanes), target))
+        assert {"malloc", "free"} <= symbols <= available(target)
+    assert not wanted(emit_object(emit_loop(target), target)) - available(target)
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)

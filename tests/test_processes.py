@@ -16,7 +16,7 @@ import delassus as dl
 from delassus.compiler import cache, native
 from delassus.compiler.digest import content_digest
 from delassus.compiler.kernel import Kernel
-from delassus.compiler.runtime import loop_address
+from delassus.compiler.runtime import loop_address, shared_states
 from delassus.compiler.target import Target
 from delassus.model.generators import chain, random_tree
 
@@ -55,7 +55,10 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A cache of the test's own; the loop that all kernels share has been loaded before and is not in it."""
-    loop_address(Target.host())
+    host = Target.host()
+    loop_address(host)
+    for lanes in (1, host.lanes):
+        shared_states(host, lanes)
     place = tmp_path / "cache"
     monkeypatch.setenv("DELASSUS_CACHE", str(place))
     return place
@@ -108,14 +111,14 @@ print(in_child(work), in_child(work), np.array_equal(dl.aba(TREE, *x), expected)
 
 COMPILING = """
 started = threading.Event()
-emit_object, emit_assembly = native.emit_object, native.emit_assembly
+emit_objects, emit_assembly = native.emit_objects, native.emit_assembly
 def announced(function):
     def emit(*args):
         with native.compiling:
             started.set()
             return function(*args)
     return emit
-native.emit_object, native.emit_assembly = map(announced, (emit_object, emit_assembly))
+native.emit_objects, native.emit_assembly = map(announced, (emit_objects, emit_assembly))
 f = dl.kernel("(3)->(3)")(lambda model, x: x * model)
 """
 
@@ -146,7 +149,7 @@ print(g(None, 1.0))
 def test_a_child_has_the_kernels_of_its_parent(folder):
     assert run("""
 expected = dl.aba(TREE, *STATES)
-native.emit_object = trace.Trace.__init__ = forbidden
+native.parse = trace.Trace.__init__ = forbidden
 print(in_child(lambda: np.array_equal(dl.aba(TREE, *STATES), expected)))
 """) == "0\n"  # fmt: skip
 
@@ -170,7 +173,7 @@ atexit.register(lambda: print(dl.aba(TREE, *x).shape))
 
 def test_another_process_neither_traces_nor_compiles_a_kernel_of_the_package(folder):
     first = run("show(dl.aba(TREE, *STATES))")
-    second = run("native.emit_object = trace.Trace.__init__ = forbidden; show(dl.aba(TREE, *STATES))")
+    second = run("native.parse = trace.Trace.__init__ = forbidden; show(dl.aba(TREE, *STATES))")
     assert first == second == expected_output()
 
 
@@ -191,7 +194,7 @@ print(len(traced))
 
 def test_another_process_traces_a_users_kernel_and_does_not_compile_it(folder):
     first = run("FACTOR = 3.0" + USER_KERNEL)
-    second = run("native.emit_object = forbidden; FACTOR = 3.0" + USER_KERNEL)
+    second = run("native.parse = forbidden; FACTOR = 3.0" + USER_KERNEL)
     assert first == second
     assert first.endswith("1\n")
 
@@ -207,7 +210,7 @@ def test_two_processes_may_compile_the_same_kernel_at_once(folder):
     results = {output(process) for process in processes}
     assert len(results) == 1
     assert not list(folder.glob("*part"))
-    assert run("native.emit_object = forbidden; show(dl.aba(chain(5), *np.ones((3, 5))))") in results
+    assert run("native.parse = forbidden; show(dl.aba(chain(5), *np.ones((3, 5))))") in results
 
 
 def test_programs_and_models_have_the_same_digest_in_every_process(folder):
@@ -225,8 +228,8 @@ print(dl.aba.program(TREE).digest, content_digest(model))
 @pytest.fixture
 def compiled(monkeypatch):
     """What LLVM was asked for, in a list that grows."""
-    texts, true = [], native.emit_object
-    monkeypatch.setattr(native, "emit_object", lambda *args: texts.append(args) or true(*args))
+    texts, true = [], native.emit_objects
+    monkeypatch.setattr(native, "emit_objects", lambda *args: texts.append(args) or true(*args))
     return texts
 
 
@@ -408,17 +411,17 @@ def test_large_integers_and_long_floats_have_a_digest():
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_an_interrupt_while_compiling_is_an_exception_and_the_cache_stays_sound(folder):
     process = start("""
-emit_object = native.emit_object
+emit_objects = native.emit_objects
 def announced(*args):
     print("compiling", flush=True)
-    return emit_object(*args)
-native.emit_object = announced
+    return emit_objects(*args)
+native.emit_objects = announced
 model = chain(20)
 try:
     dl.aba(model, *np.ones((3, 20)))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
-native.emit_object = emit_object
+native.emit_objects = emit_objects
 show(dl.aba(model, *np.ones((3, 20))))
 """)  # fmt: skip
     assert process.stdout.readline() == "compiling\n"
@@ -426,5 +429,5 @@ show(dl.aba(model, *np.ones((3, 20))))
     out = output(process)
     assert out.startswith("interrupted\n")
     assert not list(folder.glob("*part"))
-    after = run("native.emit_object = forbidden; show(dl.aba(chain(20), *np.ones((3, 20))))")
+    after = run("native.parse = forbidden; show(dl.aba(chain(20), *np.ones((3, 20))))")
     assert out == "interrupted\n" + after

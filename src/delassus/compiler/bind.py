@@ -91,7 +91,7 @@ def _make_methods() -> dict[bool, _MethodDef]:
     for name in _SYMBOLS:
         llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
     target = Target.host().with_lanes(1)
-    code = native.load(native.emit_object(_TRAMPOLINES, target), target)
+    code = native.load([native.emit_object(_TRAMPOLINES, target)], target)
     _code.append(code)
     doc = b"Recompute the outputs from the inputs, in the arrays this was bound to."
     return {
@@ -134,7 +134,9 @@ def bind(kernel: Compiled, arrays: tuple[Any, ...]) -> Callable[[], None]:
                     f"{kernel.name}.bind: output {k} overlaps array {j} in memory; give it the same array as an "
                     "input, or memory of its own."
                 )
-    return _bound(kernel, arrays, operands, int(np.prod(batches.pop())))
+    states = int(np.prod(batches.pop()))
+    kernel.widths.need(many=states > 1)
+    return _bound(kernel, arrays, operands, states)
 
 
 def _batch(kernel: Compiled, array: object, operand: Operand) -> tuple[int, ...]:

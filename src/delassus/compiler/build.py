@@ -7,33 +7,35 @@ kernel that anybody wrote is traced again in each process and compiled once.
 
 from __future__ import annotations
 
-import ctypes
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from delassus.compiler import cache, native
+from delassus.compiler import cache
 from delassus.compiler.census import warn_if_large
-from delassus.compiler.digest import content_digest, source_digest
+from delassus.compiler.digest import content_digest
 from delassus.compiler.gufunc import make_ufunc
-from delassus.compiler.llvm_ir import LARGEST_FRAME, emit_module
+from delassus.compiler.llvm_ir import LARGEST_FRAME, check_frame
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.program import Operand, Program
-from delassus.compiler.runtime import describe, loop_address
+from delassus.compiler.progress import tracing
+from delassus.compiler.runtime import Descriptor, loop_address
 from delassus.compiler.schedule import schedule
+from delassus.compiler.steps import Schedule
 from delassus.compiler.target import Target
+from delassus.compiler.widths import Widths, cache_key, is_cached
 from delassus.errors import DelassusError
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel for one model, ready to run: a ufunc, and the addresses that it calls its loop with.
+    """A kernel for one model: a ufunc, and the addresses that it calls its loop with.
 
-    The addresses are valid as long as the ufunc lives; `memory` is about how many bytes it takes.
+    The addresses are valid as long as the ufunc lives. `widths` is its machine code, made where it is first needed.
     """
 
     name: str
@@ -44,7 +46,12 @@ class Compiled:
     ufunc: np.ufunc
     loop: int
     data: int
-    memory: int
+    widths: Widths
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes it takes."""
+        return self.widths.memory
 
 
 @dataclass(frozen=True)
@@ -98,42 +105,34 @@ def build(recipe: Recipe) -> Compiled:
             f"{recipe.name}: inputs and outputs of one state hold {numbers} numbers, and at most {LARGEST_FRAME} are "
             "possible."
         )
-    facts, object_code = _find(recipe) or _make(recipe)
-    code = native.load(object_code, recipe.target)
-    descriptor = describe(recipe.inputs, recipe.outputs, facts.slots, code, recipe.target)
-    loop, data = loop_address(recipe.target), ctypes.addressof(descriptor[0])
+    facts, plan = _find(recipe) or _plan(recipe)
+    descriptor = Descriptor(recipe.inputs, recipe.outputs, facts.slots, recipe.target)
+    widths = Widths(recipe.name, facts.program, recipe.target, descriptor, plan)
+    makers = (partial(widths.need, False), partial(widths.need, True))
+    descriptor.set_makers(makers)
+    loop, data, needed = loop_address(recipe.target), descriptor.address, (descriptor, makers)
     dtype = recipe.target.precision.dtype
-    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype, descriptor)
-    memory = _MEMORY_OF_ANY + _MEMORY_PER_BYTE * len(object_code)
-    return Compiled(recipe.name, recipe.inputs, recipe.outputs, dtype, facts.flops, ufunc, loop, data, memory)
+    ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype, needed)
+    return Compiled(recipe.name, recipe.inputs, recipe.outputs, dtype, facts.flops, ufunc, loop, data, widths)
 
 
-_MEMORY_OF_ANY = 128 * 1024
-_MEMORY_PER_BYTE = 3
-"""What a kernel takes of memory: LLVM's tables around its code, its model and the key it is found by; and for each byte
-of object code that byte, its copy in place, and what LLVM remembers of both. Measured, and no more than an estimate."""
-
-
-def _make(recipe: Recipe) -> tuple[_Facts, bytes]:
-    """Trace, then compile unless the cache has the program's code; leaves both in the cache."""
-    program = recipe.trace()
-    warn_if_large(recipe.name, program, recipe.trace)
-    lowered = lower(program, recipe.target.fma, recipe.target.precision)
-    planned = schedule(lowered)
+def _plan(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]]:
+    """Trace and schedule; leaves what is known of the program in the cache."""
+    with tracing(recipe.name):
+        program = recipe.trace()
+        warn_if_large(recipe.name, program, recipe.trace)
+        lowered = lower(program, recipe.target.fma, recipe.target.precision)
+        planned = schedule(lowered)
+    check_frame(planned)
     facts = _Facts(program.digest, flops(lowered), planned.frame)
-    key = _key("object", facts.program, recipe.target)
-    object_code = cache.load("object", key)
-    if object_code is None:
-        object_code = native.emit_object(emit_module(planned, recipe.target), recipe.target)
-        cache.store("object", key, object_code)
     index = _index_key(recipe)
     if index:
         cache.store("index", index, json.dumps(asdict(facts)).encode())
-    return facts, object_code
+    return facts, lambda: planned
 
 
-def _find(recipe: Recipe) -> tuple[_Facts, bytes] | None:
-    """A kernel of this package, if both levels of the cache have it."""
+def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:
+    """A kernel of this package, if the cache has some of its code; it is traced should more be needed."""
     index = _index_key(recipe)
     entry = cache.load("index", index) if index else None
     if entry is None:
@@ -142,19 +141,22 @@ def _find(recipe: Recipe) -> tuple[_Facts, bytes] | None:
         facts = _Facts(**json.loads(entry))
     except (ValueError, TypeError, RecursionError):
         return None
-    if not facts.fit(recipe):
-        return None
-    object_code = cache.load("object", _key("object", facts.program, recipe.target))
-    return None if object_code is None else (facts, object_code)
+
+    def plan() -> Schedule:
+        again, planned = _plan(recipe)
+        if again != facts:
+            raise DelassusError(f"{recipe.name}: the model has changed since the kernel was made for it.")
+        return planned()
+
+    return (facts, plan) if facts.fit(recipe) and is_cached(facts.program, recipe.target) else None
 
 
 def _index_key(recipe: Recipe) -> str | None:
     if recipe.identity is None:
         return None
     digest = content_digest(recipe.identity)
-    return None if digest is None else _key("index", recipe.name, recipe.inputs, recipe.outputs, digest, recipe.target)
-
-
-def _key(*parts: Any) -> str:
-    versions = (source_digest(), native.VERSION)
-    return hashlib.sha256(repr((versions, *parts)).encode()).hexdigest()
+    return (
+        None
+        if digest is None
+        else cache_key("index", recipe.name, recipe.inputs, recipe.outputs, digest, recipe.target)
+    )

@@ -109,6 +109,15 @@ def load(kind: str, key: str) -> bytes | None:
     return None
 
 
+def has(kind: str, key: str) -> bool:
+    """Whether there is an entry under `kind` and `key`; whether it can be trusted turns out when it is loaded."""
+    name, folder = _file_name(kind, key), directory()
+    try:
+        return folder is not None and (folder / name).exists()
+    except OSError:
+        return False
+
+
 def store(kind: str, key: str, payload: bytes) -> None:
     """Keep `payload` under `kind` and `key`; readers see the old entry or the new one, never a mixture."""
     name = _file_name(kind, key)

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from delassus.compiler.precision import DOUBLE, Precision
-from delassus.compiler.program import LOGICAL, WHOLE, Loop, Node, Operand, Program, arguments, with_arguments
+from delassus.compiler.program import LOGICAL, SPECIAL, WHOLE, Loop, Node, Operand, Program, arguments, with_arguments
 
 ZERO: Final = 0
 ONE: Final = -1
@@ -43,6 +43,7 @@ class Builder:
         self.nodes: list[Node] = [("constant",)]
         self.constants: list[float] = list(_FIXED_CONSTANTS)
         self._made: dict[Node, int] = {}
+        self._seen: dict[float, int] = {}  # by the number itself, which is faster; no zeros and no NaN
         self._known: dict[bytes, int] = {struct.pack("<d", c): -k for k, c in enumerate(_FIXED_CONSTANTS[:3])}
         self._negated: dict[int, int] = {}
         self.loops: list[Loop] = []
@@ -58,9 +59,13 @@ class Builder:
 
     def constant(self, number: float) -> int:
         """The value of a number or a truth value."""
+        seen = self._seen.get(number) if type(number) is float else None
+        if seen is not None:
+            return seen
         if isinstance(number, (bool, np.bool_)):
             return TRUE if number else FALSE
-        number = self.precision.rounded(float(number))
+        given = float(number)
+        number = self.precision.rounded(given)
         if abs(number) < self.precision.smallest:  # zero of either sign, or subnormal
             return ZERO
         bits = struct.pack("<d", number)
@@ -68,6 +73,8 @@ class Builder:
         if value is None:
             value = self._known[bits] = -len(self.constants)
             self.constants.append(number)
+        if given == given:  # noqa: PLR0124 (not a NaN)
+            self._seen[given] = value
         return value
 
     def is_logical(self, value: int) -> bool:
@@ -129,6 +136,8 @@ class Builder:
             return b
         if b == ONE:
             return a
+        if a > 0 and b > 0 and a not in self._negated and b not in self._negated:  # the usual case
+            return self.emit(("mul", a, b) if a < b else ("mul", b, a))
         a, b, flip = self._split_signs(a, b)
         product = self._plain_mul(a, b)
         return self.neg(product) if flip else product
@@ -338,14 +347,16 @@ class Builder:
         results: tuple[tuple[int, ...], ...],
     ) -> Program:
         """The program that computes `results`: what they need, in the order it was made, renumbered."""
-        alive = bytearray(len(self.nodes))
+        nodes_before = self.nodes
+        alive = bytearray(len(nodes_before))
         for values in results:
             for value in values:
                 if value > 0:
                     alive[value] = 1
-        for value in range(len(self.nodes) - 1, 0, -1):
+        for value in range(len(nodes_before) - 1, 0, -1):
             if alive[value]:
-                for argument in arguments(self.nodes[value]):
+                node = nodes_before[value]
+                for argument in node[1:] if node[0] not in SPECIAL else arguments(node):
                     if argument > 0:
                         alive[argument] = 1
         # Operations are renumbered before they are used, constants when they are met for the first time.
@@ -360,13 +371,15 @@ class Builder:
         def new(values: Iterable[int]) -> list[int]:
             return [renumbered[v] if v in renumbered else constant(v) for v in values]
 
-        nodes: list[Node] = [self.nodes[0]]
+        nodes: list[Node] = [nodes_before[0]]
         numbers: dict[int, int] = {}
-        for value in range(1, len(self.nodes)):
+        for value in range(1, len(nodes_before)):
             if alive[value]:
-                node = self.nodes[value]
+                node = nodes_before[value]
                 renumbered[value] = len(nodes)
-                if node[0] == "loop":
+                if node[0] not in SPECIAL:
+                    nodes.append((node[0], *[renumbered[v] if v in renumbered else constant(v) for v in node[1:]]))
+                elif node[0] == "loop":
                     number = numbers.setdefault(node[1], len(numbers))
                     nodes.append(("loop", number, *new(node[2:])))
                 else:

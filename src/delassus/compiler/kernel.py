@@ -7,6 +7,7 @@
     aba(model, q=q, v=v, tau=tau)     the same
     aba.specialize(model)             the bare NumPy ufunc, for hot loops
     aba.bind(model, q, v, tau, a)     the arrays fixed once: a callable without arguments
+    aba.warm_up(model)                compiles now what the first calls would wait for
     aba.python(model, q, v, tau)      the plain function, for one state: slow, and open to the debugger
     aba.inspect(model)                what it compiles to
 
@@ -181,6 +182,20 @@ class Kernel:
         """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
         return bind.bind(self.compiled(model, dtype=dtype, inputs=inputs, **options), arrays)
 
+    def warm_up(
+        self,
+        model: Any,
+        dtype: DTypeLike | None = None,
+        *,
+        batch: bool | None = None,
+        inputs: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        """Compile for this model without calling: the code for batches, the one for single states, or both (None)."""
+        widths = self.compiled(model, dtype=dtype, inputs=inputs, **options).widths
+        for many in (False, True) if batch is None else (batch,):
+            widths.need(many)
+
     def python(self, model: Any = NOT_GIVEN, /, *arrays: Any, **options: Any) -> Any:
         """The plain function on the numbers of one state; also in the middle of a trace, where it gives numbers."""
         model, arrays, options = self._arguments.arranged(model, arrays, options)
@@ -213,7 +228,7 @@ class Kernel:
         names = self._arguments.ordered(model, inputs)
         ins, outputs = self.operands(model, names)
         complete = self._arguments.complete(options)
-        call = (self, model, names, tuple(sorted(complete.items())))
+        call = (self.function, model, names, tuple(sorted(complete.items())))
         function = partial(inline, self.name, call, self._function(model, names, complete))
         with tracing_for(Precision.of(dtype)):
             return record(self.name, lambda *arrays: function(arrays, ins, outputs), ins, outputs)
@@ -297,10 +312,14 @@ class Kernel:
             doc=inspect.getdoc(self.function) or "",
             inputs=inputs,
             outputs=outputs,
-            trace=partial(self.program, model, target.precision.dtype, inputs=names, **options),
+            trace=partial(self._without_versions().program, model, target.precision.dtype, inputs=names, **options),
             identity=(module, model, names, tuple(sorted(options.items()))) if own else None,
             target=target,
         )
+
+    def _without_versions(self) -> Kernel:
+        """The same kernel, for a version of this one to keep: it is to be freed as soon as nobody holds it."""
+        return Kernel(self.function, self.signature, self.single)
 
     def _inline(self, model: Any, arrays: tuple[Any, ...], options: dict[str, Any]) -> Any:
         model, arrays, options = self._arguments.arranged(model, arrays, options)
@@ -308,7 +327,7 @@ class Kernel:
         given, options = self._arguments.split(model, options)
         complete, names = self._arguments.complete(options), tuple(given)
         inputs, outputs = self.operands(model, names)
-        call = (self, model, names, tuple(sorted(complete.items())))
+        call = (self.function, model, names, tuple(sorted(complete.items())))
         function = self._function(model, names, complete)
         optional = map(spread, given.values(), (operand.shape for operand in inputs[self._count :]))
         return inline(self.name, call, function, (*arrays, *optional), inputs, outputs)

@@ -2,10 +2,13 @@
 
 NumPy hands a loop the addresses of the arrays, the number of states, the strides, and a pointer of our own, which
 here leads to the kernel's descriptor (see `runtime`). A single state runs the scalar body. More states run the
-vector body, two groups of lanes at a time. The floating-point environment is saved, set to round to nearest with
-subnormals as zero and no traps, and restored at the end, so that the caller's modes do not change results and
-padding lanes raise no warnings.
+vector body, two groups of lanes at a time. The loop finds either code by a pointer in the descriptor, and asks Python
+to make what is not there yet. The floating-point environment is saved, set to round to nearest with subnormals as zero
+and no traps, and restored at the end, so that the caller's modes do not change results and padding lanes raise no
+warnings.
 """
+
+from dataclasses import dataclass
 
 from delassus.compiler import transpose
 from delassus.compiler.llvm_marks import fill_in
@@ -14,26 +17,36 @@ from delassus.compiler.streaming import SMALLEST_ROW, emit_stream
 from delassus.compiler.target import Target
 
 LOOP = "delassus_loop"
+STATES = "delassus_states"
 STACK_BYTES = 64 * 1024  # frames beyond this come from the heap
 
 
 def emit_loop(target: Target) -> str:
-    """The module of the loop, as text; its entry is `LOOP`."""
-    save, restore, environment = _float_environment(target)
-    many = "states_x1" if target.lanes == 1 else f"states_x{target.lanes}"
-    one = (transpose.ELEMENTS, _MOVE.replace("$COPY", _COPY_ONE), SHARE, _STATES_ONE)
-    parts = [_DECLARATIONS, environment, *(fill_in(text, 1, target.precision) for text in one)]
-    if target.lanes > 1:
-        two_values = str(2 * target.lanes * target.precision.bytes)
+    """The module of what NumPy calls, as text; its entry is `LOOP`."""
+    environment = _float_environment(target)
+    run = _RUN.replace("$KEEP", environment.keep).replace("$SAVE", environment.save)
+    run = run.replace("$RESTORE", environment.restore)
+    shared = fill_in(transpose.ELEMENTS + WITH_SHARED, 1, target.precision)
+    loop = (shared + _LOOP).replace("$MANY", str(int(target.lanes > 1)))
+    return _DECLARATIONS + environment.declarations + run + loop + target.attributes
+
+
+def emit_states(target: Target, lanes: int) -> str:
+    """The module that takes states through frames, for single states or for all lanes; its entry is `STATES`."""
+    parts = [_DECLARATIONS, fill_in(transpose.ELEMENTS, 1, target.precision)]
+    if lanes == 1:
+        parts += [
+            fill_in(text, 1, target.precision) for text in (_MOVE.replace("$COPY", _COPY_ONE), SHARE, _STATES_ONE)
+        ]
+    else:
+        two_values = str(2 * lanes * target.precision.bytes)
         stream, finish = (_STREAM, "call void @finish_streams()") if target.is_x86 else (_UNPACK, "")
-        copy = _COPY_MANY.replace("$H", str(transpose.block_size(target.lanes))).replace("$STREAM", stream)
+        copy = _COPY_MANY.replace("$H", str(transpose.block_size(lanes))).replace("$STREAM", stream)
         states = _STATES_MANY.replace("$F", two_values).replace("$DONE", finish)
         group = (_FETCH, _MOVE.replace("$COPY", copy), SHARE, states)
-        parts.append(transpose.emit_copies(target.lanes, target.precision))
+        parts.append(transpose.emit_copies(lanes, target.precision))
         parts += [emit_stream(target)] if target.is_x86 else []
-        parts += [fill_in(text, target.lanes, target.precision) for text in group]
-    parts.append(fill_in(WITH_SHARED.replace("$MANY", many), 1, target.precision))
-    parts.append(_LOOP.replace("$MANY", many).replace("$SAVE", save).replace("$RESTORE", restore))
+        parts += [fill_in(text, lanes, target.precision) for text in group]
     return "".join((*parts, target.attributes))
 
 
@@ -152,14 +165,17 @@ stream:
   call void @stream_x$X(ptr %place, ptr %array, i64 %stride, i64 %size, i64 %states)
   br label %next"""
 
+# Code (see `runtime`): the function below, start, number of parts, their body1, their body2, bytes of the largest pair.
 # One state after the other. Without heap the frame of a single state still fits on the stack.
 _STATES_ONE = f"""
-define internal void @states_x1(ptr %kernel, ptr %args, ptr %strides, i64 %n) #0 {{
+define i1 @{STATES}(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n) #0 {{
 entry:
   %slots.at = getelementptr i64, ptr %kernel, i64 2
   %slots = load i64, ptr %slots.at, align 8
-  %body.at = getelementptr i64, ptr %kernel, i64 5
-  %body = load ptr, ptr %body.at, align 8
+  %parts.at = getelementptr i64, ptr %code, i64 2
+  %parts = load i64, ptr %parts.at, align 8
+  %bodies.at = getelementptr i64, ptr %code, i64 3
+  %bodies = load ptr, ptr %bodies.at, align 8
   %bytes = mul i64 %slots, $S
   %small = icmp ule i64 %bytes, {STACK_BYTES}
   br i1 %small, label %stack, label %heap
@@ -173,36 +189,48 @@ stack:
 ready:
   %frame = phi ptr [ %reserved, %stack ], [ %allocated, %heap ]
   %release = phi ptr [ null, %stack ], [ %allocated, %heap ]
-  %start.at = getelementptr i64, ptr %kernel, i64 8
+  %start.at = getelementptr i64, ptr %code, i64 1
   %start = load ptr, ptr %start.at, align 8
   call void %start(ptr %frame)
   call void @share_x1(ptr %frame, ptr %kernel, ptr %args)
   br label %loop
 loop:
-  %i = phi i64 [ 0, %ready ], [ %next, %loop ]
+  %i = phi i64 [ 0, %ready ], [ %next, %done ]
   call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 true, i1 false)
+  br label %part
+part:
+  %p = phi i64 [ 0, %loop ], [ %p1, %part ]
+  %body.at = getelementptr ptr, ptr %bodies, i64 %p
+  %body = load ptr, ptr %body.at, align 8
   call void %body(ptr %frame)
+  %p1 = add i64 %p, 1
+  %more.parts = icmp slt i64 %p1, %parts
+  br i1 %more.parts, label %part, label %done
+done:
   call void @move_x1(ptr %frame, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 1, i1 false, i1 false)
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, %n
   br i1 %more, label %loop, label %exit
 exit:
   call void @free(ptr %release)
-  ret void
+  ret i1 true
 }}
 """
 
+# False if there is no memory for frames of all lanes.
 _STATES_MANY = f"""
-define internal void @states_x$X(ptr %kernel, ptr %args, ptr %strides, i64 %n) #0 {{
+define i1 @{STATES}(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n) #0 {{
 entry:
   %slots.at = getelementptr i64, ptr %kernel, i64 2
   %slots = load i64, ptr %slots.at, align 8
   %near.at = getelementptr i64, ptr %kernel, i64 3
   %near = load i64, ptr %near.at, align 8
-  %body1.at = getelementptr i64, ptr %kernel, i64 6
-  %body1 = load ptr, ptr %body1.at, align 8
-  %body2.at = getelementptr i64, ptr %kernel, i64 7
-  %body2 = load ptr, ptr %body2.at, align 8
+  %parts.at = getelementptr i64, ptr %code, i64 2
+  %parts = load i64, ptr %parts.at, align 8
+  %bodies1.at = getelementptr i64, ptr %code, i64 3
+  %bodies1 = load ptr, ptr %bodies1.at, align 8
+  %bodies2.at = getelementptr i64, ptr %code, i64 4
+  %bodies2 = load ptr, ptr %bodies2.at, align 8
   %context = alloca [ 3 x ptr ], align 8
   store ptr %kernel, ptr %context, align 8
   %context.args = getelementptr ptr, ptr %context, i64 1
@@ -215,7 +243,7 @@ entry:
   %far = icmp sgt i64 %n, %far.states
   %fetch = select i1 %is.near, ptr @fetch_nothing, ptr @fetch
   %bytes = mul i64 %slots, $F
-  %most.at = getelementptr i64, ptr %kernel, i64 11
+  %most.at = getelementptr i64, ptr %code, i64 5
   %most = load i64, ptr %most.at, align 8
   %paired = icmp ule i64 %bytes, %most
   %small = icmp ule i64 %bytes, {STACK_BYTES}
@@ -226,8 +254,7 @@ heap:
   %missing = icmp eq ptr %allocated, null
   br i1 %missing, label %short, label %align
 short:
-  call void @states_x1(ptr %kernel, ptr %args, ptr %strides, i64 %n)
-  ret void
+  ret i1 false
 align:
   %address = ptrtoint ptr %allocated to i64
   %up = add i64 %address, 63
@@ -241,7 +268,7 @@ ready:
   %a = phi ptr [ %reserved, %stack ], [ %on.heap, %align ]
   %release = phi ptr [ null, %stack ], [ %allocated, %align ]
   %b = getelementptr $T, ptr %a, i64 %slots
-  %start.at = getelementptr i64, ptr %kernel, i64 9
+  %start.at = getelementptr i64, ptr %code, i64 1
   %start = load ptr, ptr %start.at, align 8
   call void %start(ptr %a)
   call void %start(ptr %b)
@@ -265,12 +292,28 @@ pair:
   %fewer = icmp slt i64 %rest, $X
   %second = select i1 %fewer, i64 %rest, i64 $X
   call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 true, i1 false)
+  br label %pair.part
+pair.part:
+  %p = phi i64 [ 0, %pair ], [ %p1, %pair.part ]
+  %body2.at = getelementptr ptr, ptr %bodies2, i64 %p
+  %body2 = load ptr, ptr %body2.at, align 8
   call void %body2(ptr %a, ptr %b, ptr %fetch, ptr %context, i64 %ahead)
+  %p1 = add i64 %p, 1
+  %more.pairs = icmp slt i64 %p1, %parts
+  br i1 %more.pairs, label %pair.part, label %pair.done
+pair.done:
   call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false, i1 %far)
   call void @move_x$X(ptr %b, ptr %kernel, ptr %args, ptr %strides, i64 %j, i64 %second, i1 false, i1 %far)
   br label %done
 single:
+  %s = phi i64 [ 0, %loop ], [ %s1, %single ]
+  %body1.at = getelementptr ptr, ptr %bodies1, i64 %s
+  %body1 = load ptr, ptr %body1.at, align 8
   call void %body1(ptr %a)
+  %s1 = add i64 %s, 1
+  %more.parts = icmp slt i64 %s1, %parts
+  br i1 %more.parts, label %single, label %single.done
+single.done:
   call void @move_x$X(ptr %a, ptr %kernel, ptr %args, ptr %strides, i64 %i, i64 %first, i1 false, i1 %far)
   br label %done
 done:
@@ -279,7 +322,7 @@ done:
 exit:
   $DONE
   call void @free(ptr %release)
-  ret void
+  ret i1 true
 }}
 """
 
@@ -339,6 +382,60 @@ exit:
 }
 """
 
+# Runs the code number %width of a kernel. If it is missing, Python is asked for it: before the modes of arithmetic
+# change, with Python's lock, and not if an exception is on its way already. Making code computes, too, so that flags of
+# arithmetic are restored, which NumPy looks at in the end. Without code in the end, an exception is set, which NumPy
+# raises. False if the code ran out of memory.
+_RUN = """
+define internal i1 @run(ptr %kernel, i64 %width, ptr %args, ptr %strides, i64 %n) #0 {
+entry:
+  %place = add i64 %width, 5
+  %code.at = getelementptr ptr, ptr %kernel, i64 %place
+  %found = load atomic ptr, ptr %code.at acquire, align 8
+  %missing = icmp eq ptr %found, null
+  br i1 %missing, label %ask, label %ready
+ask:
+$KEEP  %maker.place = add i64 %width, 7
+  %maker.at = getelementptr ptr, ptr %kernel, i64 %maker.place
+  %maker = load ptr, ptr %maker.at, align 8
+  %python.at = getelementptr ptr, ptr %kernel, i64 9
+  %python = load ptr, ptr %python.at, align 8
+  %lock = load ptr, ptr %python, align 8
+  %occurred.at = getelementptr ptr, ptr %python, i64 1
+  %occurred = load ptr, ptr %occurred.at, align 8
+  %call.at = getelementptr ptr, ptr %python, i64 2
+  %call = load ptr, ptr %call.at, align 8
+  %drop.at = getelementptr ptr, ptr %python, i64 3
+  %drop = load ptr, ptr %drop.at, align 8
+  %unlock.at = getelementptr ptr, ptr %python, i64 4
+  %unlock = load ptr, ptr %unlock.at, align 8
+  %state = call i32 %lock()
+  %error = call ptr %occurred()
+  %fine = icmp eq ptr %error, null
+  br i1 %fine, label %make, label %asked
+make:
+  %result = call ptr %call(ptr %maker)
+  call void %drop(ptr %result)
+  br label %asked
+asked:
+  call void %unlock(i32 %state)
+$RESTORE  %made = load atomic ptr, ptr %code.at acquire, align 8
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %exit, label %ready
+ready:
+  %code = phi ptr [ %found, %entry ], [ %made, %asked ]
+  %states = load ptr, ptr %code, align 8
+  %done = call i1 @within(ptr %states, ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n)
+  ret i1 %done
+exit:
+  ret i1 true
+}
+define internal i1 @within(ptr %states, ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n) #0 {
+$SAVE  %done = call i1 %states(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n)
+$RESTORE  ret i1 %done
+}
+"""
+
 _LOOP = f"""
 define void @{LOOP}(ptr %args, ptr %dimensions, ptr %strides, ptr %kernel) #0 {{
 entry:
@@ -346,46 +443,55 @@ entry:
   %any = icmp sgt i64 %n, 0
   br i1 %any, label %start, label %exit
 start:
-$SAVE  %shared.at = getelementptr i64, ptr %kernel, i64 12
+  %shared.at = getelementptr i64, ptr %kernel, i64 11
   %shared = load i64, ptr %shared.at, align 8
   %any.shared = icmp ne i64 %shared, 0
   br i1 %any.shared, label %with.shared, label %without
 with.shared:
   call void @with_shared(ptr %kernel, ptr %args, ptr %strides, i64 %n)
-  br label %restore
+  br label %exit
 without:
   %alone = icmp eq i64 %n, 1
   br i1 %alone, label %one, label %many
-one:
-  call void @states_x1(ptr %kernel, ptr %args, ptr %strides, i64 %n)
-  br label %restore
 many:
-  call void @$MANY(ptr %kernel, ptr %args, ptr %strides, i64 %n)
-  br label %restore
-restore:
-$RESTORE  br label %exit
+  %done = call i1 @run(ptr %kernel, i64 $MANY, ptr %args, ptr %strides, i64 %n)
+  br i1 %done, label %exit, label %one
+one:
+  %always = call i1 @run(ptr %kernel, i64 0, ptr %args, ptr %strides, i64 %n)
+  br label %exit
 exit:
   ret void
 }}
 """
 
 
-def _float_environment(target: Target) -> tuple[str, str, str]:
-    """IR to save and set the environment, to restore it, and the declarations for both."""
+@dataclass(frozen=True)
+class _Environment:
+    """IR that keeps the floating-point environment, keeps and sets it, restores it; and the declarations for that."""
+
+    keep: str
+    save: str
+    restore: str
+    declarations: str
+
+
+def _float_environment(target: Target) -> _Environment:
     if target.is_x86:
         masked_nearest_flushing = 0x1F80 | 0x8000 | 0x0040
-        return (
-            "  %saved = alloca i32, align 4\n  %set = alloca i32, align 4\n"
-            "  call void @llvm.x86.sse.stmxcsr(ptr %saved)\n"
+        keep = "  %saved = alloca i32, align 4\n  call void @llvm.x86.sse.stmxcsr(ptr %saved)\n"
+        return _Environment(
+            keep,
+            f"{keep}  %set = alloca i32, align 4\n"
             f"  store i32 {masked_nearest_flushing}, ptr %set, align 4\n"
             "  call void @llvm.x86.sse.ldmxcsr(ptr %set)\n",
             "  call void @llvm.x86.sse.ldmxcsr(ptr %saved)\n",
             "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)\n",
         )
     flushing_nearest = 1 << 24
-    return (
-        "  %control = call i64 @llvm.aarch64.get.fpcr()\n  %status = call i64 @llvm.aarch64.get.fpsr()\n"
-        f"  call void @llvm.aarch64.set.fpcr(i64 {flushing_nearest})\n",
+    keep = "  %control = call i64 @llvm.aarch64.get.fpcr()\n  %status = call i64 @llvm.aarch64.get.fpsr()\n"
+    return _Environment(
+        keep,
+        f"{keep}  call void @llvm.aarch64.set.fpcr(i64 {flushing_nearest})\n",
         "  call void @llvm.aarch64.set.fpsr(i64 %status)\n  call void @llvm.aarch64.set.fpcr(i64 %control)\n",
         "".join(
             f"declare i64 @llvm.aarch64.get.{r}()\ndeclare void @llvm.aarch64.set.{r}(i64)\n" for r in ("fpcr", "fpsr")

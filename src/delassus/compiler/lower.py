@@ -22,7 +22,7 @@ from delassus.compiler import (
 from delassus.compiler.graph import Builder
 from delassus.compiler.parameters import PARAMETERS
 from delassus.compiler.precision import DOUBLE, Precision
-from delassus.compiler.program import Node, Operand, Program, arguments, with_arguments
+from delassus.compiler.program import SPECIAL, Node, Operand, Program, arguments, with_arguments
 
 _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
     "sin": trigonometric.sin,
@@ -60,11 +60,15 @@ def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program
     g.loops += [replace(loop, body=lower(loop.body, fma, precision)) for loop in program.loops]
     for value, node in enumerate(program.nodes):
         if value:
-            args = [new[a] if a > 0 else constants[-a] for a in arguments(node)]
-            expansion = _EXPANSIONS.get(node[0])
-            if node[0] in ("gather", "lookup"):
-                args[0] = tables.inside(g, args[0], len(args) - 1 if node[0] == "gather" else node[1].size)
-            new[value] = g.emit(with_arguments(node, args)) if expansion is None else expansion(g, *args)
+            kind = node[0]
+            args = [new[a] if a > 0 else constants[-a] for a in (arguments(node) if kind in SPECIAL else node[1:])]
+            if kind in ("gather", "lookup"):
+                args[0] = tables.inside(g, args[0], len(args) - 1 if kind == "gather" else node[1].size)
+            expansion = _EXPANSIONS.get(kind)
+            if expansion is not None:
+                new[value] = expansion(g, *args)
+            else:
+                new[value] = g.emit(with_arguments(node, args) if kind in SPECIAL else (kind, *args))
     results = tuple(tuple(new[v] if v > 0 else constants[-v] for v in values) for values in program.results)
     if fma:
         _fuse(g.nodes, {v for values in results for v in values} | _settled(g.nodes, program.inputs))
@@ -89,8 +93,12 @@ def _settled(nodes: list[Node], inputs: Sequence[Operand]) -> set[int]:
         if node[0] == "input":
             if inputs[node[1]].name == PARAMETERS:
                 settled.add(value)
-        elif value and all(a <= 0 or a in settled for a in arguments(node)):
-            settled.add(value)
+        elif value:
+            for argument in arguments(node):
+                if argument > 0 and argument not in settled:
+                    break
+            else:
+                settled.add(value)
     return settled
 
 
@@ -102,7 +110,7 @@ def _fuse(nodes: list[Node], kept: set[int]) -> None:
     """
     uses: list[list[int]] = [[] for _ in nodes]
     for value, node in enumerate(nodes):
-        for argument in arguments(node):
+        for argument in arguments(node) if node[0] in SPECIAL else node[1:]:
             if argument > 0:
                 uses[argument].append(value)
     for value, node in enumerate(nodes):

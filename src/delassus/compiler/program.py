@@ -19,6 +19,9 @@ LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "
 WHOLE: Final = frozenset({"floor", "ceil", "rint", "trunc"})
 """Operations that give whole numbers (or infinities, or NaN)."""
 
+SPECIAL: Final = frozenset({"input", "loop", "part", "lookup"})
+"""Operations whose nodes hold more than the values they read; see `arguments`."""
+
 ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "sqrt", "fma", "fms", "fnma", "lt", "le", "eq", "ne"})
 """Operations of a lowered program to which a subnormal argument is zero."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from delassus.compiler import native
-from delassus.compiler.llvm_ir import emit_module
+from delassus.compiler.llvm_ir import emit_template
 from delassus.compiler.lower import flops, lower
 from delassus.compiler.program import Program
 from delassus.compiler.schedule import schedule
@@ -90,11 +90,13 @@ def make_report(name: str, trace: Callable[[], Program], target: Target) -> Repo
     with stage("schedule"):
         planned = schedule(lowered)
     with stage("emit"):
-        ir = emit_module(planned, target)
-    with stage("llvm"):
-        object_code = native.emit_object(ir, target)
+        template = emit_template(planned, target)
+    objects = []
+    for label, lanes in (("llvm for one state", 1), ("llvm for batches", target.lanes))[: 1 + (target.lanes > 1)]:
+        with stage(label):
+            objects += native.emit_objects(template.modules(lanes), target)
     with stage("load"):
-        native.load(object_code, target)
+        native.load(objects, target)
     return Report(
         name=name,
         target=target,
@@ -103,8 +105,13 @@ def make_report(name: str, trace: Callable[[], Program], target: Target) -> Repo
         flops=flops(lowered),
         chunks=count_chunks(planned),
         slots=planned.frame,
-        code_bytes=sum(s.size() for s in llvm.ObjectFileRef.from_data(object_code).sections() if s.is_text()),
+        code_bytes=sum(
+            section.size()
+            for object_code in objects
+            for section in llvm.ObjectFileRef.from_data(object_code).sections()
+            if section.is_text()
+        ),
         seconds=seconds,
-        ir=ir,
+        ir=template.everything(),
         digest=program.digest,
     )

@@ -8,7 +8,7 @@ its own: right, and as slow as single states are.
 SHARE = """
 define internal void @share_x$X(ptr %frame, ptr %kernel, ptr %args) #0 {
 entry:
-  %count.at = getelementptr i64, ptr %kernel, i64 12
+  %count.at = getelementptr i64, ptr %kernel, i64 11
   %count = load i64, ptr %count.at, align 8
   %n = load i64, ptr %kernel, align 8
   %table.at = getelementptr i64, ptr %kernel, i64 4
@@ -142,11 +142,11 @@ ready:
   %alone = icmp eq i64 %group, 1
   br i1 %alone, label %one, label %many
 one:
-  call void @states_x1(ptr %kernel, ptr %given, ptr %strides, i64 1)
+  %always = call i1 @run(ptr %kernel, i64 0, ptr %given, ptr %strides, i64 %group)
   br label %free
 many:
-  call void @$MANY(ptr %kernel, ptr %given, ptr %strides, i64 %group)
-  br label %free
+  %done = call i1 @run(ptr %kernel, i64 $MANY, ptr %given, ptr %strides, i64 %group)
+  br i1 %done, label %free, label %one
 free:
   %f = phi i64 [ 0, %one ], [ 0, %many ], [ %f1, %next ]
   %f.from.at = getelementptr ptr, ptr %args, i64 %f

@@ -88,3 +88,10 @@ def first_slots(operands: Sequence[Operand]) -> list[int]:
 def count_chunks(plan: Schedule) -> int:
     """Pieces of straight-line code, those in loops included."""
     return sum(1 if isinstance(step, Chunk) else count_chunks(step.body) for step in plan.steps)
+
+
+def count_operations(step: Chunk | LoopStep) -> int:
+    """Operations and stores of a step, as they are in the code: bodies of loops once."""
+    if isinstance(step, LoopStep):
+        return sum(map(count_operations, step.body.steps))
+    return len(step.values) + sum(len(places) for some in (step.stores, step.keeps) for places in some.values())

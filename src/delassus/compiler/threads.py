@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,7 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
     if plan is None:
         return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
     batch, axis, pieces = plan
+    kernel.widths.need(many=True)  # not in the threads, which would wait if this one compiles something else
     outs = tuple(np.empty(batch + o.shape, kernel.dtype) for o in kernel.outputs) if out is None else _as_tuple(out)
 
     def piece(part: slice) -> None:
@@ -132,7 +134,9 @@ def _plan(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> tuple[tuple[in
     axis = int(np.argmax(batch))
     size = -(-batch[axis] // number)
     size = -(-size // _ALIGNMENT) * _ALIGNMENT
-    pieces = [slice(i, i + size) for i in range(0, batch[axis], size)]
+    # A piece of a single state would ask for code of its own: it goes to the piece before.
+    starts = [i for i in range(0, batch[axis], size) if i == 0 or batch[axis] - i > 1]
+    pieces = [slice(a, b) for a, b in pairwise((*starts, batch[axis]))]
     return (batch, axis, pieces) if len(pieces) > 1 else None
 
 
