@@ -64,7 +64,8 @@ def traced(model, p):
     """Runs the graph that is compiled, without compiling it."""
 
     def run(kernel, *arrays, **options):
-        results = evaluate(kernel.program(model, **options), *arrays, p)
+        given = {name: options.pop(name) for name in ("forces",) if name in options}
+        results = evaluate(kernel.program(model, inputs=tuple(given), **options), *arrays, *given.values(), p)
         return results if len(results) > 1 else results[0]
 
     return run
