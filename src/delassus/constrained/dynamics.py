@@ -75,6 +75,7 @@ def constrained_dynamics(
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    parameters: Any = None,
 ) -> Solution:
     """Accelerations and constraint forces of one state or a batch, to a tolerance.
 
@@ -94,20 +95,22 @@ def constrained_dynamics(
         force: (…, m) forces to start from [N, N·m].
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
         time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     check_method(method, ("auto", *METHODS))
     check_iterations(iterations)
     tolerance = checked_tolerance(tolerance, 1e-10)
-    given = {"mask": mask, "force": force, "acceleration": acceleration, "time": time}
+    given = {"mask": mask, "force": force, "acceleration": acceleration}
     for name, value in given.items():
-        if name != "time" and value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
+        if value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
             raise ValueError(
                 f"{name} has shape {numpy.shape(value)}; its last axis has one number for each of the {mechanism.m} "
                 f"rows ({', '.join(mechanism.names)})."
             )
+    given |= {"time": time, "parameters": parameters}
     if not mechanism.m:
-        return _unconstrained(mechanism, q, v, tau)
+        return _unconstrained(mechanism, q, v, tau, parameters)
     rows = None if proximal is None else tuple(proximal_rows(mechanism, proximal).tolist())
     chosen = best_method(mechanism) if method == "auto" else method
     found = solve_to_tolerance(
@@ -123,7 +126,7 @@ def constrained_dynamics(
         **{name: value for name, value in given.items() if value is not None},
     )
     a, forces, residual, count, status, imbalance = found
-    asked = Asked.of(q, v, tau, rows, mask, acceleration, time)
+    asked = Asked.of(q, v, tau, rows, mask, acceleration, time, parameters)
     return Solution(mechanism, a, forces, residual, whole(count), whole(status), imbalance, asked)
 
 
@@ -286,9 +289,9 @@ def _share(x: Any, scale: Any) -> Any:
     return np.max(np.where(scale > 0.0, np.abs(x) / np.where(scale > 0.0, scale, 1.0), 0.0))
 
 
-def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:
+def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any, parameters: Any) -> Solution:
     """The solution without any rows."""
-    a = aba(mechanism.model, q, v, tau)
+    a = aba(mechanism, q, v, tau, parameters=parameters)
     batch, empty = a.shape[:-1], numpy.zeros((*a.shape[:-1], 0))
     finite = numpy.isfinite(a).all(-1)
     status = numpy.where(finite, int(Status.CONVERGED), int(Status.NOT_FINITE))

@@ -59,6 +59,7 @@ def impact(
     restitution: PerRow | Mapping[str, PerRow] = 0.0,
     mask: Any = None,
     time: Any = None,
+    parameters: Any = None,
 ) -> Impact:
     """Velocities after an impact and the impulses of the constraints, of one state or a batch.
 
@@ -69,9 +70,12 @@ def impact(
         restitution: e from 0 to 1: one number, one per row, or by the names of constraints (others have 0).
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
-    given = {name: value for name, value in (("mask", mask), ("time", time)) if value is not None}
+    given = {
+        name: value for name, value in (("mask", mask), ("time", time), ("parameters", parameters)) if value is not None
+    }
     return Impact(*solve_impact(mechanism, q, v, restitution=restitution_rows(mechanism, restitution), **given))
 
 
