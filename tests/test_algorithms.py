@@ -106,7 +106,7 @@ def check_inverse_dynamics(c: Case, run: Run):
     wrenches = pin.StdVec_Force()
     for f in forces:
         wrenches.append(pin.Force(f))
-    yield "forces", run(dl.rnea_external, c.q, c.v, c.a, forces[1:]), pin.rnea(m, d, c.pq, c.v, c.a, wrenches), 0
+    yield "forces", run(dl.rnea, c.q, c.v, c.a, forces=forces[1:]), pin.rnea(m, d, c.pq, c.v, c.a, wrenches), 0
     yield "bias", run(dl.bias_torques, c.q, c.v), pin.nonLinearEffects(m, d, c.pq, c.v), 0
     yield "gravity", run(dl.gravity_torques, c.q), pin.computeGeneralizedGravity(m, d, c.pq), 0
     yield "crba", run(dl.crba, c.q), mass_matrix(c), 0

@@ -1,6 +1,7 @@
 """`delassus info`, and how commands get along with terminals."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import delassus as dl
 from delassus.cli import app
-from urdf_samples import LIMIT, MASS, arm, joint, link, mimicking, robot
+from urdf_samples import FIXED, LIMIT, MASS, arm, joint, link, mimicking, robot
 
 GRIPPER = mimicking("", '<mimic joint="j0" multiplier="-2" offset="0.5"/>')
 MIXED = robot(
@@ -32,6 +34,7 @@ def info(tmp_path):
         path.write_text(text)
         return call(str(path), *options)
 
+    run.path = tmp_path / "robot.urdf"
     return run
 
 
@@ -41,9 +44,15 @@ def call(*arguments):
 
 
 def line(lines, word):
-    """The one line that has a word."""
-    (found,) = [text for text in lines if word in text]
-    return found
+    """The first line that has a word; tables come after the tree."""
+    return next(text for text in lines if word in text)
+
+
+def table(lines, title):
+    """The rows of the table whose first title this is, each as the list of its cells."""
+    start = next(k for k, text in enumerate(lines) if text.startswith(title + "  "))
+    rows = lines[start + 1 : lines.index("", start)]
+    return {cells[0]: cells[1:] for cells in (re.split(r"  +", row) for row in rows)}
 
 
 def test_a_sound_robot_is_printed_with_exit_code_zero(info):
@@ -187,7 +196,7 @@ def test_mjcf_that_mujoco_refuses_gives_its_message_on_one_line(info, mjcf):
 
 def test_masses_are_printed_on_demand(info):
     _, lines = info(MIXED, "--masses")
-    assert line(lines, "2.5  ").split()[:2] == ["spin", "2.5"]
+    assert table(lines, "body of")["spin"][0] == "2.5"
 
 
 def test_masses_that_look_wrong_are_warnings(info):
@@ -225,6 +234,57 @@ def test_constraints_that_cannot_be_solved_are_named_and_the_rest_is_printed(inf
 def test_a_robot_without_loops_says_nothing_of_them(info):
     _, lines = info(MIXED)
     assert not [text for text in lines if "constraints are off" in text]
+
+
+def test_joints_have_a_table_of_coordinates_and_limits(info):
+    _, lines = info(MIXED, "--root", "free")
+    joints = table(lines, "joint")
+    assert joints["root_joint"] == ["0:7", "0:6", "-", "-", "-", "-"]
+    assert joints["swing"] == ["8", "7", "-1", "2", "3", "4"]
+
+
+def test_frames_have_a_table_of_places(info):
+    _, lines = info(FIXED)
+    assert table(lines, "frame")["c"] == ["link", "j", "0 0 3", "0 0 0 1"]
+    assert table(lines, "frame")["a"] == ["link", "world", "0 0 0", "0 0 0 1"]
+
+
+def test_postures_are_printed_with_their_numbers():
+    _, lines = call("cart_pole")
+    assert not any(text.startswith("posture") for text in lines)
+    _, lines = call("quadruped")
+    assert table(lines, "posture")["home"][0].startswith("0 0 0.")
+
+
+def test_without_a_robot_those_of_the_package_are_listed():
+    code, lines = call()
+    assert code == 0
+    assert [text.split()[0] for text in lines[2:]] == list(dl.robots())
+
+
+def test_a_robot_comes_from_standard_input():
+    result = CliRunner().invoke(app, ["info", "-"], input="\n" + MIXED)
+    assert result.exit_code == 0
+    assert result.output.splitlines()[0] == "r"
+
+
+@pytest.mark.parametrize("text", ["", "arm7", "robot.urdf"])
+def test_what_is_no_model_on_standard_input_is_refused(text):
+    result = CliRunner().invoke(app, ["info", "-"], input=text)
+    assert result.exit_code == 1
+    assert "standard input has no URDF or MJCF" in result.output
+
+
+@pytest.mark.parametrize("columns", ["20", "80"])
+def test_lines_are_neither_cut_nor_broken(info, columns):
+    name = "a_joint_with_a_name_of_many_letters_" * 8
+    path = info.path
+    path.write_text(MIXED.replace('"swing"', f'"{name}"'))
+    done = command("info", str(path), "--masses", COLUMNS=columns)
+    lines = done.stdout.decode().splitlines()
+    assert sum(name in text for text in lines) == 4  # the tree, and the tables of joints, frames and masses
+    assert not any("…" in text for text in lines)
+    assert all(text == text.rstrip() for text in lines)
 
 
 # --- terminals --------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ What a row measures is written down here from the frames' placements alone; its 
 motion are J v and J̇ v.
 """
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,8 +14,9 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.constraints.motions import LinkMotions
 from delassus.model.generators import chain
+from delassus.spatial.quaternions import quaternion_multiply
 from differences import jacobian
-from mechanisms import PROXIMAL, relative
+from mechanisms import PROXIMAL, relative, two_bodies
 
 ROBOT = dl.load("humanoid")
 ORIGIN = dl.Placement()
@@ -204,6 +206,31 @@ def test_a_hinge_leaves_one_turn_free(axis):
     hinge = dl.Hinge("left_palm", "right_palm", axis=axis, placement2=onto)
     error = hinge.position_error(LinkMotions.of(ROBOT, q, np.zeros(ROBOT.nv)))
     np.testing.assert_allclose(error, 0.0, atol=1e-14)
+
+
+@settings(max_examples=200)
+@given(
+    st.sampled_from("xyz"),
+    st.tuples(st.floats(0.4, 3.14), st.integers(-16, 0)).map(lambda x: x[0] * 10.0 ** x[1]),
+    st.booleans(),
+    st.floats(-3.0, 3.0),
+    st.floats(-3.0, 3.0),
+)
+def test_axes_of_a_hinge_are_apart_by_twice_the_sine_of_half_their_angle(axis, distance, opposite, direction, spin):
+    """Also where they are nearly parallel, and where they nearly point against each other."""
+    bodies, hinge, k = two_bodies(1.0, 1.0), dl.Hinge("a", "b", axis=axis), "xyz".index(axis)
+    with mpmath.workdps(40):
+        half = (mpmath.pi - distance if opposite else mpmath.mpf(distance)) / 2
+        across = np.zeros(3) * mpmath.mpf(0)
+        across[(k + 1) % 3], across[(k + 2) % 3] = mpmath.cos(direction), mpmath.sin(direction)
+        tilt = np.array([*(across * mpmath.sin(half)), mpmath.cos(half)])
+        turn = np.array([*(mpmath.sin(spin) * np.eye(3, dtype=int)[k]), mpmath.cos(spin)])
+        q = np.concatenate([bodies.neutral()[:10], quaternion_multiply(tilt, turn).astype(float)])
+        length, expected = float(2 * mpmath.sin(half)), (-2 * mpmath.sin(half) * across).astype(float)
+    error = np.zeros(6)
+    error[list(hinge.rows)] = hinge.position_error(LinkMotions.of(bodies, q, np.zeros(12)))
+    assert np.linalg.norm(error) == pytest.approx(length, rel=4e-15, abs=4e-16)
+    np.testing.assert_allclose(error[3:], expected, rtol=0, atol=1e-15 * (1.0 + length / distance))
 
 
 @settings(max_examples=30)

@@ -17,6 +17,7 @@ ROOMS = [
     "constrained",
     "doctor",
     "terminal",
+    "info",
     "cli",
     "__main__",
 ]

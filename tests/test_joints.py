@@ -30,6 +30,7 @@ from delassus.model.joints import (
     Translation,
     Universal,
     _Kind,
+    aligned,
 )
 from delassus.model.model import Frame, Joint, Model
 from delassus.model.placement import Inertia, Placement
@@ -167,13 +168,13 @@ def check_rnea(c: Case, run):
     yield "torques", run(dl.rnea, c.q, c.v, c.a), pin.rnea(c.theirs, c.data, c.pq, c.v, c.a), 1
 
 
-def check_rnea_external(c: Case, run):
+def check_external_forces(c: Case, run):
     forces = np.random.default_rng(1).normal(size=(c.theirs.njoints, 6))
     wrenches = pin.StdVec_Force()
     for f in forces:
         wrenches.append(pin.Force(f))
     there = pin.rnea(c.theirs, c.data, c.pq, c.v, c.a, wrenches)
-    yield "torques", run(dl.rnea_external, c.q, c.v, c.a, forces[1:]), there, 1
+    yield "torques", run(dl.rnea, c.q, c.v, c.a, forces=forces[1:]), there, 1
 
 
 def check_crba(c: Case, run):
@@ -435,7 +436,7 @@ def cylindrical() -> tuple[Case, Case]:
     return Case(model, theirs, q, v, a), Case(dl.from_pinocchio(theirs), theirs, q, v, a)
 
 
-BY_BODY = (check_kinematics, check_rnea_external, check_regressor)  # these have something per joint
+BY_BODY = (check_kinematics, check_external_forces, check_regressor)  # these have something per joint
 
 
 @pytest.mark.parametrize("check", [c for c in CHECKS if c not in BY_BODY], ids=lambda c: c.__name__[6:])
@@ -455,8 +456,8 @@ def test_forces_on_bodies_behind_a_cylindrical_joint_give_pinocchios_torques():
     c, two = cylindrical()
     forces = np.random.default_rng(1).normal(size=(4, 6))
     forces[1] = 0.0
-    theirs = dl.rnea_external.python(two.model, c.q, c.v, c.a, forces)
-    ours = dl.rnea_external.python(c.model, c.q, c.v, c.a, forces[[0, 2, 3]])
+    theirs = dl.rnea.python(two.model, c.q, c.v, c.a, forces=forces)
+    ours = dl.rnea.python(c.model, c.q, c.v, c.a, forces=forces[[0, 2, 3]])
     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
@@ -515,6 +516,17 @@ def test_a_planar_joint_moves_across_its_normal(axis):
     R, p = dl.forward_kinematics.python(model, np.array([0.3, -0.7, 0.5]))
     np.testing.assert_allclose([p[0] @ normal, np.linalg.norm(p[0])], [0.0, np.hypot(0.3, 0.7)], atol=1e-15)
     np.testing.assert_allclose(R[0], pin.AngleAxis(0.5, normal).matrix(), atol=1e-15)
+
+
+@pytest.mark.parametrize("axis", [X, Y, Z, -X, -Y, -Z], ids=str)
+def test_the_frame_of_an_axis_is_a_rotation_at_any_distance_from_a_coordinate_axis(axis):
+    tilt = np.random.default_rng(0).normal(size=(17, 3)) * 10.0 ** np.arange(-16.0, 1.0)[:, None]
+    for direction in [axis, *(axis + tilt)]:
+        near = direction / np.linalg.norm(direction)
+        R = aligned(tuple(near.tolist()))
+        np.testing.assert_array_equal(R[:, 2], near)
+        np.testing.assert_allclose(R.T @ R, np.eye(3), rtol=0, atol=1e-15)
+        assert np.linalg.det(R) > 0.0
 
 
 # --- moving on the manifold -------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def check_forces(c: Case, run):
     wrenches = pin.StdVec_Force()
     for f in forces:
         wrenches.append(pin.Force(f))
-    yield "rnea_external", run(dl.rnea_external, c.q, c.v, c.a, forces[1:]), c.torques(wrenches), 1
+    yield "rnea with forces", run(dl.rnea, c.q, c.v, c.a, forces=forces[1:]), c.torques(wrenches), 1
 
 
 def check_accelerations(c: Case, run):

@@ -671,3 +671,27 @@ def test_what_a_module_of_numpy_holds_besides_functions_is_passed_on():
     assert delassus.numpy.linalg.LinAlgError is numpy.linalg.LinAlgError
     assert delassus.numpy.float64 is numpy.float64
     assert delassus.numpy.inf == numpy.inf
+
+
+# --- what there is ----------------------------------------------------------------------------------------------------
+
+
+def test_dir_lists_what_works_on_traced_values():
+    listed = dir(delassus.numpy)
+    assert {"zeros", "array", "sin", "where", "einsum", "linalg", "pi", "newaxis"} <= set(listed)
+    assert not {"fft", "sort", "random", "Callable", "ModuleType"} & set(listed)
+
+
+def test_every_function_that_is_handled_is_listed():
+    names = {*dir(delassus.numpy), *dir(delassus.numpy.linalg)}
+    assert not {function.__name__ for function in HANDLERS} - names
+
+
+def test_dir_of_linalg_lists_what_works_on_traced_values():
+    listed = dir(delassus.numpy.linalg)
+    assert {"solve", "inv", "cholesky", "norm", "det"} <= set(listed)
+    assert not {"svd", "eigh"} & set(listed)
+
+
+def test_everything_listed_is_there():
+    assert all(hasattr(delassus.numpy, name) for name in dir(delassus.numpy))

@@ -189,7 +189,7 @@ def test_a_link_names_its_body():
 
 
 def test_a_link_inside_a_body_is_refused_with_the_name_of_the_joint():
-    with pytest.raises(dl.DelassusError, match="choose 'inertia:FL_KFE'"):
+    with pytest.raises(dl.DelassusError, match="give the name 'FL_KFE'"):
         SOLO.parametric("inertia:FL_FOOT")
 
 

@@ -98,7 +98,7 @@ def test_derivatives_take_parameters():
 
 def test_impacts_and_projections_take_parameters():
     q, v, _ = state(ARM, seed=4)
-    agree(*both(solve_impact, HOLDING["world"], (q, v), restitution=0.3), tolerance=1e-11)
+    agree(*both(solve_impact, HOLDING["world"], (q, v)), tolerance=1e-11)
     agree(*both(project_by_mass, HOLDING["velocities"], (q, v)), tolerance=1e-11)
 
 

@@ -298,6 +298,18 @@ def test_the_logarithm_of_half_a_turn_is_an_axis_of_length_pi(way):
     assert_near(np.abs(np.sum(got * axes, axis=1)), np.full(len(axes), PI))
 
 
+@few
+@given(directions, st.floats(0.4, PI), st.integers(-16, 0), st.booleans())
+def test_logarithms_keep_their_digits_at_any_distance_from_no_turn_and_half_a_turn(axis, digits, power, half):
+    """At the last places before half a turn, the sign of the axis is lost."""
+    w = axis * (PI - digits * 10.0**power if half else digits * 10.0**power)
+    R, q = exact_rotation(w).astype(float), exact_quaternion(w).astype(float)
+    w = w if np.linalg.norm(w) <= PI else w * (1.0 - 2.0 * PI / np.linalg.norm(w))
+    for found in (rotation_log(R), quaternion_log(q)):
+        sign = np.sign(found @ w) if abs(np.linalg.norm(w) - PI) < 1e-15 else 1.0
+        np.testing.assert_allclose(sign * found, w, rtol=0, atol=2e-15 * np.linalg.norm(w))
+
+
 @WAYS
 @pytest.mark.parametrize("angles", [SMALL, LARGE, BEYOND], ids=["near zero", "near a half turn", "beyond"])
 def test_right_jacobians_are_those_of_their_power_series(way, angles):

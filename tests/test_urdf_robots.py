@@ -107,10 +107,19 @@ def test_bodies_have_the_same_inertias(file, root):
 
 
 def expected_frames(reference):
-    """Pinocchio's frames without the world's; a joint's frame with the name of a link has "_joint" appended here."""
+    """Pinocchio's frames without the world's; a joint's frame with the name of a link has "_joint" appended here.
+
+    A link "world" that moves has "_link" appended, since the world has this name here.
+    """
     frames = list(reference.frames)[1:]
     links = {f.name for f in frames if f.type == pin.FrameType.BODY}
-    return [(f.name + "_joint" if f.name in links and f.type != pin.FrameType.BODY else f.name, f) for f in frames]
+
+    def name(f):
+        if f.type != pin.FrameType.BODY:
+            return f.name + "_joint" if f.name in links else f.name
+        return "world_link" if f.name == "world" and f.parentJoint != 0 else f.name
+
+    return [(name(f), f) for f in frames]
 
 
 @every_root

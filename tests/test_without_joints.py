@@ -16,7 +16,11 @@ STILL = Model("still", (), (Frame("base", -1),))
 HELD = dl.Mechanism(STILL)
 OPTIONS = {"frame": "base", "restitution": ()}
 NEEDS_ROWS = {"solve_to_tolerance"}  # the iterations of `constrained_dynamics`, which makes none without rows
-WITHOUT_MASS = {"center_of_mass", "center_of_mass_jacobian", "centroidal_momentum"}
+WITHOUT_MASS = {
+    "center_of_mass",
+    "center_of_mass_jacobian",
+    *(name for name in dir(dl) if name.startswith("centroidal_")),
+}
 
 
 def kernels() -> dict[str, Kernel]:

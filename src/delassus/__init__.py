@@ -34,6 +34,8 @@ from delassus.constraints.written import Kinematics
 from delassus.dynamics.aba import aba
 from delassus.dynamics.aba_derivatives import aba_derivatives
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
+from delassus.dynamics.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
+from delassus.dynamics.coriolis import coriolis_matrix
 from delassus.dynamics.crba import crba
 from delassus.dynamics.energy import kinetic_energy, potential_energy
 from delassus.dynamics.factor import inverse_mass_matrix, udu, udu_solve
@@ -47,12 +49,14 @@ from delassus.dynamics.kinematics import (
     frame_placements,
     frame_velocity,
 )
-from delassus.dynamics.manifold import difference, integrate, normalize
+from delassus.dynamics.manifold import difference, integrate, interpolate, normalize
+from delassus.dynamics.manifold_derivatives import difference_derivatives, integrate_derivatives
 from delassus.dynamics.passive import passive_forces, spring_energy
 from delassus.dynamics.regressor import torque_regressor
-from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea, rnea_external
+from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea
 from delassus.dynamics.rnea_derivatives import rnea_derivatives
 from delassus.errors import DelassusError, DelassusWarning
+from delassus.model.bundled import robots
 from delassus.model.comparison import compare
 from delassus.model.load import load
 from delassus.model.mass_report import mass_report
@@ -100,6 +104,8 @@ __all__ = [
     "center_of_mass",
     "center_of_mass_jacobian",
     "centroidal_momentum",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
     "check_parameters",
     "clear_kernels",
     "compare",
@@ -108,11 +114,13 @@ __all__ = [
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
+    "coriolis_matrix",
     "crba",
     "delassus_apply",
     "delassus_matrix",
     "delassus_solve",
     "difference",
+    "difference_derivatives",
     "forward_kinematics",
     "frame_acceleration",
     "frame_acceleration_derivatives",
@@ -127,6 +135,8 @@ __all__ = [
     "gravity_torques",
     "impact",
     "integrate",
+    "integrate_derivatives",
+    "interpolate",
     "inverse_mass_matrix",
     "kernel",
     "kernel_memory",
@@ -150,7 +160,7 @@ __all__ = [
     "q_to_pinocchio",
     "rnea",
     "rnea_derivatives",
-    "rnea_external",
+    "robots",
     "spring_energy",
     "threads",
     "three_steps",

@@ -2,30 +2,30 @@
 
 import difflib
 import inspect
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.tree import Tree
 
 import delassus
 from delassus import doctor as checks
+from delassus import info as tables
 from delassus.compiler.behind import check_kernel, kernel_behind
 from delassus.compiler.c99 import export_c
 from delassus.compiler.kernel import Kernel
-from delassus.constrained.references import constraint_error
 from delassus.constraints.mechanism import Mechanism
 from delassus.errors import DelassusError
 from delassus.model.comparison import compare
 from delassus.model.equality import described
 from delassus.model.load import load
-from delassus.model.mass_report import MassReport, mass_report
-from delassus.model.model import WORLD, Joint, Model
+from delassus.model.mass_report import mass_report
+from delassus.model.model import Model
 from delassus.model.urdf import MimicMode, Root
+from delassus.model.xml import MAX_BYTES
 from delassus.terminal import App, console, shown
 
 app = App(add_completion=False, no_args_is_help=True, help="Constrained robot dynamics, compiled.")
@@ -33,71 +33,64 @@ app = App(add_completion=False, no_args_is_help=True, help="Constrained robot dy
 
 @app.command()
 def info(
-    source: Annotated[str, typer.Argument(help="A URDF or MJCF file, or the name of a robot.")],
+    source: Annotated[
+        str | None,
+        typer.Argument(help="A URDF or MJCF file, the name of a robot, or - for standard input; none lists robots."),
+    ] = None,
     root: Annotated[Root, typer.Option(help="Whether the root link moves.")] = "fixed",
     mimic: Annotated[MimicMode, typer.Option(help="What joints that mimic others do.")] = "reduce",
     masses: Annotated[bool, typer.Option("--masses", help="Also print masses and moments, and check them.")] = False,
     against: Annotated[str | None, typer.Option(help="Another robot: print what differs from it instead.")] = None,
 ) -> None:
-    """Print a robot: its tree of joints with dofs and masses, constraints, totals, warnings."""
+    """Print a robot: its joints with coordinates and limits, frames, postures, constraints, totals, warnings."""
     screen = console()
+    if source is None:
+        _print_table(screen, tables.robot_table())
+        return
     try:
-        model = load(source, root=root, mimic=mimic)
-        other = None if against is None else load(against, root=root, mimic=mimic)
+        model = _load(source, root, mimic)
+        other = None if against is None else _load(against, root, mimic)
     except (DelassusError, ValueError) as error:
         raise _failed(error) from None
     if other is not None:
         _print_differences(screen, model, other)
         return
-    screen.print(_tree(model))
+    screen.print(tables.tree(model), soft_wrap=True)
+    report = mass_report(model) if masses else None
+    for table in (tables.joint_table(model), tables.frame_table(model), tables.posture_table(model)):
+        _print_table(screen, table)
+    _print_table(screen, tables.mass_table(report) if report else [])
+    screen.print()
     for constraint in model.constraints:
         screen.print(f"constraint  {shown(described(constraint))}", highlight=False, soft_wrap=True)
-    for line in _closures(model):
+    for line in tables.closures(model):
         screen.print(shown(line), highlight=False, soft_wrap=True)
-    mass = sum(joint.inertia.mass for joint in model.joints)
     mimics = len(model.joints) - len(model.independent)
     screen.print(
         f"{len(model.joints)} joints ({mimics} mimic others), nq {model.nq}, nv {model.nv}, {model.nframes} frames, "
-        f"{len(model.geometries)} shapes, {mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed",
+        f"{len(model.geometries)} shapes, {model.mass:.6g} kg moving, {model.base_inertia.mass:.6g} kg fixed",
         soft_wrap=True,
     )
     if model.constraints or model.actuators or model.tendons:
         counts = ((model.constraints, "constraints"), (model.actuators, "actuators"), (model.tendons, "tendons"))
         screen.print(", ".join(f"{len(parts)} {what}" for parts, what in counts), soft_wrap=True)
-    report = mass_report(model) if masses else None
-    if report is not None:
-        screen.print(_mass_table(report))
     _warn((*model.warnings, *(report.warnings if report else ())))
 
 
-def _closures(model: Model) -> list[str]:
-    """How well the constraints of a model are met, a line for the neutral configuration and one for each posture."""
-    if not model.constraints:
-        return []
-    try:
-        mechanism = Mechanism(model)
-    except DelassusError as error:
-        return [f"the constraints cannot be solved: {error}"]
-    names = [name for name, at in mechanism.slices.items() for _ in range(at.start, at.stop)]
-    places = [("the neutral configuration", model.neutral())]
-    places += [(f"posture {posture.name!r}", model.posture(posture.name)) for posture in model.postures]
-    lines = []
-    for place, q in places:
-        size = np.abs(constraint_error.python(mechanism, q))
-        worst = int(np.argmax(size))
-        lines.append(f"in {place}, constraints are off by {size[worst]:.3g} m or rad at most ({names[worst]})")
-    return lines
+def _load(source: str, root: Root, mimic: MimicMode) -> Model:
+    """The model of a file, a name, or, for "-", of what standard input has."""
+    if source != "-":
+        return load(source, root=root, mimic=mimic)
+    text = sys.stdin.buffer.read(MAX_BYTES + 1).decode(errors="replace").lstrip("\ufeff \t\r\n")
+    if not text.startswith("<"):
+        raise DelassusError("standard input has no URDF or MJCF: its first character is to be <.")
+    return load(text, root=root, mimic=mimic)
 
 
-def _mass_table(report: MassReport) -> Table:
-    """Masses, centres and moments of the moving bodies."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("body of", "mass [kg]", "centre [m]", "principal moments [kg·m²]", "radii of gyration [m]"):
-        table.add_column(title)
-    for body in report.bodies:
-        rows = (" ".join(f"{x:.4g}" for x in values) for values in (body.com, body.moments, body.radii))
-        table.add_row(shown(body.joint), f"{body.mass:.6g}", *rows)
-    return table
+def _print_table(screen: Console, lines: list[str]) -> None:
+    """Print a table after an empty line, its titles first; nothing if there is nothing but titles."""
+    for k, line in enumerate(lines if len(lines) > 1 else ()):
+        screen.print(f"\n[bold]{shown(line)}[/]" if k == 0 else shown(line), highlight=False, soft_wrap=True)
 
 
 def _print_differences(screen: Console, model: Model, other: Model) -> None:
@@ -122,29 +115,9 @@ def _failed(error: Exception) -> typer.Exit:
     return typer.Exit(1)
 
 
-def _tree(model: Model) -> Tree:
-    """The joints as a tree, each with its kind, coordinates, mass and limits."""
-    branches = {WORLD: Tree(f"[bold]{shown(model.name)}[/]")}
-    for i, joint in enumerate(model.joints):
-        branches[i] = branches[joint.parent].add(_line(model, i, joint), highlight=False)
-    return branches[WORLD]
-
-
-def _line(model: Model, i: int, joint: Joint) -> str:
-    kind = "continuous" if getattr(joint.kind, "continuous", False) else joint.kind.label
-    axis = getattr(joint.kind, "axis", None)
-    about = "" if axis is None else " " + " ".join(f"{x:.3g}" for x in axis)
-    v, nv = model.v_starts[i], joint.kind.nv
-    dofs = f"v[{v}]" if nv == 1 else f"v[{v}:{v + nv}]"
-    if joint.mimic:
-        dofs = f"{joint.mimic.ratio:g}·{model.joints[joint.mimic.source].name} + {joint.mimic.offset:g}"
-    limits = f"  [{joint.lower[0]:.3g}, {joint.upper[0]:.3g}]" if joint.lower and joint.upper else ""
-    return f"{shown(joint.name)}  [dim]{kind}{about}  {shown(dofs + limits)}  {joint.inertia.mass:.4g} kg[/]"
-
-
 @app.command()
 def export(
-    source: Annotated[str, typer.Argument(help="A URDF or MJCF file, or the name of a robot.")],
+    source: Annotated[str, typer.Argument(help="A URDF or MJCF file, the name of a robot, or - for standard input.")],
     algorithm: Annotated[str, typer.Argument(help="A kernel, such as aba, rnea or frame_jacobian.")],
     out: Annotated[Path, typer.Option(help="The folder for the files; made if needed.")],
     root: Annotated[Root, typer.Option(help="Whether the root link moves.")] = "fixed",
@@ -165,7 +138,7 @@ def export(
     try:
         kernel = _kernel(algorithm)
         options = dict(_option(kernel, text) for text in option or ())
-        model = load(source, root=root, mimic=mimic)
+        model = _load(source, root, mimic)
         dtype = "float32" if float32 else "float64"
         given = _mechanism(kernel, model) if kernel.takes is Mechanism else model
         files = export_c(kernel, given, out, name=name, fma=fma, dtype=dtype, inputs=inputs or (), **options)

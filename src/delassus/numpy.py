@@ -20,11 +20,11 @@ linalg          norm, cholesky, solve, inv, det (`solve` and `inv` take `assume_
                 matrices), and NumPy's linalg spellings of cross, diagonal, matmul, matrix_transpose, outer,
                 tensordot, trace, vecdot
 
-Any other function of NumPy works on plain numbers and raises a `TypeError` on traced values. Indices, shapes and
-loop counts are plain integers: they are known when the kernel is compiled.
+`dir(delassus.numpy)` lists them. Any other function of NumPy works on plain numbers and raises a `TypeError` on traced
+values. Indices, shapes and loop counts are plain integers: they are known when the kernel is compiled.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from types import ModuleType
 from typing import Any
@@ -36,6 +36,7 @@ from delassus.compiler import linalg as _linalg
 from delassus.compiler import movement as _movement
 from delassus.compiler import products as _products  # noqa: F401
 from delassus.compiler import reductions as _reductions  # noqa: F401
+from delassus.compiler.handlers import HANDLERS as _HANDLERS
 from delassus.compiler.handlers import dispatch as _dispatch
 from delassus.compiler.trace import current as _current
 from delassus.compiler.trace import trace_of as _trace_of
@@ -113,7 +114,7 @@ class _Namespace(ModuleType):
 
     def __init__(self, module: ModuleType, own: dict[str, Any]) -> None:
         super().__init__(f"delassus.{module.__name__}", module.__doc__)
-        self._module = module
+        self._module, self._own = module, tuple(own)
         self.__dict__.update(own)
 
     def __getattr__(self, name: str) -> Any:
@@ -121,12 +122,25 @@ class _Namespace(ModuleType):
         self.__dict__[name] = found
         return found
 
+    def __dir__(self) -> list[str]:
+        return _traceable(self._module, self._own)
+
 
 def _lookup(module: ModuleType, name: str) -> Any:
     found = getattr(module, name)
     if isinstance(found, ModuleType):
         return _Namespace(found, {})
     return _forward(found) if callable(found) and not isinstance(found, type) else found
+
+
+def _traceable(module: ModuleType, own: Iterable[str]) -> list[str]:
+    """The functions of a module of NumPy that work on traced values, constants, and names that are its own."""
+    names = {name for name in dir(module) if _is_traceable(getattr(module, name))}
+    return sorted({*names, *own})
+
+
+def _is_traceable(found: Any) -> bool:
+    return type(found) is float or (callable(found) and not isinstance(found, type) and found in _HANDLERS)
 
 
 def _solve(a: Any, b: Any, *, assume_a: str = "gen") -> Any:
@@ -142,6 +156,13 @@ def _inv(a: Any, *, assume_a: str = "gen") -> Any:
 
 
 linalg: Any = _Namespace(_np.linalg, {"solve": _solve, "inv": _inv})
+
+
+_OWN = ("zeros", "empty", "ones", "full", "eye", "identity", "array", "asarray", "linalg", "newaxis")
+
+
+def __dir__() -> list[str]:
+    return _traceable(_np, _OWN)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 
@@ -19,7 +21,21 @@ def shown(text: str) -> str:
 
     Names come from files, and a terminal obeys the control characters in them.
     """
-    return escape("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
+    return escape(_printable(text))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def aligned(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table as lines, the titles first: columns are as wide as they need to be, and no line is cut or broken."""
+    cells = [list(map(_printable, row)) for row in (titles, *rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
 
 
 def console(stderr: bool = False) -> Console:

@@ -24,9 +24,9 @@ Those that the decorator lists as `inputs` are arrays that may be given or not, 
     aba.specialize(model, inputs=("load",))(q, v, tau, load)
     aba.bind(model, q, v, tau, load, a, inputs=("load",))
 
-They come after the other inputs, in the order in which the decorator lists them. A model with parameters (see
-`Parametric`) adds an input of its own after all of them: `aba(model, q, v, tau, parameters=p)`. Inside another kernel a
-call is inlined.
+One plain number stands for all elements of such an array. They come after the other inputs, in the order in which the
+decorator lists them. A model with parameters (see `Parametric`) adds an input of its own after all of them:
+`aba(model, q, v, tau, parameters=p)`. Inside another kernel a call is inlined.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ from delassus.compiler.arguments import NOT_GIVEN, Arguments
 from delassus.compiler.array import contains_traced
 from delassus.compiler.build import Compiled, Recipe, build
 from delassus.compiler.digest import check_content_hash, exact, is_frozen
+from delassus.compiler.known_calls import KnownCall, form_of, spread
 from delassus.compiler.native import compiling
-from delassus.compiler.parameters import PARAMETERS, Parametric
+from delassus.compiler.parameters import PARAMETERS
 from delassus.compiler.precision import SINGLE, Precision
 from delassus.compiler.program import Operand, Program
 from delassus.compiler.record import checked_results, inline, record
@@ -83,6 +84,7 @@ class Kernel:
         self._count = len(self.arguments)
         self._versions = Versions()
         self._recent = self._versions.recent
+        self._by_name = frozenset((*self.arguments, *signature.optional, PARAMETERS))
 
     def __call__(
         self,
@@ -103,22 +105,40 @@ class Kernel:
                 if value is not None:
                     raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
             return self._inline(model, arrays, options)
-        if options or len(arrays) != self._count:
-            model, arrays, options = self._arguments.arranged(model, arrays, options)
-        if options or isinstance(model, Parametric):
-            given, options = self._arguments.split(model, options)
+        if not options and dtype is None and len(arrays) == self._count:
+            known = self._recent.get(id(model))
+            if known is not None and known.model is model:
+                return threads.run(known.compiled, arrays, out)
+            form = None
         else:
-            given = {}
-        names = tuple(given)
-        known = None if options else self._recently(model, _brief(names, dtype))
-        arrays = (*arrays, *given.values())
+            form = form_of(model, len(arrays), dtype, options, self._by_name)
+            known = None if form is None else self._recent.get(form[0])
+            if form is not None and known is not None and known.model is model:
+                if form[1]:
+                    arrays = (*arrays, *[spread(form[1][k], shape) for k, shape in known.named])
+                if dtype is not None:
+                    arrays = tuple(_as_dtype(x, known.compiled.dtype) for x in arrays)
+                return threads.run(known.compiled, arrays, out)
+        return self._call(model, arrays, out, dtype, options, None if form is None else form[0])
+
+    def _call(
+        self, model: Any, by_place: tuple[Any, ...], out: Any, dtype: DTypeLike | None, given: dict[str, Any], form: Any
+    ) -> Any:
+        """A call that is not known yet: its arguments are read, and the next one of this form is known."""
+        model, arrays, options = self._arguments.arranged(model, by_place, given)
+        inputs, options = self._arguments.split(model, options)
+        ins, outs = self.operands(model, tuple(inputs))
+        arrays = (*arrays, *map(spread, inputs.values(), (operand.shape for operand in ins[self._count :])))
         if dtype is not None:
             arrays = tuple(_as_dtype(x, Precision.of(dtype).dtype) for x in arrays)
-        if known is not None:
-            return threads.run(known, arrays, out)
-        if not all(operand.size for side in self.operands(model, names) for operand in side):
-            return self._call_without_empty(model, arrays, names, options, out, _chosen(None, dtype))
-        return threads.run(self.compiled(model, dtype=dtype, inputs=names, **options), arrays, out)
+        if not all(operand.size for operand in (*ins, *outs)):
+            return self._call_without_empty(model, arrays, tuple(inputs), options, out, _chosen(None, dtype))
+        compiled = self.compiled(model, dtype=dtype, inputs=tuple(inputs), **options)
+        if form is not None and self._arguments.model not in given and is_frozen(model):
+            names = [name for name, value in given.items() if name in self._by_name and value is not None]
+            named = tuple((names.index(operand.name), operand.shape) for operand in compiled.inputs[len(by_place) :])
+            self._versions.remember(form, KnownCall(model, compiled, named, given))
+        return threads.run(compiled, arrays, out)
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # another process gets the name
@@ -159,7 +179,8 @@ class Kernel:
                     f"{self.name}.python computes with numbers, and {operand.name} is traced: inside a kernel, call "
                     f"{self.name} itself."
                 )
-        states = [np.asarray(x, float) for x in (*arrays, *given.values())]
+        optional = map(spread, given.values(), (operand.shape for operand in inputs[self._count :]))
+        states = [np.asarray(x, float) for x in (*arrays, *optional)]
         for state, operand in zip(states, inputs, strict=True):
             if state.shape != operand.shape:
                 raise ValueError(
@@ -229,20 +250,17 @@ class Kernel:
         complete, names = self._arguments.complete(options), self._arguments.ordered(model, inputs)
         for name, value in complete.items():
             check_content_hash(self.name, f"the option {name}", value)
-        chosen = _brief(names, dtype)
-        if options or target:
-            chosen = exact(tuple(sorted(complete.items()))), target, chosen
-        recent = self._recently(model, chosen)
-        if recent is not None:
-            return recent
+        key: Any = id(model)
+        if options or target or names or dtype is not None:
+            precision = None if dtype is None else Precision.of(dtype).name
+            key = (key, exact(tuple(sorted(complete.items()))), target, names, precision)
+        known = self._recent.get(key)
+        if known is not None and known.model is model:
+            return known.compiled
         found = self._find(self._arguments.meant(model), _chosen(target, dtype), names, complete)
         if is_frozen(model):
-            self._versions.remember((id(model), chosen) if chosen else id(model), model, found)
+            self._versions.remember(key, KnownCall(model, found))
         return found
-
-    def _recently(self, model: Any, chosen: Any = None) -> Compiled | None:
-        recent = self._recent.get((id(model), chosen) if chosen else id(model))
-        return recent[1] if recent is not None and recent[0] is model else None
 
     def _find(self, model: Any, target: Target, inputs: tuple[str, ...], options: dict[str, Any]) -> Compiled:
         check_content_hash(self.name, "the model", model)
@@ -278,7 +296,8 @@ class Kernel:
         inputs, outputs = self.operands(model, names)
         call = (self, model, names, tuple(sorted(complete.items())))
         function = self._function(model, names, complete)
-        return inline(self.name, call, function, (*arrays, *given.values()), inputs, outputs)
+        optional = map(spread, given.values(), (operand.shape for operand in inputs[self._count :]))
+        return inline(self.name, call, function, (*arrays, *optional), inputs, outputs)
 
     def _call_without_empty(
         self,
@@ -343,11 +362,6 @@ def _chosen(target: Target | None, dtype: DTypeLike | None) -> Target:
     """A target for a dtype: without them, that of the target, and the host."""
     target = target or Target.host()
     return target if dtype is None else target.with_dtype(dtype)
-
-
-def _brief(inputs: tuple[str, ...], dtype: DTypeLike | None) -> Any:
-    """A key for optional inputs and a dtype; None if none is given."""
-    return (inputs, None if dtype is None else Precision.of(dtype).name) if inputs or dtype is not None else None
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

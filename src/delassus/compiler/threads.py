@@ -74,7 +74,9 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
     plan = None
     for x in arrays:
         if type(x) is np.ndarray and x.size * kernel.flops > 2 * _MINIMUM_FLOPS:  # else not even worth a plan
-            plan = _plan(kernel, arrays, out)
+            # Nor is one state, whatever it costs.
+            if any(np.ndim(x) > len(o.shape) for x, o in zip(arrays, kernel.inputs, strict=False)):
+                plan = _plan(kernel, arrays, out)
             break
     if plan is None:
         return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)

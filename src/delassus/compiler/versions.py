@@ -19,6 +19,7 @@ from weakref import WeakSet
 import numpy as np
 
 from delassus.compiler.build import Compiled
+from delassus.compiler.known_calls import KnownCall
 from delassus.compiler.native import compiling, free_unused
 
 LIMIT: Final = 512 << 20
@@ -39,12 +40,12 @@ class Versions:
 
     Attributes:
         built: The versions by their keys, which hold all that was compiled for.
-        recent: The short way: a model and its version, by the model's identity and whatever else was given.
+        recent: The short way: calls that are known, by the model's identity and whatever else was given.
     """
 
     def __init__(self) -> None:
         self.built: dict[Hashable, _Version] = {}
-        self.recent: dict[Any, tuple[Any, Compiled]] = {}
+        self.recent: dict[Any, KnownCall] = {}
 
     def find(self, key: Hashable, make: Callable[[], Compiled]) -> Compiled:
         """The version for a key, which is made if there is none."""
@@ -59,11 +60,11 @@ class Versions:
         version.used = next(_clock)
         return version.compiled
 
-    def remember(self, key: Hashable, model: Any, compiled: Compiled) -> None:
+    def remember(self, key: Hashable, call: KnownCall) -> None:
         """Make a version known by the identity of its model."""
         if len(self.recent) >= RECENT:
             self.recent.clear()
-        self.recent[key] = (model, compiled)
+        self.recent[key] = call
 
     def clear(self) -> None:
         """Let go of all versions."""

@@ -2,8 +2,8 @@
 
 Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 by proximal iterations (see `task`) without forming M, J or a Delassus
 matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's inertia, Kᵀ(ρ k + keep λ⁻) its forces,
-and the articulated-body recursion solves for a. A further iteration changes forces only, so two sweeps over the
-links that move constraints give the next accelerations; the other links are visited once, at the end.
+and the articulated-body recursion solves for a (see `elimination`). A further iteration changes forces only, so two
+sweeps over the links that move constraints give the next accelerations; the other links are visited once, at the end.
 
 A row on several links couples them: ρ K_jᵀK_i is the inertia between links j and i (see `couplings`). Links are
 eliminated one after the other, and what a link was coupled with is then coupled with its parent, so a loop costs
@@ -27,19 +27,16 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltls
-from delassus.constrained.articulated_tree import ZERO, ArticulatedTree, joint_penalty, penalty, row_forces, total
-from delassus.constrained.couplings import Couplings
-from delassus.constrained.elimination_order import elimination_order
+from delassus.constrained.articulated_tree import ArticulatedTree
+from delassus.constrained.elimination import Loads, eliminated
 from delassus.constrained.method import Method, PrimalState, solve
-from delassus.constrained.ports import Bonds
 from delassus.constrained.proximal import Proximal
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import against_gravity, row_values
-from delassus.dynamics.articulated import free_joint
-from delassus.dynamics.poses import Pair, rigid_blocks
-from delassus.dynamics.recursion import bias_force
-from delassus.model.links import Links, links_of
+from delassus.dynamics.poses import Pair
+from delassus.dynamics.sweep import world_acceleration
+from delassus.model.links import links_of
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
@@ -86,50 +83,11 @@ class Factors:
 
 
 def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
-    """Inward: articulated inertias with the penalties of the constraints, and all forces, for the first iteration.
-
-    One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
-    """
-    tree, rows, motions = task.motions.tree, task.rows, task.motions
-    first, k = task.first_force(force), against_gravity(rows, motions, task.k)
-    force = task.keep * first + task.rho * k
-    applied, driven = row_forces(tree, rows.untied, force)
-    A = [rigid_blocks(link) for link in tree.links]
-    p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(tree.links)]
-    for i, own in rows.untied.links.items():
-        A[i] = total(A[i], penalty(own.K, task.rho[list(own.rows)]))
-        p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
-    couplings = Couplings(tree, rows, task.rho, force)
-    joints: list[Any] = [None] * len(tree.links)
-    bonds = [Bonds() for _ in tree.links]
-    push = np.zeros(task.mechanism.nv)
-    order = elimination_order(tree, rows.layout.pairs)
-    for i in order:
-        link, b = tree.links[i], motions.product[i]
-        taken = couplings.take(i)
-        if taken is not None:
-            A[i], p[i] = total(A[i], taken[0]), (p[i][0] + taken[1][0], p[i][1] + taken[1][1])
-        joint = free_joint(link, A[i], joint_penalty(tree, rows.untied, i, task.rho))
-        S_lin, S_ang = link.subspace
-        at = slice(link.v, link.v + link.motion.nv)
-        u = task.tau[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
-        u = u + driven[i] if i in driven else u
-        push[at] = joint.push(u)
-        if couplings.touch(i):
-            base = _world(tree) if link.parent < 0 else ZERO
-            lin, ang = motions.poses[i].motion_to_child(*base)
-            still = (lin + b[0], ang + b[1])
-            joint, push[at], bonds[i] = couplings.eliminate(i, joint, motions.poses[i], u, push[at], still)
-        joints[i] = joint
-        if link.parent < 0:
-            continue
-        M, H, I = joint.felt_through(A[i])
-        f = p[i][0] + M @ b[0] + H @ b[1] + joint.W[:3] @ u
-        n = p[i][1] + H.T @ b[0] + I @ b[1] + joint.W[3:] @ u
-        f, n = motions.poses[i].force_to_parent(f, n)
-        p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
-        A[link.parent] = total(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
-    factors = Factors(task, ArticulatedTree(tree, motions.poses, joints, order, bonds), k)
+    """Inward: articulated inertias with the penalties of the constraints, and all forces, for the first iteration."""
+    first, k = task.first_force(force), against_gravity(task.rows, task.motions, task.k)
+    loads = Loads(task.tau, task.keep * first + task.rho * k)
+    body, push = eliminated(task.motions, task.rows, task.rho, loads)
+    factors = Factors(task, body, k)
     return factors, _state(factors, first, push)
 
 
@@ -139,7 +97,7 @@ def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     change = task.keep * (state.force - state.before)
     push = np.array(state.work)
     for i, (_, more) in body.pushes(task.rows, change).items():
-        at = slice(body.tree.links[i].v, body.tree.links[i].v + body.tree.links[i].motion.nv)
+        at = body.joints[i].at
         push[at] = push[at] + more
     return _state(factors, state.force, push)
 
@@ -168,9 +126,4 @@ def _state(factors: Factors, before: Any, push: Any) -> PrimalState:
 def _accelerations(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
     """Accelerations of some links (with those that carry them), against gravity, of their joints (nv,), and of ties."""
     motions = factors.task.motions
-    return factors.body.accelerations(push, links, _world(motions.tree), motions.product)
-
-
-def _world(tree: Links) -> Pair:
-    """The acceleration of the world, against gravity."""
-    return -np.array(tree.gravity), np.zeros(3)
+    return factors.body.accelerations(push, links, world_acceleration(motions.tree), motions.product)

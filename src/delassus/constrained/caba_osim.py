@@ -25,8 +25,10 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constrained.articulated_tree import ArticulatedTree, free_tree, pieces_of
+from delassus.constrained.articulated_tree import ArticulatedTree
+from delassus.constrained.elimination import free_tree
 from delassus.constrained.pv_osim import pv_osim
+from delassus.constrained.row_forces import pieces_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import Rows
 

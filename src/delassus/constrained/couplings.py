@@ -80,9 +80,8 @@ class Couplings:
         its parent nor its joint has any.
         """
         ties = {row: parts[i] for row, parts in sorted(self.ties.items()) if i in parts}
-        own = (np.zeros(len(u)) if ties else push) - joint.W[:3].T @ still[0] - joint.W[3:].T @ still[1]
-        S_lin, S_ang = joint.link.subspace
-        moved = (still[0] + S_lin @ own, still[1] + S_ang @ own)
+        own = joint.answer(np.zeros(len(u)) if ties else push, still)
+        moved = joint.moved(still, own)
         here = {port.number: Part(port.K) for port in self._coupled(i)} | ties
         self._merge_partners(i, here)
         V: dict[int, Any] = {}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from delassus.constrained.articulated_tree import ArticulatedTree, Piece, free_tree, pieces_of
+from delassus.constrained.articulated_tree import ArticulatedTree
 from delassus.constrained.efpa import efpa
+from delassus.constrained.elimination import free_tree
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.options import check_method
 from delassus.constrained.pv_osim import pv_osim
+from delassus.constrained.row_forces import Piece, pieces_of
 from delassus.constrained.tree_factor import tree_factor
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias

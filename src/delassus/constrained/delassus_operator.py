@@ -17,8 +17,9 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
-from delassus.constrained.articulated_tree import ArticulatedTree, free_tree
+from delassus.constrained.articulated_tree import ArticulatedTree
 from delassus.constrained.by_products import damping_rows, factor
+from delassus.constrained.elimination import free_tree
 from delassus.constrained.jacobian import constraint_jacobian
 from delassus.constrained.proximal import Proximal
 from delassus.constraints.mechanism import Mechanism
@@ -82,8 +83,7 @@ def delassus_solve(
 
 def mobility(body: ArticulatedTree, rows: Rows, x: Any) -> Any:
     """J A⁻¹ Jᵀ x (m,), A the matrix that the joints of the tree were eliminated from."""
-    links = body.tree.links
-    push = np.zeros(sum(link.motion.nv for link in links))
+    push = np.zeros(sum(link.motion.nv for link in body.tree.links))
     for i, (_, own) in body.pushes(rows, x).items():
-        push[links[i].v : links[i].v + links[i].motion.nv] = own
+        push[body.joints[i].at] = own
     return row_values(rows, *body.accelerations(push, rows.support))

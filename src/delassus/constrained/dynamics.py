@@ -97,36 +97,33 @@ def constrained_dynamics(
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, np) those of a mechanism whose model has some.
     """
-    check_mechanism(mechanism)
-    check_method(method, ("auto", *METHODS))
-    check_iterations(iterations)
-    tolerance = checked_tolerance(tolerance, 1e-10)
-    given = {"mask": mask, "force": force, "acceleration": acceleration}
-    for name, value in given.items():
+    for name, value in (("mask", mask), ("force", force), ("acceleration", acceleration)):
         if value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
             raise ValueError(
                 f"{name} has shape {numpy.shape(value)}; its last axis has one number for each of the {mechanism.m} "
                 f"rows ({', '.join(mechanism.names)})."
             )
-    given |= {"time": time, "parameters": parameters}
-    if not mechanism.m:
+    if not (isinstance(mechanism, Mechanism) and mechanism.m):
+        check_mechanism(mechanism)
         return _unconstrained(mechanism, q, v, tau, parameters)
-    rows = None if proximal is None else tuple(proximal_rows(mechanism, proximal).tolist())
-    chosen = best_method(mechanism) if method == "auto" else method
     found = solve_to_tolerance(
         mechanism,
         q,
         v,
         tau,
-        method=chosen,
+        method=method,
         tolerance=tolerance,
         iterations=iterations,
-        proximal=rows,
+        proximal=proximal,
         rank=rank,
-        **{name: value for name, value in given.items() if value is not None},
+        mask=mask,
+        force=force,
+        acceleration=acceleration,
+        time=time,
+        parameters=parameters,
     )
     a, forces, residual, count, status, imbalance = found
-    asked = Asked.of(q, v, tau, rows, mask, acceleration, time, parameters)
+    asked = Asked.of(q, v, tau, proximal, mask, acceleration, time, parameters)
     return Solution(mechanism, a, forces, residual, whole(count), whole(status), imbalance, asked)
 
 
@@ -137,7 +134,7 @@ def solve_to_tolerance(
     v: Any,
     tau: Any,
     *,
-    method: str,
+    method: str = "auto",
     tolerance: float | None = None,
     iterations: int = 100,
     proximal: Proximal = None,
@@ -148,7 +145,8 @@ def solve_to_tolerance(
     time: Any = None,
 ) -> Any:
     """Accelerations (nv,), forces λ (m,), residual (m,), iterations, the number of a `Status`, and imbalance (nv,)."""
-    check_method(method, METHODS)
+    check_method(method, ("auto", *METHODS))
+    method = best_method(mechanism) if method == "auto" else method
     tolerance = checked_tolerance(_TOLERANCES[computing_in().name] if tolerance is None else tolerance, 1e-10)
     check_iterations(iterations)
     parts = METHODS[_IN_JOINT_SPACE.get(method, method) if links_of(mechanism.model).mimics else method]
@@ -191,11 +189,13 @@ def _iterated(parts: Method, equations: Equations, force: Any, tolerance: float,
         start = state._replace(force=np.where(again, 0.0, state.force), before=state.before - r / task.epsilon)
         state, made, settled = loop.run(parts.shifted(factors, asked), start, count)
         left = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
-        further = settled & left & (rounds < 1.5) & (count + made < float(iterations))
+        # A round is worth beginning if it can be expected to end.
+        further = settled & left & (rounds < 1.5) & (count + 2.0 * made <= float(iterations))
         return tuple(state), asked, count + made, rounds + 1.0, settled, further
 
     digits = 2.0 ** -computing_in().digits
-    start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), np.array(iterations > 1))
+    begins = np.isfinite(np.sum(first.force)) if iterations > 1 else np.array(False)
+    start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), begins)
     state, asked, count, _, settled, _ = while_loop(goes_on, play, start, 3)
     return *parts.finish(parts.shifted(factors, asked), kind(*state)), count, settled
 
@@ -232,8 +232,8 @@ class _Loop:
             state = self.method.iterate(factors, kind(*last))
             change = self.change(state, kind(*last).residual)
             rate = change / before
-            # What is still to come is a geometric series.
-            settled = (change <= 1.0) & (rate * change <= 1.0 - rate)
+            # What is still to come is a geometric series: a small part of what may be, since light joints feel it more.
+            settled = (change <= 1.0) & (100.0 * rate * change <= 1.0 - rate)
             slow = (made > 1.5) & (rate > _SLOW)
             further = ~settled & ~slow & (count + made + 1.0 < float(self.iterations))
             return tuple(state), made + 1.0, further, settled, change
@@ -251,7 +251,7 @@ class _Loop:
         J, met = self.equations.J, self.equations.met(state.residual, self.scale, self.tolerance)
         forces = _share(J.T @ (state.force - state.before), self.equations.force_scale(state.force))
         rows = _share(state.residual - residual, self.scale)
-        return np.maximum(forces / self.reached, np.where(met, 0.0, 100.0 * rows / self.tolerance))
+        return np.maximum(forces / self.reached, np.where(met, 0.0, 1000.0 * rows / self.tolerance))
 
 
 def _status(check: Check) -> Any:

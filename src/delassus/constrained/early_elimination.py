@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.dynamics.articulated import is_plain
 from delassus.dynamics.poses import mirrored
-from delassus.model.joints import Motion
 from delassus.model.links import Link
 
 _VANISHED: Final = 1e-8
@@ -101,7 +101,7 @@ def eliminate(
     inverse = 1.0 / (S @ U + link.armature[k])
     u = tau - S @ p
     axis = link.motion.directions[k]
-    plain = link.motion is not Motion.HELICAL and not link.has_rotor  # then nothing is felt along S, exactly
+    plain = is_plain(link)  # then nothing is felt along S, exactly
     A = mirrored(A - np.outer(U * inverse, U))
     if plain:
         A[axis, :] = A[:, axis] = 0.0

@@ -18,8 +18,11 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constrained.articulated_tree import ZERO, ArticulatedTree, Piece
+from delassus.constrained.articulated_tree import ArticulatedTree
+from delassus.constrained.row_forces import Piece
 from delassus.dynamics.poses import Pair
+from delassus.dynamics.sweep import ZERO, carried
+from delassus.model.model import WORLD
 
 
 def efpa(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
@@ -53,8 +56,12 @@ def efpa(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:
 def _answer(body: ArticulatedTree, u: dict[int, Any]) -> tuple[dict[int, Any], dict[int, Pair]]:
     """Accelerations of joints and links from forces at joints, which come with all that carry them."""
     joint: dict[int, Any] = {}
-    motion: dict[int, Pair] = {-1: ZERO}
+    motion: dict[int, Pair] = {WORLD: ZERO}
     for i in sorted(u):
-        joint[i], motion[i] = body.outward(i, motion[body.tree.links[i].parent], u[i])
-    del motion[-1]
+        free = body.joints[i]
+        a = carried(body.poses[i], motion[free.link.parent])
+        held = free.W[:3].T @ a[0] + free.W[3:].T @ a[1]
+        joint[i] = free.push(u[i]) - held
+        motion[i] = free.moved(a, joint[i])
+    del motion[WORLD]
     return joint, motion

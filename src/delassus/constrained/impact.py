@@ -73,20 +73,19 @@ def impact(
         parameters: (…, np) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
-    given = {
-        name: value for name, value in (("mask", mask), ("time", time), ("parameters", parameters)) if value is not None
-    }
-    return Impact(*solve_impact(mechanism, q, v, restitution=restitution_rows(mechanism, restitution), **given))
+    e = restitution_rows(mechanism, restitution)
+    inputs = {"restitution": np.array(e) if any(e) else None, "mask": mask, "time": time, "parameters": parameters}
+    return Impact(*solve_impact(mechanism, q, v, **inputs))
 
 
-@kernel("(nq),(nv)->(nv),(m)", inputs={"mask": "(m)", "time": "()"})
+@kernel("(nq),(nv)->(nv),(m)", inputs={"restitution": "(m)", "mask": "(m)", "time": "()"})
 def solve_impact(
-    mechanism: Mechanism, q: Any, v: Any, *, restitution: PerRow = 0.0, mask: Any = None, time: Any = None
+    mechanism: Mechanism, q: Any, v: Any, *, restitution: Any = None, mask: Any = None, time: Any = None
 ) -> Any:
-    """Velocity (nv,) after an impact and impulses Λ (m,); arguments as for `impact`, restitution one or one per row."""
+    """Velocity (nv,) after an impact and impulses Λ (m,); arguments as for `impact`, restitution an input (m,)."""
     if not mechanism.m:
         return v, np.zeros(0)
-    e = np.array(restitution_rows(mechanism, restitution))
+    e = np.zeros(mechanism.m) if restitution is None else restitution
     check_inertias(mechanism.model)
     J = constraint_jacobian.function(mechanism, q, time=time)
     strikes = J @ v - velocities_asked(mechanism, q, time)

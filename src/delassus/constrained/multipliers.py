@@ -16,6 +16,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.dynamics.ldl import Ldl, ldl
 from delassus.dynamics.poses import Blocks, Pair
+from delassus.dynamics.sums import total
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,7 @@ class Eliminated:
     def spring(self, A: Blocks) -> Blocks:
         """The link's inertia with what stands for the rows."""
         K, TK = self.K, self.TK
-        M, H, I = K[:, :3].T @ TK[:, :3], K[:, :3].T @ TK[:, 3:], K[:, 3:].T @ TK[:, 3:]
-        return A[0] + M, A[1] + H, A[2] + I
+        return total(A, (K[:, :3].T @ TK[:, :3], K[:, :3].T @ TK[:, 3:], K[:, 3:].T @ TK[:, 3:]))
 
     def press(self, p: Pair, l: Any) -> tuple[Pair, Any]:
         """The link's bias force, and l (m,) of the rows left, with what stands for the rows."""

@@ -27,7 +27,6 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import dual, prox_ltl
-from delassus.constrained.articulated_tree import total
 from delassus.constrained.method import Method, State, solve
 from delassus.constrained.multipliers import Eliminated, eliminate
 from delassus.constrained.proximal import Proximal
@@ -35,8 +34,8 @@ from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import against_gravity
 from delassus.dynamics.articulated import FreeJoint, free_joint
-from delassus.dynamics.poses import Blocks, Pair, rigid_blocks
-from delassus.dynamics.recursion import bias_force
+from delassus.dynamics.poses import Pair
+from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.model.links import links_of
 from delassus.model.model import WORLD
 
@@ -92,8 +91,8 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
     """Inward: articulated inertias and forces, and the rows of the constraints; then the first iteration."""
     tree, rows, motions = task.motions.tree, task.rows, task.motions
     links = tree.links
-    A: list[Blocks] = [rigid_blocks(link) for link in links]
-    p = [bias_force(link, *motions.velocity[i]) for i, link in enumerate(links)]
+    inward = Inward.of(tree, motions.poses, motions.velocity, motions.product)
+    A, p = inward.A, inward.p
     K: dict[int, dict[int, Any]] = {i: {} for i in range(WORLD, len(links))}
     on = np.ones(rows.m) if task.on is None else task.on
     for i, own in rows.links.items():
@@ -110,12 +109,9 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
             roots[i], K[i] = eliminate(closed, K[i], L)
             A[i] = roots[i].spring(A[i])
             p[i], l = roots[i].press(p[i], l)
-        S_lin, S_ang = link.subspace
         joint = joints[i] = free_joint(link, A[i])
-        at = slice(link.v, link.v + link.motion.nv)
-        u = task.tau[at] - S_lin.T @ p[i][0] - S_ang.T @ p[i][1]
-        push[at] = joint.push(u)
-        lin, ang = motions.product[i]
+        u = joint.force(task.tau, p[i])
+        push[joint.at] = joint.push(u)
         driven = _driven(task, i, on)
         KS: dict[int, Any] = {}
         for r in sorted({*K[i], *driven}):
@@ -126,22 +122,16 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
             above = K[link.parent]
             above[r] = above[r] + left if r in above else left
         moved[i] = KS
-        free = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang  # D⁻¹ (u - Uᵀ b)
+        b = motions.product[i]
+        free = joint.answer(push[joint.at], b)  # D⁻¹ (u - Uᵀ b)
         for j, r in enumerate(KS):
             pulled = joint.push(KS[r])
             for t in list(KS)[: j + 1]:
                 L[r, t] = L[r, t] + pulled @ KS[t]
             l[r] = l[r] + KS[r] @ free
             if r in K[i]:
-                l[r] = l[r] + K[i][r][:3] @ lin + K[i][r][3:] @ ang
-        if link.parent < 0:
-            continue
-        M, H, I = joint.felt_through(A[i])
-        f = p[i][0] + M @ lin + H @ ang + joint.W[:3] @ u
-        n = p[i][1] + H.T @ lin + I @ ang + joint.W[3:] @ u
-        f, n = motions.poses[i].force_to_parent(f, n)
-        p[link.parent] = (p[link.parent][0] + f, p[link.parent][1] + n)
-        A[link.parent] = total(A[link.parent], motions.poses[i].inertia_to_parent(M, H, I))
+                l[r] = l[r] + K[i][r][:3] @ b[0] + K[i][r][3:] @ b[1]
+        inward.hand_on(i, joint, u)
     for r, x in K[WORLD].items():
         l[r] = l[r] - x[:3] @ np.array(tree.gravity)
     if K[WORLD]:
@@ -186,15 +176,14 @@ def _pressed(factors: Factors, change: Any) -> tuple[Any, Any]:
     task = factors.dual.task
     tree, motions = task.motions.tree, task.motions
     push, change = np.array(factors.push), np.array(change)
-    p: dict[int, Pair] = {i: (np.zeros(3), np.zeros(3)) for i in factors.spine}
+    p: dict[int, Pair] = dict.fromkeys(factors.spine, ZERO)
     for i in reversed(factors.spine):
         link, joint = tree.links[i], factors.joints[i]
         if i in factors.roots:
             p[i], change = factors.roots[i].press(p[i], change)
         u, f, n = joint.carry(-p[i][0], -p[i][1])
-        at = slice(link.v, link.v + link.motion.nv)
         more = joint.push(u)
-        push[at] = push[at] + more
+        push[joint.at] = push[joint.at] + more
         for r, KS in factors.moved[i].items():
             change[r] = change[r] + KS @ more
         if link.parent >= 0:
@@ -207,24 +196,21 @@ def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any =
     """Accelerations (nv,) of the joints of some links, and the forces (m,) of all rows, unless they are known."""
     task = factors.dual.task
     tree, motions = task.motions.tree, task.motions
-    acceleration: dict[int, Pair] = {WORLD: (-np.array(tree.gravity), np.zeros(3))}
+    acceleration: dict[int, Pair] = {WORLD: world_acceleration(tree)}
     a, force = np.zeros(task.mechanism.nv), np.zeros(task.rows.m) if known is None else known
     if known is None and WORLD in factors.roots:
         force[factors.roots[WORLD].rows] = factors.roots[WORLD].force(l, None, force)
     for i in links:
         link, joint = tree.links[i], factors.joints[i]
-        S_lin, S_ang = link.subspace
-        at = slice(link.v, link.v + link.motion.nv)
-        lin, ang = motions.poses[i].motion_to_child(*acceleration[link.parent])
-        lin, ang = lin + motions.product[i][0], ang + motions.product[i][1]
-        own = push[at] - joint.W[:3].T @ lin - joint.W[3:].T @ ang
+        here = carried(motions.poses[i], acceleration[link.parent], motions.product[i])
+        own = joint.answer(push[joint.at], here)
         if factors.moved[i]:
             u = np.zeros(link.motion.nv)
             for row, KS in factors.moved[i].items():
                 u = u + KS * force[row]
             own = own + joint.push(u)
-        acceleration[i] = (lin + S_lin @ own, ang + S_ang @ own)
-        a[at] = own
+        acceleration[i] = joint.moved(here, own)
+        a[joint.at] = own
         if known is None and i in factors.roots:
             force[factors.roots[i].rows] = factors.roots[i].force(l, acceleration[i], force)
     return a, force

@@ -47,9 +47,11 @@ from delassus.constrained.task import Task, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import against_gravity
 from delassus.dynamics.aba import aba
-from delassus.dynamics.poses import Blocks, rigid_blocks
+from delassus.dynamics.poses import Blocks
 from delassus.dynamics.recursion import bias_force
+from delassus.dynamics.sweep import carried, rigid_blocks, world_acceleration
 from delassus.errors import DelassusError
+from delassus.model.model import WORLD
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"acceleration": "(m)", "time": "()"})
@@ -139,11 +141,10 @@ def _outward(task: Task, visits: list[_Visit]) -> tuple[Any, Any]:
     """From the base to the leaves: accelerations (nv,), and the rows' forces (m,)."""
     motions, links = task.motions, task.motions.tree.links
     a, force = np.zeros(task.mechanism.nv), np.zeros(task.mechanism.m)
-    motion: dict[int, Any] = {-1: (-np.array(motions.tree.gravity), np.zeros(3))}
+    motion: dict[int, Any] = {WORLD: world_acceleration(motions.tree)}
     given: dict[int, Any] = {}  # forces of the rows that a link has handed to its parent
     for i, (link, visit) in enumerate(zip(links, visits, strict=True)):
-        lin, ang = motions.poses[i].motion_to_child(*motion[link.parent])
-        now = np.concatenate([lin + motions.product[i][0], ang + motions.product[i][1]])
+        now = np.concatenate(carried(motions.poses[i], motion[link.parent], motions.product[i]))
         rows: Any = given.get(i)
         for direction in reversed(visit.directions):
             push = direction.u - direction.U @ now

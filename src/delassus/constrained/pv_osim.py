@@ -22,7 +22,8 @@ from itertools import count
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.constrained.articulated_tree import ArticulatedTree, Piece
+from delassus.constrained.articulated_tree import ArticulatedTree
+from delassus.constrained.row_forces import Piece
 from delassus.dynamics.poses import Pair
 
 _MOST: Final = 6

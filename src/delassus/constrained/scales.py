@@ -27,6 +27,9 @@ from delassus.model.model import Model
 
 Floats: TypeAlias = NDArray[numpy.float64]
 
+_ROUNDING: Final = 1e-20
+"""The mobility that rounding gives to a row, as a share of the whole robot's, and a reserve: it is a square."""
+
 _SAMPLES: Final = 3
 """Configurations besides the neutral one."""
 
@@ -73,10 +76,12 @@ def _mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     mobility = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
     groups = _groups(mechanism)
     largest = {group: max(mobility[r] for r, other in enumerate(groups) if other == group) for group in set(groups)}
-    # Rows that nothing moves have no mobility, and no use for one but to have its unit: that of the whole robot.
+    # Rows that nothing moves, but for rounding, have no mobility, and no use for one but to have its unit: that of the
+    # whole robot.
     mass = sum(joint.inertia.mass for joint in mechanism.model.joints) or 1.0
     whole = {"linear": 1.0 / mass, "angular": 1.0 / (mass * length_of(mechanism.model) ** 2)}
-    return tuple(_power_of_two(float(largest[group]) or whole.get(group[1], 1.0)) for group in groups)
+    pairs = [(float(largest[group]), whole.get(group[1], 0.0)) for group in groups]
+    return tuple(_power_of_two((own if own > _ROUNDING * other else other) or 1.0) for own, other in pairs)
 
 
 @lru_cache(maxsize=256)

@@ -56,10 +56,16 @@ class Hinge(Point):
         return len(self.rows) == 5
 
     def position_error(self, motions: LinkMotions) -> Any:
-        """Rᵀ (p - p₂), and a₂ × a √(2/(1 + a₂·a)) for the axes."""
+        """Rᵀ (p - p₂), and for the axes a₂ × a, whose length sin θ becomes 2 sin(θ/2)."""
         R, p = self.second_frame(motions)
         k = "xyz".index(self.axis)
-        opposite = 1.0 + R[k, k] < 1e-12  # then any direction across them is as good
-        length = np.sqrt(2.0 / np.where(opposite, 1.0, 1.0 + R[k, k]))
-        across = np.where(opposite, 2.0 * np.eye(3)[k - 1], length * np.cross(R[:, k], np.eye(3)[k]))
-        return self.selected(np.concatenate([-p, across]))
+        across, cosine = np.cross(R[:, k], np.eye(3)[k]), R[k, k]
+        sine2 = across @ across
+        parallel, beyond = sine2 < 1e-300, cosine < 0.0
+        # (2 sin(θ/2) / sin θ)²; beyond a quarter turn, 1 + cos θ would lose its digits
+        stretch2 = np.where(
+            beyond, 2.0 * (1.0 - cosine) / np.where(parallel, 1.0, sine2), 2.0 / (1.0 + np.where(beyond, 0.0, cosine))
+        )
+        opposite = parallel & beyond  # then any direction across the axes is as good
+        turn = np.where(opposite, 2.0 * np.eye(3)[k - 1], np.sqrt(stretch2) * across)
+        return self.selected(np.concatenate([-p, turn]))

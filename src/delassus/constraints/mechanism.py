@@ -21,12 +21,13 @@ from delassus.constraints.ties import constraint_of
 from delassus.dynamics.check import SingularMassMatrix, check_inertias
 from delassus.errors import DelassusError, short
 from delassus.model.model import Frame, Model
+from delassus.model.of_model import OfModel
 from delassus.model.parametric import ParametricModel
 from delassus.model.runtime import BoundModel
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(OfModel):
     """A model and its constraints, frozen and compared by content; what the algorithms of `constrained` take.
 
     That of a model with parameters is a `ParametricMechanism`, which has the same ones.
@@ -83,24 +84,6 @@ class Mechanism:
         if not isinstance(self.model, BoundModel):
             return self
         return _nominal(self.model.origin, self.constraints)
-
-    @property
-    def nq(self) -> int:
-        """Number of configuration variables."""
-        return self.model.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of velocity variables."""
-        return self.model.nv
-
-    def neutral(self) -> NDArray[numpy.float64]:
-        """The model's neutral configuration (nq,), whatever the constraints."""
-        return self.model.neutral()
-
-    def random_configuration(self, rng: numpy.random.Generator) -> NDArray[numpy.float64]:
-        """A random configuration (nq,) of the model, whatever the constraints."""
-        return self.model.random_configuration(rng)
 
     @cached_property
     def m(self) -> int:

@@ -110,7 +110,7 @@ class OnFrame(Constraint):
             return End(WORLD, placement)
         if not isinstance(name, str) and not 0 <= name < model.nframes:
             raise ConstraintError(f"the model has no frame number {name}; it has {model.nframes}.")
-        frame = model.frame_list[model.frame_index(name) if isinstance(name, str) else name]
+        frame = model.frame(name) if isinstance(name, str) else model.frame_list[name]
         return End(*links_of(model).place(frame.joint, frame.placement * placement))
 
     def _refuse(self, model: Model, link: int) -> None:

@@ -13,12 +13,13 @@ from delassus.dynamics.check import check_inertias
 from delassus.dynamics.columns import accelerations_by
 from delassus.dynamics.composite import mass_and_bias
 from delassus.dynamics.factor import ancestors, factor_tree, substitute
+from delassus.dynamics.recursion import FORCES
 from delassus.dynamics.rnea_derivatives import torque_derivatives
 from delassus.model.model import Model
 
 
-@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)")
-def aba_derivatives(model: Model, q: Any, v: Any, tau: Any) -> Any:
+@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)", inputs=FORCES)
+def aba_derivatives(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> Any:
     """Derivatives (nv, nv) of `aba`: ∂a/∂q along tangent vectors, ∂a/∂v, and ∂a/∂tau, the inverse mass matrix.
 
     Args:
@@ -26,11 +27,12 @@ def aba_derivatives(model: Model, q: Any, v: Any, tau: Any) -> Any:
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalised forces (nv,) [N·m, N].
+        forces: (njoints, 6) [N, N·m] on the bodies, as in `aba`, constant in their frames (input at run time).
     """
     check_inertias(model)
     above = ancestors(model)
-    M, bias = mass_and_bias(model, q, v)
+    M, bias = mass_and_bias(model, q, v, forces)
     U, D = factor_tree(above, M)
     a = substitute(above, U, D, tau - bias)
-    by_q, by_v, _ = torque_derivatives(model, q, v, a)
+    by_q, by_v, _ = torque_derivatives(model, q, v, a, forces=forces)
     return accelerations_by(above, U, D, by_q, by_v)

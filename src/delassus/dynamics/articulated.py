@@ -4,6 +4,9 @@ With the motion subspace S of a joint and the articulated inertia A of its link,
 
     U = A S,   D = Sᵀ A S + rotor inertias,   W = U D⁻¹,   A - U D⁻¹ Uᵀ is felt by the parent.
 
+D is the place of all that resists the joint's own acceleration: rotors, penalties of rows on its velocities, and in a
+step of time h, damping and gains of servos, h k_d + h² k_p. The recursion over the tree is in `sweep`.
+
 Where the joint's directions are axes of the link and nothing is added to D, SᵀW = 1 and nothing is felt along them;
 these entries are written down instead of computed, which keeps them exact.
 """
@@ -15,7 +18,8 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.dynamics.ldl import Ldl, ldl
-from delassus.dynamics.poses import Blocks, mirrored
+from delassus.dynamics.poses import Blocks, Pair, mirrored
+from delassus.dynamics.sums import at
 from delassus.model.joints import Motion
 from delassus.model.links import Link
 
@@ -31,13 +35,32 @@ class FreeJoint:
     D: Ldl
     plain: bool
 
+    @property
+    def at(self) -> slice:
+        """The velocities of the joint among those of the robot."""
+        return at(self.link)
+
     def held(self, stiffness: Any) -> FreeJoint:
         """The joint as it answers to forces with a stiffness (n, n) on its acceleration; what passes it is the same."""
         return replace(self, D=ldl(self.whole + stiffness))
 
+    def force(self, tau: Any, p: Pair) -> Any:
+        """u = τ - Sᵀ p (n,): the force at the joint, from those of all joints (nv,) and the bias force of its link."""
+        S_lin, S_ang = self.link.subspace
+        return tau[self.at] - S_lin.T @ p[0] - S_ang.T @ p[1]
+
     def push(self, u: Any) -> Any:
         """D⁻¹ u (n,): the joint's acceleration from its force alone."""
         return self.D.solve(u)
+
+    def answer(self, push: Any, a: Pair) -> Any:
+        """D⁻¹ u - Wᵀ a (n,): the joint's acceleration where its link would have the acceleration a without it."""
+        return push - self.W[:3].T @ a[0] - self.W[3:].T @ a[1]
+
+    def moved(self, a: Pair, own: Any) -> Pair:
+        """a + S q̈: the acceleration of the link with that of its joint, `own` (n,)."""
+        S_lin, S_ang = self.link.subspace
+        return a[0] + S_lin @ own, a[1] + S_ang @ own
 
     def felt_through(self, A: Blocks) -> Blocks:
         """A - U D⁻¹ Uᵀ: the inertia felt through the free joint."""
@@ -69,6 +92,11 @@ class FreeJoint:
         return u, f, n
 
 
+def is_plain(link: Link) -> bool:
+    """Whether a joint's directions are axes of its link and no rotor is on them: then SᵀW = 1."""
+    return link.motion is not Motion.HELICAL and not link.has_rotor
+
+
 def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
     """The joint of a link with the articulated inertia A; `added` (n,) is added to the diagonal of D."""
     S_lin, S_ang = link.subspace
@@ -77,7 +105,7 @@ def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
     D = S_lin.T @ U[:3] + S_ang.T @ U[3:] + np.array(np.diag(link.armature))
     if added is not None:
         D = D + np.diag(added)
-    plain = link.motion is not Motion.HELICAL and not link.has_rotor and added is None
+    plain = is_plain(link) and added is None
     factors = ldl(D)
     directions = list(link.motion.directions)
     W = np.zeros(U.shape)

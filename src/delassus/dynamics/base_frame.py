@@ -10,8 +10,9 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.dynamics.poses import poses_of, velocities
+from delassus.dynamics.recursion import external_forces
 from delassus.model.links import Links
-from delassus.spatial.motions import motion_cross
+from delassus.spatial.motions import force_to_parent, motion_cross
 
 
 @dataclass(frozen=True)
@@ -47,3 +48,11 @@ def moving_links(tree: Links, q: Any, v: Any, a: Any, *, falling: bool) -> list[
         v_J, a_J = S @ velocities(link, v), S @ velocities(link, a)
         moving.append(Moving(R, p, S, v_parent + v_J, a_parent + a_J + motion_cross(v_parent, v_J), v_parent, a_parent))
     return moving
+
+
+def external_in_base(tree: Links, moving: list[Moving], forces: Any) -> list[tuple[int, Any]]:
+    """External forces on bodies, as in `external_forces`: the links they act on, and (6,) in the base's frame."""
+    return [
+        (i, force_to_parent(moving[i].R, moving[i].p, np.concatenate([f, n])))
+        for i, (f, n) in external_forces(tree, forces)
+    ]

@@ -8,6 +8,7 @@ from delassus.dynamics.check import LEAST
 from delassus.dynamics.kinematics import world_poses
 from delassus.dynamics.poses import Pair, poses_of
 from delassus.dynamics.recursion import joint_motions, link_velocities, momentum
+from delassus.dynamics.sums import total
 from delassus.errors import DelassusError
 from delassus.model.links import Link, Links, links_of
 from delassus.model.model import Model
@@ -18,7 +19,7 @@ from delassus.model.runtime import sample_of
 def center_of_mass(model: Model, q: Any) -> Any:
     """The centre of mass (3,) [m] of all moving bodies, in the world."""
     tree = links_of(model)
-    return _first_moment(tree, world_poses(tree, q)) / _mass(model, tree)
+    return _first_moment(tree, world_poses(tree, q)) / total_mass(model, tree)
 
 
 @kernel("(nq)->(3,nv)")
@@ -26,7 +27,7 @@ def center_of_mass_jacobian(model: Model, q: Any) -> Any:
     """The matrix (3, nv) that takes v to the velocity of the centre of mass; O(n) with the subtrees' masses."""
     tree = links_of(model)
     world = world_poses(tree, q)
-    total = _mass(model, tree)
+    whole = total_mass(model, tree)
     mass = [link.inertia.mass for link in tree.links]
     moment = [_moment(link, *pose) for link, pose in zip(tree.links, world, strict=True)]
     J = np.zeros((3, model.nv))
@@ -36,7 +37,7 @@ def center_of_mass_jacobian(model: Model, q: Any) -> Any:
         S_lin, S_ang = link.subspace
         for k in range(link.motion.nv):
             ang = R @ S_ang[:, k]
-            column = (mass[i] * (R @ S_lin[:, k]) + np.cross(ang, moment[i] - mass[i] * p)) * (link.ratio / total)
+            column = (mass[i] * (R @ S_lin[:, k]) + np.cross(ang, moment[i] - mass[i] * p)) * (link.ratio / whole)
             J[:, link.v + k] = J[:, link.v + k] + column
         if link.parent >= 0:
             mass[link.parent] = mass[link.parent] + mass[i]
@@ -51,23 +52,22 @@ def centroidal_momentum(model: Model, q: Any, v: Any) -> Any:
     poses, world = poses_of(tree, q), world_poses(tree, q)
     velocity, _ = link_velocities(tree, poses, joint_motions(tree, v))
     h: list[Pair] = [momentum(link, *velocity[i]) for i, link in enumerate(tree.links)]
-    total = (np.zeros(3), np.zeros(3))
-    for i in reversed(range(len(h))):
-        lin, ang = poses[i].force_to_parent(*h[i])
-        p = tree.links[i].parent
-        if p < 0:
-            total = (total[0] + lin, total[1] + ang)
+    whole: Pair = (np.zeros(3), np.zeros(3))
+    for i, link in reversed(list(enumerate(tree.links))):
+        passed = poses[i].force_to_parent(*h[i])
+        if link.parent < 0:
+            whole = total(whole, passed)
         else:
-            h[p] = (h[p][0] + lin, h[p][1] + ang)
-    center = _first_moment(tree, world) / _mass(model, tree)
-    return np.concatenate([total[0], total[1] - np.cross(center, total[0])])
+            h[link.parent] = total(h[link.parent], passed)
+    center = _first_moment(tree, world) / total_mass(model, tree)
+    return np.concatenate([whole[0], whole[1] - np.cross(center, whole[0])])
 
 
 def _first_moment(tree: Links, world: list[Pair]) -> Any:
-    total = np.zeros(3)
+    moment = np.zeros(3)
     for link, pose in zip(tree.links, world, strict=True):
-        total = total + _moment(link, *pose)
-    return total
+        moment = moment + _moment(link, *pose)
+    return moment
 
 
 def _moment(link: Link, R: Any, p: Any) -> Any:
@@ -75,7 +75,8 @@ def _moment(link: Link, R: Any, p: Any) -> Any:
     return link.inertia.mass * p + R @ np.array(link.inertia.first_moment)
 
 
-def _mass(model: Model, tree: Links) -> Any:
+def total_mass(model: Model, tree: Links) -> Any:
+    """The mass [kg] of all moving bodies, which must not be none."""
     if all(link.inertia.mass < LEAST for link in links_of(sample_of(model)).links):
         raise DelassusError(f"the model {model.name!r} has no mass that moves, so it has no centre of mass.")
     return sum(link.inertia.mass for link in tree.links)

@@ -9,29 +9,31 @@ that makes the same sums again, for derivatives, shares them. O(n d) operations 
 from typing import Any
 
 import delassus.numpy as np
-from delassus.dynamics.base_frame import Moving, moving_links
+from delassus.dynamics.base_frame import Moving, external_in_base, moving_links
 from delassus.dynamics.poses import mirrored
 from delassus.dynamics.rnea import model_armature
+from delassus.dynamics.sums import add_symmetric, add_torques, total
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 
 
-def mass_and_bias(model: Model, q: Any, v: Any) -> tuple[Any, Any]:
+def mass_and_bias(model: Model, q: Any, v: Any, forces: Any = None) -> tuple[Any, Any]:
     """The mass matrix (nv, nv) and the torques (nv,) that hold the accelerations at zero."""
     tree = links_of(model)
     moving = moving_links(tree, q, v, np.zeros(model.nv), falling=True)
     carried = [rigid_body(link, moving[i]) for i, link in enumerate(tree.links)]
     force = [body_force(*carried[i], moving[i]) for i in range(len(carried))]
+    for i, external in external_in_base(tree, moving, forces):
+        force[i] = force[i] - external
     M, tau = np.array(np.diag(np.array(model_armature(model)))), np.zeros(model.nv)
     for i, link in reversed(list(enumerate(tree.links))):
         F = applied(*carried[i], moving[i].S)
         for j in tree.path(i):
             add_symmetric(M, tree.links[j], link, moving[j].S.T @ F)
-        own = moving[i].S.T @ force[i]
-        tau[link.v : link.v + link.motion.nv] += own if link.ratio == 1.0 else link.ratio * own
+        add_torques(tau, link, moving[i].S.T @ force[i])
         if link.parent >= 0:
             force[link.parent] = force[link.parent] + force[i]
-            carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
+            carried[link.parent] = total(carried[link.parent], carried[i])
     return M, tau
 
 
@@ -41,6 +43,26 @@ def rigid_body(link: Link, m: Moving) -> tuple[Any, Any, Any]:
     c = m.p + m.R @ np.array(link.inertia.com)
     h = mass * c
     return mass, h, mirrored(m.R @ (0.5 * np.trace(I_c) * np.eye(3) - I_c) @ m.R.T + np.outer(c, h))
+
+
+def moving_body(link: Link, m: Moving) -> tuple[Any, ...]:
+    """What of a moving link adds up over bodies: mass, moments h and J, momentum P (3,), and K = Σ m u rᵀ (3, 3)."""
+    mass, h, J = rigid_body(link, m)
+    lin, ang = m.v[:3], m.v[3:]
+    P = mass * lin + np.cross(ang, h)
+    K = np.outer(lin, h) + np.stack([np.cross(ang, J[:, k]) for k in range(3)], axis=1)
+    return mass, h, J, P, K
+
+
+def coriolis_matrix_of(K: Any) -> Any:
+    """The part (3, 3) of B that K makes: B x = (-2 P × ω_x, 2 (tr K 1 - K) ω_x); see `rnea_derivatives`."""
+    return 2.0 * (K[0, 0] + K[1, 1] + K[2, 2]) * np.eye(3) - 2.0 * K
+
+
+def coriolis_forces(P: Any, coriolis: Any, X: Any) -> Any:
+    """B X for motions X (6, n)."""
+    twice = 2.0 * P
+    return np.concatenate([np.stack([np.cross(x, twice) for x in X[3:].T], axis=1), coriolis @ X[3:]])
 
 
 def body_force(mass: Any, h: Any, J: Any, m: Moving) -> Any:
@@ -65,17 +87,3 @@ def applied(mass: Any, h: Any, J: Any, X: Any) -> Any:
         lin, ang = X[:3, k], X[3:, k]
         columns.append(np.concatenate([mass * lin + np.cross(ang, h), inertia @ ang + np.cross(h, lin)]))
     return np.stack(columns, axis=1)
-
-
-def add_symmetric(total: Any, above: Link, link: Link, block: Any) -> None:
-    """Add a block, and its transpose on the other side of the diagonal, if it is not on it."""
-    add_block(total, above, link, block)
-    if above is not link:
-        add_block(total, link, above, block.T)
-
-
-def add_block(total: Any, row: Link, column: Link, block: Any) -> None:
-    """Add a block to a matrix over velocities; joints that share a coordinate (mimicry) add up, with their ratios."""
-    factor = row.ratio * column.ratio
-    rows, columns = slice(row.v, row.v + row.motion.nv), slice(column.v, column.v + column.motion.nv)
-    total[rows, columns] = total[rows, columns] + (block if factor == 1.0 else factor * block)

@@ -10,6 +10,7 @@ import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.dynamics.poses import Pose, poses_of
 from delassus.dynamics.rnea import model_armature
+from delassus.dynamics.sums import add_symmetric, total
 from delassus.model.links import Link, Links, links_of
 from delassus.model.model import Model
 
@@ -30,21 +31,18 @@ def _assemble(model: Model, tree: Links, poses: list[Pose]) -> Any:
     links = tree.links
     composite = [_rigid(link) for link in links]
     result = np.array(np.diag(np.array(model_armature(model))))
-    for i in reversed(range(len(links))):
-        link = links[i]
+    for i, link in reversed(list(enumerate(links))):
         mass, first, I = composite[i]
         S_lin, S_ang = link.subspace
         columns = [_force(mass, first, I, S_lin[:, k], S_ang[:, k]) for k in range(link.motion.nv)]
-        _add(result, link, link, columns)
+        add_symmetric(result, link, link, _felt(link, columns))
         j = i
         while links[j].parent >= 0:
             columns = [poses[j].force_to_parent(f, n) for f, n in columns]
             j = links[j].parent
-            _add(result, link, links[j], columns)
+            add_symmetric(result, links[j], link, _felt(links[j], columns))
         if link.parent >= 0:
-            more = _to_parent(poses[i], mass, first, I)
-            own = composite[link.parent]
-            composite[link.parent] = (own[0] + more[0], own[1] + more[1], own[2] + more[2])
+            composite[link.parent] = total(composite[link.parent], poses[i].rigid_to_parent(mass, first, I))
     return result
 
 
@@ -58,22 +56,7 @@ def _force(mass: Any, first: Any, I: Any, lin: Any, ang: Any) -> tuple[Any, Any]
     return mass * lin + np.cross(ang, first), I @ ang + np.cross(first, lin)
 
 
-def _to_parent(pose: Pose, mass: Any, first: Any, I: Any) -> tuple[Any, Any, Any]:
-    """A rigid inertia in the parent's frame, step by step: turned, and moved by p with the parallel-axis theorem."""
-    for step in pose.steps:
-        mass, first, I = step.rigid_to_parent(mass, first, I)
-    return mass, first, I
-
-
-def _add(result: Any, carried: Link, carrier: Link, columns: list[tuple[Any, Any]]) -> None:
-    """Add S_carrierᵀ F to the two blocks of M that belong to a link and one that carries it."""
+def _felt(carrier: Link, columns: list[tuple[Any, Any]]) -> Any:
+    """Sᵀ F (n, k): what the joint of a link feels of k forces on it."""
     S_lin, S_ang = carrier.subspace
-    factor = carried.ratio * carrier.ratio
-    for k, (f, n) in enumerate(columns):
-        block = S_lin.T @ f + S_ang.T @ n
-        for row in range(carrier.motion.nv):
-            a, b = carrier.v + row, carried.v + k
-            value = block[row] if factor == 1.0 else factor * block[row]
-            result[a, b] = result[a, b] + value
-            if carried is not carrier:
-                result[b, a] = result[b, a] + value
+    return np.stack([S_lin.T @ f + S_ang.T @ n for f, n in columns], axis=1)

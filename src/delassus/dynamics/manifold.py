@@ -26,9 +26,7 @@ from delassus.spatial.quaternions import (
 @kernel("(nq),(nv)->(nq)")
 def integrate(model: Model, q: Any, v: Any) -> Any:
     """The configuration (nq,) reached from q along the tangent vector v (nv,) (a velocity times a duration)."""
-    return _joined(
-        q, [_integrate(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in _parts(model)]
-    )
+    return _joined(q, [_integrate(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
 
 
 @kernel("(nq),(nq)->(nv)")
@@ -39,19 +37,25 @@ def difference(model: Model, q0: Any, q1: Any) -> Any:
     wrapped.
     """
     return _joined(
-        q0, [_difference(motion, q0[i : i + motion.nq], q1[i : i + motion.nq]) for motion, i, _ in _parts(model)]
+        q0, [_difference(motion, q0[i : i + motion.nq], q1[i : i + motion.nq]) for motion, i, _ in parts(model)]
     )
+
+
+@kernel("(nq),(nq),()->(nq)")
+def interpolate(model: Model, q0: Any, q1: Any, share: Any) -> Any:
+    """The configuration (nq,) a share () of the way from q0 to q1: q0 for 0, q1 for 1; the way is `difference`'s."""
+    return integrate.function(model, q0, share * difference.function(model, q0, q1))
 
 
 @kernel("(nq)->(nq)")
 def normalize(model: Model, q: Any) -> Any:
     """The configuration (nq,) with its quaternions scaled to unit length."""
-    return _joined(q, [_normalize(motion, q[i : i + motion.nq]) for motion, i, _ in _parts(model)])
+    return _joined(q, [_normalize(motion, q[i : i + motion.nq]) for motion, i, _ in parts(model)])
 
 
 def coordinate_rates(model: Model, q: Any, v: Any) -> Any:
     """q̇ (nq,): how the coordinates change with the velocity v (nv,), linear in v; the tangent of `integrate`."""
-    return _joined(q, [_rates(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in _parts(model)])
+    return _joined(q, [_rates(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
 
 
 def rates_per_velocity(model: Model, q: Any) -> Any:
@@ -66,7 +70,7 @@ def _joined(q: Any, parts: list[Any]) -> Any:
     return np.concatenate(parts) if parts else q
 
 
-def _parts(model: Model) -> list[tuple[Motion, int, int]]:
+def parts(model: Model) -> list[tuple[Motion, int, int]]:
     """Every elementary motion with coordinates of its own, and where its coordinates and velocities start."""
     parts, i, j = [], 0, 0
     for joint in model.independent:

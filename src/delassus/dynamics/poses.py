@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import delassus.numpy as np
+from delassus.dynamics.sums import at
 from delassus.model.joints import Motion
 from delassus.model.links import Link, Links
 from delassus.model.placement import Placement
@@ -174,6 +175,12 @@ class Pose:
             M, H, I = step.inertia_to_parent(M, H, I)
         return M, H, I
 
+    def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
+        """A rigid inertia in the child's frame, in the parent's."""
+        for step in self.steps:
+            mass, first, I = step.rigid_to_parent(mass, first, I)
+        return mass, first, I
+
     def compose(self, R: Any, p: Any) -> Pair:
         """The child's rotation and origin in some frame, given the parent's."""
         for step in reversed(self.steps):
@@ -188,14 +195,12 @@ def poses_of(tree: Links, q: Any) -> list[Pose]:
 
 def coordinates(link: Link, q: Any) -> list[Any]:
     """The coordinates of a link, mimicry applied."""
-    own = [q[link.q + k] for k in range(link.motion.nq)]
-    return own if (link.ratio, link.offset) == (1.0, 0.0) else [link.ratio * x + link.offset for x in own]
+    return [link.ratio * q[link.q + k] + link.offset for k in range(link.motion.nq)]
 
 
 def velocities(link: Link, v: Any) -> Any:
     """The velocities (n,) of a link, mimicry applied."""
-    own = v[link.v : link.v + link.motion.nv]
-    return own if link.ratio == 1.0 else link.ratio * own
+    return link.ratio * v[at(link)]
 
 
 def fixed_pose(placement: Placement) -> Pose:
@@ -235,11 +240,6 @@ def _mount(placement: Placement) -> tuple[Turn, tuple[Step, ...]]:
         return (2, 1.0, 0.0), (RotationStep(placement.R), ShiftStep(placement.p))
     alpha, beta, gamma = zxz(placement.R)
     return gamma, (TurnStep(beta), TurnStep(alpha), ShiftStep(placement.p))
-
-
-def rigid_blocks(link: Link) -> Blocks:
-    """The blocks of a link's own inertia."""
-    return link.inertia.mass * np.eye(3), -skew(link.inertia.first_moment), np.array(link.inertia.about_origin)
 
 
 def mirrored(A: Any) -> Any:

@@ -1,10 +1,21 @@
 """Passes over the tree that several algorithms share."""
 
-from typing import Any
+from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.dynamics.poses import Pair, Pose, velocities
+from delassus.dynamics.poses import Pair, Pose, fixed_pose, velocities
 from delassus.model.links import Link, Links
+
+FORCES: Final = {"forces": "(njoints,6)"}
+"""The optional input of algorithms that take external forces, on each body in its own frame, linear first."""
+
+
+def external_forces(tree: Links, forces: Any) -> list[tuple[int, Pair]]:
+    """Forces (njoints, 6) on the bodies: the link that each acts on, and force and moment there; none if None."""
+    if forces is None:
+        return []
+    on = enumerate(tree.bodies)
+    return [(i, fixed_pose(body).force_to_parent(forces[j, :3], forces[j, 3:])) for j, (i, body) in on]
 
 
 def joint_motions(tree: Links, x: Any) -> list[Pair]:
@@ -45,12 +56,3 @@ def bias_force(link: Link, lin: Any, ang: Any) -> Pair:
     first, turned = np.array(link.inertia.first_moment), np.cross(ang, lin)
     f = link.inertia.mass * turned + np.cross(ang, np.cross(ang, first))
     return f, np.cross(ang, link.inertia.about_origin @ ang) + np.cross(first, turned)
-
-
-def add_torques(tree: Links, total: Any, i: int, f: Any, n: Any) -> None:
-    """Add Sᵀ f of link i to the generalised forces; joints that share a coordinate add up."""
-    link = tree.links[i]
-    S_lin, S_ang = link.subspace
-    own = S_lin.T @ f + S_ang.T @ n
-    at = slice(link.v, link.v + link.motion.nv)
-    total[at] = total[at] + (own if link.ratio == 1.0 else link.ratio * own)

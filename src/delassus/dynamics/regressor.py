@@ -16,6 +16,7 @@ from delassus.compiler.kernel import kernel
 from delassus.dynamics.base_frame import Moving, moving_links
 from delassus.dynamics.poses import fixed_pose
 from delassus.dynamics.rnea import point_accelerations
+from delassus.dynamics.sums import add_torques
 from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.model.placement import Placement
@@ -40,11 +41,10 @@ def torque_regressor(model: Model, q: Any, v: Any, a: Any) -> Any:
     Y = np.zeros((model.nv, 10 * model.njoints))
     for body, (i, placement) in enumerate(tree.bodies):
         forces = _forces(moving[i], placement)
-        own = slice(10 * body, 10 * body + 10)
+        own = np.zeros((model.nv, 10))
         for j in tree.path(i):
-            link = tree.links[j]
-            rows, block = slice(link.v, link.v + link.motion.nv), moving[j].S.T @ forces
-            Y[rows, own] = Y[rows, own] + (block if link.ratio == 1.0 else link.ratio * block)
+            add_torques(own, tree.links[j], moving[j].S.T @ forces)
+        Y[:, 10 * body : 10 * body + 10] = own
     return Y
 
 

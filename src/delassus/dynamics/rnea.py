@@ -11,14 +11,15 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
-from delassus.dynamics.poses import Pair, Pose, ShiftStep, fixed_pose, poses_of
-from delassus.dynamics.recursion import add_torques, joint_motions
+from delassus.dynamics.poses import Pair, Pose, ShiftStep, poses_of
+from delassus.dynamics.recursion import FORCES, external_forces, joint_motions
+from delassus.dynamics.sums import add_torques, total
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 
 
-@kernel("(nq),(nv),(nv)->(nv)")
-def rnea(model: Model, q: Any, v: Any, a: Any) -> Any:
+@kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
+def rnea(model: Model, q: Any, v: Any, a: Any, *, forces: Any = None) -> Any:
     """Generalised forces (nv,) [N·m, N] that give the accelerations a.
 
     Args:
@@ -26,29 +27,26 @@ def rnea(model: Model, q: Any, v: Any, a: Any) -> Any:
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
         a: Acceleration (nv,) [rad/s², m/s²].
+        forces: External forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first (input at
+            run time).
     """
-    return _newton_euler(model, q, v, a, None)
-
-
-@kernel("(nq),(nv),(nv),(njoints,6)->(nv)")
-def rnea_external(model: Model, q: Any, v: Any, a: Any, forces: Any) -> Any:
-    """As `rnea`, with external forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first."""
-    return _newton_euler(model, q, v, a, forces)
+    return newton_euler(model, q, v, a, forces)
 
 
 @kernel("(nq),(nv)->(nv)")
 def bias_torques(model: Model, q: Any, v: Any) -> Any:
     """The bias c(q, v) (nv,) [N·m, N]: Coriolis, centrifugal and gravity terms."""
-    return _newton_euler(model, q, v, np.zeros(model.nv), None)
+    return newton_euler(model, q, v, np.zeros(model.nv))
 
 
 @kernel("(nq)->(nv)")
 def gravity_torques(model: Model, q: Any) -> Any:
     """The generalised forces (nv,) [N·m, N] that hold the robot still against gravity."""
-    return _newton_euler(model, q, np.zeros(model.nv), np.zeros(model.nv), None)
+    return newton_euler(model, q, np.zeros(model.nv), np.zeros(model.nv))
 
 
-def _newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any) -> Any:
+def newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any = None) -> Any:
+    """The algorithm, as a part of others."""
     tree = links_of(model)
     links, poses = tree.links, poses_of(tree, q)
 
@@ -72,19 +70,16 @@ def _newton_euler(model: Model, q: Any, v: Any, a: Any, forces: Any) -> Any:
         omega.append(w + ang_J)
         B.append(point_accelerations(omega[i], alpha[i]))
         f.append(_newton_euler_force(link, origin[i], B[i]))
-    if forces is not None:
-        for j, (i, body) in enumerate(tree.bodies):
-            push, twist = fixed_pose(body).force_to_parent(forces[j, :3], forces[j, 3:])
-            f[i] = (f[i][0] - push, f[i][1] - twist)
+    for i, (push, twist) in external_forces(tree, forces):
+        f[i] = (f[i][0] - push, f[i][1] - twist)
 
     # Inward: forces through the joints.
     tau = np.array(a) * np.array(model_armature(model))
-    for i in reversed(range(len(links))):
-        add_torques(tree, tau, i, *f[i])
-        p = links[i].parent
-        if p >= 0:
-            f_p, n_p = poses[i].force_to_parent(*f[i])
-            f[p] = (f[p][0] + f_p, f[p][1] + n_p)
+    for i, link in reversed(list(enumerate(links))):
+        S_lin, S_ang = link.subspace
+        add_torques(tau, link, S_lin.T @ f[i][0] + S_ang.T @ f[i][1])
+        if link.parent >= 0:
+            f[link.parent] = total(f[link.parent], poses[i].force_to_parent(*f[i]))
     return tau
 
 

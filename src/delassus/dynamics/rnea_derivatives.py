@@ -21,16 +21,18 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
-from delassus.dynamics.base_frame import Moving, moving_links
-from delassus.dynamics.composite import add_block, add_symmetric, applied, body_force, rigid_body
+from delassus.dynamics.base_frame import Moving, external_in_base, moving_links
+from delassus.dynamics.composite import applied, body_force, coriolis_forces, coriolis_matrix_of, moving_body
+from delassus.dynamics.recursion import FORCES
 from delassus.dynamics.rnea import model_armature
+from delassus.dynamics.sums import add_block, add_symmetric, total
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 from delassus.spatial.motions import force_cross, motion_cross
 
 
-@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)")
-def rnea_derivatives(model: Model, q: Any, v: Any, a: Any) -> Any:
+@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)", inputs=FORCES)
+def rnea_derivatives(model: Model, q: Any, v: Any, a: Any, *, forces: Any = None) -> Any:
     """Derivatives (nv, nv) of `rnea`: ∂tau/∂q along tangent vectors, ∂tau/∂v, and ∂tau/∂a, the mass matrix.
 
     Args:
@@ -38,25 +40,31 @@ def rnea_derivatives(model: Model, q: Any, v: Any, a: Any) -> Any:
         q: Configuration (nq,) [rad, m].
         v: Velocity (nv,) [rad/s, m/s].
         a: Acceleration (nv,) [rad/s², m/s²].
+        forces: (njoints, 6) [N, N·m] on the bodies, as in `rnea`, constant in their frames (input at run time).
     """
-    return torque_derivatives(model, q, v, a)
+    return torque_derivatives(model, q, v, a, forces=forces)
 
 
-def torque_derivatives(model: Model, q: Any, v: Any, a: Any, *, falling: bool = True) -> tuple[Any, Any, Any]:
+def torque_derivatives(
+    model: Model, q: Any, v: Any, a: Any, *, forces: Any = None, falling: bool = True
+) -> tuple[Any, Any, Any]:
     """The derivatives, as a part of other algorithms; without gravity, unless `falling`."""
     tree = links_of(model)
     links, moving = tree.links, moving_links(tree, q, v, a, falling=falling)
     carried = [_body(link, moving[i]) for i, link in enumerate(links)]
+    for i, external in external_in_base(tree, moving, forces):  # they move along with the bodies, as all of f does
+        *others, f = carried[i]
+        carried[i] = (*others, f - external)
     A_q, V, A_v = ([_columns(change, link, moving[i]) for i, link in enumerate(links)] for change in (_A_q, _V, _A_v))
     by_q, by_v = np.zeros((model.nv, model.nv)), np.zeros((model.nv, model.nv))
     M = np.array(np.diag(np.array(model_armature(model))))
     for i, link in reversed(list(enumerate(links))):
         mass, h, J, P, K, f = carried[i]
         S, Y = moving[i].S, (mass, h, J)
-        coriolis = 2.0 * (K[0, 0] + K[1, 1] + K[2, 2]) * np.eye(3) - 2.0 * K  # B x = (-2 P × ω_x, coriolis ω_x)
+        coriolis = coriolis_matrix_of(K)
         F_a = applied(*Y, S)
-        F_q = applied(*Y, A_q[i]) + _coriolis_forces(P, coriolis, V[i])
-        F_v = applied(*Y, A_v[i]) + _coriolis_forces(P, coriolis, S)
+        F_q = applied(*Y, A_q[i]) + coriolis_forces(P, coriolis, V[i])
+        F_v = applied(*Y, A_v[i]) + coriolis_forces(P, coriolis, S)
         add_block(by_q, link, link, S.T @ F_q)
         add_block(by_v, link, link, S.T @ F_v)
         add_symmetric(M, link, link, S.T @ F_a)
@@ -71,7 +79,7 @@ def torque_derivatives(model: Model, q: Any, v: Any, a: Any, *, falling: bool = 
             add_block(by_v, link, above, F_a.T @ A_v[j] + felt.T @ S_j[3:])
             add_symmetric(M, above, link, S_j.T @ F_a)
         if link.parent >= 0:
-            carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
+            carried[link.parent] = total(carried[link.parent], carried[i])
     return by_q, by_v, M
 
 
@@ -95,14 +103,5 @@ def _columns(change: Any, link: Link, m: Moving) -> Any:
 
 def _body(link: Link, m: Moving) -> tuple[Any, ...]:
     """What adds up over bodies: mass, first and second moments h, J, momentum P, the matrix K, and the force f."""
-    mass, h, J = rigid_body(link, m)
-    lin, ang = m.v[:3], m.v[3:]
-    P = mass * lin + np.cross(ang, h)
-    K = np.outer(lin, h) + np.stack([np.cross(ang, J[:, k]) for k in range(3)], axis=1)
+    mass, h, J, P, K = moving_body(link, m)
     return mass, h, J, P, K, body_force(mass, h, J, m)
-
-
-def _coriolis_forces(P: Any, coriolis: Any, X: Any) -> Any:
-    """B X for motions X (6, n)."""
-    twice = 2.0 * P
-    return np.concatenate([np.stack([np.cross(x, twice) for x in X[3:].T], axis=1), coriolis @ X[3:]])

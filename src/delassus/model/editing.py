@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import DelassusError
-from delassus.model.equality import JointCoupling, prefixed
+from delassus.model.equality import JointCoupling, ends, prefixed
 from delassus.model.joints import Motion, aligned
-from delassus.model.model import WORLD, Frame, Joint, Mimic, Model
+from delassus.model.model import WORLD, WORLD_FRAME, Frame, Joint, Mimic, Model
 from delassus.model.placement import HERE, Placement
 from delassus.model.transmission import prefixed_transmissions, transmissions_without
 from delassus.spatial.quaternions import quaternion_normalize, quaternion_to_rotation
@@ -21,6 +22,7 @@ from delassus.spatial.quaternions import quaternion_normalize, quaternion_to_rot
 def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefix: str) -> Model:
     """`other`, its world fixed to a frame of `model`."""
     mount, shift = frame.placement * placement, len(model.joints)
+    world = _world_name(other, prefix)
 
     def moved(joint: int, placement: Placement) -> tuple[int, Placement]:
         return (joint + shift, placement) if joint != WORLD else (frame.joint, mount * placement)
@@ -36,11 +38,16 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         parent, place = moved(joint.parent, joint.placement)
         mimic = joint.mimic and replace(joint.mimic, source=joint.mimic.source + shift)
         joints.append(replace(joint, name=prefix + joint.name, parent=parent, placement=place, mimic=mimic))
-    _check_names(model, other, prefix)
+    theirs = [replace(f, name=world if f.name == WORLD_FRAME.name else prefix + f.name) for f in other.frame_list]
+    constraints = [prefixed(constraint, prefix, world) for constraint in other.constraints]
+    if any(world in ends(constraint) for constraint in constraints) and world not in {f.name for f in theirs}:
+        theirs.append(replace(WORLD_FRAME, name=world))
+    _check_names(model, other, "joint", model.joints, [prefix + joint.name for joint in other.joints])
+    _check_names(model, other, "frame", model.frame_list, [f.name for f in theirs])
     frames = list(model.frame_list)
-    for f in other.frame_list:
+    for f in theirs:
         on, place = moved(f.joint, f.placement)
-        frames.append(Frame(prefix + f.name, on, place, f.role))
+        frames.append(replace(f, joint=on, placement=place))
     shapes = list(model.geometries)
     for g in other.geometries:
         on, place = moved(g.joint, g.placement)
@@ -51,7 +58,7 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
         joints=tuple(joints),
         frame_list=tuple(frames),
         geometries=tuple(shapes),
-        constraints=(*model.constraints, *(prefixed(constraint, prefix) for constraint in other.constraints)),
+        constraints=(*model.constraints, *constraints),
         base_inertia=base,
         actuators=(*model.actuators, *actuators),
         tendons=(*model.tendons, *tendons),
@@ -60,18 +67,19 @@ def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefi
     )
 
 
-def _check_names(model: Model, other: Model, prefix: str) -> None:
-    for what, ours, theirs in (
-        ("joint", model.joints, other.joints),
-        ("frame", model.frame_list, other.frame_list),
-    ):
-        taken = {item.name for item in ours}
-        for item in theirs:
-            if prefix + item.name in taken:
-                raise DelassusError(
-                    f"{model.name!r} has a {what} {prefix + item.name!r} already: attach {other.name!r} with a prefix "
-                    "that makes its names differ."
-                )
+def _world_name(other: Model, prefix: str) -> str:
+    """What the frame of another model's world is called where that model is attached."""
+    return f"{prefix or f'{other.name}_'}{WORLD_FRAME.name}"
+
+
+def _check_names(model: Model, other: Model, what: str, ours: Sequence[Joint | Frame], theirs: Sequence[str]) -> None:
+    taken = {item.name for item in ours}
+    for name in theirs:
+        if name in taken:
+            raise DelassusError(
+                f"{model.name!r} has a {what} {name!r} already: attach {other.name!r} with a prefix that makes its "
+                "names differ."
+            )
 
 
 def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:

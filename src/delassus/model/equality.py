@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from delassus.model.model import WORLD_FRAME
+
 
 @dataclass(frozen=True)
 class Connect:
@@ -47,14 +49,18 @@ class JointCoupling:
 Equality: TypeAlias = Connect | WeldEquality | JointCoupling
 
 
-def prefixed(equality: Equality, prefix: str) -> Equality:
-    """The same between frames and joints whose names begin with a prefix."""
+def ends(equality: Equality) -> tuple[str, ...]:
+    """The frames that it ties together."""
+    return () if isinstance(equality, JointCoupling) else (equality.frame1, equality.frame2)
+
+
+def prefixed(equality: Equality, prefix: str, world: str) -> Equality:
+    """The same between frames and joints whose names begin with a prefix; the frame "world" is called `world`."""
     if isinstance(equality, JointCoupling):
         joint2 = None if equality.joint2 is None else prefix + equality.joint2
         return replace(equality, name=prefix + equality.name, joint1=prefix + equality.joint1, joint2=joint2)
-    return replace(
-        equality, name=prefix + equality.name, frame1=prefix + equality.frame1, frame2=prefix + equality.frame2
-    )
+    frame1, frame2 = (world if frame == WORLD_FRAME.name else prefix + frame for frame in ends(equality))
+    return replace(equality, name=prefix + equality.name, frame1=frame1, frame2=frame2)
 
 
 def described(equality: Equality) -> str:

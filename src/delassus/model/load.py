@@ -30,7 +30,7 @@ def load(
     """The model of a robot.
 
     `source` is the path of a URDF or MJCF file, its text (it starts with "<"), or the name of a robot: one that comes
-    with this package, such as "quadruped" (`delassus.model.bundled.BUNDLED` has them all), or one such as
+    with this package, such as "quadruped" (`delassus.robots()` has them all), or one such as
     "panda_description" or "unitree_go2" if the package robot_descriptions or mujoco_menagerie is installed, which
     fetches it on its first use. MJCF needs the package mujoco. `format` is "urdf", "mjcf" or None, which takes what
     the root element says.

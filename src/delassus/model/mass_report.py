@@ -65,7 +65,7 @@ def mass_report(model: Model) -> MassReport:
                 f"the body of {joint.name!r} has {body.mass:.3g} kg and carries {carried[i] - body.mass:.3g} kg, more "
                 f"than {_HEAVY_ON_LIGHT:g} times as much; solutions lose as many digits as that ratio has."
             )
-    return MassReport(tuple(bodies), sum(joint.inertia.mass for joint in model.joints), tuple(warnings))
+    return MassReport(tuple(bodies), model.mass, tuple(warnings))
 
 
 def _carried_masses(model: Model) -> list[float]:

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.compiler.digest import content_digest
 from delassus.errors import DelassusError, expect
 from delassus.model.checks import check_inertia, check_numbers, check_placements
-from delassus.model.joints import JointKind, Motion
-from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
+from delassus.model.coordinates import Coordinates
+from delassus.model.joints import JointKind
+from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
 from delassus.model.transmission import Actuator, Tendon
 
 if TYPE_CHECKING:
@@ -87,6 +88,15 @@ class Frame:
     role: str = "frame"
 
 
+WORLD_FRAME = Frame("world", WORLD, HERE, "link")
+"""A frame of every model, whether it lists it or not; no other frame has its name."""
+
+
+def is_world(joint: int, placement: Placement) -> bool:
+    """Whether a frame may be called "world": it is fixed to the world, at its origin and with its axes."""
+    return joint == WORLD and placement == HERE
+
+
 @dataclass(frozen=True)
 class Geometry:
     """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
@@ -114,7 +124,7 @@ class Posture:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Coordinates):
     """A robot. Parents come before their children. Equal if their content is, whatever made them.
 
     `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
@@ -148,6 +158,13 @@ class Model:
                 raise DelassusError(
                     f"{item.name!r} is on joint number {item.joint}, which the model does not have: it has "
                     f"{len(self.joints)}, and -1 is the world."
+                )
+        for frame in self.frame_list:
+            if frame.name == WORLD_FRAME.name and not is_world(frame.joint, frame.placement):
+                raise DelassusError(
+                    f"a frame {frame.name!r} is elsewhere: on joint number {frame.joint}, at "
+                    f"{frame.placement.translation} m; in every model {frame.name!r} is the world itself, so give this "
+                    "frame another name."
                 )
         if not all(map(math.isfinite, self.gravity)):
             raise DelassusError(f"gravity is {self.gravity} m/s²; it must be finite.")
@@ -212,32 +229,9 @@ class Model:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        mass = sum(joint.inertia.mass for joint in self.joints)
-        return f"<Model {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}, {mass:.4g} kg>"
+        return f"<Model {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}, {self.mass:.4g} kg>"
 
-    # --- coordinates --------------------------------------------------------------------------------------------
-
-    @cached_property
-    def q_starts(self) -> tuple[int, ...]:
-        """The first coordinate of every joint; a joint that mimics has those of its source."""
-        return self._starts(lambda joint: joint.kind.nq)
-
-    @cached_property
-    def v_starts(self) -> tuple[int, ...]:
-        """The first velocity of every joint; a joint that mimics has those of its source."""
-        return self._starts(lambda joint: joint.kind.nv)
-
-    def _starts(self, count: Any) -> tuple[int, ...]:
-        starts, total = [], 0
-        for joint in self.joints:
-            starts.append(total)
-            total += 0 if joint.mimic else count(joint)
-        return tuple(starts[j.mimic.source] if j.mimic else s for j, s in zip(self.joints, starts, strict=True))
-
-    @property
-    def independent(self) -> tuple[Joint, ...]:
-        """The joints that have coordinates of their own."""
-        return tuple(joint for joint in self.joints if joint.mimic is None)
+    # --- counts -------------------------------------------------------------------------------------------------
 
     @property
     def njoints(self) -> int:
@@ -254,37 +248,10 @@ class Model:
         """Number of named frames."""
         return len(self.frame_list)
 
-    @cached_property
-    def nq(self) -> int:
-        """Number of configuration variables."""
-        return sum(joint.kind.nq for joint in self.independent)
-
-    @cached_property
-    def nv(self) -> int:
-        """Number of velocity variables."""
-        return sum(joint.kind.nv for joint in self.independent)
-
-    def neutral(self) -> NDArray[np.float64]:
-        """The configuration (nq,) with all coordinates zero and all rotations the identity."""
-        return np.array([x for joint in self.independent for x in joint.kind.neutral], float)
-
-    def random_configuration(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A random configuration (nq,): within limits, and within ±π [rad] and ±1 [m] where they are wider than 100."""
-        expect("rng", rng, np.random.Generator, "numpy.random.default_rng(0)")
-        q = np.empty(self.nq)
-        for joint, start in zip(self.joints, self.q_starts, strict=True):
-            if joint.mimic is not None:
-                continue
-            for motion, first, _ in joint.kind.parts:
-                q[start + first : start + first + motion.nq] = _random(rng, motion)
-            for k in _plain_coordinates(joint):
-                low = joint.lower[k] if joint.lower else -math.inf
-                high = joint.upper[k] if joint.upper else math.inf
-                if high - low < 100.0:
-                    q[start + k] = rng.uniform(low, high)
-                elif not low <= q[start + k] <= high:
-                    q[start + k] = _nearest_range(rng, low, high)
-        return q
+    @property
+    def mass(self) -> float:
+        """The mass [kg] of all bodies that joints carry; `base_inertia.mass` is that of what is fixed to the world."""
+        return sum(joint.inertia.mass for joint in self.joints)
 
     # --- names --------------------------------------------------------------------------------------------------
 
@@ -296,20 +263,30 @@ class Model:
     def _joint_index(self) -> dict[str, int]:
         return {joint.name: k for k, joint in enumerate(self.joints)}
 
-    def frame(self, name: str) -> Frame:
-        """A frame by its name."""
+    def frame(self, name: str | Frame) -> Frame:
+        """A frame by its name; "world" is one of every model."""
+        key = name.name if isinstance(name, Frame) else name
+        if key == WORLD_FRAME.name and key not in self._frame_index:
+            return WORLD_FRAME
         return self.frame_list[self.frame_index(name)]
 
     def frame_index(self, name: str | Frame) -> int:
-        """The position of a frame in `frame_list`."""
+        """The position of a frame in `frame_list`, which need not have the world's."""
         key = name.name if isinstance(name, Frame) else str(name)
         if key not in self._frame_index:
-            raise UnknownName("frame", key, list(self._frame_index))
+            if key == WORLD_FRAME.name:
+                raise DelassusError(f"the model does not list its frame {key!r}, which has no number: take its name.")
+            raise UnknownName("frame", key, [*self._frame_index, WORLD_FRAME.name])
         return self._frame_index[key]
 
     def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
-        """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error."""
+        """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error.
+
+        The frame "world" is among them if the model lists it, as those from MJCF do, or if it is asked for by name.
+        """
         expect("the pattern", pattern, str, '"*_foot"')
+        if pattern == WORLD_FRAME.name:
+            return (self.frame(pattern),)
         found = tuple(f for f in self.frame_list if fnmatch.fnmatchcase(f.name, pattern))
         if not found:
             raise UnknownName("frame that matches", pattern, list(self._frame_index))
@@ -326,6 +303,25 @@ class Model:
             raise UnknownName("joint", name, list(self._joint_index))
         return self._joint_index[name]
 
+    def body_index(self, name: str) -> int:
+        """The joint that carries a body, by the joint's name, or by that of the link whose frame is the body's."""
+        expect("the name of a body", name, str, f"{self.joints[0].name!r}" if self.joints else '"trunk"')
+        if name in self._joint_index:
+            return self._joint_index[name]
+        links = {frame.name: frame for frame in self.frame_list if frame.role == "link"}
+        if name not in links:
+            raise UnknownName("joint or link", name, [*self._joint_index, *links])
+        link = links[name]
+        if link.joint == WORLD:
+            raise DelassusError(f"the link {name!r} is fixed to the world: its inertia has no part in the dynamics.")
+        if link.placement != HERE:
+            joint = self.joints[link.joint].name
+            raise DelassusError(
+                f"the link {name!r} is a part of the body of joint {joint!r}, whose frame is another one: give "
+                f"the name {joint!r}, which is that of the whole body."
+            )
+        return link.joint
+
     def posture(self, name: str) -> NDArray[np.float64]:
         """A configuration (nq,) by the name that the model's file gives it."""
         expect("the name of a posture", name, str, '"home"')
@@ -340,14 +336,15 @@ class Model:
         """Another model, fixed with its world to a frame of this one: a hand on a wrist.
 
         Its joints, frames, constraints, actuators and tendons come after this one's, their names after `prefix`.
-        Postures are lost, since they lack the new coordinates.
+        Postures are lost, since they lack the new coordinates. Its frame "world", if it has one or its constraints
+        mention it, is called hand_world after a prefix "hand_", or, without a prefix, after the other model.
         """
         from delassus.model.editing import attach
 
         expect("what is attached", other, Model, 'delassus.load("hand.urdf")')
         _expect_placement(placement)
         expect("the prefix", prefix, str, '"left_"')
-        return attach(self, other, self.frame_list[self.frame_index(frame)], placement, prefix)
+        return attach(self, other, self.frame(frame), placement, prefix)
 
     def lock(self, *joints: str, q: ArrayLike | None = None) -> Model:
         """The model with some joints fixed where they are in the configuration q (nq,), or in the neutral one.
@@ -365,13 +362,20 @@ class Model:
         """The model with one more frame, placed on another one."""
         expect("the name of a frame", name, str, '"tool"')
         _expect_placement(placement)
-        base = self.frame_list[self.frame_index(on)]
+        base = self.frame(on)
         return replace(self, frame_list=(*self.frame_list, Frame(name, base.joint, base.placement * placement)))
 
-    def with_inertia(self, joint: str, inertia: Inertia) -> Model:
-        """The model with another inertia of the body that a joint carries."""
+    def with_gravity(self, gravity: ArrayLike) -> Model:
+        """The model where gravity is another acceleration (3,) [m/s²], in the world's axes."""
+        g = np.asarray(gravity, float)
+        if g.shape != (3,):
+            raise ValueError(f"gravity has shape {g.shape}; it is three numbers [m/s²], such as (0.0, 0.0, -9.81).")
+        return replace(self, gravity=vector(g))
+
+    def with_inertia(self, body: str, inertia: Inertia) -> Model:
+        """The model with another inertia of a body, which is all that is fixed to it; named as in `body_index`."""
         expect("the inertia", inertia, Inertia, "Inertia(mass=1.0)")
-        i = self.joint_index(joint)
+        i = self.body_index(body)
         joints = (*self.joints[:i], replace(self.joints[i], inertia=inertia), *self.joints[i + 1 :])
         return replace(self, joints=joints)
 
@@ -388,23 +392,3 @@ class Model:
 
 def _expect_placement(placement: Placement) -> None:
     expect("the placement", placement, Placement, "Placement.from_xyz_rpy(xyz=(0, 0, 0.1))")
-
-
-def _plain_coordinates(joint: Joint) -> list[int]:
-    """The coordinates of a joint that are no part of a quaternion."""
-    return [first + k for motion, first, _ in joint.kind.parts for k in range(motion.nq - 4 * motion.has_quaternion)]
-
-
-def _nearest_range(rng: np.random.Generator, low: float, high: float) -> float:
-    """A random number between two limits, at least one of them finite, and within 1 of the one nearest to zero."""
-    return rng.uniform(low, low + 1.0) if abs(low) < abs(high) else rng.uniform(high - 1.0, high)
-
-
-def _random(rng: np.random.Generator, motion: Motion) -> NDArray[np.float64]:
-    if motion.has_quaternion:
-        quaternion = rng.normal(size=4)
-        quaternion /= np.linalg.norm(quaternion)
-        return np.concatenate([rng.uniform(-1, 1, motion.nq - 4), quaternion])
-    angles = {Motion.REVOLUTE: (math.pi,), Motion.HELICAL: (math.pi,), Motion.PLANAR: (1.0, 1.0, math.pi)}
-    scale = np.array(angles.get(motion, (1.0,) * motion.nq))
-    return rng.uniform(-scale, scale)

@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from delassus.errors import DelassusError, expect
-from delassus.model.model import WORLD, Model, UnknownName
-from delassus.model.placement import HERE
+from delassus.model.model import WORLD_FRAME, Model, UnknownName
 
 KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
 _SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7}  # that of armature is the joint's
@@ -38,14 +37,18 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
     if kind == "gravity":
         return (Part(kind, -1, "", slice(start, start + 3)),)
     owners = [item.name for item in (model.frame_list if kind == "frame" else model.joints)]
+    if kind == "frame" and owner == WORLD_FRAME.name:
+        raise DelassusError(f"{name!r} is no parameter: the frame {owner!r} is the world itself, which does not move.")
     if not separator:
         found = list(range(len(owners)))
     elif owner in owners:
         found = [owners.index(owner)]
     elif kind in ("mass", "inertia") and owner in _links(model):
-        found = [_body(model, owner)]
+        found = [model.body_index(owner)]
     else:
         found = [k for k, known in enumerate(owners) if fnmatchcase(known, owner)]
+    if kind == "frame":
+        found = [k for k in found if owners[k] != WORLD_FRAME.name]
     if not found:
         raise UnknownName("parameter", name, _all_names(model))
     parts = []
@@ -64,20 +67,6 @@ def _links(model: Model) -> list[str]:
     return [frame.name for frame in model.frame_list if frame.role == "link"]
 
 
-def _body(model: Model, link: str) -> int:
-    """The joint that carries a link, if the link's frame is that of the joint's body."""
-    frame = model.frame(link)
-    if frame.joint == WORLD:
-        raise DelassusError(f"the link {link!r} is fixed to the world: its inertia has no part in the dynamics.")
-    if frame.placement != HERE:
-        joint = model.joints[frame.joint].name
-        raise DelassusError(
-            f"the link {link!r} is a part of the body of joint {joint!r}, whose frame is another one: choose "
-            f"'inertia:{joint}', the inertia of the whole body."
-        )
-    return frame.joint
-
-
 def _all_names(model: Model) -> list[str]:
     """The names of all parameters that a model can have."""
     joints = [joint.name for joint in model.joints]
@@ -85,5 +74,5 @@ def _all_names(model: Model) -> list[str]:
         *KINDS,
         *(f"{kind}:{name}" for kind in ("mass", "inertia") for name in dict.fromkeys([*joints, *_links(model)])),
         *(f"{kind}:{name}" for kind in ("placement", "armature") for name in joints),
-        *(f"frame:{frame.name}" for frame in model.frame_list),
+        *(f"frame:{frame.name}" for frame in model.frame_list if frame.name != WORLD_FRAME.name),
     ]

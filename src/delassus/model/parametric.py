@@ -33,6 +33,7 @@ from delassus.compiler.parameters import Parametric
 from delassus.compiler.trace import trace_of
 from delassus.errors import DelassusError, expect
 from delassus.model.model import Model, UnknownName
+from delassus.model.of_model import OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.placement import Inertia, Placement
 from delassus.model.runtime import BoundModel, RuntimeInertia, RuntimePlacement
@@ -41,7 +42,7 @@ from delassus.spatial.quaternions import quaternion_from_rotation, quaternion_to
 
 
 @dataclass(frozen=True)
-class ParametricModel(Parametric):
+class ParametricModel(OfModel, Parametric):
     """A model, and the `names` of those of its constants that are parameters; frozen and compared by content."""
 
     model: Model
@@ -66,39 +67,6 @@ class ParametricModel(Parametric):
 
     def __repr__(self) -> str:
         return f"<ParametricModel {self.model.name!r}: {self.np} parameters: {', '.join(self.names)}>"
-
-    @property
-    def nq(self) -> int:
-        """Number of configuration variables."""
-        return self.model.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of velocity variables."""
-        return self.model.nv
-
-    @property
-    def nparameters(self) -> int:
-        """Number of inertial parameters, ten for each body."""
-        return self.model.nparameters
-
-    @property
-    def njoints(self) -> int:
-        """Number of joints, and of bodies."""
-        return self.model.njoints
-
-    @property
-    def nframes(self) -> int:
-        """Number of named frames."""
-        return self.model.nframes
-
-    def neutral(self) -> NDArray[numpy.float64]:
-        """The model's neutral configuration (nq,)."""
-        return self.model.neutral()
-
-    def random_configuration(self, rng: numpy.random.Generator) -> NDArray[numpy.float64]:
-        """A random configuration (nq,) of the model."""
-        return self.model.random_configuration(rng)
 
     @cached_property
     def np(self) -> int:

@@ -27,7 +27,7 @@ from delassus.model.joints import (
     Y,
     Z,
 )
-from delassus.model.model import Frame, Joint, Model
+from delassus.model.model import WORLD_FRAME, Frame, Joint, Model, is_world
 from delassus.model.placement import Inertia, Placement, vector
 
 _AXES = {"X": X, "Y": Y, "Z": Z}
@@ -36,14 +36,18 @@ _AXES = {"X": X, "Y": Y, "Z": Z}
 def from_pinocchio(pin_model: Any) -> Model:
     """The model of a `pinocchio.Model` in memory: joints, inertias, frames, limits, armature, damping, friction.
 
-    The inertia of Pinocchio's universe is that of the base.
+    The inertia of Pinocchio's universe is that of the base. A frame "world" that is elsewhere is called world_link,
+    world_joint or world_frame, by what it is of.
     """
     joints = tuple(_joint(pin_model, i) for i in range(1, pin_model.njoints))
     frames: dict[str, Frame] = {}
     for frame in pin_model.frames:
-        name = frame.name if frame.name not in frames else f"{frame.name}:{len(frames)}"
         role = {"JOINT": "joint", "BODY": "link"}.get(str(frame.type), "frame")
-        frames[name] = Frame(name, frame.parentJoint - 1, _placement(frame.placement), role)
+        name, on, placement = frame.name, frame.parentJoint - 1, _placement(frame.placement)
+        if name == WORLD_FRAME.name and not is_world(on, placement):
+            name = f"{name}_{role}"
+        name = name if name not in frames else f"{name}:{len(frames)}"
+        frames[name] = Frame(name, on, placement, role)
     gravity, base = vector(pin_model.gravity.linear), _inertia(pin_model.inertias[0])
     return Model(pin_model.name, joints, tuple(frames.values()), gravity, base_inertia=base)
 

@@ -46,6 +46,24 @@ class Placement:
         """From a translation [m] and roll, pitch, yaw [rad] about fixed axes, as in URDF."""
         return cls.of(rotation_from_rpy(rpy), xyz)
 
+    @classmethod
+    def from_matrix(cls, T: ArrayLike) -> Placement:
+        """From a homogeneous matrix (4, 4): [R p; 0 1]."""
+        A = np.asarray(T, float)
+        if A.shape != (4, 4):
+            raise ValueError(f"a homogeneous matrix has shape (4, 4), not {A.shape}.")
+        R = A[:3, :3]
+        if not np.isfinite(A).all() or not np.allclose(A[3], (0, 0, 0, 1), rtol=0.0, atol=1e-9):
+            raise ValueError(f"a homogeneous matrix is finite and its last row is 0 0 0 1; this is {A.tolist()}.")
+        if abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
+            raise ValueError(f"the upper left of a homogeneous matrix is a rotation; this is none: {R.tolist()}.")
+        return cls.of(R, A[:3, 3])
+
+    @property
+    def homogeneous(self) -> NDArray[np.float64]:
+        """The homogeneous matrix (4, 4): [R p; 0 1]."""
+        return np.block([[self.R, self.p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+
     @property
     def R(self) -> NDArray[np.float64]:
         """The rotation as an array (3, 3)."""

@@ -6,17 +6,19 @@ world (joint -1), whose inertia is of no effect.
 
 Frames come in the same order: of every joint, then of the link below it. Their roles are "link", "joint", and "frame"
 for fixed joints. A joint with the name of a link keeps it, but its frame is called name_joint, or name_joint2,
-name_joint3 and so on if there is such a link or joint, too.
+name_joint3 and so on if there is such a link or joint, too. A link named "world" is the world where it is fixed there,
+as the root link of many files is; that of a link which is elsewhere is called world_link, that of a joint world_joint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from itertools import count
 from typing import Literal, TypeAlias, get_args
 
 from delassus.errors import short
 from delassus.model.joints import Free, JointKind
-from delassus.model.model import WORLD, Frame, Geometry, Joint, Model
+from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model, is_world
 from delassus.model.moments import negative_moment
 from delassus.model.placement import Inertia, Placement
 from delassus.model.urdf_geometry import Packages, Shapes
@@ -129,7 +131,7 @@ class _Builder:
         return index
 
     def _add_link(self, link: Element, body: int, placement: Placement) -> None:
-        self.frames.append(Frame(link.need("name"), body, placement, "link"))
+        self.frames.append(Frame(self._link_name(link, body, placement), body, placement, "link"))
         self.geometries.extend(self.shapes.of(link, body, placement))
         own = inertia(link)
         self.warnings.extend(triangle_warning(link, own))
@@ -141,6 +143,18 @@ class _Builder:
         else:
             carried, total = self.bodies[body]
             self.bodies[body] = (carried, total + own.moved(placement))
+
+    def _link_name(self, link: Element, body: int, placement: Placement) -> str:
+        """The name of a link's frame: the link's own, unless it is that of the world and the link is elsewhere."""
+        name = link.need("name")
+        if name != WORLD_FRAME.name or is_world(body, placement):
+            return name
+        other = _other_name(f"{name}_link", {*self.tree.links, *self.frame_names.values()})
+        self.warnings.append(
+            f"{link.file}:{link.line}: link {name!r} is not where the world is, which has this name in every model; "
+            f"its frame is called {other!r}."
+        )
+        return other
 
     def _warn_of_moments(self) -> None:
         """A negative moment is no body's, but files have them and other readers take them: a warning, not an error."""
@@ -188,9 +202,12 @@ def _frame_names(tree: UrdfTree) -> Mapping[str, str]:
     """The names of the joints' frames, by those of the joints."""
     names, taken = {}, {*tree.links, *tree.joints}
     for joint in (ROOT_JOINT, *sorted(tree.joints)):
-        frame, k = joint, 1
-        while joint in tree.links and frame in taken:
-            frame, k = f"{joint}_joint{k if k > 1 else ''}", k + 1
-        taken.add(frame)
-        names[joint] = frame
+        shared = joint in tree.links or joint == WORLD_FRAME.name
+        names[joint] = _other_name(f"{joint}_joint", taken) if shared else joint
+        taken.add(names[joint])
     return names
+
+
+def _other_name(name: str, taken: Set[str]) -> str:
+    """A name that is not taken: itself, or with the first number from 2 that makes it so."""
+    return next(c for k in count(1) if (c := f"{name}{k if k > 1 else ''}") not in taken)

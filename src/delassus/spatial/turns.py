@@ -6,7 +6,7 @@ merges with the last turn, Rz(γ) Rz(q) = Rz(γ + q), and turns by multiples of 
 """
 
 import math
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -17,21 +17,45 @@ Turn: TypeAlias = tuple[int, Any, Any]
 """Axis (0, 1, 2) and the cosine and sine of the angle."""
 
 
+_ROUNDING: Final = 1e-15
+"""Sines below this are taken for 0: a few roundings of the matrix that they are read off."""
+
+
 def zxz(R: NDArray[numpy.float64]) -> tuple[Turn, Turn, Turn]:
     """The turns (Rz(α), Rx(β), Rz(γ)) whose product is a constant rotation R; γ = 0 where β is 0 or π.
+
+    Near these two, R hardly says what α is, and only α ± γ matters. So γ is what is left once α is turned back: the
+    first row of Rz(α)ᵀ R = Rx(β) Rz(γ). Read off the last row of R, as α is off the last column, it would not fit α:
+    their sum would have an error of 1e-16/sin β.
 
     Cosines and sines are read off the matrix, so those of a rotation by quarters are exactly 0 and ±1.
     """
     sin_beta = math.hypot(R[0, 2], R[1, 2])
-    if sin_beta < 1e-15:
-        return (2, float(R[0, 0]), float(R[1, 0])), (0, math.copysign(1.0, R[2, 2]), 0.0), (2, 1.0, 0.0)
-    alpha = (2, float(-R[1, 2] / sin_beta), float(R[0, 2] / sin_beta))
-    gamma = (2, float(R[2, 1] / sin_beta), float(R[2, 0] / sin_beta))
-    return alpha, (0, float(R[2, 2]), sin_beta), gamma
+    if sin_beta < _ROUNDING:
+        return _turn(2, R[0, 0], R[1, 0]), (0, math.copysign(1.0, R[2, 2]), 0.0), (2, 1.0, 0.0)
+    _, ca, sa = alpha = _turn(2, -R[1, 2], R[0, 2])
+    cos_gamma = _zero_with(R[2, 1], ca * R[0, 0] + sa * R[1, 0])
+    sin_gamma = _zero_with(R[2, 0], -ca * R[0, 1] - sa * R[1, 1])
+    return alpha, _turn(0, R[2, 2], sin_beta), _turn(2, cos_gamma, sin_gamma)
+
+
+def _zero_with(multiple: float, x: float) -> float:
+    """x, or 0 if a multiple of it is exactly 0 and x no more than rounding."""
+    return 0.0 if multiple == 0.0 and abs(x) < _ROUNDING else x
+
+
+def _turn(axis: int, c: float, s: float) -> Turn:
+    """The turn whose cosine and sine are c and s but for a factor."""
+    length = math.hypot(c, s)
+    return axis, float(c / length) + 0.0, float(s / length) + 0.0
 
 
 def turn_about_z(angle: Any, first: Turn) -> Turn:
-    """Rz(angle) after a constant turn `first` about z, as one turn."""
+    """Rz(angle) after a constant turn `first` about z, as one turn.
+
+    The sum of both angles is rounded once: an error of at most 5e-16 within a turn, and beyond it of half the rounding
+    unit of the angle itself.
+    """
     _, c, s = first
     if 0.0 in (c, s):  # a quarter turn: cosine and sine change places and signs, at no cost
         cos, sin = np.cos(angle), np.sin(angle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import cache
 from typing import Final
@@ -31,3 +32,8 @@ BUNDLED: Final[dict[str, Callable[[], Model]]] = {
 def bundled(name: str) -> Model:
     """A robot of the package."""
     return BUNDLED[name]()
+
+
+def robots() -> dict[str, str]:
+    """The robots that come with the package: what `load` takes as a name, and what each of them is."""
+    return {name: (inspect.getdoc(build) or "").partition("\n")[0] for name, build in BUNDLED.items()}

@@ -1,0 +1,171 @@
+"""The coordinates and velocities of a model: where those of a joint are, their limits, and configurations of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.errors import DelassusError, expect
+from delassus.model.joints import Motion
+
+if TYPE_CHECKING:
+    from delassus.model.model import Joint
+
+
+class Coordinates:
+    """What follows from the joints of a model alone."""
+
+    joints: tuple[Joint, ...]
+
+    def joint_index(self, name: str) -> int:
+        """The position of a joint in `joints`."""
+        raise TypeError(f"{type(self).__name__} does not say where the joint {name!r} is.")
+
+    # --- counts and places --------------------------------------------------------------------------------------
+
+    @property
+    def independent(self) -> tuple[Joint, ...]:
+        """The joints that have coordinates of their own."""
+        return tuple(joint for joint in self.joints if joint.mimic is None)
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of configuration variables."""
+        return sum(joint.kind.nq for joint in self.independent)
+
+    @cached_property
+    def nv(self) -> int:
+        """Number of velocity variables."""
+        return sum(joint.kind.nv for joint in self.independent)
+
+    @cached_property
+    def q_starts(self) -> tuple[int, ...]:
+        """The first coordinate of every joint; a joint that mimics has those of its source."""
+        return self._starts(lambda joint: joint.kind.nq)
+
+    @cached_property
+    def v_starts(self) -> tuple[int, ...]:
+        """The first velocity of every joint; a joint that mimics has those of its source."""
+        return self._starts(lambda joint: joint.kind.nv)
+
+    def _starts(self, count: Callable[[Joint], int]) -> tuple[int, ...]:
+        starts, total = [], 0
+        for joint in self.joints:
+            starts.append(total)
+            total += 0 if joint.mimic else count(joint)
+        return tuple(starts[j.mimic.source] if j.mimic else s for j, s in zip(self.joints, starts, strict=True))
+
+    def q_slice(self, joint: str) -> slice:
+        """Where the coordinates of a joint are in q; for a joint that mimics, those of its source."""
+        i = self.joint_index(joint)
+        return slice(self.q_starts[i], self.q_starts[i] + self.joints[i].kind.nq)
+
+    def v_slice(self, joint: str) -> slice:
+        """Where the velocities of a joint are in v, its torques in tau; for one that mimics, those of its source."""
+        i = self.joint_index(joint)
+        return slice(self.v_starts[i], self.v_starts[i] + self.joints[i].kind.nv)
+
+    # --- limits -------------------------------------------------------------------------------------------------
+
+    @property
+    def lower(self) -> NDArray[np.float64]:
+        """The lower limits (nq,) [rad, m] of the coordinates, -inf where there is none."""
+        return np.array([x for joint in self.independent for x in joint.lower or (-math.inf,) * joint.kind.nq], float)
+
+    @property
+    def upper(self) -> NDArray[np.float64]:
+        """The upper limits (nq,) [rad, m] of the coordinates, inf where there is none."""
+        return np.array([x for joint in self.independent for x in joint.upper or (math.inf,) * joint.kind.nq], float)
+
+    @property
+    def velocity_limit(self) -> NDArray[np.float64]:
+        """The largest speeds (nv,) [rad/s, m/s], inf where there is no limit."""
+        limits = (joint.velocity_limit or (math.inf,) * joint.kind.nv for joint in self.independent)
+        return np.array([x for limit in limits for x in limit], float)
+
+    @property
+    def effort_limit(self) -> NDArray[np.float64]:
+        """The largest generalised forces (nv,) [N·m, N], inf where there is no limit."""
+        limits = (joint.effort_limit or (math.inf,) * joint.kind.nv for joint in self.independent)
+        return np.array([x for limit in limits for x in limit], float)
+
+    # --- configurations -----------------------------------------------------------------------------------------
+
+    def neutral(self) -> NDArray[np.float64]:
+        """The configuration (nq,) with all coordinates zero and all rotations the identity."""
+        return np.array([x for joint in self.independent for x in joint.kind.neutral], float)
+
+    def configuration(
+        self, coordinates: Mapping[str, ArrayLike] | None = None, /, **more: ArrayLike
+    ) -> NDArray[np.float64]:
+        """The neutral configuration (nq,), but for the coordinates of some joints, given by name.
+
+        Names are the keys of a mapping, or keywords: `configuration({"left knee": 0.3}, elbow=0.2)`. A joint of one
+        coordinate takes a number [rad or m], others as many as they have: a free one x y z and a quaternion x y z w.
+        """
+        q = self.neutral()
+        for name, value in {**(coordinates or {}), **more}.items():
+            joint = self.joints[self.joint_index(name)]
+            if joint.mimic is not None:
+                source = self.joints[joint.mimic.source].name
+                raise DelassusError(f"joint {name!r} mimics {source!r} and has no coordinate: give that of {source!r}.")
+            own = np.asarray(value, float)
+            if own.shape != (joint.kind.nq,) and not (own.ndim == 0 and joint.kind.nq == 1):
+                raise ValueError(
+                    f"the coordinates of joint {name!r} have shape {own.shape}; a {joint.kind.label} joint has "
+                    f"{joint.kind.nq}."
+                )
+            q[self.q_slice(name)] = own
+        return q
+
+    def random_configuration(
+        self, rng: np.random.Generator, size: int | tuple[int, ...] | None = None
+    ) -> NDArray[np.float64]:
+        """A random configuration (nq,), or `size` of them (size, nq).
+
+        It is within limits, and within ±π [rad] and ±1 [m] where they are wider than 100.
+        """
+        expect("rng", rng, np.random.Generator, "numpy.random.default_rng(0)")
+        batch = () if size is None else tuple(np.atleast_1d(size).tolist())
+        q = np.empty((*batch, self.nq))
+        for joint, start in zip(self.joints, self.q_starts, strict=True):
+            if joint.mimic is not None:
+                continue
+            for motion, first, _ in joint.kind.parts:
+                q[..., start + first : start + first + motion.nq] = _random(rng, motion, batch)
+            for k in _plain_coordinates(joint):
+                low = joint.lower[k] if joint.lower else -math.inf
+                high = joint.upper[k] if joint.upper else math.inf
+                drawn = q[..., start + k]
+                if high - low < 100.0:
+                    q[..., start + k] = rng.uniform(low, high, batch)
+                elif not np.all((low <= drawn) & (drawn <= high)):
+                    nearest = rng.uniform(*_nearest_range(low, high), batch)
+                    q[..., start + k] = np.where((low <= drawn) & (drawn <= high), drawn, nearest)
+        return q
+
+
+def _plain_coordinates(joint: Joint) -> list[int]:
+    """The coordinates of a joint that are no part of a quaternion."""
+    return [first + k for motion, first, _ in joint.kind.parts for k in range(motion.nq - 4 * motion.has_quaternion)]
+
+
+def _nearest_range(low: float, high: float) -> tuple[float, float]:
+    """The part of the range between two limits, at least one of them finite, within 1 of the one nearest to zero."""
+    return (low, low + 1.0) if abs(low) < abs(high) else (high - 1.0, high)
+
+
+def _random(rng: np.random.Generator, motion: Motion, batch: tuple[int, ...]) -> NDArray[np.float64]:
+    """Coordinates (…, n) of an elementary motion."""
+    if motion.has_quaternion:
+        quaternion = rng.normal(size=(*batch, 4))
+        quaternion /= np.linalg.norm(quaternion, axis=-1, keepdims=True)
+        return np.concatenate([rng.uniform(-1, 1, (*batch, motion.nq - 4)), quaternion], axis=-1)
+    angles = {Motion.REVOLUTE: (math.pi,), Motion.HELICAL: (math.pi,), Motion.PLANAR: (1.0, 1.0, math.pi)}
+    scale = np.array(angles.get(motion, (1.0,) * motion.nq))
+    return rng.uniform(-scale, scale, (*batch, motion.nq))
