@@ -54,13 +54,6 @@ def test_the_world_is_a_frame_by_its_name(by_name, otherwise):
     np.testing.assert_array_equal(dl.constraint_bias.python(ours, q, v), dl.constraint_bias.python(theirs, q, v))
 
 
-def test_a_frame_of_the_model_called_world_is_meant_where_there_is_one():
-    model = replace(QUADRUPED, frame_list=(*QUADRUPED.frame_list, Frame("world", -1, PLACE)))
-    q = model.random_configuration(np.random.default_rng(0))
-    expected = dl.frame_placement.python(model, q, frame=FOOT)[1] - PLACE.p
-    np.testing.assert_allclose(errors(model, dl.Point(FOOT, "world", axes="world"), q), expected, atol=1e-15)
-
-
 def test_what_is_fixed_to_the_world_cannot_be_held_to_it():
     with pytest.raises(ConstraintError, match="fixed to the world"):
         dl.Mechanism(QUADRUPED, dl.Point("world"))

@@ -17,7 +17,8 @@ NOT_GIVEN: Final[Any] = inspect.Parameter.empty
 
 STANDS_FOR: Final = "__kernel_model__"
 """The attribute by which a model says what a kernel gets instead of it that asks for another kind of model: a kernel
-whose first parameter is annotated with the class of that attribute takes the model as well. It has no parameters."""
+whose first parameter is annotated with the class of that attribute takes the model as well. What stands for a model
+with parameters has the same ones, and becomes what the kernel asks for with them."""
 
 
 class Arguments:
@@ -121,7 +122,7 @@ class Arguments:
         if self.kind is None or isinstance(model, self.kind):
             return model
         instead = getattr(model, STANDS_FOR, None)
-        return instead if isinstance(instead, self.kind) else model
+        return instead if isinstance(instead, (self.kind, Parametric)) else model
 
     @property
     def wanted(self) -> str:

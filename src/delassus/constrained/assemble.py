@@ -96,6 +96,7 @@ def assemble(
     tolerance: float = 1e-10,
     iterations: int = 100,
     time: Any = None,
+    parameters: Any = None,
 ) -> Assembly:
     """A configuration near q0 that meets the constraints, or the best in the least-squares sense; one or a batch.
 
@@ -108,9 +109,10 @@ def assemble(
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
         iterations: How many are made at most.
         time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
-    given = {} if time is None else {"time": time}
+    given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     held = locked_velocities(mechanism.model, locked)
     tolerance = checked_tolerance(tolerance, 1e-10)
     found = assemble_to_tolerance(mechanism, q0, locked=held, tolerance=tolerance, iterations=iterations, **given)

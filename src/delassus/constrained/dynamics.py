@@ -75,6 +75,7 @@ def constrained_dynamics(
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    parameters: Any = None,
 ) -> Solution:
     """Accelerations and constraint forces of one state or a batch, to a tolerance.
 
@@ -94,6 +95,7 @@ def constrained_dynamics(
         force: (…, m) forces to start from [N, N·m].
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
         time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
     """
     for name, value in (("mask", mask), ("force", force), ("acceleration", acceleration)):
         if value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
@@ -103,7 +105,7 @@ def constrained_dynamics(
             )
     if not (isinstance(mechanism, Mechanism) and mechanism.m):
         check_mechanism(mechanism)
-        return _unconstrained(mechanism, q, v, tau)
+        return _unconstrained(mechanism, q, v, tau, parameters)
     found = solve_to_tolerance(
         mechanism,
         q,
@@ -118,9 +120,10 @@ def constrained_dynamics(
         force=force,
         acceleration=acceleration,
         time=time,
+        parameters=parameters,
     )
     a, forces, residual, count, status, imbalance = found
-    asked = Asked.of(q, v, tau, proximal, mask, acceleration, time)
+    asked = Asked.of(q, v, tau, proximal, mask, acceleration, time, parameters)
     return Solution(mechanism, a, forces, residual, whole(count), whole(status), imbalance, asked)
 
 
@@ -286,9 +289,9 @@ def _share(x: Any, scale: Any) -> Any:
     return np.max(np.where(scale > 0.0, np.abs(x) / np.where(scale > 0.0, scale, 1.0), 0.0))
 
 
-def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any) -> Solution:
+def _unconstrained(mechanism: Mechanism, q: Any, v: Any, tau: Any, parameters: Any) -> Solution:
     """The solution without any rows."""
-    a = aba(mechanism.model, q, v, tau)
+    a = aba(mechanism, q, v, tau, parameters=parameters)
     batch, empty = a.shape[:-1], numpy.zeros((*a.shape[:-1], 0))
     finite = numpy.isfinite(a).all(-1)
     status = numpy.where(finite, int(Status.CONVERGED), int(Status.NOT_FINITE))

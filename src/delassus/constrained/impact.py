@@ -59,6 +59,7 @@ def impact(
     restitution: PerRow | Mapping[str, PerRow] = 0.0,
     mask: Any = None,
     time: Any = None,
+    parameters: Any = None,
 ) -> Impact:
     """Velocities after an impact and the impulses of the constraints, of one state or a batch.
 
@@ -69,10 +70,12 @@ def impact(
         restitution: e from 0 to 1: one number, one per row, or by the names of constraints (others have 0).
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     e = restitution_rows(mechanism, restitution)
-    return Impact(*solve_impact(mechanism, q, v, restitution=np.array(e) if any(e) else None, mask=mask, time=time))
+    inputs = {"restitution": np.array(e) if any(e) else None, "mask": mask, "time": time, "parameters": parameters}
+    return Impact(*solve_impact(mechanism, q, v, **inputs))
 
 
 @kernel("(nq),(nv)->(nv),(m)", inputs={"restitution": "(m)", "mask": "(m)", "time": "()"})

@@ -62,6 +62,7 @@ def kkt(
     *,
     proximal: Proximal = None,
     time: ArrayLike | None = None,
+    parameters: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (…, nv) [rad/s², m/s²] and the smallest forces (…, m) [N, N·m], for one state or a batch.
 
@@ -73,9 +74,10 @@ def kkt(
         proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
             unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
         time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
     """
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
-    given: dict[str, Any] = {} if time is None else {"time": time}
+    given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
     weight = 1.0 / np.sqrt(proximal_rows(mechanism, proximal))
     return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism), weight))

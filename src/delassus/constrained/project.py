@@ -49,6 +49,7 @@ def project(
     tolerance: float = 1e-12,
     iterations: int = 10,
     time: Any = None,
+    parameters: Any = None,
 ) -> Projection:
     """The configuration and velocity nearest to some that meet the constraints, of one state or a batch.
 
@@ -69,13 +70,14 @@ def project(
             cancel in the rows; "svd" does not look.
         iterations: How often the configuration is corrected at most; "svd" does it once.
         time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     check_method(method, METHODS)
     held = locked_velocities(mechanism.model, locked)
     if method == "svd":
-        return Projection(*project_by_svd(mechanism, q, v, locked=held, time=time))
-    given = {} if time is None else {"time": time}
+        return Projection(*project_by_svd(mechanism, q, v, locked=held, time=time, parameters=parameters))
+    given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     tolerance = checked_tolerance(tolerance, 1e-12)
     found = project_by_mass(mechanism, q, v, locked=held, tolerance=tolerance, iterations=iterations, **given)
     return Projection(*found)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -25,7 +24,6 @@ from delassus.constraints.rows import rows_in
 from delassus.dynamics.crba import mass_matrix
 from delassus.dynamics.manifold import integrate
 from delassus.model.model import Model
-from delassus.model.runtime import sample_of
 
 Floats: TypeAlias = NDArray[numpy.float64]
 
@@ -44,13 +42,13 @@ def row_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     in `JointLock` or an `Implicit` have their own.
     """
     with untraced():
-        return _mobilities(_plain(mechanism))
+        return _mobilities(mechanism.plain)
 
 
 def row_groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
     """For each row its constraint and what it is in: rows of one constraint and one unit belong together."""
     with untraced():
-        return _groups(_plain(mechanism))
+        return _groups(mechanism.plain)
 
 
 def joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
@@ -59,7 +57,7 @@ def joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     The largest in the same configurations. It makes numbers of different joints comparable.
     """
     with untraced():
-        return _joint_mobilities(_plain(mechanism))
+        return _joint_mobilities(mechanism.plain)
 
 
 def row_sizes(mechanism: Mechanism) -> tuple[float, ...]:
@@ -68,13 +66,7 @@ def row_sizes(mechanism: Mechanism) -> tuple[float, ...]:
     For rows on joints, what they change by when every joint turns by a radian, or moves by that length.
     """
     with untraced():
-        return _sizes(_plain(mechanism))
-
-
-def _plain(mechanism: Mechanism) -> Mechanism:
-    """A mechanism of plain numbers: itself, unless some of its numbers come at run time."""
-    model = sample_of(mechanism.model)
-    return mechanism if model is mechanism.model else replace(mechanism, model=model, model_constraints=False)
+        return _sizes(mechanism.plain)
 
 
 @lru_cache(maxsize=256)

@@ -40,14 +40,20 @@ def rows_and_references(mechanism: Mechanism, q: Any, *, time: Any = None) -> An
 
 
 def project_by_svd(
-    mechanism: Mechanism, q: ArrayLike, v: ArrayLike, *, locked: tuple[int, ...] = (), time: ArrayLike | None = None
+    mechanism: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    *,
+    locked: tuple[int, ...] = (),
+    time: ArrayLike | None = None,
+    parameters: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """Configurations (…, nq) and velocities (…, nv) after one step; arguments as for `project_by_mass`."""
     refuse_inside("project with method='svd'", "take method='mass' there")
     q, v = np.asarray(q, float), np.asarray(v, float)
     if v.shape[-1:] != (mechanism.nv,):
         raise ValueError(f"v has shape {v.shape}; its last axis has one number for each of {mechanism.nv} velocities.")
-    given: dict[str, Any] = {} if time is None else {"time": time}
+    given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     e, w, J = rows_and_references(mechanism, q, **given)
     finite = np.isfinite(J).all((-2, -1)) & np.isfinite(e).all(-1)
     moving = np.isfinite(v).all(-1)

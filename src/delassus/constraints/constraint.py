@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from delassus.constraints.motions import LinkMotions
 from delassus.errors import DelassusError
 from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
 from delassus.model.placement import Placement
 
 PerRow: TypeAlias = float | tuple[float, ...]
@@ -106,6 +107,14 @@ class Constraint:
         """The constraint as it is on a model, its parameters checked to fit its rows there."""
         for field in ("acceleration", *NOT_NEGATIVE):
             self.per_row(field, self.count(model))
+        return self
+
+    def bound_with(self, parametric: ParametricModel) -> Constraint:
+        """The same for a model with parameters; those whose rows hold numbers of the model wait for them (`given`)."""
+        return self.bound(parametric.model)
+
+    def given(self, parameters: Any) -> Constraint:
+        """The same, once the parameters (np,) of its model are known, traced or plain."""
         return self
 
     def links(self, model: Model) -> tuple[int, ...]:

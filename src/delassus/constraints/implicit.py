@@ -65,10 +65,13 @@ class Implicit(Written):
         """∂g/∂q times the rates of the coordinates per velocity: (rows, nv)."""
         return jacobian(lambda q: self.g(q, t)[0])(q) @ rates_per_velocity(model, q)
 
-    def check(self, model: Model) -> None:
+    def check(self, model: Model, extra: dict[str, tuple[int, ...]]) -> None:
         """Raise unless its second derivatives can be found."""
-        inputs = {"q": (model.nq,), "v": (model.nv,), "t": ()}
-        self.followed(lambda q, v, t: self._drift(model, q, v, t)[1], inputs, (self.rows,))
+
+        def product(q: Any, v: Any, t: Any, *parameters: Any) -> Any:
+            return self.given(*parameters)._drift(model, q, v, t)[1]
+
+        self.followed(product, {"q": (model.nq,), "v": (model.nv,), "t": ()} | extra, (self.rows,))
 
     def _drift(self, model: Model, q: Any, v: Any, t: Any) -> tuple[Any, Any]:
         """The first and second derivatives (rows,) of g along the motion with constant v, time running on."""

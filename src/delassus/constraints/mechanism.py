@@ -10,17 +10,27 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
+import numpy
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.compiler.parameters import Parametric
+from delassus.compiler.trace import trace_of
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.stability import check_gains
 from delassus.constraints.ties import constraint_of
+from delassus.dynamics.check import SingularMassMatrix, check_inertias
 from delassus.errors import DelassusError, short
 from delassus.model.model import Frame, Model
 from delassus.model.of_model import OfModel
+from delassus.model.parametric import ParametricModel
+from delassus.model.runtime import BoundModel
 
 
 @dataclass(frozen=True)
 class Mechanism(OfModel):
     """A model and its constraints, frozen and compared by content; what the algorithms of `constrained` take.
+
+    That of a model with parameters is a `ParametricMechanism`, which has the same ones.
 
     Attributes:
         model: The robot.
@@ -34,6 +44,10 @@ class Mechanism(OfModel):
     step: float | None = None
     model_constraints: bool = True
 
+    def __new__(cls, model: Any = None, *_: Any, **__: Any) -> Mechanism:
+        """A mechanism, with parameters if its model has some."""
+        return object.__new__(ParametricMechanism if isinstance(model, ParametricModel) else cls)
+
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
             raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
@@ -42,7 +56,7 @@ class Mechanism(OfModel):
             if not isinstance(constraint, Constraint):
                 raise _no_constraint(self.model, constraint)
         own = map(constraint_of, self.model.constraints if self.model_constraints else ())
-        object.__setattr__(self, "constraints", tuple(c.bound(self.model) for c in (*own, *given)))
+        object.__setattr__(self, "constraints", tuple(self.bind(c) for c in (*own, *given)))
         object.__setattr__(self, "model_constraints", False)
         if self.step is not None and not (isinstance(self.step, Real) and 0.0 < self.step < math.inf):
             raise DelassusError(f"the step is {self.step!r} s; it is one number, positive and finite.")
@@ -52,12 +66,24 @@ class Mechanism(OfModel):
                 check_gains(constraint, self.model, self.step)
 
     def __repr__(self) -> str:
-        return f"<Mechanism {self.model.name!r}: nq {self.nq}, nv {self.nv}, {self.m} rows: {', '.join(self.names)}>"
+        size = f"nq {self.nq}, nv {self.nv}, {self.m} rows"
+        return f"<{type(self).__name__} {self.model.name!r}: {size}: {', '.join(self.names)}>"
 
     @property
-    def __kernel_model__(self) -> Model:
+    def __kernel_model__(self) -> Any:
         """What kernels of a `Model` get."""
         return self.model
+
+    def bind(self, constraint: Constraint) -> Constraint:
+        """A constraint as it is on the model."""
+        return constraint.bound(self.model)
+
+    @property
+    def plain(self) -> Mechanism:
+        """A mechanism of plain numbers: this one, or that of the model's own numbers where some come at run time."""
+        if not isinstance(self.model, BoundModel):
+            return self
+        return _nominal(self.model.origin, self.constraints)
 
     @cached_property
     def m(self) -> int:
@@ -88,6 +114,78 @@ class Mechanism(OfModel):
             stop = start + constraint.count(self.model)
             yield slice(start, stop)
             start = stop
+
+
+@dataclass(frozen=True, repr=False)
+class ParametricMechanism(Mechanism, Parametric):
+    """The mechanism of a model with parameters: its kernels take them, one set per item of a batch.
+
+    Attributes:
+        model: The robot with the numbers that it has unless others are given.
+        parametric: The model with its parameters, from which it was made.
+    """
+
+    parametric: ParametricModel | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.model, ParametricModel):
+            object.__setattr__(self, "parametric", self.model)
+            object.__setattr__(self, "model", self.model.model)
+        super().__post_init__()
+
+    @property
+    def _parametric(self) -> ParametricModel:
+        if self.parametric is None:
+            raise DelassusError("a mechanism with parameters is made of a model with parameters: model.parametric(…).")
+        return self.parametric
+
+    @property
+    def __kernel_model__(self) -> ParametricModel:
+        """What kernels of a `Model` get: it takes the same parameters."""
+        return self._parametric
+
+    def bind(self, constraint: Constraint) -> Constraint:
+        """A constraint as it is on the model, whatever its parameters."""
+        return constraint.bound_with(self._parametric)
+
+    @property
+    def plain(self) -> Mechanism:
+        """That of the model's own numbers."""
+        return _nominal(self._parametric, self.constraints)
+
+    @property
+    def np(self) -> int:
+        """Number of parameters."""
+        return self._parametric.np
+
+    def parameters(self) -> NDArray[numpy.float64]:
+        """The parameters (np,) that the model has as its constants."""
+        return self._parametric.parameters()
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
+        """Parameters (…, np) from arrays by name; those of the model where none are given."""
+        return self._parametric.pack(values)
+
+    def with_parameters(self, parameters: Any) -> Mechanism:
+        """The mechanism with these parameters (np,): of plain numbers, if these are plain."""
+        plain = trace_of(parameters) is None
+        numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
+        return _given(self._parametric.with_parameters(parameters), self.constraints, numbers)
+
+
+def _nominal(parametric: ParametricModel, constraints: tuple[Constraint, ...]) -> Mechanism:
+    """The mechanism of a model's own numbers, or those of its sample, if joints get all inertia at run time."""
+    numbers = tuple(parametric.parameters().tolist())
+    try:
+        check_inertias(parametric.model)
+    except SingularMassMatrix:
+        return _given(parametric.sample, constraints, numbers)
+    return _given(parametric.model, constraints, numbers)
+
+
+def _given(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
+    """A mechanism whose constraints know the parameters (np,) of their model."""
+    return Mechanism(model, tuple(c.given(parameters) for c in constraints), model_constraints=False)
 
 
 def _several(constraints: Any) -> tuple[Any, ...]:

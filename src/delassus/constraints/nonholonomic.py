@@ -91,9 +91,13 @@ class Nonholonomic(Written):
         q, v, t = arrays
         return self.g(Velocities(model, q, v), q, v, *((t,) if takes_time(self.g, after=3) else ()))
 
-    def check(self, model: Model) -> None:
+    def check(self, model: Model, extra: dict[str, tuple[int, ...]]) -> None:
         """Raise unless g is linear in v."""
-        program = self.followed(self._by_velocity, self.inputs(model), (self.rows, model.nv)).program
+
+        def by_velocity(q: Any, v: Any, t: Any, *parameters: Any) -> Any:
+            return self.given(*parameters)._by_velocity(q, v, t)
+
+        program = self.followed(by_velocity, self.inputs(model) | extra, (self.rows, model.nv)).program
         if program.depends_on(1, output=0):
             raise ConstraintError(
                 f"the constraint {self.label!r} is not linear in the velocity v: write it as A(q) v, or as "

@@ -8,12 +8,15 @@ from numbers import Integral
 from typing import Any, Self
 
 import delassus.numpy as np
+from delassus.compiler.program import Program
 from delassus.compiler.recorded import Recorded
 from delassus.constraints.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
 from delassus.constraints.followed import followed
 from delassus.constraints.motions import LinkMotions
 from delassus.dynamics.kinematics import frame_in_world
 from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
+from delassus.model.runtime import BoundModel
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,23 @@ class Kinematics:
     def rotation(self, frame: str) -> Any:
         """The rotation (3, 3) that takes vectors of a frame to the world."""
         return frame_in_world(self.model, self.q, frame)[0]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A function as what it computes, with the parameters (np,) of its model: a tuple of numbers, or a traced array."""
+
+    function: Recorded
+    parameters: Any
+
+    @property
+    def program(self) -> Program:
+        """What it computes; parameters are its last input."""
+        return self.function.program
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """The function's results, as a tuple."""
+        return self.function(*arguments, np.asarray(self.parameters))
 
 
 @dataclass(frozen=True)
@@ -79,8 +99,8 @@ class Written(Constraint):
         """J (rows, nv)."""
         raise TypeError(f"{type(self).__name__} has no rows.")
 
-    def check(self, model: Model) -> None:
-        """Raise unless what it computes is what it should be."""
+    def check(self, model: Model, extra: dict[str, tuple[int, ...]]) -> None:
+        """Raise unless what it computes is what it should be; `extra` are the inputs of a model with parameters."""
 
     @property
     def label(self) -> str:
@@ -95,19 +115,36 @@ class Written(Constraint):
 
     def bound(self, model: Model) -> Self:
         """The same with its function as what it computes for a model, and the velocities that each row depends on."""
-        if isinstance(self.g, Recorded):
+        if isinstance(model, BoundModel):
+            return self.bound_with(model.origin).given(model.parameters)
+        return self._recorded(model, lambda: model, {})
+
+    def bound_with(self, parametric: ParametricModel) -> Self:
+        """The same for a model with parameters, which are one more input of what it computes."""
+        return self._recorded(parametric.model, parametric.with_parameters, {"parameters": (parametric.np,)})
+
+    def given(self, *parameters: Any) -> Self:
+        """The same with these parameters (np,) of its model, which has some."""
+        if not parameters:
             return self
-        made = replace(
-            self,
-            g=self.followed(lambda *arrays: self.written(model, *arrays), self.inputs(model), (self.rows,)),
-            name=self.label,
-        )
-        made.check(model)
+        return replace(self, g=Given(self.g.function if isinstance(self.g, Given) else self.g, *parameters))
 
-        def rows(q: Any, t: Any) -> Any:
-            return made.jacobian(model, q, t)
+    def _recorded(self, model: Model, model_of: Callable[..., Model], extra: dict[str, tuple[int, ...]]) -> Self:
+        """The same as what it computes for the model that `model_of` makes of some more inputs."""
+        if isinstance(self.g, (Recorded, Given)):
+            return self
+        inputs = self.inputs(model)
 
-        program = made.followed(rows, {"q": (model.nq,), "t": ()}, (self.rows, model.nv)).program
+        def function(*arrays: Any) -> Any:
+            return self.written(model_of(*arrays[len(inputs) :]), *arrays[: len(inputs)])
+
+        made = replace(self, g=self.followed(function, inputs | extra, (self.rows,)), name=self.label)
+        made.check(model, extra)
+
+        def rows(q: Any, t: Any, *parameters: Any) -> Any:
+            return made.given(*parameters).jacobian(model, q, t)
+
+        program = made.followed(rows, {"q": (model.nq,), "t": ()} | extra, (self.rows, model.nv)).program
         moving = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
         nv = model.nv
         pattern = tuple(tuple(v for v in range(nv) if moving[r * nv + v]) for r in range(self.rows))

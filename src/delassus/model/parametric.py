@@ -118,22 +118,31 @@ class ParametricModel(OfModel, Parametric):
     def with_parameters(self, parameters: Any) -> Model:
         """The model with these parameters (np,) in place of its constants: of plain numbers, if these are plain."""
         if trace_of(parameters) is not None:
-            return BoundModel.like(self._sample, **_replaced(self.model, self.parts, parameters, _RUNTIME))
+            fields = _replaced(self.model, self.parts, parameters, _RUNTIME)
+            return BoundModel.like(self.sample, self, parameters, **fields)
         given = numpy.asarray(parameters, float)
         if given.shape != (self.np,):
             raise ValueError(f"the parameters have shape {given.shape}; this model needs ({self.np},).")
         return replace(self.model, **_replaced(self.model, self.parts, given, _PLAIN))
 
     @cached_property
-    def _sample(self) -> Model:
-        """The model with mass and rotor inertia wherever the parameters may give some."""
+    def sample(self) -> Model:
+        """The model, with mass and rotor inertia wherever the parameters may give some and it has none."""
         joints = list(self.model.joints)
         for part in self.parts:
             if part.kind in ("mass", "inertia"):
-                joints[part.index] = replace(joints[part.index], inertia=Inertia.of(1.0, rotational=numpy.eye(3)))
-            elif part.kind == "armature":
-                joints[part.index] = replace(joints[part.index], armature=(1.0,) * joints[part.index].kind.nv)
+                joint = joints[part.index]
+                joints[part.index] = replace(joint, inertia=_with_inertia(joint.inertia))
+            elif part.kind == "armature" and not any(joints[part.index].armature or ()):
+                joint = joints[part.index]
+                joints[part.index] = replace(joint, armature=(1.0,) * joint.kind.nv)
         return replace(self.model, joints=tuple(joints))
+
+
+def _with_inertia(body: Inertia) -> Inertia:
+    """A body as it is, or one of some size and mass where it has none."""
+    mass, rotational = body.mass or 1.0, numpy.array(body.rotational)
+    return body if numpy.linalg.eigvalsh(rotational)[0] > 0.0 else Inertia.of(mass, body.com, mass * numpy.eye(3))
 
 
 def _default(model: Model, kind: str, index: int) -> NDArray[numpy.float64]:

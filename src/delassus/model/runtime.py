@@ -107,17 +107,21 @@ class BoundModel(Model):
     """A model some of whose numbers are traced: it holds them as they are, without the checks of plain numbers.
 
     `sample` is a plain model of the same structure, with inertia wherever these may have some: for questions that are
-    decided when a kernel is compiled.
+    decided when a kernel is compiled. `origin` is the model with parameters that it comes from, and `parameters` (np,)
+    are those that it has.
     """
 
     sample: Model
+    origin: Any
+    parameters: Any
 
     @classmethod
-    def like(cls, sample: Model, **fields: Any) -> BoundModel:
+    def like(cls, sample: Model, origin: Any, parameters: Any, **fields: Any) -> BoundModel:
         """A model with the fields of `sample`, but for those given."""
         own = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
         model = cls(**own | fields)
-        object.__setattr__(model, "sample", sample)
+        for name, value in (("sample", sample), ("origin", origin), ("parameters", parameters)):
+            object.__setattr__(model, name, value)
         return model
 
     def __post_init__(self) -> None:
