@@ -27,18 +27,19 @@ def compile_time() -> str:
         operations, total = sum(report.traced.values()), sum(report.seconds.values())
         sizes.append(operations)
         totals.append(total)
-        stages = " | ".join(f"{1e6 * report.seconds[s] / operations:.1f}" for s in report.seconds)
+        times = " | ".join(f"{1e6 * t / operations:.1f}" for t in report.seconds.values())
         rows.append(
-            f"| {links} | {operations} | {total:.2f} | {1e6 * total / operations:.1f} | {stages} "
+            f"| {links} | {operations} | {total:.2f} | {1e6 * total / operations:.1f} | {times} "
             f"| {report.slots} | {report.code_bytes / 1e6:.2f} |"
         )
     exponent = np.polyfit(np.log(sizes), np.log(totals), 1)[0]
+    stages = " | ".join(report.seconds)
     return f"""### Compile time
 
 Scalar and widest version together, chains of revolute joints. µs per traced operation, by stage.
 Growth: operations to the power {exponent:.2f}.
 
-| joints | traced operations | s | µs/operation | trace | lower | schedule | emit | llvm for one state | llvm for batches | load | slots | code MB |
+| joints | traced operations | s | µs/operation | {stages} | slots | code MB |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
 {chr(10).join(rows)}
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import struct
 import threading
@@ -22,6 +23,10 @@ VERSION = f"llvmlite {llvmlite.__version__}"
 
 compiling = threading.RLock()
 """Held while anything is built. LLVM compiles one kernel at a time anyway, and a fork waits until it is done."""
+
+log = logging.getLogger("delassus")
+"""Where it is told what is compiled. A fork takes locks in the reverse order of their hooks: `logging`, which has one,
+is imported before, so that its lock comes after `compiling`, as for those who log while compiling."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)

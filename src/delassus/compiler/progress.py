@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import time
@@ -10,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, TextIO
 
+from delassus.compiler.native import log
+
 DELAY = 1.0  # seconds of silence
 SECONDS_PER_OPERATION: Final = 40e-6
 """What one core needs for an operation in LLVM, about."""
-
-log = logging.getLogger("delassus")
 
 
 @contextmanager
