@@ -7,7 +7,7 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as np
-from delassus.compiler import bind
+from delassus.compiler import bind, random
 from delassus.compiler.llvm_ir import emit_module
 from delassus.compiler.loop_ir import emit_loop, emit_states
 from delassus.compiler.lower import lower
@@ -49,6 +49,7 @@ def everything(model, x, y):
     slow = np.log(positive) + np.log1p(positive) + positive**y
     whole = np.floor(x) + np.ceil(y) * np.rint(x) - np.trunc(y) + x % y + x // y
     whole = whole + np.take(np.arange(20.0), x) + np.take(np.outer(x, y), y)
+    whole = whole + random.uniform(x[0], y[0]) + random.normal(3.0, y[1])
     return np.where(x > y, circular, np.minimum(growing, slow)), np.arctan2(x, y) + np.sign(x) * whole
 
 

@@ -40,6 +40,7 @@ OPERATIONS: Final = {
     "exponent": "$_exponent({0})",
     "scale": "$_scale({0}, {1})",
     "select": "{0} ? {1} : {2}",
+    **{f"philox{k}": f"$_philox({k}, {{0}}, {{1}}, {{2}}, {{3}}, {{4}}, {{5}})" for k in range(4)},
 }
 """The expression of each operation; $ is the name of the exported function, other marks are those of `in_precision`."""
 
@@ -70,6 +71,25 @@ static @T $_scale(@T x, @T n)
     bits += digits << @D;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+""",
+    "$_philox": """/* One of four random words for a counter and a key: Philox4x32-10. */
+static @T $_philox(int word, @T c0, @T c1, @T c2, @T c3, @T k0, @T k1)
+{
+    uint32_t c[4], k[2];
+    int round;
+    c[0] = (uint32_t)c0; c[1] = (uint32_t)c1; c[2] = (uint32_t)c2; c[3] = (uint32_t)c3;
+    k[0] = (uint32_t)k0; k[1] = (uint32_t)k1;
+    for (round = 0; round < 10; round++) {
+        const uint64_t first = (uint64_t)c[0] * 0xD2511F53u, second = (uint64_t)c[2] * 0xCD9E8D57u;
+        c[0] = (uint32_t)(second >> 32) ^ c[1] ^ k[0];
+        c[1] = (uint32_t)second;
+        c[2] = (uint32_t)(first >> 32) ^ c[3] ^ k[1];
+        c[3] = (uint32_t)first;
+        k[0] += 0x9E3779B9u;
+        k[1] += 0xBB67AE85u;
+    }
+    return (@T)(c[word] >> (@D < 31 ? 31 - @D : 0));
 }
 """,
 }

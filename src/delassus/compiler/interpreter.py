@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from delassus.compiler import philox
 from delassus.compiler.lower import lower
 from delassus.compiler.precision import SINGLE, Precision
 from delassus.compiler.program import Loop, Program, arguments
@@ -214,4 +215,5 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "exponent": _exponent,
     "scale": _scale,
     "select": np.where,
+    **{f"philox{k}": philox.word(k) for k in range(4)},
 }

@@ -84,7 +84,7 @@ _PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
 }
 """Partial derivatives by kind of operation, one for each argument."""
 
-_CONSTANT: Final = LOGICAL | WHOLE | {"sign", "floor_divide", "lookup"}
+_CONSTANT: Final = LOGICAL | WHOLE | {"sign", "floor_divide", "lookup", "uniform0", "uniform1"}
 """Kinds whose derivative is zero wherever they have one."""
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from delassus.compiler.frame import Cursor
 from delassus.compiler.llvm_loop import Wide
 from delassus.compiler.llvm_marks import constant
+from delassus.compiler.llvm_philox import emit_words
 from delassus.compiler.program import LOGICAL
 from delassus.compiler.steps import Chunk, LoopStep, Schedule
 from delassus.compiler.target import Target
@@ -72,6 +73,7 @@ class ChunkText:
         self.names: dict[int, str] = {}
         self.addresses: dict[Cursor, str] = {}
         self.one = ""
+        self.ciphers: dict[tuple[str, ...], list[str]] = {}
         self.lines: list[str] = []
         self.count = 0
 
@@ -111,6 +113,10 @@ class ChunkText:
             return self.emit(_OPERATIONS["fma"].format(*args))
         if kind in _WHOLE:
             return self.whole(kind, args[0])
+        if kind.startswith("philox"):
+            if tuple(args) not in self.ciphers:
+                self.ciphers[tuple(args)] = emit_words(self.emit, args, self.precision)
+            return self.ciphers[tuple(args)][int(kind.removeprefix("philox"))]
         bits = self.emit(f"bitcast $T {args[0]} to $I")
         if kind == "exponent":
             return self.exponent(bits)

@@ -1,8 +1,8 @@
 """From what the algorithm said to what the machine does: elementary functions expanded, multiply-adds fused.
 
 A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma
-(a·b + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select,
-gather and lookup. Back ends and interpreter know these, loops and their parts, and nothing else.
+(a·b + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,
+lookup, and philox0 to philox3. Back ends and interpreter know these, loops and their parts, and nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ from delassus.compiler import (
     exponential,
     inverse_trigonometric,
     logarithm,
+    philox,
     power,
     rounding,
     tables,
@@ -42,6 +43,8 @@ _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
     "power": power.power,
     "remainder": rounding.remainder,
     "floor_divide": rounding.floor_divide,
+    "uniform0": philox.uniform(0),
+    "uniform1": philox.uniform(1),
     "hypot": elementary.hypot,
     "sign": elementary.sign,
     "min": elementary.minimum,

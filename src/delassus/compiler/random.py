@@ -1,0 +1,112 @@
+"""Random numbers in kernels, as pure functions of a seed and of counters.
+
+    uniform(seed, item, step)              in [0, 1)
+    normal(seed, item, step, shape=(3,))   mean 0, standard deviation 1
+
+There is no state: the same numbers give the same result, on any machine, in any batch, by any back end. So every draw
+needs counters of its own, such as the number of the item in the batch and that of the time step, which are inputs of
+the kernel, and a constant that tells the places in the program apart. Other counters or another seed give numbers that
+have nothing to do with each other.
+
+Seed and counters are whole numbers: a seed below 2⁵³, up to three counters below 2³² each; counters that are not given
+are 0. Of others the fraction is dropped and what is left is taken modulo 2³²; infinities and NaN are 0. Single
+precision counts to 2²⁴ without gaps.
+
+Numbers come from Philox4x32-10. Those of [0, 1) have 53 bits, in single precision the first 24 of them. Normal ones are
+made by Box and Muller's method, and end at 8.6 standard deviations, in single precision at 5.8.
+
+Cost: some 150 instructions for two uniform numbers, in the lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from delassus.compiler import philox
+from delassus.compiler.array import Array
+from delassus.compiler.graph import ZERO, Builder
+from delassus.compiler.handlers import HANDLERS
+from delassus.compiler.trace import Trace, current, trace_of
+from delassus.errors import DelassusError
+
+MOST: Final = 3
+"""Counters that can be given; the fourth one of the cipher numbers the elements of an array."""
+
+
+def uniform(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
+    """Numbers in [0, 1), all independent: one, or an array of them."""
+    return _shaped(_pairs(seed, counters, shape), shape)
+
+
+def normal(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
+    """Numbers with mean 0 and standard deviation 1, all independent: one, or an array of them."""
+    pairs = _pairs(seed, counters, shape)
+    radius = _apply(np.sqrt, -2.0 * _apply(np.log, 1.0 - pairs[:, 0]))
+    angle = (2.0 * math.pi) * pairs[:, 1]
+    return _shaped(_apply(np.stack, [radius * _apply(np.cos, angle), radius * _apply(np.sin, angle)], -1), shape)
+
+
+def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -> Any:
+    """Uniform numbers, two for each block of the cipher, as many as an array of some shape needs."""
+    if len(counters) > MOST:
+        raise DelassusError(
+            f"random numbers have up to {MOST} counters, got {len(counters)}: join some, such as step * 100.0 + place."
+        )
+    for name, x in (("the seed", seed), *((f"counter {k}", x) for k, x in enumerate(counters))):
+        if np.shape(x) != ():
+            raise DelassusError(f"random numbers: {name} is one number; got shape {np.shape(x)}.")
+    blocks = -(-math.prod(_tuple(shape)) // 2)
+    given = (*counters, *[0.0] * (MOST - len(counters)))
+    trace = current() or trace_of(seed, *counters)
+    if trace is None:
+        return _plain(seed, given, blocks)
+    g = trace.builder
+    words = [_word(g, _scalar(trace, x)) for x in given]
+    whole = g.floor(_scalar(trace, seed))
+    key = [_word(g, whole), _word(g, g.mul(whole, g.constant(2.0**-32)))]
+    ids = [
+        [g.emit((f"uniform{half}", *words, g.constant(float(block)), *key)) for half in (0, 1)]
+        for block in range(blocks)
+    ]
+    return Array(trace, np.array(ids, np.int64).reshape(blocks, 2))
+
+
+def _scalar(trace: Trace, x: Any) -> int:
+    lifted = trace.lift(x)
+    return trace.builder.number(lifted.ids.item())
+
+
+def _word(g: Builder, x: int) -> int:
+    """The lower 32 bits of a whole number; 0 for what is none, or is rounded up to 2³² in single precision."""
+    whole, end = g.floor(x), g.constant(2.0**32)
+    low = g.sub(whole, g.mul(g.floor(g.mul(whole, g.constant(2.0**-32))), end))
+    return g.select(g.lt(low, end), low, ZERO)
+
+
+def _plain(seed: Any, counters: tuple[Any, ...], blocks: int) -> Any:
+    """The same on numbers."""
+    whole = np.floor(np.float64(seed))
+    given = [*counters, whole, np.floor(whole * 2.0**-32)]
+    with np.errstate(invalid="ignore"):
+        low = np.nan_to_num([np.floor(np.float64(x)) % 2.0**32 for x in given], nan=0.0).astype(np.uint64)
+    counter = (*low[:MOST], np.arange(blocks, dtype=np.uint64))
+    found = philox.words(np.broadcast_arrays(*counter), low[MOST:])
+    upper, lower = (np.stack(found[k::2], -1) >> np.uint64(5 + k) for k in (0, 1))
+    return (upper.astype(float) * 2.0**26 + lower.astype(float)) * 2.0**-53
+
+
+def _apply(function: Any, first: Any, *others: Any) -> Any:
+    """A function of NumPy, on traced arrays or on plain ones."""
+    traced = trace_of(first) is not None
+    return HANDLERS[function](first, *others) if traced else function(first, *others)
+
+
+def _tuple(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    return shape if isinstance(shape, tuple) else (shape,)
+
+
+def _shaped(pairs: Any, shape: int | tuple[int, ...]) -> Any:
+    return pairs.reshape(-1)[: math.prod(_tuple(shape))].reshape(_tuple(shape))
