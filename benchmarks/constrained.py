@@ -21,8 +21,8 @@ import delassus as dl
 from benchmarks.dynamics import ROBOTS, folder
 from benchmarks.timing import best_of_each
 from delassus.constrained.by_products import kkt_factor
-from delassus.constrained.choice import natural_proximal
 from delassus.constrained.dynamics import solve_to_tolerance
+from delassus.constrained.proximal import natural_proximal
 from delassus.model.generators import balanced_tree, chain
 
 BATCH, ITERATIONS, PROXIMAL = 4096, 3, 1e-6
@@ -209,8 +209,8 @@ WITHIN = (2, 3, 4, 5, 6, 8, 10, 20, 100)
 def solved_within(name: str, constraints: str, natural: bool) -> tuple[float, ...]:
     """Percentage of 10 000 random states that are solved within some numbers of iterations."""
     held = mechanism(name, constraints)
-    epsilon = natural_proximal(held, "prox_pv") if natural else PROXIMAL
-    *_, count, status = solve_to_tolerance(held, *states(held, 10_000, seed=1), method="prox_pv", proximal=epsilon)
+    epsilon = natural_proximal(held, 1e-7) if natural else PROXIMAL
+    *_, count, status, _ = solve_to_tolerance(held, *states(held, 10_000, seed=1), method="prox_pv", proximal=epsilon)
     return tuple(float(100 * np.mean((status <= 1) & (count <= k))) for k in WITHIN)
 
 
