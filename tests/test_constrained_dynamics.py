@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.compiler.interpreter import evaluate
-from delassus.constrained.choice import best_method
-from delassus.constrained.dynamics import METHODS, solve_to_tolerance
+from delassus.constrained.choice import SOLVERS, best_method
+from delassus.constrained.dynamics import solve_to_tolerance
 from delassus.constrained.status import Status
 from delassus.model.generators import random_tree
 from delassus.model.model import Mimic
 from mechanisms import dense, relative, state, weighted
 from test_constrained import CASES, clear, mechanism_of, mechanisms, problem
 
-every_method = pytest.mark.parametrize("method", METHODS)
+every_method = pytest.mark.parametrize("method", SOLVERS)
 
 
 def solve(mechanism, q, v, tau, method="prox_pv", **options):
@@ -159,7 +159,7 @@ def test_compliance_is_not_iterated_away():
     system = dense(FEET, q, v, tau)
     K = np.block([[system.M, -system.J.T], [system.J, 0.01 * np.eye(FEET.m)]])
     expected = np.linalg.solve(K, np.concatenate([system.h, -system.gamma]))
-    for method in METHODS:
+    for method in SOLVERS:
         solution = dl.constrained_dynamics(soft, q, v, tau, method=method)
         assert relative(solution.acceleration, expected[: FEET.nv]) < 1e-9
         assert relative(solution.force, expected[FEET.nv :]) < 1e-7

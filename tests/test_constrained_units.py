@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constrained.assemble import assemble_to_tolerance
-from delassus.constrained.dynamics import METHODS, solve_to_tolerance
+from delassus.constrained.choice import SOLVERS
+from delassus.constrained.dynamics import solve_to_tolerance
 from delassus.constrained.impact import solve_impact
 from delassus.constrained.project import project_by_mass
 from delassus.constrained.scales import row_mobilities, row_sizes
@@ -34,7 +35,7 @@ def in_other_units(units, mechanism, q, v, tau):
     return units.mechanism(mechanism), units.q(model) * q, units.v(model) * v, units.tau(model) * tau
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 @settings(max_examples=40)
 @given(held(), units)
 def test_solutions_to_a_tolerance_are_the_same_in_all_units(method, case, units):

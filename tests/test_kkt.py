@@ -11,7 +11,7 @@ from delassus.constrained.by_products import (
     kkt_inverse_blocks,
     operational_inertia,
 )
-from delassus.constrained.dynamics import METHODS
+from delassus.constrained.choice import SOLVERS
 from delassus.constrained.kkt import kkt_inverse
 from delassus.constrained.residual import constraint_residual
 from delassus.constrained.status import Solution, Status
@@ -144,7 +144,7 @@ def test_forces_of_contradictory_rows_drift_by_the_residual_in_every_iteration(m
     assert relative(force + iterations * residual / 1e-2, expected) < 1e-8
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("method", SOLVERS.values(), ids=SOLVERS)
 def test_contradictory_rows_that_are_made_to_agree_have_all_their_digits(method):
     expected = dense(CONTRADICTORY, *STATE).answer
     factors, state = method.factor(task_of(CONTRADICTORY, *STATE, np.full(CONTRADICTORY.m, 1e-6)), None)

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.constrained.dynamics import METHODS, solve_to_tolerance
+from delassus.constrained.choice import SOLVERS
+from delassus.constrained.dynamics import solve_to_tolerance
 from delassus.constrained.jacobi import orthogonal
 from delassus.constrained.kkt import dense_system
 from delassus.constrained.scales import row_groups, row_mobilities
@@ -21,7 +22,7 @@ from delassus.model.joints import Prismatic, Revolute
 from delassus.model.model import Frame, Joint, Model
 from mechanisms import Dense, loop, relative
 
-every_method = pytest.mark.parametrize("method", METHODS)
+every_method = pytest.mark.parametrize("method", SOLVERS)
 PENDULUM = dl.Mechanism(dl.load("double_pendulum"), [dl.Point("tip")])
 ARM = dl.load("arm7")
 MECHANISMS = {

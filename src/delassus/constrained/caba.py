@@ -29,14 +29,13 @@ from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltls
 from delassus.constrained.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination import Loads, eliminated
-from delassus.constrained.method import Method, PrimalState, solve
 from delassus.constrained.proximal import Proximal
+from delassus.constrained.solver import PrimalState, Solver, solve
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import against_gravity, row_values
 from delassus.dynamics.poses import Pair
 from delassus.dynamics.sweep import world_acceleration
-from delassus.model.links import links_of
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
@@ -68,9 +67,7 @@ def caba(
         acceleration: (m,) desired accelerations of the rows (input at run time).
         time: () [s] what references move with, needed where they do (input at run time).
     """
-    # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
-    method = prox_ltls.METHOD if links_of(mechanism.model).mimics else METHOD
-    return solve(method, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ def shifted(factors: Factors, r: Any) -> Factors:
     return replace(factors, k=factors.k + r)
 
 
-METHOD = Method(factor, iterate, shifted, finish, penalties=True)
+SOLVER = Solver("caba", factor, iterate, shifted, finish, penalties=True, in_joint_space=prox_ltls.SOLVER)
 
 
 def _state(factors: Factors, before: Any, push: Any) -> PrimalState:

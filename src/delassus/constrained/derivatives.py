@@ -40,9 +40,9 @@ from delassus.compiler import jacobian, map, scan
 from delassus.compiler.kernel import kernel
 from delassus.constrained import prox_ltl
 from delassus.constrained.jacobian import constraint_jacobian, link_values
-from delassus.constrained.method import share_of
 from delassus.constrained.options import check_iterations
 from delassus.constrained.proximal import Proximal, proximal_rows
+from delassus.constrained.solver import share_of
 from delassus.constrained.task import ROW_INPUTS, Task, task_of
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
@@ -93,7 +93,7 @@ def constrained_derivatives(
     if not mechanism.m:
         none = np.zeros((0, mechanism.nv))
         return *aba_derivatives.function(mechanism.model, q, v, tau), none, none, none
-    epsilon = proximal_rows(mechanism, proximal, share_of(prox_ltl.METHOD))
+    epsilon = proximal_rows(mechanism, proximal, share_of(prox_ltl.SOLVER))
     task = task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time)
     factors, state = prox_ltl.factor(task, force)
     states = [state]

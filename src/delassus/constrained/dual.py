@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constrained.method import State
+from delassus.constrained.solver import State
 from delassus.constrained.task import Task
 from delassus.dynamics.ldl import ldl
 

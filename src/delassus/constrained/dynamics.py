@@ -24,32 +24,20 @@ import delassus.numpy as np
 from delassus.compiler.control import while_loop
 from delassus.compiler.kernel import kernel
 from delassus.compiler.trace import computing_in
-from delassus.constrained import caba, prox_ltl, prox_ltls, prox_pv
-from delassus.constrained.choice import best_method
+from delassus.constrained.choice import solver_for
 from delassus.constrained.counts import whole
 from delassus.constrained.equations import Equations
 from delassus.constrained.gauss import RANK, by_singular_values
-from delassus.constrained.method import Method
 from delassus.constrained.optimality import Check
-from delassus.constrained.options import check_iterations, check_mechanism, check_method, checked_tolerance
+from delassus.constrained.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.prox_ltls import moving_dofs
 from delassus.constrained.proximal import Proximal, proximal_rows
+from delassus.constrained.solver import Solver
 from delassus.constrained.status import Asked, Solution, Status
 from delassus.constrained.task import ROW_INPUTS, task_of
 from delassus.constrained.tree_factor import tree_factor
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.aba import aba
-from delassus.model.links import links_of
-
-METHODS: Final = {
-    "caba": caba.METHOD,
-    "prox_ltl": prox_ltl.METHOD,
-    "prox_ltls": prox_ltls.METHOD,
-    "prox_pv": prox_pv.METHOD,
-}
-
-_IN_JOINT_SPACE: Final = {"caba": "prox_ltls", "prox_pv": "prox_ltl"}
-"""Where joints share coordinates there is no recursion over the tree: these have the same iterates."""
 
 _SHARES: Final = {("float64", False): 1e-7, ("float64", True): 3e-5, ("float32", False): 1e-6, ("float32", True): 3e-4}
 """ε as a share of the rows' mobility, by precision, without and with penalties."""
@@ -145,17 +133,15 @@ def solve_to_tolerance(
     time: Any = None,
 ) -> Any:
     """Accelerations (nv,), forces λ (m,), residual (m,), iterations, the number of a `Status`, and imbalance (nv,)."""
-    check_method(method, ("auto", *METHODS))
-    method = best_method(mechanism) if method == "auto" else method
+    solver = solver_for(mechanism, method)
     tolerance = checked_tolerance(_TOLERANCES[computing_in().name] if tolerance is None else tolerance, 1e-10)
     check_iterations(iterations)
-    parts = METHODS[_IN_JOINT_SPACE.get(method, method) if links_of(mechanism.model).mimics else method]
-    epsilon = proximal_rows(mechanism, proximal, _SHARES[computing_in().name, parts.penalties])
+    epsilon = proximal_rows(mechanism, proximal, _SHARES[computing_in().name, solver.penalties])
     equations = Equations.of(task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time))
     known = [x for x in (q, v, tau, mask, force, acceleration, time) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*known, equations.J, equations.gamma, equations.h)))
 
-    a, force, count, ended = _iterated(parts, equations, force, tolerance, iterations)
+    a, force, count, ended = _iterated(solver, equations, force, tolerance, iterations)
     exhausted = ~ended & (count >= float(iterations))
     sound = Check(equations, a, force, tolerance).sound & ended if rank is None else np.array(False)
     a, force = _by_singular_values(equations, a, force, finite & ~sound & ~exhausted, RANK if rank is None else rank)
@@ -167,14 +153,14 @@ def solve_to_tolerance(
     return a, force, check.residual, count, status, check.imbalance
 
 
-def _iterated(parts: Method, equations: Equations, force: Any, tolerance: float, iterations: int) -> tuple[Any, ...]:
+def _iterated(solver: Solver, equations: Equations, force: Any, tolerance: float, iterations: int) -> tuple[Any, ...]:
     """Accelerations (nv,), forces (m,), the number of iterations, and whether they have settled.
 
     Rows that contradict each other make another round, from zero, in which they ask for what they left: they agree
     then, and forces do not drift. If that had not all its digits, there is something left again, and a last round.
     """
-    task, loop = equations.task, _Loop(parts, equations, tolerance, iterations)
-    factors, first = parts.factor(task, force)
+    task, loop = equations.task, _Loop(solver, equations, tolerance, iterations)
+    factors, first = solver.factor(task, force)
     kind, none = type(first), np.zeros(task.rows.m)
 
     def goes_on(carry: Any) -> Any:
@@ -187,7 +173,7 @@ def _iterated(parts: Method, equations: Equations, force: Any, tolerance: float,
         asked = asked + r
         # What joints feel of keep λ⁻ + ρ k, from the last iteration to the next: another k is another λ⁻.
         start = state._replace(force=np.where(again, 0.0, state.force), before=state.before - r / task.epsilon)
-        state, made, settled = loop.run(parts.shifted(factors, asked), start, count)
+        state, made, settled = loop.run(solver.shifted(factors, asked), start, count)
         left = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
         # A round is worth beginning if it can be expected to end.
         further = settled & left & (rounds < 1.5) & (count + 2.0 * made <= float(iterations))
@@ -197,14 +183,14 @@ def _iterated(parts: Method, equations: Equations, force: Any, tolerance: float,
     begins = np.isfinite(np.sum(first.force)) if iterations > 1 else np.array(False)
     start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), begins)
     state, asked, count, _, settled, _ = while_loop(goes_on, play, start, 3)
-    return *parts.finish(parts.shifted(factors, asked), kind(*state)), count, settled
+    return *solver.finish(solver.shifted(factors, asked), kind(*state)), count, settled
 
 
 @dataclass(frozen=True)
 class _Loop:
     """The iterations of a method, and when they end."""
 
-    method: Method
+    solver: Solver
     equations: Equations
     tolerance: float
     iterations: int
@@ -218,7 +204,7 @@ class _Loop:
     def reached(self) -> float:
         """The change of forces that counts as none: the tolerance, or what penalties leave of the digits."""
         share = _SHARES[computing_in().name, True]
-        return max(self.tolerance, 16.0 * 2.0 ** -computing_in().digits / share if self.method.penalties else 0.0)
+        return max(self.tolerance, 16.0 * 2.0 ** -computing_in().digits / share if self.solver.penalties else 0.0)
 
     def run(self, factors: Any, state: Any, count: Any) -> tuple[Any, Any, Any]:
         """The last state, the number of iterations made, and whether they have settled."""
@@ -229,7 +215,7 @@ class _Loop:
 
         def step(carry: Any) -> Any:
             last, made, _, _, before = carry
-            state = self.method.iterate(factors, kind(*last))
+            state = self.solver.iterate(factors, kind(*last))
             change = self.change(state, kind(*last).residual)
             rate = change / before
             # What is still to come is a geometric series: a small part of what may be, since light joints feel it more.

@@ -20,8 +20,8 @@ from typing import Any
 from delassus.compiler.kernel import kernel
 from delassus.constrained import dual
 from delassus.constrained.jacobian import bias_of, jacobian_of
-from delassus.constrained.method import Method, State, solve
 from delassus.constrained.proximal import Proximal
+from delassus.constrained.solver import Solver, State, solve
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constrained.tree_factor import TreeFactor, tree_factor
 from delassus.constraints.mechanism import Mechanism
@@ -44,7 +44,7 @@ def prox_ltl(
     time: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(METHOD, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 
 
 @dataclass(frozen=True)
@@ -81,4 +81,4 @@ def shifted(factors: Factors, r: Any) -> Factors:
     return replace(factors, dual=dual.shifted(factors.dual, r))
 
 
-METHOD = Method(factor, iterate, shifted, finish, penalties=False)
+SOLVER = Solver("prox_ltl", factor, iterate, shifted, finish, penalties=False)

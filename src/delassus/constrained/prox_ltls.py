@@ -20,8 +20,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained.jacobian import bias_of, jacobian_of
-from delassus.constrained.method import Method, PrimalState, solve
 from delassus.constrained.proximal import Proximal
+from delassus.constrained.solver import PrimalState, Solver, solve
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.crba import mass_matrix
@@ -44,7 +44,7 @@ def prox_ltls(
     time: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(METHOD, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def shifted(factors: Factors, r: Any) -> Factors:
     return replace(factors, gamma=factors.gamma - r)
 
 
-METHOD = Method(factor, iterate, shifted, finish, penalties=True)
+SOLVER = Solver("prox_ltls", factor, iterate, shifted, finish, penalties=True)
 
 
 def _state(factors: Factors, before: Any, half: Any) -> PrimalState:

@@ -27,16 +27,15 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.kernel import kernel
 from delassus.constrained import dual, prox_ltl
-from delassus.constrained.method import Method, State, solve
 from delassus.constrained.multipliers import Eliminated, eliminate
 from delassus.constrained.proximal import Proximal
+from delassus.constrained.solver import Solver, State, solve
 from delassus.constrained.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import against_gravity
 from delassus.dynamics.articulated import FreeJoint, free_joint
 from delassus.dynamics.poses import Pair
 from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
-from delassus.model.links import links_of
 from delassus.model.model import WORLD
 
 
@@ -55,9 +54,7 @@ def prox_pv(
     time: Any = None,
 ) -> Any:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    # Joints that share coordinates have no recursion over the tree: the same iterates are found in joint space.
-    method = prox_ltl.METHOD if links_of(mechanism.model).mimics else METHOD
-    return solve(method, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 
 
 @dataclass(frozen=True)
@@ -162,7 +159,7 @@ def shifted(factors: Factors, r: Any) -> Factors:
     return replace(factors, dual=dual.shifted(factors.dual, r))
 
 
-METHOD = Method(factor, iterate, shifted, finish, penalties=False)
+SOLVER = Solver("prox_pv", factor, iterate, shifted, finish, penalties=False, in_joint_space=prox_ltl.SOLVER)
 
 
 def _pressed(factors: Factors, change: Any) -> tuple[Any, Any]:
