@@ -147,7 +147,8 @@ class Motion:
 
 def roll(mechanism: dl.Mechanism, q, *, corrected: bool) -> Motion:
     """From rest under gravity, with or without drift correction."""
-    run = advance.specialize(mechanism, corrected=corrected)  # compiled here, so that the clock sees the running alone
+    run = advance.specialize(mechanism, corrected=corrected)
+    advance.warm_up(mechanism, batch=True, corrected=corrected)  # so that the clock sees the running alone
     states = [(q, numpy.zeros((len(q), mechanism.nv)))]
     start = time.perf_counter()
     for _ in range(round(SECONDS / STEP / RECORD_EVERY)):

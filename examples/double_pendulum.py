@@ -67,7 +67,8 @@ def energy(p: DoublePendulum, x):
 def roll(model: DoublePendulum, x):
     """The states at every RECORD_EVERY-th step (frames, pendulums, 4), and the seconds it took."""
     frames = [x.copy()]
-    advance = step.specialize(model)  # compiled here, so that the clock below sees the running alone
+    advance = step.specialize(model)
+    step.warm_up(model, batch=True)  # so that the clock below sees the running alone
     steps = round(SECONDS / STEP)
     start = time.perf_counter()
     for k in range(1, steps + 1):

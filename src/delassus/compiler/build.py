@@ -7,8 +7,10 @@ kernel that anybody wrote is traced again in each process and compiled once.
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -118,7 +120,7 @@ def build(recipe: Recipe) -> Compiled:
 
 def _plan(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]]:
     """Trace and schedule; leaves what is known of the program in the cache."""
-    with tracing(recipe.name):
+    with tracing(recipe.name), _collecting_later():
         program = recipe.trace()
         warn_if_large(recipe.name, program, recipe.trace)
         lowered = lower(program, recipe.target.fma, recipe.target.precision)
@@ -129,6 +131,18 @@ def _plan(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]]:
     if index:
         cache.store("index", index, json.dumps(asdict(facts)).encode())
     return facts, lambda: planned
+
+
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    """Without Python's search for garbage, which looks at the growing graph again and again, and finds nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:

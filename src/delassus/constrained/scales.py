@@ -75,7 +75,7 @@ def _mobilities(mechanism: Mechanism) -> tuple[float, ...]:
         found = numpy.stack([_diagonal(mechanism, q) for q in _configurations(mechanism)])
     mobility = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
     groups = _groups(mechanism)
-    largest = {group: max(mobility[r] for r, other in enumerate(groups) if other == group) for group in set(groups)}
+    largest = {group: max(mobility[r] for r, other in enumerate(groups) if other == group) for group in dict.fromkeys(groups)}
     # Rows that nothing moves, but for rounding, have no mobility, and no use for one but to have its unit: that of the
     # whole robot.
     mass = sum(joint.inertia.mass for joint in mechanism.model.joints) or 1.0
