@@ -71,7 +71,10 @@ class Equations:
         joints = joints + numpy.array(joint_mobilities(self.task.mechanism)) * driven
         size = np.abs(self.J) @ joints + np.abs(self.gamma)
         groups = row_groups(self.task.mechanism)
-        largest = {group: np.max(np.stack([size[r] for r in _members(groups, group)])) for group in dict.fromkeys(groups)}
+        # In the order of the rows: that of a set would be another one in every process.
+        largest = {
+            group: np.max(np.stack([size[r] for r in _members(groups, group)])) for group in dict.fromkeys(groups)
+        }
         unit = numpy.sqrt(row_mobilities(self.task.mechanism))
         share = _COUPLED if a is None else _ROUNDING
         return _at_least(share, np.stack([largest[group] for group in groups]), unit)

@@ -75,12 +75,14 @@ def _mobilities(mechanism: Mechanism) -> tuple[float, ...]:
         found = numpy.stack([_diagonal(mechanism, q) for q in _configurations(mechanism)])
     mobility = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
     groups = _groups(mechanism)
-    largest = {group: max(mobility[r] for r, other in enumerate(groups) if other == group) for group in dict.fromkeys(groups)}
+    largest: dict[tuple[int, str], float] = {}
+    for group, own in zip(groups, mobility, strict=True):
+        largest[group] = max(largest.get(group, 0.0), float(own))
     # Rows that nothing moves, but for rounding, have no mobility, and no use for one but to have its unit: that of the
     # whole robot.
     mass = sum(joint.inertia.mass for joint in mechanism.model.joints) or 1.0
     whole = {"linear": 1.0 / mass, "angular": 1.0 / (mass * length_of(mechanism.model) ** 2)}
-    pairs = [(float(largest[group]), whole.get(group[1], 0.0)) for group in groups]
+    pairs = [(largest[group], whole.get(group[1], 0.0)) for group in groups]
     return tuple(_power_of_two((own if own > _ROUNDING * other else other) or 1.0) for own, other in pairs)
 
 
