@@ -216,3 +216,23 @@ def test_rows_are_found_for_any_parameters():
     found = evaluate(dl.constraint_jacobian.program(held), q, p)[0]
     expected = dl.constraint_jacobian.python(dl.Mechanism(parametric.with_parameters(p), HOLDING["function"]), q)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+def test_the_plain_function_takes_parameters_as_well():
+    parametric = ARM.parametric(*NAMES)
+    held, (q, v, tau), p = dl.Mechanism(parametric, HOLDING["function"]), state(ARM), others(parametric)
+    found = dl.prox_pv.python(held, q, v, tau, parameters=p)
+    agree(found, evaluate(dl.prox_pv.program(held), q, v, tau, p), tolerance=1e-9)
+
+
+@dl.kernel("(nq),(nv)->(nv)")
+def released(mechanism: dl.Mechanism, q, v):
+    return dl.prox_pv(mechanism, q, v, np.zeros(mechanism.nv))[0] - dl.aba(mechanism, q, v, np.zeros(mechanism.nv))
+
+
+def test_a_kernel_of_kernels_takes_the_parameters_of_a_mechanism():
+    parametric = ARM.parametric("gravity", "inertia")
+    held, (q, v, _), p = dl.Mechanism(parametric, HOLDING["point"]), state(ARM), others(ARM.parametric(*NAMES))
+    p = p[: parametric.np]
+    found = evaluate(released.program(held), q, v, p)
+    agree(found, [released.python(held.with_parameters(p), q, v)], tolerance=1e-9)

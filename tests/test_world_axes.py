@@ -230,3 +230,18 @@ def test_a_hinge_has_axes_of_its_own():
 def test_axes_are_those_of_the_frame_or_of_the_world():
     with pytest.raises(ConstraintError, match="'frame', those of its first frame, or 'world'"):
         dl.Point("a", axes="LOCAL")
+
+
+@pytest.mark.parametrize("kernel", PROXIMAL, ids=lambda k: k.name)
+def test_a_loop_in_the_worlds_axes_moves_as_in_the_frames_and_its_forces_are_turned(kernel):
+    model = dl.load("four_bar")
+    own, upright = (
+        dl.Mechanism(model, dl.Point("coupler_end", "rocker_end", rows="xz", axes=axes), model_constraints=False)
+        for axes in ("frame", "world")
+    )
+    q, v, tau = model.posture("home"), np.array([1.0, -0.5, 0.3]), np.array([0.2, 0.1, -0.4])
+    a, force = kernel.python(own, q, v, tau, iterations=6)
+    found, turned = kernel.python(upright, q, v, tau, iterations=6)
+    R, _ = dl.frame_placement.python(model, q, frame="coupler_end")
+    assert relative(found, a) < 1e-8
+    assert relative(turned, (R @ [force[0], 0.0, force[1]])[[0, 2]]) < 1e-8
