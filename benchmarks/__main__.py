@@ -21,7 +21,7 @@ from benchmarks import (
     parameters,
     single,
 )
-from delassus.compiler.target import Target
+from delassus.compiler.backends.target import Target
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"

@@ -11,7 +11,7 @@ import delassus as dl
 import delassus.numpy as dnp
 from benchmarks.peak import FmaLoop
 from benchmarks.timing import best_of_each
-from delassus.compiler.target import Target
+from delassus.compiler.backends.target import Target
 from delassus.model.generators import balanced_tree, chain
 
 JOINTS, BATCH = 50, 4096

@@ -20,9 +20,9 @@ import scipy.linalg
 import delassus as dl
 from benchmarks.dynamics import ROBOTS, folder
 from benchmarks.timing import best_of_each
-from delassus.constrained.by_products import kkt_factor
-from delassus.constrained.dynamics import solve_to_tolerance
-from delassus.constrained.proximal import natural_proximal
+from delassus.constrained.delassus.by_products import kkt_factor
+from delassus.constrained.delassus.proximal import natural_proximal
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.model.generators import balanced_tree, chain
 
 BATCH, ITERATIONS, PROXIMAL = 4096, 3, 1e-6

@@ -2,8 +2,8 @@
 
 import ctypes
 
-from delassus.compiler import native
-from delassus.compiler.target import Target
+from delassus.compiler.backends import native
+from delassus.compiler.backends.target import Target
 
 CHAINS = 16  # enough to hide the latency of two units
 ROUNDS = 100_000

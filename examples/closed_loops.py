@@ -20,7 +20,7 @@ from sticks import LOOP, View, draw
 
 import delassus as dl
 from delassus.compiler import scan
-from delassus.constrained.residual import constraint_residual
+from delassus.constrained.rows.residual import constraint_residual
 
 STATES, COMPARED = 4096, 64  # solved by each method; of those, compared with the dense answer
 ROBOTS, SECONDS, STEP, RECORD_EVERY = 64, 10.0, 1e-3, 20

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.constrained.scales import row_mobilities
+from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constraints.joint_lock import JointLock
 from delassus.constraints.weld import Weld
 from delassus.model.joints import Free

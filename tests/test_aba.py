@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
+from delassus.compiler.backends.interpreter import evaluate
 from delassus.model.generators import balanced_tree, chain, random_tree
 from delassus.model.model import Model
 

@@ -9,10 +9,10 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as np
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
-from delassus.compiler.target import Target
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
 
 FMA = pytest.mark.parametrize("fma", [True, False], ids=["fused", "unfused"])
 INF, NAN, PI = math.inf, math.nan, math.pi

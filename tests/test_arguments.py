@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel
 from delassus.model.generators import random_tree
 
 X, Y = np.array([1.0, -2.0, 3.5]), np.array([0.5, 4.0, -1.0])

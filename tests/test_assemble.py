@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.assemble import assemble_to_tolerance
-from delassus.constrained.locked import locked_velocities
-from delassus.constrained.scales import row_sizes
-from delassus.constrained.status import Status
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.delassus.scales import row_sizes
+from delassus.constrained.projection.assemble import assemble_to_tolerance
+from delassus.constrained.rows.locked import locked_velocities
+from delassus.constrained.solvers.status import Status
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
 from delassus.model.model import Frame, Joint, Model, UnknownName

@@ -11,7 +11,7 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.target import Target
+from delassus.compiler.backends.target import Target
 from delassus.model.generators import chain
 
 BATCH = 19

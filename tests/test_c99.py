@@ -15,18 +15,18 @@ from typer.testing import CliRunner
 import delassus as dl
 import delassus.numpy as dnp
 from delassus.cli import app
-from delassus.compiler.c99 import emit_c, emit_check, export_c, random_states
-from delassus.compiler.c_text import OPERATIONS, c_name, literal
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.kernel import Kernel
-from delassus.compiler.program import Operand, Program
-from delassus.compiler.schedule import CHUNK
-from delassus.compiler.target import Target
-from delassus.constrained.assemble import assemble_to_tolerance
-from delassus.constrained.dynamics import solve_to_tolerance
-from delassus.constrained.impact import solve_impact
-from delassus.constrained.kkt import dense_system
-from delassus.constrained.project import project_by_mass
+from delassus.compiler.backends.c_text import OPERATIONS, c_name, literal
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.schedule import CHUNK
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.program import Operand, Program
+from delassus.compiler.host.c99 import emit_c, emit_check, export_c, random_states
+from delassus.compiler.host.kernel import Kernel
+from delassus.constrained.projection.assemble import assemble_to_tolerance
+from delassus.constrained.projection.impact import solve_impact
+from delassus.constrained.projection.project import project_by_mass
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
+from delassus.constrained.solvers.kkt import dense_system
 from delassus.model.generators import random_tree
 from loop_programs import SIZE, nests
 from loop_programs import run as run_nest
@@ -207,11 +207,11 @@ def test_kernels_behind_functions_say_ok(kernel, options, tmp_path):
 @pytest.mark.parametrize(
     ("function", "kernel"),
     [
-        (dl.constrained_dynamics, "delassus.constrained.dynamics.solve_to_tolerance"),
-        (dl.assemble, "delassus.constrained.assemble.assemble_to_tolerance"),
-        (dl.project, "delassus.constrained.project.project_by_mass"),
-        (dl.impact, "delassus.constrained.impact.solve_impact"),
-        (dl.kkt, "delassus.constrained.kkt.dense_system"),
+        (dl.constrained_dynamics, "delassus.constrained.solvers.dynamics.solve_to_tolerance"),
+        (dl.assemble, "delassus.constrained.projection.assemble.assemble_to_tolerance"),
+        (dl.project, "delassus.constrained.projection.project.project_by_mass"),
+        (dl.impact, "delassus.constrained.projection.impact.solve_impact"),
+        (dl.kkt, "delassus.constrained.solvers.kkt.dense_system"),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from delassus.compiler import cache
+from delassus.compiler.host import cache
 from delassus.errors import DelassusWarning
 
 KEY = "0123abcd"
@@ -416,7 +416,7 @@ def test_interrupt_right_after_the_file_is_made_leaves_none(entry: Path, monkeyp
 
 WORKER = """
 import sys
-from delassus.compiler import cache
+from delassus.compiler.host import cache
 worker = int(sys.argv[1])
 for turn in range(60):
     for key in ("aa", "bb", "cc"):

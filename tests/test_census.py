@@ -8,8 +8,9 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as np
-from delassus.compiler import census, jacobian
-from delassus.compiler.trace import builder_type
+from delassus.compiler import jacobian
+from delassus.compiler.tracing import census
+from delassus.compiler.tracing.trace import builder_type
 
 
 def costly(x):

@@ -13,9 +13,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.kkt import DenseSystem, dense_system, solve_dense
-from delassus.constrained.residual import constraint_residual
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.rows.residual import constraint_residual
+from delassus.constrained.solvers.kkt import DenseSystem, dense_system, solve_dense
 from delassus.model.generators import chain, random_tree
 from mechanisms import CORNERS, PROXIMAL, Dense, dense, relative, robot, state
 from robots import file

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.kkt import DenseSystem, dense_system, solve_dense
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.solvers.kkt import DenseSystem, dense_system, solve_dense
 from delassus.constraints.rows import compliance_of
 from delassus.errors import DelassusError
 from delassus.model.bundled.linkages import four_bar

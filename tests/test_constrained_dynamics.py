@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.choice import SOLVERS, best_method
-from delassus.constrained.dynamics import solve_to_tolerance
-from delassus.constrained.status import Status
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.solvers.choice import SOLVERS, best_method
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
+from delassus.constrained.solvers.status import Status
 from delassus.model.generators import random_tree
 from delassus.model.model import Mimic
 from mechanisms import dense, relative, state, weighted

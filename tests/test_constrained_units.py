@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.constrained.assemble import assemble_to_tolerance
-from delassus.constrained.choice import SOLVERS
-from delassus.constrained.dynamics import solve_to_tolerance
-from delassus.constrained.impact import solve_impact
-from delassus.constrained.project import project_by_mass
-from delassus.constrained.scales import row_mobilities, row_sizes
+from delassus.constrained.delassus.scales import row_mobilities, row_sizes
+from delassus.constrained.projection.assemble import assemble_to_tolerance
+from delassus.constrained.projection.impact import solve_impact
+from delassus.constrained.projection.project import project_by_mass
+from delassus.constrained.solvers.choice import SOLVERS
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from mechanisms import PROXIMAL, held, loop, state
 from scaling import Units
 

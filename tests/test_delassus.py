@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import loop_oracles
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.delassus_methods import TREE_METHODS
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.delassus.delassus_methods import TREE_METHODS
 from delassus.model.generators import balanced_tree, chain
 from linkages import bennett, bundled, ladder, standing_biped, two_arms
 from mechanisms import CORNERS, dense, held, robot, state

@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as np
-from delassus.compiler import grad, jacobian, jvp, linearize, vjp
-from delassus.compiler.array import Array
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.linearize import DerivativeError
-from delassus.compiler.lower import _EXPANSIONS
-from delassus.compiler.program import Operand
-from delassus.compiler.record import KernelError, record
-from delassus.compiler.target import Target
-from delassus.compiler.trace import LeakedTracer, Trace
+from delassus.compiler import grad, jacobian, jvp, vjp
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.target import Target
+from delassus.compiler.differentiation import linearize
+from delassus.compiler.differentiation.linearize import DerivativeError
+from delassus.compiler.functions.lower import _EXPANSIONS
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.record import KernelError, record
+from delassus.compiler.tracing.trace import LeakedTracer, Trace
 from delassus.model.generators import balanced_tree, chain, random_tree
 from programs import COMPARISON, OPERATIONS, RandomProgram, programs
 

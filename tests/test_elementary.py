@@ -9,9 +9,9 @@ import numpy
 import pytest
 
 import delassus.numpy as np
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
 
 FMA = pytest.mark.parametrize("fma", [True, False], ids=["fused", "unfused"])
 SPECIAL = numpy.array([0.0, -0.0, 1.0, -1.0, 2.5, 1e-300, -1e300, math.inf, -math.inf, math.nan])

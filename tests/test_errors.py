@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import delassus
-from delassus.compiler.cache import _Trouble
+from delassus.compiler.host.cache import _Trouble
 from delassus.dynamics.check import SingularMassMatrix
 from delassus.errors import DelassusError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName
-from delassus.model.xml import ModelFileError, NotXml
+from delassus.model.readers.xml import ModelFileError, NotXml
 
 # Classes whose constructors take more than a sentence; the others are made of one.
 EXAMPLES = {

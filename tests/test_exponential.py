@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as np
-from delassus.compiler.graph import Builder
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
-from delassus.compiler.target import Target
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.graph import Builder
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
 from programs import programs
 
 FMA = pytest.mark.parametrize("fma", [True, False], ids=["fused", "unfused"])

@@ -12,11 +12,11 @@ import delassus.numpy as dnp
 import test_single_bits as single
 from delassus.compiler import grad, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
-from delassus.compiler.gather import FEW
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.lower import lower
-from delassus.compiler.schedule import schedule
-from delassus.compiler.steps import Chunk
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.schedule import schedule
+from delassus.compiler.backends.steps import Chunk
+from delassus.compiler.functions.lower import lower
+from delassus.compiler.tracing.gather import FEW
 from delassus.errors import DelassusError
 from test_c99 import check as check_c
 from test_c99 import needs_compiler

@@ -11,11 +11,11 @@ import numpy
 import pytest
 
 import delassus.numpy as np
-from delassus.compiler.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.lower import flops, lower
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.functions.lower import flops, lower
+from delassus.compiler.graph.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
 
 NAN, INF = math.nan, math.inf
 
@@ -279,8 +279,8 @@ def test_results_may_be_inputs_and_constants():
 
 EXAMPLE = """
 import delassus.numpy as np
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
 
 def body(x, y):
     z = np.where(x[0] < y, np.sin(x) * 0.1, x - 2.5)

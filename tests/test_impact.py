@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.impact import solve_impact
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.projection.impact import solve_impact
 from delassus.constraints.constraint import ConstraintError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName

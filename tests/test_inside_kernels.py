@@ -5,9 +5,9 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.record import KernelError
-from delassus.compiler.recorded import Recorded
-from delassus.constrained.dynamics import solve_to_tolerance
+from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.tracing.record import KernelError
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.model.generators import random_tree
 
 TREE = random_tree(3, seed=5)

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.dynamics import solve_to_tolerance
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.model.joints import (
     Cylindrical,
     Free,

@@ -11,11 +11,11 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler import native
-from delassus.compiler.record import KernelError
-from delassus.compiler.signature import SignatureError
-from delassus.compiler.target import Target
-from delassus.compiler.trace import LeakedTracer
+from delassus.compiler.backends import native
+from delassus.compiler.backends.target import Target
+from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.tracing.record import KernelError
+from delassus.compiler.tracing.trace import LeakedTracer
 from delassus.model.generators import chain
 
 TARGET = Target.host().with_opt(0)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler import native, versions
-from delassus.compiler.runtime import loop_address, shared_states
-from delassus.compiler.target import Target
+from delassus.compiler.backends import native
+from delassus.compiler.backends.target import Target
+from delassus.compiler.host import versions
+from delassus.compiler.host.runtime import loop_address, shared_states
 from delassus.model.generators import random_tree
 
 X = np.array([1.0, -2.0, 3.5])
@@ -308,7 +309,7 @@ def test_threads_compute_while_others_let_go():
 SERVER = """
 import numpy as np
 import delassus as dl
-from delassus.compiler.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel
 from delassus.model.generators import random_tree
 
 def resident():

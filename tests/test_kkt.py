@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.constrained.by_products import (
+from delassus.constrained.delassus.by_products import (
     delassus_matrix,
     factor,
     kkt_factor,
     kkt_inverse_blocks,
     operational_inertia,
 )
-from delassus.constrained.choice import SOLVERS
-from delassus.constrained.kkt import kkt_inverse
-from delassus.constrained.residual import constraint_residual
-from delassus.constrained.status import Solution, Status
-from delassus.constrained.task import task_of
-from delassus.constrained.three_steps import three_steps
+from delassus.constrained.rows.residual import constraint_residual
+from delassus.constrained.rows.task import task_of
+from delassus.constrained.solvers.choice import SOLVERS
+from delassus.constrained.solvers.kkt import kkt_inverse
+from delassus.constrained.solvers.status import Solution, Status
+from delassus.constrained.solvers.three_steps import three_steps
 from delassus.model.generators import random_tree
 from mechanisms import PROXIMAL, dense, relative, robot, state
 

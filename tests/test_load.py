@@ -6,7 +6,7 @@ import pytest
 
 import delassus as dl
 from delassus.errors import DelassusError
-from delassus.model.load import load
+from delassus.model.readers.load import load
 from urdf_samples import arm
 
 MJCF = """

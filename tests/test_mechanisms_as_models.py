@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel
 from delassus.model.generators import random_tree
 
 TREE = random_tree(3, seed=5)

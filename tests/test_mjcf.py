@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.model.equality import Connect, JointCoupling, WeldEquality
-from delassus.model.xml import ModelFileError
+from delassus.model.readers.xml import ModelFileError
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -8,7 +8,7 @@ import pytest
 
 import delassus as dl
 from delassus.errors import DelassusError
-from delassus.model.xml import ModelFileError
+from delassus.model.readers.xml import ModelFileError
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler import build, loop_ir, runtime, threads
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.lower import lower
-from delassus.compiler.program import LOGICAL
-from delassus.compiler.schedule import CHUNK, schedule
-from delassus.compiler.target import Target
+from delassus.compiler.backends import numpy_loop as loop_ir
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.schedule import CHUNK, schedule
+from delassus.compiler.backends.target import Target
+from delassus.compiler.functions.lower import lower
+from delassus.compiler.graph.program import LOGICAL
+from delassus.compiler.host import build, runtime, threads
 from delassus.model.generators import random_tree
 from programs import programs
 

@@ -7,10 +7,10 @@ import numpy
 import pytest
 
 import delassus.numpy
-from delassus.compiler.handlers import HANDLERS
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.handlers import HANDLERS
+from delassus.compiler.tracing.record import record
 
 NAN, INF = numpy.nan, numpy.inf
 SPECIAL = numpy.array([0.0, -0.0, 1.0, -2.5, INF, -INF, NAN])

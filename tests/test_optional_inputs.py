@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.signature import SignatureError
+from delassus.compiler.host.signature import SignatureError
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 
 import delassus as dl
 from delassus.compiler import jacobian
-from delassus.compiler.interpreter import evaluate
+from delassus.compiler.backends.interpreter import evaluate
 from delassus.model.generators import random_tree
 from delassus.model.joints import Free
 from delassus.model.model import Frame, Joint, UnknownName

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.assemble import assemble_to_tolerance
-from delassus.constrained.dynamics import solve_to_tolerance
-from delassus.constrained.impact import solve_impact
-from delassus.constrained.project import project_by_mass
-from delassus.constrained.scales import row_mobilities
-from delassus.constrained.wrench import constraint_wrench
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.delassus.scales import row_mobilities
+from delassus.constrained.projection.assemble import assemble_to_tolerance
+from delassus.constrained.projection.impact import solve_impact
+from delassus.constrained.projection.project import project_by_mass
+from delassus.constrained.rows.wrench import constraint_wrench
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.model.generators import chain
 from mechanisms import state
 

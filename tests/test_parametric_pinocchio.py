@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
+from delassus.compiler.backends.interpreter import evaluate
 from test_joints import (
     CHECKS,
     NAMES,

@@ -7,13 +7,14 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as np
-from delassus.compiler import bind, random
-from delassus.compiler.llvm_ir import emit_module
-from delassus.compiler.loop_ir import emit_loop, emit_states
-from delassus.compiler.lower import lower
-from delassus.compiler.native import emit_assembly, emit_object
-from delassus.compiler.schedule import schedule
-from delassus.compiler.target import Target
+from delassus.compiler import random
+from delassus.compiler.backends.llvm_ir import emit_module
+from delassus.compiler.backends.native import emit_assembly, emit_object
+from delassus.compiler.backends.numpy_loop import emit_loop, emit_states
+from delassus.compiler.backends.schedule import schedule
+from delassus.compiler.backends.target import Target
+from delassus.compiler.functions.lower import lower
+from delassus.compiler.host import bind
 from delassus.model.generators import chain
 
 TARGETS = {

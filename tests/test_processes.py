@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler import cache, native
-from delassus.compiler.digest import content_digest
-from delassus.compiler.kernel import Kernel
-from delassus.compiler.runtime import loop_address, shared_states
-from delassus.compiler.target import Target
+from delassus.compiler.backends import native
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.digest import content_digest
+from delassus.compiler.host import cache
+from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.runtime import loop_address, shared_states
 from delassus.model.generators import chain, random_tree
 
 TREE = random_tree(3, seed=5)
@@ -27,7 +28,9 @@ PREAMBLE = """
 import os, sys, threading, warnings
 import numpy as np
 import delassus as dl
-from delassus.compiler import native, threads, trace
+from delassus.compiler.backends import native
+from delassus.compiler.host import threads
+from delassus.compiler.tracing import trace
 from delassus.model.generators import chain, random_tree
 
 TREE = random_tree(3, seed=5)
@@ -215,7 +218,7 @@ def test_two_processes_may_compile_the_same_kernel_at_once(folder):
 
 def test_programs_and_models_have_the_same_digest_in_every_process(folder):
     script = """
-from delassus.compiler.digest import content_digest
+from delassus.compiler.graph.digest import content_digest
 model = (frozenset({"a", "b", "c", "dd"}), 1, 1.0, True, None, b"x", np.float64(2.5), np.arange(3), TREE)
 print(dl.aba.program(TREE).digest, content_digest(model))
 """

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
 from programs import COMPARISON, LOGIC, OPERATIONS, programs
 
 UNIT = 4 * sys.float_info.epsilon

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler import progress
+from delassus.compiler.backends import progress
 
 
 class Terminal(io.StringIO):

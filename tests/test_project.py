@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler import scan
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.project import project_by_mass
-from delassus.constrained.scales import row_sizes
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.delassus.scales import row_sizes
+from delassus.constrained.projection.project import project_by_mass
 from delassus.model.generators import chain
 from delassus.model.model import Model, UnknownName
 from mechanisms import FOUR_BAR, dense, loop, short_four_bar, state, two_bodies

@@ -6,8 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.status import Status
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.solvers.status import Status
 from delassus.model.generators import chain
 from mechanisms import dense, held, relative, state, weighted
 from robots import file

@@ -8,9 +8,9 @@ import delassus as dl
 import delassus.numpy as dnp
 import test_single_bits as single
 from delassus.compiler import grad, random, scan
-from delassus.compiler.graph import Builder
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.program import Operand
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.graph.graph import Builder
+from delassus.compiler.graph.program import Operand
 from delassus.errors import DelassusError
 from test_c99 import check as check_c
 from test_c99 import library, needs_compiler

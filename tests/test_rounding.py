@@ -15,9 +15,9 @@ import delassus as dl
 import delassus.numpy as dnp
 import test_single_bits as single
 from delassus.compiler import grad, jvp
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.lower import lower
-from delassus.compiler.schedule import CHUNK
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.schedule import CHUNK
+from delassus.compiler.functions.lower import lower
 from programs import programs
 from test_c99 import check as check_c
 from test_c99 import needs_compiler

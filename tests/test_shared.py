@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 import delassus as dl
 import delassus.numpy as dnp
 import test_single_bits as single
-from delassus.compiler import build, grad, jacobian, scan, threads, while_loop
+from delassus.compiler import grad, jacobian, scan, while_loop
 from delassus.compiler import map as rolled_map
-from delassus.compiler.c99 import export_c
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.lower import lower
-from delassus.compiler.schedule import CHUNK, schedule
-from delassus.compiler.signature import SignatureError
-from delassus.compiler.steps import Chunk, LoopStep
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.schedule import CHUNK, schedule
+from delassus.compiler.backends.steps import Chunk, LoopStep
+from delassus.compiler.functions.lower import lower
+from delassus.compiler.host import build, threads
+from delassus.compiler.host.c99 import export_c
+from delassus.compiler.host.signature import SignatureError
 from loop_programs import run as run_nest
 from test_c99 import assert_same_bits as assert_same_bits_c
 from test_c99 import compile_c, library, needs_compiler
@@ -259,7 +260,7 @@ def test_large_products_have_the_bits_of_unrolled_ones(lanes, shape, turned, mon
     assert rolled.program(None).loops
     x, W = RNG.normal(size=(9, columns)), RNG.normal(size=shape)
     got = compile_kernel(rolled, HOST.with_lanes(lanes))(x, W)
-    monkeypatch.setattr("delassus.compiler.products.LARGEST_UNROLLED", 10**9)
+    monkeypatch.setattr("delassus.compiler.tracing.products.LARGEST_UNROLLED", 10**9)
     unrolled = kernel().program(None)
     assert not unrolled.loops
     assert_same_bits(got, evaluate(unrolled, x, W, fma=HOST.fma)[0])
@@ -333,7 +334,7 @@ def test_a_shared_input_is_another_program_than_an_ordinary_one():
 
 
 def test_derivatives_pass_through_products_with_shared_matrices(monkeypatch):
-    monkeypatch.setattr("delassus.compiler.products.LARGEST_UNROLLED", 50)
+    monkeypatch.setattr("delassus.compiler.tracing.products.LARGEST_UNROLLED", 50)
 
     def slopes(x, W):
         return jacobian(lambda x: dnp.tanh(W @ x))(x), grad(lambda x: dnp.sum(dnp.tanh(W @ x) ** 2))(x)

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.c99 import random_states
-from delassus.compiler.graph import Builder
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.kernel import Kernel
-from delassus.compiler.precision import DOUBLE, SINGLE, Precision
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
-from delassus.compiler.signature import SignatureError
-from delassus.compiler.target import Target
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.graph import Builder
+from delassus.compiler.graph.precision import DOUBLE, SINGLE, Precision
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.host.c99 import random_states
+from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.tracing.record import record
 from delassus.model.generators import chain, random_tree
 from robots import file, pinocchio_model
 

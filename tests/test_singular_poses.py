@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.constrained.choice import SOLVERS
-from delassus.constrained.dynamics import solve_to_tolerance
-from delassus.constrained.jacobi import orthogonal
-from delassus.constrained.kkt import dense_system
-from delassus.constrained.scales import row_groups, row_mobilities
-from delassus.constrained.status import Status
+from delassus.constrained.delassus.scales import row_groups, row_mobilities
+from delassus.constrained.elimination.jacobi import orthogonal
+from delassus.constrained.solvers.choice import SOLVERS
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
+from delassus.constrained.solvers.kkt import dense_system
+from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.linkages import four_bar
 from delassus.model.joints import Prismatic, Revolute
 from delassus.model.model import Frame, Joint, Model

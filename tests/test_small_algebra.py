@@ -4,9 +4,9 @@ import numpy
 import pytest
 
 import delassus.numpy as np
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
 
 SIZES = range(1, 8)
 BATCH = 6

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
 from delassus.spatial.inertias import (
     inertia_apply,
     inertia_from_parameters,

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.compiler import runtime, streaming
+from delassus.compiler.backends import streaming
+from delassus.compiler.host import runtime
 from test_native_bits import compile_program, every_width
 
 ROW = streaming.SMALLEST_ROW

@@ -8,8 +8,8 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler import native
-from delassus.compiler import threads as module
+from delassus.compiler.backends import native
+from delassus.compiler.host import threads as module
 
 
 @dl.kernel("(5),(3,3)->(5),()")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.interpreter import evaluate
-from delassus.constrained.choice import best_method
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.constrained.solvers.choice import best_method
 from delassus.constraints.constraint import BodyRows, Constraint, ConstraintError, JointRow
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.generators import chain, random_tree

@@ -5,14 +5,14 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.constrained.assemble import assemble_to_tolerance
-from delassus.constrained.by_products import kkt_factor, kkt_inverse_blocks
-from delassus.constrained.dynamics import solve_to_tolerance
-from delassus.constrained.impact import solve_impact
-from delassus.constrained.kkt import dense_system
-from delassus.constrained.project import project_by_mass
-from delassus.constrained.residual import constraint_residual
-from delassus.constrained.svd_projection import rows_and_references
+from delassus.constrained.delassus.by_products import kkt_factor, kkt_inverse_blocks
+from delassus.constrained.projection.assemble import assemble_to_tolerance
+from delassus.constrained.projection.impact import solve_impact
+from delassus.constrained.projection.project import project_by_mass
+from delassus.constrained.projection.svd_projection import rows_and_references
+from delassus.constrained.rows.residual import constraint_residual
+from delassus.constrained.solvers.dynamics import solve_to_tolerance
+from delassus.constrained.solvers.kkt import dense_system
 from delassus.constraints.constraint import ConstraintError
 from delassus.model.generators import random_tree
 

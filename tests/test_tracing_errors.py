@@ -9,9 +9,9 @@ import numpy
 import pytest
 
 import delassus.numpy as np
-from delassus.compiler.program import Operand
-from delassus.compiler.record import record
-from delassus.compiler.trace import LeakedTracer
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.record import record
+from delassus.compiler.tracing.trace import LeakedTracer
 from delassus.errors import DelassusError
 
 

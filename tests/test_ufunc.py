@@ -5,7 +5,7 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.target import Target
+from delassus.compiler.backends.target import Target
 
 TARGET = Target.host().with_opt(0)
 

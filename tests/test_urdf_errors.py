@@ -2,8 +2,8 @@
 
 import pytest
 
-from delassus.model.urdf import read_urdf
-from delassus.model.xml import ModelFileError
+from delassus.model.readers.urdf import read_urdf
+from delassus.model.readers.xml import ModelFileError
 from urdf_samples import LIMIT, MASS, MESH, arm, joint, link, mimicking, robot
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delassus.errors import DelassusError
-from delassus.model.load import load
 from delassus.model.model import Model
-from delassus.model.urdf import read_urdf
-from delassus.model.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, ModelFileError, read_xml
+from delassus.model.readers.load import load
+from delassus.model.readers.urdf import read_urdf
+from delassus.model.readers.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, ModelFileError, read_xml
 from urdf_samples import FIXED, MASS, MESH, arm, mimicking, robot
 
 SMALL = ("double_pendulum_simple.urdf", "TwoDofs.urdf", "borinot_flying_arm_2.urdf", "quadrotor_base.urdf")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from delassus.model.load import load
-from delassus.model.urdf import read_urdf
+from delassus.model.readers.load import load
+from delassus.model.readers.urdf import read_urdf
 from urdf_samples import FIXED, MASS, MESH, arm, link, robot
 
 

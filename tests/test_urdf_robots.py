@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from delassus.model.joints import Free, Prismatic, Revolute
-from delassus.model.load import load
-from delassus.model.xml import ModelFileError
+from delassus.model.readers.load import load
+from delassus.model.readers.xml import ModelFileError
 
 pin = pytest.importorskip("pinocchio")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel
 from delassus.errors import DelassusError
 from delassus.model.model import Frame, Model
 

@@ -8,8 +8,8 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.derivatives import jvp
-from delassus.constrained.references import velocities_asked
+from delassus.compiler.differentiation.derivatives import jvp
+from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.constraint import ConstraintError
 from delassus.dynamics.manifold import coordinate_rates
 from delassus.model.model import Frame

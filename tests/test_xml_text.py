@@ -5,11 +5,11 @@ import time
 import pytest
 
 from delassus.errors import DelassusError
-from delassus.model.load import load
-from delassus.model.mjcf_names import _named
 from delassus.model.model import Frame, Model
-from delassus.model.xml import MAX_BYTES, ModelFileError
-from delassus.model.xml_text import decoded, root_tag, without_comments
+from delassus.model.readers.load import load
+from delassus.model.readers.mjcf_names import _named
+from delassus.model.readers.xml import MAX_BYTES, ModelFileError
+from delassus.model.readers.xml_text import decoded, root_tag, without_comments
 from urdf_samples import arm
 
 LONG = 1_000_000

@@ -1,26 +1,26 @@
 """Delassus: constrained robot dynamics, written in NumPy, compiled to native SIMD code for your robot."""
 
-from delassus.compiler.kernel import kernel
-from delassus.compiler.threads import threads
-from delassus.compiler.versions import clear_kernels, kernel_memory
-from delassus.constrained.assemble import Assembly, assemble
-from delassus.constrained.by_products import delassus_matrix, operational_inertia
-from delassus.constrained.caba import caba
-from delassus.constrained.delassus_operator import delassus_apply, delassus_solve
-from delassus.constrained.derivatives import constrained_derivatives
-from delassus.constrained.dynamics import constrained_dynamics
-from delassus.constrained.impact import impact
-from delassus.constrained.jacobian import constraint_bias, constraint_jacobian
-from delassus.constrained.kkt import kkt
-from delassus.constrained.project import project
-from delassus.constrained.prox_ltl import prox_ltl
-from delassus.constrained.prox_ltls import prox_ltls
-from delassus.constrained.prox_pv import prox_pv
-from delassus.constrained.pv_early import pv_early
-from delassus.constrained.pv_soft import pv_soft
-from delassus.constrained.references import constraint_error
-from delassus.constrained.status import Solution, Status
-from delassus.constrained.three_steps import three_steps
+from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.threads import threads
+from delassus.compiler.host.versions import clear_kernels, kernel_memory
+from delassus.constrained.delassus.by_products import delassus_matrix, operational_inertia
+from delassus.constrained.delassus.delassus_operator import delassus_apply, delassus_solve
+from delassus.constrained.projection.assemble import Assembly, assemble
+from delassus.constrained.projection.impact import impact
+from delassus.constrained.projection.project import project
+from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
+from delassus.constrained.rows.references import constraint_error
+from delassus.constrained.solvers.caba import caba
+from delassus.constrained.solvers.derivatives import constrained_derivatives
+from delassus.constrained.solvers.dynamics import constrained_dynamics
+from delassus.constrained.solvers.kkt import kkt
+from delassus.constrained.solvers.prox_ltl import prox_ltl
+from delassus.constrained.solvers.prox_ltls import prox_ltls
+from delassus.constrained.solvers.prox_pv import prox_pv
+from delassus.constrained.solvers.pv_early import pv_early
+from delassus.constrained.solvers.pv_soft import pv_soft
+from delassus.constrained.solvers.status import Solution, Status
+from delassus.constrained.solvers.three_steps import three_steps
 from delassus.constraints.coupling import Coupling
 from delassus.constraints.distance import Distance
 from delassus.constraints.hinge import Hinge
@@ -57,16 +57,23 @@ from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea
 from delassus.dynamics.rnea_derivatives import rnea_derivatives
 from delassus.errors import DelassusError, DelassusWarning
 from delassus.model.bundled import robots
-from delassus.model.comparison import compare
-from delassus.model.load import load
-from delassus.model.mass_report import mass_report
-from delassus.model.mjcf import from_mujoco
+from delassus.model.converters.mujoco import (
+    a_from_mujoco,
+    a_to_mujoco,
+    q_from_mujoco,
+    q_to_mujoco,
+    v_from_mujoco,
+    v_to_mujoco,
+)
+from delassus.model.converters.pinocchio import from_pinocchio, q_from_pinocchio, q_to_pinocchio
 from delassus.model.model import Model
-from delassus.model.mujoco import a_from_mujoco, a_to_mujoco, q_from_mujoco, q_to_mujoco, v_from_mujoco, v_to_mujoco
 from delassus.model.parametric import ParametricModel
-from delassus.model.physical import ParameterCheck, ParameterStatus, check_parameters
-from delassus.model.pinocchio import from_pinocchio, q_from_pinocchio, q_to_pinocchio
 from delassus.model.placement import Inertia, Placement
+from delassus.model.readers.load import load
+from delassus.model.readers.mjcf import from_mujoco
+from delassus.model.reports.comparison import compare
+from delassus.model.reports.mass_report import mass_report
+from delassus.model.reports.physical import ParameterCheck, ParameterStatus, check_parameters
 
 __version__ = "0.1.0"
 

@@ -14,18 +14,18 @@ from rich.table import Table
 import delassus
 from delassus import doctor as checks
 from delassus import info as tables
-from delassus.compiler.behind import check_kernel, kernel_behind
-from delassus.compiler.c99 import export_c
-from delassus.compiler.kernel import Kernel
+from delassus.compiler.host.behind import check_kernel, kernel_behind
+from delassus.compiler.host.c99 import export_c
+from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism import Mechanism
 from delassus.errors import DelassusError
-from delassus.model.comparison import compare
 from delassus.model.equality import described
-from delassus.model.load import load
-from delassus.model.mass_report import mass_report
 from delassus.model.model import Model
-from delassus.model.urdf import MimicMode, Root
-from delassus.model.xml import MAX_BYTES
+from delassus.model.readers.load import load
+from delassus.model.readers.urdf import MimicMode, Root
+from delassus.model.readers.xml import MAX_BYTES
+from delassus.model.reports.comparison import compare
+from delassus.model.reports.mass_report import mass_report
 from delassus.terminal import App, console, shown
 
 app = App(add_completion=False, no_args_is_help=True, help="Constrained robot dynamics, compiled.")
@@ -171,7 +171,7 @@ def _mechanism(kernel: Kernel, model: Model) -> Mechanism:
     if not model.constraints:
         raise DelassusError(
             f"{kernel.name} is of a mechanism, and {model.name!r} comes without constraints: add them in Python, and "
-            "export it by delassus.compiler.c99.export_c."
+            "export it by delassus.compiler.host.c99.export_c."
         )
     return Mechanism(model)
 
@@ -196,7 +196,9 @@ def _option(kernel: Kernel, text: str) -> tuple[str, Any]:
             raise DelassusError(f"the option {name} is a number, not {value!r}.") from None
     if default is None or default is inspect.Parameter.empty or isinstance(default, str):
         return name, value
-    raise DelassusError(f"the option {name} cannot be given on the command line: use delassus.compiler.c99 in Python.")
+    raise DelassusError(
+        f"the option {name} cannot be given on the command line: use delassus.compiler.host.c99 in Python."
+    )
 
 
 @app.command()

@@ -10,11 +10,11 @@ import llvmlite.binding as llvm
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler import cache
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.kernel import kernel
-from delassus.compiler.target import Target
-from delassus.compiler.threads import threads
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.target import Target
+from delassus.compiler.host import cache
+from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.threads import threads
 
 
 @kernel("(3),(3,3)->(3),()")

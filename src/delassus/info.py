@@ -8,12 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 from rich.tree import Tree
 
-from delassus.constrained.references import constraint_error
+from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism import Mechanism
 from delassus.errors import DelassusError
 from delassus.model.bundled import robots
-from delassus.model.mass_report import MassReport
 from delassus.model.model import WORLD, WORLD_FRAME, Joint, Model
+from delassus.model.reports.mass_report import MassReport
 from delassus.spatial.quaternions import quaternion_from_rotation
 from delassus.terminal import aligned, shown
 

@@ -25,11 +25,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from delassus.compiler import philox
-from delassus.compiler.array import Array
-from delassus.compiler.graph import ZERO, Builder
-from delassus.compiler.handlers import HANDLERS
-from delassus.compiler.trace import Trace, current, trace_of
+from delassus.compiler.functions import philox
+from delassus.compiler.graph.graph import ZERO, Builder
+from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.handlers import HANDLERS
+from delassus.compiler.tracing.trace import Trace, current, trace_of
 from delassus.errors import DelassusError
 
 MOST: Final = 3

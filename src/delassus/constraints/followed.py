@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from delassus.compiler.recorded import Recorded
+from delassus.compiler.differentiation.recorded import Recorded
 from delassus.constraints.constraint import ConstraintError
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.derivatives import jacobian, jvp
+from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.written import Kinematics, Written
 from delassus.dynamics.manifold import coordinate_rates, rates_per_velocity

@@ -13,8 +13,8 @@ from typing import Any
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.compiler.parameters import Parametric
-from delassus.compiler.trace import trace_of
+from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.tracing.trace import trace_of
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.stability import check_gains
 from delassus.constraints.ties import constraint_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.derivatives import jacobian, jvp
+from delassus.compiler.differentiation.derivatives import jacobian, jvp
 from delassus.constraints.constraint import ConstraintError
 from delassus.constraints.implicit import takes_time
 from delassus.constraints.motions import LinkMotions

@@ -9,9 +9,9 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
-from delassus.compiler.derivatives import jvp
-from delassus.compiler.interpreter import evaluate
-from delassus.compiler.recorded import Recorded
+from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.differentiation.derivatives import jvp
+from delassus.compiler.differentiation.recorded import Recorded
 from delassus.constraints.followed import followed
 
 

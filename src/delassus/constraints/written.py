@@ -8,8 +8,8 @@ from numbers import Integral
 from typing import Any, Self
 
 import delassus.numpy as np
-from delassus.compiler.program import Program
-from delassus.compiler.recorded import Recorded
+from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.graph.program import Program
 from delassus.constraints.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
 from delassus.constraints.followed import followed
 from delassus.constraints.motions import LinkMotions

@@ -12,7 +12,7 @@ solve for a.
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.articulated import free_joint
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import udu_solve

@@ -8,7 +8,7 @@ that of solving with M: errors grow with its condition.
 
 from typing import Any
 
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.columns import accelerations_by
 from delassus.dynamics.composite import mass_and_bias

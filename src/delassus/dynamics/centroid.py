@@ -3,7 +3,7 @@
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.check import LEAST
 from delassus.dynamics.kinematics import world_poses
 from delassus.dynamics.poses import Pair, poses_of

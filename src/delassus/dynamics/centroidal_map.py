@@ -9,7 +9,7 @@ Reference: D. Orin, A. Goswami, S. Lee, Centroidal dynamics of a humanoid robot 
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.base_frame import Moving
 from delassus.dynamics.centroid import total_mass
 from delassus.dynamics.composite import applied, moving_body, rigid_body

@@ -11,7 +11,7 @@ rigid-body systems (2021).
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.base_frame import moving_links
 from delassus.dynamics.composite import applied, coriolis_forces, coriolis_matrix_of, moving_body
 from delassus.dynamics.sums import add_block, total

@@ -7,7 +7,7 @@ operations for depth d. Reference: R. Featherstone, Rigid Body Dynamics Algorith
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.poses import Pose, poses_of
 from delassus.dynamics.rnea import model_armature
 from delassus.dynamics.sums import add_symmetric, total

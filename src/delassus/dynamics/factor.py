@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
 from delassus.model.links import links_of

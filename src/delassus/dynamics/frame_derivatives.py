@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.base_frame import moving_links
 from delassus.dynamics.kinematics import check_reference
 from delassus.dynamics.poses import fixed_pose, poses_of

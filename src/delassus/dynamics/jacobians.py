@@ -3,7 +3,7 @@
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.kinematics import check_reference, frame_in_world, world_poses
 from delassus.model.links import links_of
 from delassus.model.model import WORLD, Model

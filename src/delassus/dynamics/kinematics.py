@@ -7,7 +7,7 @@ LOCAL_WORLD_ALIGNED: at the frame's origin, in the world's axes. Spatial vectors
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.poses import Pair, fixed_pose, poses_of
 from delassus.dynamics.recursion import joint_motions, link_velocities
 from delassus.model.links import Links, links_of

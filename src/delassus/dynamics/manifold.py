@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.model.joints import Motion
 from delassus.model.model import Model
 from delassus.spatial.placements import placement_exp, placement_log

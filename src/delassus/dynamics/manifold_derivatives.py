@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.manifold import difference, parts
 from delassus.model.joints import Motion
 from delassus.model.model import Model

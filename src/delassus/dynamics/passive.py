@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 from delassus.spatial.quaternions import (

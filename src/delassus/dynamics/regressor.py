@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.base_frame import Moving, moving_links
 from delassus.dynamics.poses import fixed_pose
 from delassus.dynamics.rnea import point_accelerations

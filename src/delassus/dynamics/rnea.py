@@ -10,7 +10,7 @@ acceleration a + B r, where B = α× + ω× ω× is used for the centre of mass,
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.poses import Pair, Pose, ShiftStep, poses_of
 from delassus.dynamics.recursion import FORCES, external_forces, joint_motions
 from delassus.dynamics.sums import add_torques, total

@@ -20,7 +20,7 @@ B x = v ×* Y x - Y (v × x) + x ×* Y v is summed over the bodies. For a partic
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.kernel import kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.dynamics.base_frame import Moving, external_in_base, moving_links
 from delassus.dynamics.composite import applied, body_force, coriolis_forces, coriolis_matrix_of, moving_body
 from delassus.dynamics.recursion import FORCES

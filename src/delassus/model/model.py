@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.compiler.digest import content_digest
+from delassus.compiler.graph.digest import content_digest
 from delassus.errors import DelassusError, expect
 from delassus.model.checks import check_inertia, check_numbers, check_placements
 from delassus.model.coordinates import Coordinates

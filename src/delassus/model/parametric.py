@@ -29,8 +29,8 @@ from typing import Any
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.compiler.parameters import Parametric
-from delassus.compiler.trace import trace_of
+from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.tracing.trace import trace_of
 from delassus.errors import DelassusError, expect
 from delassus.model.model import Model, UnknownName
 from delassus.model.of_model import OfModel

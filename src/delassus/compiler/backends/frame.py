@@ -1,0 +1,106 @@
+"""The frame: slots in memory for values that pass from one chunk of code to another, single ones and in rows.
+
+Shared arrays are not in the frame. It holds their addresses, and those of what loops have reached in them: cursors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TypeAlias
+
+from delassus.compiler.graph.program import Loop
+
+
+@dataclass(frozen=True)
+class Table:
+    """Slots for the items of a loop: `first`, and the steps from item to item and from value to value."""
+
+    first: int
+    per_item: int
+    per_value: int
+
+    def slots(self, count: int, length: int) -> list[int]:
+        """Those of `count` items of some length, one after the other."""
+        return [self.first + i * self.per_item + k * self.per_value for i in range(count) for k in range(length)]
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """An address in a shared array, in two slots of the frame from `slot` on; `number` tells it from others."""
+
+    number: int
+    slot: int
+
+
+Place: TypeAlias = tuple[Cursor, int]
+"""Where a number of a shared array is: so many numbers after a cursor."""
+
+
+@dataclass
+class Frame:
+    """Slots in use and free ones."""
+
+    size: int
+    free: list[int] = field(default_factory=list)
+    cursors: int = 0
+
+    def cursor(self, slot: int | None = None) -> Cursor:
+        """A new cursor, in slots of its own if none are given."""
+        self.cursors += 1
+        return Cursor(self.cursors - 1, self.row(2) if slot is None else slot)
+
+    def one(self) -> int:
+        """A slot."""
+        return self.free.pop() if self.free else self.row(1)
+
+    def row(self, length: int) -> int:
+        """The first of some slots in a row: free ones if there are so many side by side, or else new ones."""
+        if 1 < length <= len(self.free):
+            free, run = sorted(self.free), 1
+            for k in range(1, len(free)):
+                run = run + 1 if free[k] == free[k - 1] + 1 else 1
+                if run == length:
+                    taken = set(free[k - length + 1 : k + 1])
+                    self.free = [slot for slot in self.free if slot not in taken]
+                    return min(taken)
+        self.size += length
+        return self.size - length
+
+    def table(self, loop: Loop, length: int) -> tuple[Table, range]:
+        """Slots for all items of some length, and all that were reserved for them.
+
+        Items that can be computed side by side have their first values side by side, and so on; from one value to the
+        next it is an odd number of slots, as strides of many powers of two share few places in a cache.
+        """
+        if not loop.is_map:
+            table, size = Table(0, length, 1), loop.count * length
+        else:
+            table = Table(0, 1, loop.count | 1)
+            size = table.per_value * length
+        first = self.row(size)
+        return replace(table, first=first), range(first, first + size)
+
+
+def find_table(allowed: Sequence[set[int]], count: int, length: int) -> Table | None:
+    """Slots in regular steps for `count` items of some length, each out of those that are allowed for it."""
+    if not allowed:
+        return Table(0, 0, 0)
+    for first in sorted(allowed[0]):
+        for second in sorted(allowed[length % len(allowed)]):
+            for below in sorted(allowed[1 % len(allowed)]):
+                table = Table(first, second - first if count > 1 else 0, below - first if length > 1 else 0)
+                if all(slot in some for slot, some in zip(table.slots(count, length), allowed, strict=True)):
+                    return table
+    return None
+
+
+def find_step(places: Sequence[Place | None]) -> int | None:
+    """The step between places that are in a row of one shared array; None if they are not."""
+    cursors = {place[0] if place else None for place in places}
+    if len(cursors) > 1 or None in cursors:
+        return None
+    offsets = [place[1] for place in places if place]
+    steps = {b - a for a, b in pairwise(offsets)}
+    return None if len(steps) > 1 else max(steps, default=0)

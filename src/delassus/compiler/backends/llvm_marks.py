@@ -1,0 +1,54 @@
+"""Text of LLVM IR for any number of lanes: marks where that number matters, filled in for each."""
+
+import struct
+
+from delassus.compiler.graph.precision import Precision
+
+# Marks: $T type of a value, $B of a truth value, $I of an integer as wide as a value, $E and $W the types of a value
+# and of such an integer in one lane, $J and $Q types of integers of 32 and 64 bits, $N suffix of intrinsics, $A
+# alignment of a slot, $S bytes of a value in one lane, $X lanes, $L the numbers of the lanes; $ANY and $? enclose what
+# holds in any lane; $( and $) a constant that goes into every lane, its type in front; $[ and $] addresses that values
+# are loaded from; $< and $; a number that goes into the first lane, and $> and $: one that goes from there into all: of
+# a single state, it stays.
+
+
+def fill_in(text: str, lanes: int, precision: Precision) -> str:
+    """Text with marks, for one number of lanes and one precision."""
+    scalar = lanes == 1
+    real, bits = "double" if precision.bytes == 8 else "float", 8 * precision.bytes
+    if scalar:
+        for kind in ("$E", "i1", "i32", "i64", "$W"):
+            text = text.replace(f"$({kind} ", "")
+    for mark, filling in (
+        ("$ANY", "and i1 true, " if scalar else "call i1 @llvm.vector.reduce.or.v$Xi1($B "),
+        ("$?", "" if scalar else ")"),
+        ("$<", "select i1 false, $E 0.0, $E " if scalar else "insertelement $T poison, $E "),
+        ("$;", "" if scalar else ", i64 0"),
+        ("$>", "select i1 false, $E 0.0, $E " if scalar else "shufflevector $T "),
+        ("$:", "" if scalar else ", $T poison, <$X x i32> zeroinitializer"),
+        ("$[", "load $T, ptr " if scalar else "call $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr> "),
+        ("$]", ", align $S" if scalar else ", i32 $S, $B splat (i1 true), $T poison)"),
+        ("$Q", "i64" if scalar else "<$X x i64>"),
+        ("$J", "i32" if scalar else "<$X x i32>"),
+        ("$L", "0" if scalar else f"<{', '.join(f'i32 {k}' for k in range(lanes))}>"),
+        ("$T", real if scalar else f"<{lanes} x {real}>"),
+        ("$B", "i1" if scalar else f"<{lanes} x i1>"),
+        ("$I", f"i{bits}" if scalar else f"<{lanes} x i{bits}>"),
+        ("$E", real),
+        ("$W", f"i{bits}"),
+        ("$N", f"f{bits}" if scalar else f"v{lanes}f{bits}"),
+        ("$A", str(precision.bytes * lanes)),
+        ("$S", str(precision.bytes)),
+        ("$X", str(lanes)),
+        ("$(", "splat ("),
+        ("$)", "" if scalar else ")"),
+    ):
+        text = text.replace(mark, filling)
+    return text
+
+
+def constant(number: float) -> str:
+    """A constant for every lane; LLVM wants the bits of a double also for a float."""
+    if isinstance(number, bool):
+        return f"$(i1 {str(number).lower()}$)"
+    return f"$($E 0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}$)"

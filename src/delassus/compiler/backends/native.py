@@ -1,0 +1,185 @@
+"""From IR text to machine code in memory, through LLVM, and back out of memory."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import struct
+import threading
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from delassus.compiler.backends.target import Target
+from delassus.errors import DelassusError
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+VERSION = f"llvmlite {llvmlite.__version__}"
+
+compiling = threading.RLock()
+"""Held while anything is built. LLVM compiles one kernel at a time anyway, and a fork waits until it is done."""
+
+log = logging.getLogger("delassus")
+"""Where it is told what is compiled. A fork takes locks in the reverse order of their hooks: `logging`, which has one,
+is imported before, so that its lock comes after `compiling`, as for those who log while compiling."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
+
+_unused: deque[llvm.ExecutionEngine] = deque()
+"""Engines whose code nobody holds any more."""
+
+
+class Code:
+    """Loaded machine code; it is valid as long as this object lives, so who keeps an address keeps this as well."""
+
+    def __init__(self, engine: llvm.ExecutionEngine, size: int, objects: int) -> None:
+        self.size = size
+        self.objects = objects
+        self._engine = engine
+        # At the end of the process nothing is freed: other threads may still compute.
+        weakref.finalize(self, _let_go, engine).atexit = False
+
+    def address(self, name: str) -> int:
+        """Where a function starts."""
+        address = int(self._engine.get_function_address(name))
+        if not address:
+            raise DelassusError(f"the machine code has no function {name!r}.")
+        return address
+
+
+def _let_go(engine: llvm.ExecutionEngine) -> None:
+    """Free an engine now, or, while another thread compiles, when the next one is loaded.
+
+    Objects end anywhere, so nothing here may wait for a lock.
+    """
+    _unused.append(engine)
+    if compiling.acquire(blocking=False):
+        try:
+            free_unused()
+        finally:
+            compiling.release()
+
+
+def free_unused() -> None:
+    """Free the code that nobody holds any more; `compiling` is held, so that no fork comes in the middle of it."""
+    while _unused:
+        _unused.pop().close()
+
+
+def parse(text: str) -> llvm.ModuleRef:
+    """A verified module: malformed IR would end the process later on."""
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.verify()
+    return module
+
+
+def emit_object(text: str, target: Target) -> bytes:
+    """Object code of a module."""
+    with compiling:
+        module = parse(text)
+        return bytes(target.machine(_is_closed(module)).emit_object(module))
+
+
+def emit_objects(texts: Sequence[str], target: Target) -> list[bytes]:
+    """Object code of several modules, which are compiled at the same time as far as there are cores."""
+    if len(texts) == 1 or CORES == 1:
+        return [emit_object(text, target) for text in texts]
+    with compiling:
+        # The threads take no lock of ours: the one who waits for them holds it.
+        waiting, made = list(range(len(texts))), dict[int, bytes]()
+        problems: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                while waiting and not problems:
+                    k = waiting.pop()
+                    made[k] = _emit_at_once(texts[k], target)
+            except IndexError:  # another thread has taken the last one
+                pass
+            except BaseException as problem:
+                problems.append(problem)
+
+        helpers = []
+        try:
+            for _ in range(min(CORES, len(texts)) - 1):
+                helper = threading.Thread(target=work, name="delassus-llvm")
+                try:
+                    helper.start()
+                except RuntimeError:  # the interpreter is about to end, or the system has no more threads
+                    break
+                helpers.append(helper)
+            work()
+        finally:
+            waiting.clear()
+            for helper in helpers:
+                helper.join()
+        if problems:
+            raise problems[0]
+        return [made[k] for k in range(len(texts))]
+
+
+def _emit_at_once(text: str, target: Target) -> bytes:
+    """Object code of a module, made while other threads do the same.
+
+    llvmlite lets one thread at a time into LLVM. LLVM itself asks for less: that no two threads share a context. So the
+    long step goes around that lock, where this llvmlite has the function behind it.
+    """
+    module = parse(text)
+    machine = target.machine(_is_closed(module))
+    emit = getattr(llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
+    if emit is None:
+        return bytes(machine.emit_object(module))
+    with llvm.ffi.OutputString() as problem:
+        buffer = emit(machine, module, 1, problem)
+        if not buffer:
+            raise DelassusError(f"LLVM could not compile a kernel: {problem}")
+    try:
+        start, size = llvm.ffi.lib.LLVMPY_GetBufferStart(buffer), llvm.ffi.lib.LLVMPY_GetBufferSize(buffer)
+        return ctypes.string_at(start, size)
+    finally:
+        llvm.ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def emit_assembly(text: str, target: Target) -> str:
+    """Assembly text of a module, for reading."""
+    with compiling:
+        module = parse(text)
+        return str(target.machine(_is_closed(module)).emit_assembly(module))
+
+
+def _is_closed(module: llvm.ModuleRef) -> bool:
+    """Whether a module calls nothing but its own functions and LLVM's intrinsics."""
+    return all(not f.is_declaration or f.name.startswith("llvm.") for f in module.functions)
+
+
+def load(objects: Sequence[bytes], target: Target) -> Code:
+    """Object code made callable."""
+    with compiling:
+        free_unused()
+        empty = llvm.parse_assembly("", llvm.create_context())
+        # llvmlite's own memory manager puts the sections of an object side by side; LLVM's does not promise to.
+        engine = llvm.create_mcjit_compiler(empty, target.machine(), use_lmm=True if target.is_compact else None)
+        for object_code in objects:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        engine.finalize_object()
+    return Code(engine, sum(map(len, objects)), len(objects))
+
+
+def pack(objects: Sequence[bytes]) -> bytes:
+    """Several objects as one string of bytes."""
+    sizes = [len(objects), *map(len, objects)]
+    return b"".join((struct.pack(f"<{len(sizes)}Q", *sizes), *objects))
+
+
+def unpack(packed: bytes) -> list[bytes]:
+    """The objects in such a string."""
+    (count,) = struct.unpack_from("<Q", packed)
+    sizes = struct.unpack_from(f"<{count}Q", packed, 8)
+    ends = [*accumulate(sizes, initial=8 * (count + 1))]
+    return [packed[a:b] for a, b in pairwise(ends)]

@@ -1,0 +1,74 @@
+"""A word to those who wait for a kernel: a line on a terminal, which goes again; elsewhere, messages for `logging`."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, TextIO
+
+from delassus.compiler.backends.native import log
+
+DELAY = 1.0  # seconds of silence
+SECONDS_PER_OPERATION: Final = 40e-6
+"""What one core needs for an operation in LLVM, about."""
+
+
+@contextmanager
+def tracing(name: str) -> Iterator[None]:
+    """Say that a function is being traced, if it takes longer than `DELAY`."""
+    with _line(f"Delassus traces {name} …"):
+        yield
+
+
+@contextmanager
+def compiling(what: str, operations: int, cores: int = 1) -> Iterator[None]:
+    """Say what is being compiled, and how long that will take, if it is longer than `DELAY`."""
+    estimate = max(1, round(SECONDS_PER_OPERATION * operations / cores))
+    log.debug("compiling %s: %d operations", what, operations)
+    start = time.perf_counter()
+    with _line(f"Delassus compiles {what}: {operations} operations, about {estimate} s …"):
+        yield
+    log.info("compiled %s: %d operations in %.2f s", what, operations, time.perf_counter() - start)
+
+
+@contextmanager
+def _line(text: str) -> Iterator[None]:
+    """Show a line on the terminal from `DELAY` seconds on, and remove it in the end; nothing where there is none."""
+    terminal = sys.stderr
+    done, shown = threading.Event(), threading.Event()
+
+    def show() -> None:
+        if not done.wait(DELAY):
+            shown.set()
+            _write(terminal, text)
+
+    thread = threading.Thread(target=show, name="delassus-progress", daemon=True) if _is_terminal(terminal) else None
+    if thread is not None:
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is about to end, or the system has no more threads
+            thread = None
+    try:
+        yield
+    finally:
+        if thread is not None:
+            done.set()
+            thread.join()
+            if shown.is_set():
+                _write(terminal, "\r\x1b[K")
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except (AttributeError, ValueError):  # not quite a stream, or closed
+        return False
+
+
+def _write(stream: TextIO, text: str) -> None:
+    with suppress(OSError, ValueError):  # closed meanwhile, or unable to write "…"
+        stream.write(text)
+        stream.flush()

@@ -1,0 +1,332 @@
+"""From a graph to code in pieces: an order of the operations, cut into chunks, values in slots, loops in between.
+
+One function of many thousand operations takes LLVM long to compile and runs out of registers; many functions of
+about `CHUNK` operations compile in linear time. A value used in a later chunk goes there through a slot of a
+frame in memory; slots are reused as soon as their value is dead, so that the frame stays in the first-level
+cache. Inputs arrive in slots and outputs leave from slots.
+
+A loop is a step between chunks. Its body is scheduled like a program, in slots of the same frame: captured values are
+where they are, what is carried has one place to be read from and another one to be written to. Chunks of the body read
+their item where it lies in a table, and write what is kept into another one; a table may be an operand of the program.
+Only what loops inside the body, and choices by position, need of an item is copied to slots first.
+
+Values that are chosen from by position are in slots in regular steps: where they are, if they are so, or else in a row
+that is kept free for them. The choice is made in a later chunk than they are.
+
+Numbers of shared arrays have no slots: they are read where they lie, at a distance from a cursor (see `frame`). Those
+that a loop walks along in regular steps have a cursor that goes with the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from delassus.compiler.backends.frame import Cursor, Frame, Place, Table, find_step, find_table
+from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule, first_slots
+from delassus.compiler.graph.program import Program, arguments
+
+CHUNK = 400
+
+
+def schedule(program: Program, chunk: int = CHUNK) -> Schedule:
+    """Order, cut and assign slots."""
+    operands = (*program.inputs, *program.outputs)
+    first = first_slots(operands)
+    frame = Frame(sum(operand.slots for operand in operands))
+    starts, outputs = first[: len(program.inputs)], first[len(program.inputs) :]
+    roots = {k: frame.cursor(starts[k]) for k, operand in enumerate(program.inputs) if operand.shared}
+    named = {v: (n[1], n[2]) for v, n in enumerate(program.nodes) if n[0] == "input"}
+    inputs = {v: starts[k] + i for v, (k, i) in named.items() if k not in roots}
+    shared = {v: (roots[k], i) for v, (k, i) in named.items() if k in roots}
+    planned = _Planner(program, frame, inputs, outputs, chunk, {}, shared, roots).plan(top=True)
+    return replace(planned, frame=frame.size, cursors=frame.cursors)
+
+
+class _Planner:
+    """Assigns slots to a program, or to the body of a loop, in a frame."""
+
+    def __init__(
+        self,
+        program: Program,
+        frame: Frame,
+        inputs: dict[int, int],
+        outputs: Sequence[int | None],
+        chunk: int,
+        direct: dict[int, int],
+        shared: dict[int, Place],
+        roots: dict[int, Cursor],
+    ) -> None:
+        """Plan `program` with inputs in slots, `direct` or `shared`; an output is in slots from one on, or kept."""
+        self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
+        self.slots, self.direct, self.shared, self.roots = dict(inputs), direct, shared, roots
+        self.pieces = _pieces(program, chunk)
+        self.born: dict[int, int] = {}  # the piece that computes a value
+        self.last: dict[int, int] = {}  # the last piece that uses it
+        for p, piece in enumerate(self.pieces):
+            for value in piece:
+                self.born[value] = p
+                for argument in arguments(program.nodes[value]):
+                    if argument > 0:
+                        self.last[argument] = p
+        self.parts: dict[int, dict[int, int]] = {}  # by loop: its parts that are used
+        for value, node in enumerate(program.nodes):
+            if node[0] == "part":
+                self.parts.setdefault(node[1], {})[node[2]] = value
+                self.born[value] = self.born[node[1]]
+        self.dying: list[list[int]] = [[] for _ in self.pieces]
+        self.stores: list[dict[int, list[int]]] = [{} for _ in self.pieces]
+        self.keeps: list[dict[int, list[int]]] = [{} for _ in self.pieces]
+        self.rows: dict[int, Table] = {}
+        self.gathered: dict[tuple[int, ...], list[int]] = {}  # by the values to choose from: the choices
+        for value, node in enumerate(program.nodes):
+            if node[0] == "gather":
+                self.gathered.setdefault(node[2:], []).append(value)
+        self.reserved: dict[tuple[int, ...], int] = {}  # first slots of rows for them
+        self.homes = {v: (key, k) for key in reversed(self.gathered) for k, v in enumerate(key)}
+
+    def plan(self, top: bool) -> Schedule:
+        """The schedule; `top` if inputs are not needed again once they are read."""
+        steps: list[Chunk | LoopStep] = []
+        fixed = self._place_results(top)
+        if top:
+            for value, slot in self.slots.items():
+                if self.program.nodes[value][0] == "input":
+                    self.dying[self.last.get(value, 0)].append(slot)
+        for p, piece in enumerate(self.pieces):
+            if self._is_loop(p):
+                steps += self._loop(p)
+            else:
+                steps += self._fill_rows(piece)
+                for value in piece:
+                    if self.last.get(value, p) > p and value not in self.slots:
+                        self.slots[value] = self._home(value)
+                        self.stores[p].setdefault(value, []).append(self.slots[value])
+                        self.dying[self.last[value]].append(self.slots[value])
+                steps += self._chunks(piece, _frozen(self.stores[p]), _frozen(self.keeps[p]))
+            self.frame.free.extend(self.dying[p])
+        places = (self.slots, self.direct, self.rows, self.shared, self.roots, fixed)
+        return Schedule(self.program, tuple(steps), *places, self.frame.size, self.frame.cursors)
+
+    def _home(self, value: int) -> int:
+        """A slot for a value that was just computed: its place in a row that it is chosen from, if there is one."""
+        if value not in self.homes:
+            return self.frame.one()
+        key, k = self.homes[value]
+        if key not in self.reserved:
+            self.reserved[key] = self.frame.row(len(key))
+        return self.reserved[key] + k
+
+    def _fill_rows(self, piece: tuple[int, ...]) -> list[Chunk | LoopStep]:
+        """Note where the choices of a piece are made from; the steps that put values there that are elsewhere."""
+        moves: dict[int, list[int]] = {}
+        for value in piece:
+            key = self.program.nodes[value][2:] if self.program.nodes[value][0] == "gather" else ()
+            if not key or value in self.rows:
+                continue
+            table = None
+            if key not in self.reserved:
+                table = find_table([{self.slots[v]} if v in self.slots else set() for v in key], 1, len(key))
+            if table is None:
+                if key not in self.reserved:
+                    self.reserved[key] = self.frame.row(len(key))
+                table = Table(self.reserved[key], 0, 1)
+                for source, slot in zip(key, table.slots(1, len(key)), strict=True):
+                    if self.slots.get(source) != slot:
+                        moves.setdefault(source, []).append(slot)
+                        self.dying[self.born[self.gathered[key][-1]]].append(slot)
+            self.rows |= dict.fromkeys(self.gathered[key], table)
+        return self._chunks((), _frozen(moves), {}) if moves else []
+
+    def _is_loop(self, p: int) -> bool:
+        piece = self.pieces[p]
+        return len(piece) == 1 and self.program.nodes[piece[0]][0] == "loop"
+
+    def _place_results(self, top: bool) -> dict[int, tuple[int, ...]]:
+        """Note where results go: from where they are computed, or from a chunk after the loop that gives them."""
+        fixed: dict[int, list[int]] = {}
+        kept = self._kept_in_outputs()
+        for start, result in zip(self.outputs, self.program.results, strict=True):
+            for k, value in enumerate(result):
+                slot = k if start is None else start + k
+                if value <= 0 and top:
+                    fixed.setdefault(value, []).append(slot)
+                    continue
+                p = self.born.get(value, 0)
+                if value > 0 and self.program.nodes[value][0] == "part":
+                    if kept.get(value) == slot and start is not None:
+                        continue
+                    p += 1
+                while self._is_loop(p):  # the last piece is a chunk
+                    p += 1
+                if value > 0:
+                    self.last[value] = max(p, self.last.get(value, 0))
+                if start is None:
+                    self.keeps[p].setdefault(value, []).append(slot)
+                    continue
+                if p == self.born.get(value) and value not in kept:
+                    self.slots.setdefault(value, slot)
+                self.stores[p].setdefault(value, []).append(slot)
+        return _frozen(fixed)
+
+    def _kept_in_outputs(self) -> dict[int, int]:
+        """Slots of what loops keep directly in outputs: possible if all of it goes to places in regular steps.
+
+        What nobody uses of it goes there as well, if the slot gets its own value later.
+        """
+        places: dict[int | None, set[int]] = {}
+        later: dict[int, int] = {}  # by slot: the piece that computes its value
+        for start, result in zip(self.outputs, self.program.results, strict=True):
+            for k, value in enumerate(result):
+                if start is not None and value > 0:
+                    places.setdefault(value, set()).add(start + k)
+                    later[start + k] = self.born.get(value, -1)
+        found: dict[int, int] = {}
+        self.tables: dict[int, Table] = {}
+        for value, parts in self.parts.items():
+            loop, p = self.program.loops[self.program.nodes[value][1]], self.born[value]
+            kept = [parts.get(k) for k in range(loop.carried, loop.parts)]
+            unused = {slot for slot in later if later[slot] >= p}
+            decisive = (0, 1, loop.kept)  # these give the steps, so they have places of their own
+            allowed = [places.get(k, set()) if k or n in decisive else unused for n, k in enumerate(kept)]
+            table = find_table(allowed, loop.count, loop.kept)
+            slots = [] if table is None else table.slots(loop.count, loop.kept)
+            if table is not None and len(set(slots)) == len(slots):
+                self.tables[value] = table
+                found |= {k: slot for k, slot in zip(kept, slots, strict=True) if k is not None}
+        return found
+
+    def _loop(self, p: int) -> list[Chunk | LoopStep]:
+        """The steps of a loop: a chunk that puts things into their places, and the loop itself."""
+        (value,) = self.pieces[p]
+        node, frame, slots = self.program.nodes[value], self.frame, self.slots
+        loop = self.program.loops[node[1]]
+        first, items, captured = loop.split(arguments(node))
+        moves: dict[int, list[int]] = {}
+        carried, onward = frame.row(loop.carried), frame.row(loop.carried)
+        released = [*range(onward, onward + loop.carried)]
+        for k, source in enumerate(first):
+            moves.setdefault(source, []).append(carried + k)
+
+        shared, cursors = self._walk(items)
+        others = [k for k in range(loop.item) if k not in shared]
+        flat = [values[k] for values in items for k in others]
+        walked = find_table([{slots[v]} if v in slots else set() for v in flat], loop.count, len(others))
+        if walked is None:
+            walked, reserved = frame.table(loop, len(others))
+            released += reserved
+            for source, slot in zip(flat, walked.slots(loop.count, len(others)), strict=True):
+                moves.setdefault(source, []).append(slot)
+
+        kept = self.tables.get(value)
+        parts = self.parts.get(value, {})
+        here = {k: carried + k for k in range(loop.carried)}
+        if kept is None:
+            kept, reserved = frame.table(loop, loop.kept)
+            there = kept.slots(loop.count, loop.kept)
+            here |= dict(enumerate(there, loop.carried))
+            released += sorted(set(reserved) - set(there))
+        else:
+            for n, slot in enumerate(kept.slots(loop.count, loop.kept), loop.carried):
+                if n in parts:
+                    slots[parts[n]] = slot
+
+        places = {(0, k): carried + k for k in range(loop.carried)}
+        away: dict[tuple[int, int], Place] = {(1, k): place for k, place in shared.items()}
+        for k, source in enumerate(captured):
+            if source in self.shared:
+                away[2, k] = self.shared[source]
+            elif source <= 0:
+                places[2, k] = frame.one()
+                released.append(places[2, k])
+                moves.setdefault(source, []).append(places[2, k])
+            else:
+                places[2, k] = slots[source]
+        nodes = loop.body.nodes
+        needed = {a for n in nodes if n[0] in ("loop", "gather") for a in n[2:]}
+        positions = {k: n for n, k in enumerate(others)}
+        copies = sorted(
+            n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in needed and n[2] in positions
+        )
+        row = frame.row(len(copies))
+        copied = {positions[k]: row + n for n, k in enumerate(copies)}
+        released += copied.values()
+        places |= {(1, k): row + n for n, k in enumerate(copies)}
+        named = {v: (n[1], n[2]) for v, n in enumerate(nodes) if n[0] == "input"}
+        around = {v: places[place] for v, place in named.items() if place in places}
+        apart = {v: away[place] for v, place in named.items() if place in away}
+        direct = {v: positions[place[1]] for v, place in named.items() if place not in places and place not in away}
+        planner = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct, apart, self.roots)
+        body = planner.plan(top=False)
+        released += [slot for _, _, own in cursors for slot in (own.slot, own.slot + 1)]
+
+        for k, slot in here.items():
+            if k in parts:
+                slots[parts[k]] = slot
+                self.dying[self.last.get(parts[k], p)].append(slot)
+            else:
+                released.append(slot)
+        self.dying[p] += released
+        step = LoopStep(loop, body, carried, onward, walked, len(others), copied, kept, cursors)
+        return [*self._chunks((), _frozen(moves), {}), step] if moves else [step]
+
+    def _walk(self, items: Sequence[Sequence[int]]) -> tuple[dict[int, Place], tuple[tuple[Cursor, int, Cursor], ...]]:
+        """Positions in the items of a loop that walk along shared arrays, with their places, and cursors for that."""
+        cursors: dict[tuple[Cursor, int], Cursor] = {}
+        shared: dict[int, Place] = {}
+        for k, column in enumerate(zip(*items, strict=True)):
+            first, step = self.shared.get(column[0]), find_step([self.shared.get(v) for v in column])
+            if first is not None and step is not None:
+                way = (first[0], step)
+                if way not in cursors:
+                    cursors[way] = self.frame.cursor()
+                shared[k] = (cursors[way], first[1])
+        return shared, tuple((source, step, own) for (source, step), own in cursors.items())
+
+    def _chunks(
+        self, values: tuple[int, ...], stores: dict[int, tuple[int, ...]], keeps: dict[int, tuple[int, ...]]
+    ) -> list[Chunk | LoopStep]:
+        """A chunk, with its stores of what it does not compute in chunks of their own, if they are many."""
+        own = set(values)
+        moves = [
+            (kind, value, place)
+            for kind, places in enumerate((stores, keeps))
+            for value, some in places.items()
+            if value not in own
+            for place in some
+        ]
+        if len(moves) <= self.chunk:
+            return [Chunk(values, stores, keeps)]
+        chunks: list[Chunk | LoopStep] = []
+        for k in range(0, len(moves), self.chunk):
+            parts: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
+            for kind, value, place in moves[k : k + self.chunk]:
+                parts[kind].setdefault(value, []).append(place)
+            chunks.append(Chunk((), *map(_frozen, parts)))
+        rest = ({v: places[v] for v in values if v in places} for places in (stores, keeps))
+        return [*chunks, Chunk(values, *rest)]
+
+
+def _pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
+    """The operations in order, in pieces of at most `chunk`; a loop is a piece of its own, and never the last one.
+
+    A choice by position is in a later piece than the values that it is made from.
+    """
+    pieces: list[tuple[int, ...]] = []
+    run: list[int] = []
+    for value, node in enumerate(program.nodes):
+        if not value or node[0] in ("input", "part"):
+            continue
+        early = node[0] == "gather" and not set(run).isdisjoint(node[2:])
+        if node[0] == "loop" or len(run) == chunk or early:
+            pieces += [tuple(run)] if run else []
+            run = []
+        if node[0] == "loop":
+            pieces.append((value,))
+        else:
+            run.append(value)
+    return [*pieces, tuple(run)]
+
+
+def _frozen(places: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:
+    return {value: tuple(slots) for value, slots in places.items()}

@@ -1,0 +1,199 @@
+"""The differential of a loop, which is a loop again.
+
+Forwards, tangents are carried along with what they belong to, and the loop ends when the first one does. Backwards,
+a loop saves what every execution of the body got, and another one walks the other way with cotangents in hand, those of
+captured values being summed up on the way; that needs a loop whose number of executions is known. A branch, a loop
+that is executed once or not at all, has a branch as its differential in both directions.
+
+Only what depends on an active argument has a tangent or cotangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from delassus.compiler.graph.graph import ZERO, Builder
+from delassus.compiler.graph.program import LOGICAL, Loop, Operand, Program, arguments
+from delassus.compiler.graph.replay import replay
+from delassus.errors import DelassusError
+
+
+class DerivativeError(DelassusError):
+    """A derivative does not exist in this form: an operation has no rule, or shapes and values do not fit."""
+
+
+class Linear(Protocol):
+    """What is needed of a tape, which is handed in, as tapes use this module."""
+
+    values: list[int]
+
+    def push(self, tangents: Sequence[int]) -> list[int]:
+        """Tangents of the outputs."""
+
+    def pull(self, cotangents: Sequence[int]) -> list[int]:
+        """Cotangents of the inputs."""
+
+
+MakeTape = Callable[[Builder, Callable[[list[int]], Sequence[int]], Sequence[int]], Linear]
+
+
+def active_parts(loop: Loop, active: Collection[int]) -> set[int]:
+    """Which parts of a loop depend on some of its arguments, given by position."""
+    if not active:
+        return set()
+    carried, _, _, kept = _activity(loop, active)
+    table = [loop.carried + i * loop.kept + k for i in range(loop.count) for k in kept]
+    return {*carried, *table}
+
+
+def push(make: MakeTape, g: Builder, loop: Loop, values: Sequence[int], tangents: dict[int, int]) -> dict[int, int]:
+    """The tangents of the parts of a loop over some values, for tangents of values by position."""
+    carried, item, captured, kept = _activity(loop, tangents)
+    body = Builder()
+    inputs = _inputs(body, loop)
+    d_inputs = _inputs(body, loop, (carried, item, captured))
+    tape = _tape(make, body, loop, inputs, (carried, item, captured))
+    pushed = tape.push([v for values in d_inputs for v in values])
+    kept_tangents = [pushed[loop.carried + k] for k in kept]
+    results = ([*tape.values[: loop.carried], *(pushed[k] for k in carried)], kept_tangents)
+    sizes = [len(a) + len(b) for a, b in zip(inputs, d_inputs, strict=True)]
+    made = replace(loop, body=_body(body, sizes, results))
+
+    first, items, around = loop.split(values)
+    d_first, d_items, d_around = loop.split([tangents.get(k, ZERO) for k in range(len(values))])
+    arguments = [*first, *(d_first[k] for k in carried)]
+    for row, d_row in zip(items, d_items, strict=True):
+        arguments += [*row, *(d_row[k] for k in item)]
+    arguments += [*around, *(d_around[k] for k in captured)]
+    parts = g.loop(made, arguments)
+    found = {k: parts[loop.carried + n] for n, k in enumerate(carried)}
+    for i in range(loop.count):
+        start = made.carried + i * len(kept)
+        found |= {loop.carried + i * loop.kept + k: parts[start + n] for n, k in enumerate(kept)}
+    return found
+
+
+def pull(
+    make: MakeTape,
+    g: Builder,
+    loop: Loop,
+    values: Sequence[int],
+    active: Collection[int],
+    cotangents: dict[int, int],
+) -> dict[int, int]:
+    """The cotangents of active values of a loop, by position, for cotangents of its parts, by number."""
+    if loop.conditional and loop.count > 1:
+        raise DerivativeError(
+            "a vjp (or a gradient, or a Jacobian by rows) cannot pass backwards through a while_loop, whose number of "
+            "iterations is known at run time only: use jvp, or jacobian(..., mode='forward'), or replace the loop by a "
+            "scan of fixed length."
+        )
+    carried, item, captured, kept = _activity(loop, active)
+    first, items, around = loop.split(values)
+    saved = [list(first)] if loop.conditional else _save(g, loop, values)
+
+    body = Builder()
+    # The inputs of the loop that walks back: what tells whether a branch was executed; cotangents to carry; what one
+    # execution got, with cotangents of what it kept; and what it captured.
+    flag = int(loop.conditional)
+    back = [body.emit(("input", 0, flag + k)) for k in range(len(carried) + len(captured))]
+    got = [body.emit(("input", 1, k)) for k in range(loop.carried + loop.item + len(kept))]
+    inputs = (got[: loop.carried], got[loop.carried : loop.carried + loop.item], _inputs(body, loop)[2])
+    tape = _tape(make, body, loop, inputs, (carried, item, captured))
+    seeds = [ZERO] * (loop.carried + loop.kept)
+    for n, k in enumerate(carried):
+        seeds[k] = back[n]
+    for n, k in enumerate(kept):
+        seeds[loop.carried + k] = got[loop.carried + loop.item + n]
+    pulled = tape.pull(seeds)
+    sums = [body.add(back[len(carried) + n], pulled[len(carried) + len(item) + n]) for n in range(len(captured))]
+    results = ([*[ZERO] * flag, *pulled[: len(carried)], *sums], pulled[len(carried) : len(carried) + len(item)])
+    sizes = [flag + len(back), len(got), len(around)]
+    made = Loop(_body(body, sizes, results), loop.count, not loop.reverse, loop.conditional)
+
+    arguments = [*first[:flag], *(cotangents.get(k, ZERO) for k in carried), *([ZERO] * len(captured))]
+    for i, row in enumerate(items):
+        given = [cotangents.get(loop.carried + i * loop.kept + k, ZERO) for k in kept]
+        arguments += [*saved[i], *row, *given]
+    whole = g.loop(made, [*arguments, *around])
+    parts = whole[flag:]
+    found = {k: parts[n] for n, k in enumerate(carried) if k in active}
+    start = loop.carried + loop.count * loop.item
+    found |= {start + k: parts[len(carried) + n] for n, k in enumerate(captured)}
+    for i in range(loop.count):
+        row = whole[made.carried + i * len(item) :]
+        places = [loop.carried + i * loop.item + k for k in item]
+        found |= {place: row[n] for n, place in enumerate(places) if place in active}
+    return found
+
+
+def _save(g: Builder, loop: Loop, values: Sequence[int]) -> list[list[int]]:
+    """What every execution of a loop's body was carried, by running the loop once more, keeping that."""
+    body = Builder()
+    inputs = _inputs(body, loop)
+    carried, _ = replay(body, loop.body, inputs)
+    sizes = [len(part) for part in inputs]
+    made = replace(loop, body=_body(body, sizes, (carried, inputs[0])))
+    parts = g.loop(made, values)[loop.carried :]
+    return [parts[i * loop.carried : (i + 1) * loop.carried] for i in range(loop.count)]
+
+
+def _inputs(g: Builder, loop: Loop, chosen: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
+    """Inputs of a new body: those of the loop's own, or, after them, one more for each chosen one."""
+    sizes = [operand.size for operand in loop.body.inputs]
+    if chosen is None:
+        return [[g.emit(("input", k, i)) for i in range(size)] for k, size in enumerate(sizes)]
+    return [
+        [g.emit(("input", k, size + i)) for i in range(len(some))]
+        for k, (size, some) in enumerate(zip(sizes, chosen, strict=True))
+    ]
+
+
+def _tape(
+    make: MakeTape, g: Builder, loop: Loop, inputs: Sequence[Sequence[int]], chosen: Sequence[Sequence[int]]
+) -> Linear:
+    """The body of a loop as a function of the chosen inputs, at `inputs`."""
+    places = [(k, i) for k, some in enumerate(chosen) for i in some]
+
+    def run(values: list[int]) -> list[int]:
+        filled = [list(part) for part in inputs]
+        for (k, i), value in zip(places, values, strict=True):
+            filled[k][i] = value
+        carried, kept = replay(g, loop.body, filled)
+        return [*carried, *kept]
+
+    return make(g, run, [inputs[k][i] for k, i in places])
+
+
+def _body(g: Builder, sizes: Sequence[int], results: tuple[Sequence[int], Sequence[int]]) -> Program:
+    inputs = tuple(Operand(n, (s,)) for n, s in zip(("carried", "item", "captured"), sizes, strict=True))
+    outputs = tuple(Operand(n, (len(r),)) for n, r in zip(("carried", "kept"), results, strict=True))
+    return g.finish(inputs, outputs, tuple(tuple(r) for r in results))
+
+
+def _activity(loop: Loop, active: Collection[int]) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Which carried values, values of items, captured values and kept values depend on active arguments."""
+    end = loop.carried + loop.count * loop.item
+    carried = {k for k in active if k < loop.carried}
+    item = {(k - loop.carried) % loop.item for k in active if loop.carried <= k < end}
+    captured = {k - end for k in active if k >= end}
+    while True:
+        reached, kept = _dependent(loop.body, (carried, item, captured))
+        if reached <= carried:
+            return sorted(carried), sorted(item), sorted(captured), sorted(kept)
+        carried |= reached
+
+
+def _dependent(program: Program, active: tuple[set[int], set[int], set[int]]) -> tuple[set[int], set[int]]:
+    """The results that depend on some inputs."""
+    varied: set[int] = set()
+    for value, node in enumerate(program.nodes):
+        if node[0] == "input":
+            if node[2] in active[node[1]]:
+                varied.add(value)
+        elif node[0] not in LOGICAL and not varied.isdisjoint(arguments(node)):
+            varied.add(value)
+    carried, kept = ({k for k, v in enumerate(result) if v in varied} for result in program.results)
+    return carried, kept

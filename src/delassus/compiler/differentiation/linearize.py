@@ -1,0 +1,331 @@
+"""The derivative of a traced function as a list of linear steps, swept forwards or backwards.
+
+A `Tape` runs the function in the current trace, on values that stand for its inputs and for nothing else. Then the
+operations that lead from these inputs to the outputs are made once more on the real arguments, where they find
+what the caller has computed already, and every operation y = f(a, b) becomes a step dy = ∂f/∂a da + ∂f/∂b db. The
+partial derivatives are values of the graph, made once and shared by all sweeps; steps that do not depend on the
+inputs do not exist. `push` carries tangents through the steps in their order, `pull` carries cotangents
+through them in the opposite order: at most one product and one sum for each argument of each operation.
+
+Choices (where, minimum, maximum, take) hand their tangent to `select` or `gather`, so what is not chosen cannot spoil
+it. Backwards, an operation counts only under the condition that some output uses it. Inside the part of the graph that
+shares a condition, cotangents may be anything while it does not hold; where they leave that part they are replaced by
+zero. A branch that is not taken thus contributes zero even if its derivative is infinite or NaN, for one `select` at
+its end.
+
+A loop is one step; see `linear_loop`. A sweep may be made in the body of another loop, with the partial derivatives
+from around it: that is how the columns of a large Jacobian share one piece of code.
+
+At kinks: |x| has the derivative 0 at 0, and equal arguments of minimum and maximum count as the first being chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from delassus.compiler.differentiation import linear_loop
+from delassus.compiler.differentiation.linear_loop import DerivativeError
+from delassus.compiler.graph.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
+from delassus.compiler.graph.program import LOGICAL, WHOLE, Loop, arguments
+from delassus.compiler.graph.replay import remake
+from delassus.compiler.graph.tables import inside
+
+Partial = Callable[..., int]  # of the builder, the operation's value and its arguments
+
+
+def _inverse_square_root(g: Builder, x: int) -> int:
+    """1 / √(1 - x²), without the cancellation at ±1."""
+    return g.div(ONE, g.sqrt(g.mul(g.sub(ONE, x), g.add(ONE, x))))
+
+
+def _inverse_square(g: Builder, x: int) -> int:
+    return g.div(ONE, g.mul(x, x))
+
+
+def _square_sum(g: Builder, a: int, b: int) -> int:
+    return g.add(g.mul(a, a), g.mul(b, b))
+
+
+def _by_exponent(g: Builder, y: int, a: int, b: int) -> int:
+    """∂(aᵇ)/∂b = aᵇ log a, which is 0 at a = 0 for b > 0."""
+    at_zero = g.logical_and(g.eq(a, ZERO), g.lt(ZERO, b))
+    return g.select(at_zero, ZERO, g.mul(y, g.unary("log", a)))
+
+
+_PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
+    "add": (lambda g, y, a, b: ONE, lambda g, y, a, b: ONE),
+    "sub": (lambda g, y, a, b: ONE, lambda g, y, a, b: MINUS_ONE),
+    "mul": (lambda g, y, a, b: b, lambda g, y, a, b: a),
+    "div": (lambda g, y, a, b: g.div(ONE, b), lambda g, y, a, b: g.neg(g.mul(y, g.div(ONE, b)))),
+    "neg": (lambda g, y, a: MINUS_ONE,),
+    "sqrt": (lambda g, y, a: g.div(g.constant(0.5), y),),
+    "abs": (lambda g, y, a: g.unary("sign", a),),
+    "sin": (lambda g, y, a: g.unary("cos", a),),
+    "cos": (lambda g, y, a: g.neg(g.unary("sin", a)),),
+    "tan": (lambda g, y, a: g.add(ONE, g.mul(y, y)),),
+    "arcsin": (lambda g, y, a: _inverse_square_root(g, a),),
+    "arccos": (lambda g, y, a: g.neg(_inverse_square_root(g, a)),),
+    "arctan": (lambda g, y, a: g.div(ONE, g.add(ONE, g.mul(a, a))),),
+    "arctan2": (
+        lambda g, y, a, b: g.div(b, _square_sum(g, a, b)),
+        lambda g, y, a, b: g.neg(g.div(a, _square_sum(g, a, b))),
+    ),
+    "exp": (lambda g, y, a: y,),
+    "expm1": (lambda g, y, a: g.unary("exp", a),),
+    "log": (lambda g, y, a: g.div(ONE, a),),
+    "log1p": (lambda g, y, a: g.div(ONE, g.add(ONE, a)),),
+    "sinh": (lambda g, y, a: g.unary("cosh", a),),
+    "cosh": (lambda g, y, a: g.unary("sinh", a),),
+    "tanh": (lambda g, y, a: _inverse_square(g, g.unary("cosh", a)),),
+    "remainder": (lambda g, y, a, b: ONE, lambda g, y, a, b: g.neg(g.emit(("floor_divide", a, b)))),
+    "hypot": (lambda g, y, a, b: g.div(a, y), lambda g, y, a, b: g.div(b, y)),
+    "power": (lambda g, y, a, b: g.mul(b, g.emit(("power", a, g.sub(b, ONE)))), _by_exponent),
+}
+"""Partial derivatives by kind of operation, one for each argument."""
+
+_CONSTANT: Final = LOGICAL | WHOLE | {"sign", "floor_divide", "lookup", "uniform0", "uniform1"}
+"""Kinds whose derivative is zero wherever they have one."""
+
+
+class _Edge(NamedTuple):
+    """How a step depends on one of its arguments: by a factor, while a condition holds."""
+
+    argument: int
+    factor: int
+    condition: int
+
+
+class _Step(NamedTuple):
+    """The differential of one operation: a sum over its edges, or a choice between arguments."""
+
+    value: int
+    edges: tuple[_Edge, ...]
+    choice: tuple[str, int, tuple[int, ...]] | None  # select or gather, what decides, and the arguments
+
+
+class _LoopStep(NamedTuple):
+    """The differential of a loop: which of its arguments and parts have one."""
+
+    value: int
+    loop: Loop
+    arguments: tuple[int, ...]
+    active: frozenset[int]  # positions among the arguments
+    parts: dict[int, int]  # those with a differential, by their number
+
+
+class Tape:
+    """A function at a point, ready to be swept; `inputs` and `outputs` are values, `values` those of the function."""
+
+    def __init__(self, g: Builder, function: Callable[[list[int]], Sequence[int]], primals: Sequence[int]) -> None:
+        """Run the function, which maps a list of values to a list of values, at `primals`."""
+        self.builder = g
+        start = len(g.nodes)
+        # A stand-in is equal to the real value, and shared with nothing: its product with one, not folded.
+        self.inputs = list(range(start, start + len(primals)))
+        g.nodes += [("mul", v, ONE) for v in primals]
+        self.outputs = list(function(list(self.inputs)))
+        self._real: dict[int, int] = dict(zip(self.inputs, primals, strict=True))
+        operations = self._operations(start + len(self.inputs), len(g.nodes))
+        for value in operations:
+            node = g.nodes[value]
+            self._real[value] = remake(g, node, self._replayed(arguments(node)), g.loops)
+        self._active = set(self.inputs)
+        self._parts: dict[int, dict[int, int]] = {}
+        for value in operations:
+            if g.nodes[value][0] == "part":
+                self._parts.setdefault(g.nodes[value][1], {})[g.nodes[value][2]] = value
+        self._steps = [step for value in operations for step in self._step(value)]
+        self._branching = any(isinstance(step, _Step) and step.choice for step in self._steps)
+        self.values = self._replayed(self.outputs)
+        loops = [step.loop for step in self._steps if isinstance(step, _LoopStep)]
+        self.reversible = not any(loop.conditional and loop.count > 1 for loop in loops)
+
+    def push(
+        self, tangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v
+    ) -> list[int]:
+        """The tangents of the outputs for tangents of the inputs.
+
+        The sweep is made in the function's own graph, or in another one, where `enter` brings values from there.
+        """
+        g = into or self.builder
+        found = dict(zip(self.inputs, tangents, strict=True))
+        for step in self._steps:
+            if isinstance(step, _LoopStep):
+                found |= self._push_loop(step, found, g, enter)
+                continue
+            value, edges, choice = step
+            if choice is None:
+                total = ZERO
+                for argument, factor, _ in edges:
+                    if argument in found:
+                        total = g.add(total, g.mul(found[argument], enter(factor)))
+            else:
+                kind, decisive, chosen = choice
+                total = getattr(g, kind)(enter(decisive), *[found.get(v, ZERO) for v in chosen])
+            if total != ZERO:
+                found[value] = total
+        return [found.get(v, ZERO) for v in self.outputs]
+
+    def pull(
+        self, cotangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v
+    ) -> list[int]:
+        """The cotangents of the inputs for cotangents of the outputs; the sweep is made where that of `push` is."""
+        g = into or self.builder
+        found = dict.fromkeys(self.inputs, ZERO)
+        for value, cotangent in zip(self.outputs, cotangents, strict=True):
+            if value in self._active:
+                found[value] = g.add(found.get(value, ZERO), cotangent)
+        holds = self._conditions([v for v, c in found.items() if c != ZERO]) if self._branching else None
+
+        def give(argument: int, part: int, used: int) -> None:
+            """Add to a cotangent what holds under a condition."""
+            if holds is not None and holds[argument] != used:
+                part = g.select(enter(used), part, ZERO)
+            found[argument] = g.add(found.get(argument, ZERO), part)
+
+        for step in reversed(self._steps):
+            if isinstance(step, _LoopStep):
+                used = TRUE if holds is None else holds.get(step.value, FALSE)
+                for argument, part in self._pull_loop(step, found, holds, g, enter):
+                    give(argument, part, used)
+                continue
+            value, edges, _ = step
+            cotangent = found.get(value, ZERO)
+            if cotangent == ZERO:
+                continue
+            for argument, factor, condition in edges:
+                used = TRUE if holds is None else self.builder.logical_and(holds[value], condition)
+                give(argument, g.mul(cotangent, enter(factor)), used)
+        return [found[v] for v in self.inputs]
+
+    def _push_loop(
+        self, step: _LoopStep, found: dict[int, int], g: Builder, enter: Callable[[int], int]
+    ) -> dict[int, int]:
+        tangents = {k: found.get(step.arguments[k], ZERO) for k in step.active}
+        if all(t == ZERO for t in tangents.values()):
+            return {}
+        real = [enter(v) for v in self._replayed(step.arguments)]
+        pushed = linear_loop.push(Tape, g, step.loop, real, tangents)
+        return {value: pushed[k] for k, value in step.parts.items() if k in pushed}
+
+    def _pull_loop(
+        self,
+        step: _LoopStep,
+        found: dict[int, int],
+        holds: dict[int, int] | None,
+        g: Builder,
+        enter: Callable[[int], int],
+    ) -> list[tuple[int, int]]:
+        cotangents = {}
+        for k, value in step.parts.items():
+            cotangent = found.get(value, ZERO)
+            if cotangent != ZERO:
+                if holds is not None and holds[value] != holds[step.value]:
+                    cotangent = g.select(enter(holds[value]), cotangent, ZERO)
+                cotangents[k] = cotangent
+        if not cotangents:
+            return []
+        real = [enter(v) for v in self._replayed(step.arguments)]
+        pulled = linear_loop.pull(Tape, g, step.loop, real, step.active, cotangents)
+        return [(step.arguments[k], part) for k, part in pulled.items() if part != ZERO]
+
+    def _operations(self, start: int, stop: int) -> list[int]:
+        """The operations that depend on the inputs and that an output needs, in order."""
+        nodes, varied = self.builder.nodes, set(self.inputs)
+        for value in range(start, stop):
+            if not varied.isdisjoint(arguments(nodes[value])):
+                varied.add(value)
+        needed = varied.intersection(self.outputs)
+        for value in range(stop - 1, start - 1, -1):
+            if value in needed:
+                needed.update(varied.intersection(arguments(nodes[value])))
+        return sorted(needed.difference(self.inputs))
+
+    def _replayed(self, values: Iterable[int]) -> list[int]:
+        """The same values, computed from the real arguments instead of what stands for them."""
+        return [self._real.get(v, v) for v in values]
+
+    def _step(self, value: int) -> list[_Step | _LoopStep]:
+        """The differential of an operation, if it has one."""
+        g = self.builder
+        kind, *args = g.nodes[value]
+        if kind == "part":
+            return []
+        if kind == "loop":
+            return self._loop_step(value)
+        if kind in _CONSTANT or self._active.isdisjoint(args):
+            return []
+        real = self._replayed(args)
+        if kind in ("select", "min", "max"):
+            if kind == "select":
+                condition, (a, b) = real[0], args[1:]
+            else:
+                (a, b), (x, y) = args, real if kind == "max" else real[::-1]
+                condition = g.logical_not(g.lt(x, y))
+            gates: tuple[tuple[int, int], ...] = ((a, condition), (b, g.logical_not(condition)))
+            edges = [_Edge(v, ONE, gate) for v, gate in gates if v in self._active]
+            choice = ("select", condition, (a, b))
+        elif kind == "gather":
+            place = g.floor(inside(g, real[0], len(args) - 1))
+            gates = tuple((v, g.eq(place, g.constant(float(k)))) for k, v in enumerate(args[1:]))
+            edges = [_Edge(v, ONE, gate) for v, gate in gates if v in self._active]
+            choice = ("gather", real[0], tuple(args[1:]))
+        else:
+            choice = None
+            if kind not in _PARTIALS:
+                raise DerivativeError(f"the operation {kind!r} has no rule for its derivative.")
+            factors: dict[int, int] = {}
+            for argument, partial in zip(args, _PARTIALS[kind], strict=True):
+                if argument in self._active:
+                    factor = partial(g, self._real[value], *real)
+                    factors[argument] = g.add(factors.get(argument, ZERO), factor)
+            edges = [_Edge(v, factor, TRUE) for v, factor in factors.items() if factor != ZERO]
+        if not edges:
+            return []
+        self._active.add(value)
+        return [_Step(value, tuple(edges), choice)]
+
+    def _loop_step(self, value: int) -> list[_Step | _LoopStep]:
+        node = self.builder.nodes[value]
+        args, loop = arguments(node), self.builder.loops[node[1]]
+        given = frozenset(k for k, a in enumerate(args) if a in self._active)
+        reached = linear_loop.active_parts(loop, given)
+        parts = {k: v for k, v in self._parts.get(value, {}).items() if k in reached}
+        if not parts:
+            return []
+        self._active.update((value, *parts.values()))
+        return [_LoopStep(value, loop, args, given, parts)]
+
+    def _conditions(self, seeded: Sequence[int]) -> dict[int, int]:
+        """Under which condition the seeded outputs use each value; the inputs are always of use."""
+        g, holds = self.builder, dict.fromkeys(seeded, TRUE)
+
+        def use(argument: int, condition: int) -> None:
+            holds[argument] = _either(g, holds.get(argument, FALSE), condition)
+
+        for step in reversed(self._steps):
+            if isinstance(step, _LoopStep):
+                for part in step.parts.values():
+                    use(step.value, holds.setdefault(part, FALSE))
+                for k in step.active:
+                    use(step.arguments[k], holds[step.value])
+            elif step.value in holds:
+                for argument, _, condition in step.edges:
+                    use(argument, g.logical_and(holds[step.value], condition))
+        return holds | dict.fromkeys(self.inputs, TRUE)
+
+
+def _either(g: Builder, a: int, b: int) -> int:
+    """a or b, where the two branches of one choice make up the whole: (c and s) or (c and not s) is c."""
+    if a in (b, TRUE) or b == FALSE:
+        return a
+    if a == FALSE or b == TRUE:
+        return b
+    parts_a, parts_b = ({*g.nodes[v][1:]} if g.nodes[v][0] == "and" else {v} for v in (a, b))
+    common, rest_a, rest_b = parts_a & parts_b, parts_a - parts_b, parts_b - parts_a
+    if not rest_a or not rest_b:
+        return b if rest_a else a
+    if len(rest_a) == len(rest_b) == 1 and g.logical_not(*rest_a) in rest_b:
+        return next(iter(common), TRUE)
+    return g.logical_or(a, b)

@@ -1,0 +1,1 @@
+"""Elementary functions as programs of plain arithmetic."""

@@ -1,0 +1,129 @@
+"""From what the algorithm said to what the machine does: elementary functions expanded, multiply-adds fused.
+
+A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma
+(a·b + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,
+lookup, and philox0 to philox3. Back ends and interpreter know these, loops and their parts, and nothing else.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from delassus.compiler.functions import (
+    elementary,
+    exponential,
+    inverse_trigonometric,
+    logarithm,
+    philox,
+    power,
+    rounding,
+    trigonometric,
+)
+from delassus.compiler.graph import tables
+from delassus.compiler.graph.graph import Builder
+from delassus.compiler.graph.parameters import PARAMETERS
+from delassus.compiler.graph.precision import DOUBLE, Precision
+from delassus.compiler.graph.program import SPECIAL, Node, Operand, Program, arguments, with_arguments
+
+_EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
+    "sin": trigonometric.sin,
+    "cos": trigonometric.cos,
+    "tan": trigonometric.tan,
+    "arcsin": inverse_trigonometric.arcsin,
+    "arccos": inverse_trigonometric.arccos,
+    "arctan": inverse_trigonometric.arctan,
+    "arctan2": inverse_trigonometric.arctan2,
+    "exp": exponential.exp,
+    "expm1": exponential.expm1,
+    "sinh": exponential.sinh,
+    "cosh": exponential.cosh,
+    "tanh": exponential.tanh,
+    "log": logarithm.log,
+    "log1p": logarithm.log1p,
+    "power": power.power,
+    "remainder": rounding.remainder,
+    "floor_divide": rounding.floor_divide,
+    "uniform0": philox.uniform(0),
+    "uniform1": philox.uniform(1),
+    "hypot": elementary.hypot,
+    "sign": elementary.sign,
+    "min": elementary.minimum,
+    "max": elementary.maximum,
+}
+
+FLOPS: Final = {"add": 1, "sub": 1, "mul": 1, "div": 1, "sqrt": 1, "fma": 2, "fms": 2, "fnma": 2}
+"""Floating-point operations by kind; kinds that are not here count as none."""
+
+
+def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program:
+    """Expand elementary functions for a precision, then fuse products into sums if the machine can (`fma`)."""
+    g = Builder(precision, fma)
+    new = [0] * len(program.nodes)
+    constants = [g.constant(c) for c in program.constants]
+    g.loops += [replace(loop, body=lower(loop.body, fma, precision)) for loop in program.loops]
+    for value, node in enumerate(program.nodes):
+        if value:
+            kind = node[0]
+            args = [new[a] if a > 0 else constants[-a] for a in (arguments(node) if kind in SPECIAL else node[1:])]
+            if kind in ("gather", "lookup"):
+                args[0] = tables.inside(g, args[0], len(args) - 1 if kind == "gather" else node[1].size)
+            expansion = _EXPANSIONS.get(kind)
+            if expansion is not None:
+                new[value] = expansion(g, *args)
+            else:
+                new[value] = g.emit(with_arguments(node, args) if kind in SPECIAL else (kind, *args))
+    results = tuple(tuple(new[v] if v > 0 else constants[-v] for v in values) for values in program.results)
+    if fma:
+        _fuse(g.nodes, {v for values in results for v in values} | _settled(g.nodes, program.inputs))
+    return g.finish(program.inputs, program.outputs, results)
+
+
+def flops(program: Program) -> int:
+    """Floating-point operations of a lowered program; a loop that may end early counts as if it did not."""
+    total = sum(FLOPS.get(node[0], 0) for node in program.nodes)
+    loops = [program.loops[node[1]] for node in program.nodes if node[0] == "loop"]
+    return total + sum(loop.count * flops(loop.body) for loop in loops)
+
+
+def _settled(nodes: list[Node], inputs: Sequence[Operand]) -> set[int]:
+    """What depends on the parameters of a model and on constants alone.
+
+    For a model of constants, the graph has folded it, each product rounded. It is rounded here as well, so that a model
+    has the same bits in both forms.
+    """
+    settled: set[int] = set()
+    for value, node in enumerate(nodes):
+        if node[0] == "input":
+            if inputs[node[1]].name == PARAMETERS:
+                settled.add(value)
+        elif value:
+            for argument in arguments(node):
+                if argument > 0 and argument not in settled:
+                    break
+            else:
+                settled.add(value)
+    return settled
+
+
+def _fuse(nodes: list[Node], kept: set[int]) -> None:
+    """Rewrite sums, in place, so that they absorb the products they add.
+
+    A product is absorbed if every use of it is a sum that can take it: then k sums become k fused operations and
+    the product is dead. A sum can take one product only. `kept` are values that stay as they are: results, for one.
+    """
+    uses: list[list[int]] = [[] for _ in nodes]
+    for value, node in enumerate(nodes):
+        for argument in arguments(node) if node[0] in SPECIAL else node[1:]:
+            if argument > 0:
+                uses[argument].append(value)
+    for value, node in enumerate(nodes):
+        if node[0] != "mul" or value in kept:
+            continue
+        takers = uses[value]
+        if not all(nodes[user][0] in ("add", "sub") for user in takers) or len(set(takers)) < len(takers):
+            continue
+        _, a, b = node
+        for user in takers:
+            kind, left, right = nodes[user]
+            other = right if left == value else left
+            nodes[user] = ("fma" if kind == "add" else "fms" if left == value else "fnma", a, b, other)

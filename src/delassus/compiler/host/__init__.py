@@ -1,0 +1,1 @@
+"""Compiled code in Python: kernels, ufuncs, threads, the cache."""

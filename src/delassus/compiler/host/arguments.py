@@ -1,0 +1,176 @@
+"""What a kernel is called with: a model, arrays by place or by name, arrays that may be given or not, options."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from delassus.compiler.graph.parameters import PARAMETERS, Parametric
+from delassus.compiler.host.signature import Signature, parameters_of
+
+NOT_GIVEN: Final[Any] = inspect.Parameter.empty
+
+STANDS_FOR: Final = "__kernel_model__"
+"""The attribute by which a model says what a kernel gets instead of it that asks for another kind of model: a kernel
+whose first parameter is annotated with the class of that attribute takes the model as well. What stands for a model
+with parameters has the same ones, and becomes what the kernel asks for with them."""
+
+
+class Arguments:
+    """How the arguments of a kernel are read.
+
+    Attributes:
+        kernel: The kernel's name, for messages.
+        model: The name of its first parameter.
+        arrays: The names of the arrays that it always takes.
+        optional: The names of those that may be given or not, in the order in which they come after the others.
+        required: The core shapes of those among them that have to be given.
+        options: The options with their defaults.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
+        self.kernel = function.__name__
+        self.model, self.arrays, options = parameters_of(function, signature)
+        self.optional = tuple(signature.optional)
+        defaults = inspect.signature(function).parameters
+        self.required = {name: core for name, core in signature.optional.items() if defaults[name].default is NOT_GIVEN}
+        self.options = {name: frozen(self.kernel, name, value) for name, value in options.items()}
+        self._function = function
+
+    def arranged(
+        self, model: Any, arrays: tuple[Any, ...], given: dict[str, Any]
+    ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        """The model, the arrays and what else is given, once those that were given by name are in their places."""
+        others = dict(given)
+        if self.model in others:
+            if model is not NOT_GIVEN:
+                raise TypeError(f"{self.kernel} got its model twice, by its place and by its name.")
+            model = others.pop(self.model)
+        if model is NOT_GIVEN:
+            raise TypeError(f"{self.kernel} needs its model, the first argument.")
+        # An array of the name that all models with parameters use is given by its place.
+        by_name = {name: others.pop(name) for name in self.arrays if name in others and name != PARAMETERS}
+        for name in self.arrays[: len(arrays)]:
+            if name in by_name:
+                raise TypeError(f"{self.kernel} got the array {name!r} twice, by its place and by its name.")
+        rest = self.arrays[len(arrays) :]
+        missing = [name for name in rest if name not in by_name]
+        if missing or len(arrays) > len(self.arrays):
+            self._check_names([name for name in others if name not in (*self.optional, PARAMETERS)])
+            listed = ", ".join(self.arrays)
+            if by_name:
+                raise TypeError(f"{self.kernel} needs the array {missing[0]!r}; its arrays are {listed}.")
+            raise TypeError(f"{self.kernel} takes {len(self.arrays)} arrays ({listed}), got {len(arrays)}.")
+        return model, (*arrays, *(by_name[name] for name in rest)), others
+
+    def split(self, model: Any, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
+        inputs = {name: given[name] for name in self.optional if given.get(name) is not None}
+        options = {name: value for name, value in given.items() if name not in self.optional}
+        for name, core in self.required.items():
+            if name not in inputs:
+                raise TypeError(f"{self.kernel} needs the shared array {name}= of shape ({', '.join(map(str, core))}).")
+        parameters = options.pop(PARAMETERS, None)
+        if isinstance(model, Parametric):
+            if parameters is None:
+                raise TypeError(
+                    f"{self.kernel}: this model has {model.np} parameters: give an array (…, {model.np}) as "
+                    f"{PARAMETERS}=."
+                )
+            inputs[PARAMETERS] = parameters
+        elif parameters is not None:
+            raise TypeError(f"{self.kernel} got {PARAMETERS}=, and this model ({type(model).__name__}) has none.")
+        return inputs, options
+
+    def ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
+        """Names of optional inputs, checked, in the kernel's order; the parameters of a model that has some last."""
+        last = (PARAMETERS,) if isinstance(model, Parametric) else ()
+        if not inputs and not self.required:
+            return last
+        names = [name for name in ([inputs] if isinstance(inputs, str) else inputs) if name not in last]
+        names += [name for name in self.required if name not in names]
+        unknown = [name for name in names if name not in self.optional]
+        if unknown or len(set(names)) < len(names):
+            known = ", ".join(self.optional) or "none"
+            raise TypeError(
+                f"{self.kernel} cannot take the optional inputs {tuple(names)}: each of these once: {known}."
+            )
+        return (*(name for name in self.optional if name in names), *last)
+
+    def complete(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with their defaults; arrays among them as tuples."""
+        if not options:
+            complete = self.options
+        else:
+            self._check_names(options)
+            complete = {**self.options, **{name: frozen(self.kernel, name, x) for name, x in options.items()}}
+        for name, value in complete.items():
+            if value is NOT_GIVEN:
+                raise TypeError(f"{self.kernel} needs a value for the option {name!r}.")
+        for name, value in options.items():
+            if isinstance(self.options[name], bool) and not isinstance(complete[name], (bool, np.bool_)):
+                raise TypeError(f"{self.kernel}: the option {name} is True or False, not {value!r}.")
+        return complete
+
+    def meant(self, model: Any) -> Any:
+        """The model that the function gets: what stands for it, if it is not of the kind that the function asks for."""
+        if self.kind is None or isinstance(model, self.kind):
+            return model
+        instead = getattr(model, STANDS_FOR, None)
+        return instead if isinstance(instead, (self.kind, Parametric)) else model
+
+    @property
+    def wanted(self) -> str:
+        """A sentence that says what the model is to be; empty if the function does not say."""
+        kind: Any = inspect.signature(self._function).parameters[self.model].annotation
+        known = kind not in (Any, "Any", inspect.Parameter.empty)
+        return f" Its first argument is a {getattr(kind, '__name__', kind)}." if known else ""
+
+    @cached_property
+    def kind(self) -> Any:
+        """What the function says that its model is; None if it does not say, or nothing can be told to be of it."""
+        try:
+            kind = typing.get_type_hints(self._function).get(self.model, Any)
+            isinstance(None, kind)
+        except (NameError, TypeError, AttributeError, SyntaxError):
+            return None
+        return kind
+
+    def _check_names(self, given: Iterable[str]) -> None:
+        """Raise if one of some names is not that of an option."""
+        for name in given:
+            if name in self.arrays:
+                raise TypeError(
+                    f"{name!r} is an array of {self.kernel}, not an option: arrays are given by their places."
+                )
+            if name in self.optional:
+                raise TypeError(f"{name!r} is an array of {self.kernel}, not an option: name it in inputs=({name!r},).")
+            if name not in self.options:
+                known = ", ".join((*self.options, *self.optional)) or "none"
+                listed = ", ".join(self.arrays)
+                raise TypeError(
+                    f"{self.kernel} has no option {name!r}; its options are: {known}; its arrays are {listed}."
+                )
+
+
+def frozen(kernel: str, name: str, value: Any) -> Any:
+    """The value of an option with tuples in place of arrays: what is compiled for must not change afterwards."""
+    if type(value) is tuple:
+        return tuple(frozen(kernel, name, item) for item in value)
+    if type(value) is not np.ndarray:
+        return value
+    if value.dtype.kind not in "biufcUS":
+        raise TypeError(
+            f"{kernel}: the option {name} is an array of dtype {value.dtype}; an option can be an array of numbers, "
+            "truth values or text."
+        )
+    return _tuples(value.tolist())
+
+
+def _tuples(x: Any) -> Any:
+    return tuple(map(_tuples, x)) if isinstance(x, list) else x

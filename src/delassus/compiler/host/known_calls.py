@@ -1,0 +1,57 @@
+"""The short way of a call: one of the same form as a call before finds its compiled kernel without reading it again.
+
+The form of a call is its model, how many arrays come by place, the names of the others, and the values of its options.
+Models and tuples count as the same if they are the same object, which is quick to tell; numbers and text by value and
+type.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from delassus.compiler.host.build import Compiled
+
+_BY_VALUE: Final = frozenset({str, int, bool, type(None)})
+
+
+class KnownCall(NamedTuple):
+    """What a form of call leads to.
+
+    `named` says which of the arrays that come by name is the next one of the kernel, after those by place, and what
+    shape it has for one state. `options` is kept so that what is compared by identity cannot be something else that
+    took its place.
+    """
+
+    model: Any
+    compiled: Compiled
+    named: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    options: Any = None
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """An optional input; one plain number stands for all of its elements."""
+    return np.full(shape, x) if shape and type(x) in (float, int) else x
+
+
+def form_of(
+    model: Any, count: int, dtype: Any, given: dict[str, Any], arrays: frozenset[str]
+) -> tuple[tuple[Any, ...], list[Any]] | None:
+    """The form of a call, and the arrays that it gives by name; None where it takes longer to tell."""
+    form = [id(model), count, dtype, *given]
+    named = []
+    for name, value in given.items():
+        if name in arrays:
+            form.append(value is None)
+            if value is not None:
+                named.append(value)
+            continue
+        kind = type(value)
+        if kind in _BY_VALUE or (kind is float and value != 0.0):  # zeros of both signs are equal
+            form += (kind, value)
+        elif kind is tuple:
+            form.append(id(value))
+        else:
+            return None
+    return tuple(form), named

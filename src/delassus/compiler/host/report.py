@@ -1,0 +1,117 @@
+"""Looking inside a kernel: what it computes, what it compiles to and how long that takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from delassus.compiler.backends import native
+from delassus.compiler.backends.llvm_ir import emit_template
+from delassus.compiler.backends.schedule import schedule
+from delassus.compiler.backends.steps import count_chunks
+from delassus.compiler.backends.target import Target
+from delassus.compiler.functions.lower import flops, lower
+from delassus.compiler.graph.program import Program
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a kernel compiles to.
+
+    Attributes:
+        name: The kernel.
+        target: The machine it is compiled for.
+        traced: Operations by kind as the function wrote them, constants folded.
+        operations: Operations by kind after lowering: elementary functions expanded, multiply-adds fused.
+        flops: Floating-point operations of one state (a fused multiply-add counts 2).
+        chunks: Pieces of straight-line code.
+        slots: Values kept in memory per state, inputs and outputs included.
+        code_bytes: Size of the machine code, scalar and vector versions together.
+        seconds: Compile time by stage.
+        ir: The LLVM IR, as text.
+        digest: The program's digest.
+    """
+
+    name: str
+    target: Target
+    traced: dict[str, int]
+    operations: dict[str, int]
+    flops: int
+    chunks: int
+    slots: int
+    code_bytes: int
+    seconds: dict[str, float]
+    ir: str
+    digest: str
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        return native.emit_assembly(self.ir, self.target)
+
+    def __str__(self) -> str:
+        def kinds(counts: dict[str, int]) -> str:
+            most = sorted(counts.items(), key=lambda item: -item[1])
+            return f"{sum(counts.values())} ({', '.join(f'{n} {kind}' for kind, n in most)})"
+
+        stages = ", ".join(f"{stage} {1e3 * t:.1f}" for stage, t in self.seconds.items())
+        return (
+            f"{self.name} for {self.target.cpu}, {self.target.lanes} lanes of {self.target.precision.name}\n"
+            f"  traced operations   {kinds(self.traced)}\n"
+            f"  machine operations  {kinds(self.operations)}\n"
+            f"  flops               {self.flops}\n"
+            f"  chunks              {self.chunks}\n"
+            f"  slots               {self.slots}\n"
+            f"  machine code        {self.code_bytes} bytes\n"
+            f"  compile time [ms]   {stages}"
+        )
+
+    __repr__ = __str__
+
+
+def make_report(name: str, trace: Callable[[], Program], target: Target) -> Report:
+    """Compile a program without the cache, watching each stage."""
+    seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(label: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        seconds[label] = time.perf_counter() - start
+
+    with stage("trace"):
+        program = trace()
+    with stage("lower"):
+        lowered = lower(program, target.fma, target.precision)
+    with stage("schedule"):
+        planned = schedule(lowered)
+    with stage("emit"):
+        template = emit_template(planned, target)
+    objects = []
+    for label, lanes in (("llvm for one state", 1), ("llvm for batches", target.lanes))[: 1 + (target.lanes > 1)]:
+        with stage(label):
+            objects += native.emit_objects(template.modules(lanes), target)
+    with stage("load"):
+        native.load(objects, target)
+    return Report(
+        name=name,
+        target=target,
+        traced=program.count(),
+        operations=lowered.count(),
+        flops=flops(lowered),
+        chunks=count_chunks(planned),
+        slots=planned.frame,
+        code_bytes=sum(
+            section.size()
+            for object_code in objects
+            for section in llvm.ObjectFileRef.from_data(object_code).sections()
+            if section.is_text()
+        ),
+        seconds=seconds,
+        ir=template.everything(),
+        digest=program.digest,
+    )

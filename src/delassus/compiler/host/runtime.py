@@ -1,0 +1,163 @@
+"""The loop that NumPy calls, in memory, and what it needs to know of a kernel.
+
+The loop is the same for all kernels and is compiled once for a machine; NumPy passes it the kernel's descriptor. The
+descriptor leads to the kernel's code for single states and for many, as soon as there is one, and to the Python
+functions that make it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from delassus.compiler.backends import native
+from delassus.compiler.backends.numpy_loop import LOOP, STATES, emit_loop, emit_states
+from delassus.compiler.backends.steps import first_slots
+from delassus.compiler.backends.streaming import STREAM_BYTES
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.host import cache as disk
+
+CACHE_BYTES = 1024 * 1024  # batches beyond this are fetched ahead
+PAIR_BYTES = 640 * 1024  # two frames beyond this do not take turns: with what they write they would leave the cache
+LARGE_CODE = 1024 * 1024  # machine code that does not stay in the cache itself, and is fetched for every turn
+PAIR_BYTES_OF_LARGE_CODE = 1536 * 1024  # so larger frames take turns, too
+
+_PYTHON: Final = ("PyGILState_Ensure", "PyErr_Occurred", "PyObject_CallNoArgs", "Py_DecRef", "PyGILState_Release")
+
+
+class _Operand(ctypes.Structure):
+    """An operand as the loop reads it: number of values, first slot, number of axes, their lengths."""
+
+    _fields_ = (
+        ("size", ctypes.c_int64),
+        ("slot", ctypes.c_int64),
+        ("axes", ctypes.c_int64),
+        ("shape", ctypes.c_void_p),
+        ("shared", ctypes.c_int64),  # number of values if it is shared, and then its size is 0
+    )
+
+
+class _Code(ctypes.Structure):
+    """The code of a kernel for single states or for many; the IR reads it by the position of these 64-bit words."""
+
+    _fields_ = (
+        ("states", ctypes.c_void_p),  # takes states through frames
+        ("start", ctypes.c_void_p),  # makes a frame
+        ("parts", ctypes.c_int64),
+        ("bodies1", ctypes.c_void_p),  # the parts for one group of lanes
+        ("bodies2", ctypes.c_void_p),  # the parts for two groups
+        ("most", ctypes.c_int64),  # bytes of the largest two frames that take turns
+    )
+
+
+class _Descriptor(ctypes.Structure):
+    """What the loop needs to know of a kernel; the IR reads it by the position of these 64-bit words."""
+
+    _fields_ = (
+        ("operands", ctypes.c_int64),
+        ("inputs", ctypes.c_int64),
+        ("slots", ctypes.c_int64),
+        ("near", ctypes.c_int64),  # states of the largest batch that stays in the cache
+        ("table", ctypes.c_void_p),
+        ("codes", ctypes.c_void_p * 2),  # for single states and for many; null as long as there is none
+        ("makers", ctypes.c_void_p * 2),  # Python functions without arguments that make them
+        ("python", ctypes.c_void_p),  # what the loop needs of Python to call these
+        ("far", ctypes.c_int64),  # states of the largest batch whose outputs are not streamed
+        ("shared", ctypes.c_int64),  # number of shared operands
+    )
+
+
+class Descriptor:
+    """The descriptor of a kernel, and what it points to, the machine code included."""
+
+    def __init__(self, inputs: tuple[Operand, ...], outputs: tuple[Operand, ...], slots: int, target: Target) -> None:
+        operands = (*inputs, *outputs)
+        self._target = target
+        self._shapes = [(ctypes.c_int64 * max(1, len(o.shape)))(*o.shape) for o in operands]
+        self._table = (_Operand * len(operands))(
+            *[
+                _Operand(0 if o.shared else o.size, slot, len(o.shape), ctypes.addressof(shape), o.size * o.shared)
+                for o, slot, shape in zip(operands, first_slots(operands), self._shapes, strict=True)
+            ]
+        )
+        self._words = _Descriptor(
+            operands=len(operands),
+            inputs=len(inputs),
+            slots=slots,
+            near=CACHE_BYTES // max(1, target.precision.bytes * sum(o.size for o in operands if not o.shared)),
+            table=ctypes.addressof(self._table),
+            python=ctypes.addressof(_python()),
+            far=STREAM_BYTES // max(1, target.precision.bytes * sum(o.size for o in outputs)),
+            shared=sum(o.shared for o in operands),
+        )
+        self._codes: list[Any] = []
+
+    @property
+    def address(self) -> int:
+        """Where the loop finds it."""
+        return ctypes.addressof(self._words)
+
+    def set_makers(self, makers: tuple[Callable[[], None], Callable[[], None]]) -> None:
+        """Let the loop call these for code that is missing; they have to live as long as this."""
+        self._words.makers = (ctypes.c_void_p * 2)(*map(id, makers))
+
+    def has(self, many: bool) -> bool:
+        """Whether there is code for single states, or for many."""
+        return bool(self._words.codes[many])
+
+    def install(self, many: bool, code: native.Code) -> None:
+        """Give the loop machine code. Its last step is one word, so that other threads see all of it or nothing."""
+        lanes = self._target.lanes if many else 1
+        bodies = [
+            (ctypes.c_void_p * code.objects)(*[code.address(f"{body}_{k}_x{lanes}") for k in range(code.objects)])
+            for body in (("body1", "body2") if many else ("body1",))
+        ]
+        words = _Code(
+            states=shared_states(self._target, lanes).address(STATES),
+            start=code.address(f"start_x{lanes}"),
+            parts=code.objects,
+            bodies1=ctypes.addressof(bodies[0]),
+            bodies2=ctypes.addressof(bodies[-1]),
+            most=PAIR_BYTES if code.size <= LARGE_CODE else PAIR_BYTES_OF_LARGE_CODE,
+        )
+        self._codes.append((code, bodies, words))
+        self._words.codes[many] = ctypes.addressof(words)
+
+
+@cache
+def _python() -> ctypes.Array[ctypes.c_void_p]:
+    """Addresses of the functions of Python that the loop calls."""
+    addresses = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _PYTHON]
+    return (ctypes.c_void_p * len(addresses))(*addresses)
+
+
+def loop_address(target: Target) -> int:
+    """Where the loop for a machine starts."""
+    with native.compiling:  # one thread makes it, and all others get the same
+        return _loop(target).address(LOOP)
+
+
+@cache
+def _loop(target: Target) -> native.Code:
+    """The loop for a machine, kept for the life of the process."""
+    return _shared(emit_loop(target), target)
+
+
+@cache
+def shared_states(target: Target, lanes: int) -> native.Code:
+    """What takes states through frames, kept for the life of the process; `compiling` is held."""
+    return _shared(emit_states(target, lanes), target)
+
+
+def _shared(text: str, target: Target) -> native.Code:
+    """Code of all kernels, compiled, or loaded from the disk cache."""
+    key = hashlib.sha256(repr((text, target, native.VERSION)).encode()).hexdigest()
+    object_code = disk.load("object", key)
+    if object_code is None:
+        object_code = native.emit_object(text, target)
+        disk.store("object", key, object_code)
+    return native.load([object_code], target)

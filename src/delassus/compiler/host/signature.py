@@ -1,0 +1,133 @@
+"""Signatures such as "(nq),(nv),(nv)->(nv)": which arrays a kernel takes and gives, in NumPy's gufunc notation.
+
+Sizes are integers or names; a name is looked up on the model.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Any, TypeAlias
+
+from delassus.compiler.graph.parameters import PARAMETERS
+from delassus.compiler.graph.program import Operand
+from delassus.errors import DelassusError
+
+Core: TypeAlias = tuple[str | int, ...]
+
+_CORE = r"\(\s*(?:\w+\s*(?:,\s*\w+\s*)*)?\)"
+_SIDE = rf"\s*{_CORE}\s*(?:,\s*{_CORE}\s*)*"
+_SIGNATURE = re.compile(rf"({_SIDE})->({_SIDE})", re.ASCII)
+
+
+class SignatureError(DelassusError, ValueError):
+    """A kernel's signature cannot be read, or does not fit its function or its model."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Core shapes of inputs and outputs, with names where the model decides; `optional` inputs by their own names.
+
+    Those named in `shared` are read in place by all states of a batch.
+    """
+
+    inputs: tuple[Core, ...]
+    outputs: tuple[Core, ...]
+    optional: Mapping[str, Core] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
+
+    @classmethod
+    def parse(cls, text: str) -> Signature:
+        """Read a signature."""
+        match = _SIGNATURE.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            raise SignatureError(
+                f"the signature {text!r} cannot be read: write the core shape of each array in parentheses, inputs "
+                "-> outputs, as in '(nq),(nv)->(nv)'; sizes are names on the model or integers, '()' is a scalar."
+            )
+        inputs, outputs = (tuple(map(_core, re.findall(_CORE, side))) for side in match.groups())
+        return cls(inputs, outputs)
+
+    def with_optional(self, cores: Mapping[str, str], shared: bool = False) -> Signature:
+        """The signature with inputs that are given by name, if at all: their core shapes; whether they are shared."""
+        parsed = dict(self.optional)
+        for name, core in cores.items():
+            if not isinstance(core, str) or re.fullmatch(rf"\s*{_CORE}\s*", core, re.ASCII) is None:
+                raise SignatureError(f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.")
+            parsed[name] = _core(core)
+        return replace(self, optional=parsed, shared=self.shared | set(cores) if shared else self.shared)
+
+    def resolve(
+        self, model: Any, names: Sequence[str], optional: Sequence[str] = ()
+    ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+        """Inputs (those named in `optional` last) and outputs with the model's sizes; `names` are for messages."""
+        cores = [*zip(names, self.inputs, strict=True), *((name, self.optional[name]) for name in optional)]
+        inputs = tuple(Operand(n, _shape(c, model), n in optional and n in self.shared) for n, c in cores)
+        outputs = tuple(Operand(f"output {k}", _shape(c, model)) for k, c in enumerate(self.outputs))
+        return inputs, outputs
+
+
+def _core(text: str) -> Core:
+    words = re.findall(r"\w+", text)
+    return tuple(int(word) if word.isdecimal() else word for word in words)
+
+
+def _shape(core: Core, model: Any) -> tuple[int, ...]:
+    return tuple(size if isinstance(size, int) else _size(model, size) for size in core)
+
+
+def _hint(model: Any) -> str:
+    """What to do if somebody names a model instead of giving it."""
+    named = isinstance(model, (str, PathLike))
+    return f" A kernel takes the model itself: delassus.load({str(model)!r})." if named else ""
+
+
+def _size(model: Any, name: str) -> int:
+    try:
+        size = operator.index(getattr(model, name))
+    except AttributeError:
+        raise SignatureError(
+            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{_hint(model)}"
+        ) from None
+    except TypeError:
+        raise SignatureError(
+            f"the size {name!r} is {getattr(model, name)!r} on this model, and must be an integer."
+        ) from None
+    if size < 0:
+        raise SignatureError(f"the size {name!r} is {size} on this model, and must not be negative.")
+    return size
+
+
+def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+    """The name of the model, those of the arrays, and the options with their defaults."""
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if len(positional) + len(keywords) != len(parameters):
+        raise SignatureError(
+            f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
+        )
+    for name in signature.optional:
+        needed = name in signature.shared and keywords.get(name) is inspect.Parameter.empty
+        if not needed and keywords.get(name, inspect.Parameter.empty) is not None:
+            raise SignatureError(
+                f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name, whose "
+                "default None means that it is not given."
+            )
+    options = {name: default for name, default in keywords.items() if name not in signature.optional}
+    reserved = {"self", "model", "out", "target", "dtype", "inputs", PARAMETERS} & set(keywords)
+    if reserved:
+        raise SignatureError(
+            f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."
+        )
+    names = tuple(p.name for p in positional[1:])
+    if not positional or len(names) != len(signature.inputs):
+        raise SignatureError(
+            f"{function.__name__} takes {len(positional)} positional parameter(s); its signature asks for a model and "
+            f"{len(signature.inputs)} array(s)."
+        )
+    return positional[0].name, names, options

@@ -1,0 +1,1 @@
+"""NumPy functions on traced arrays: what a function computes becomes a graph."""

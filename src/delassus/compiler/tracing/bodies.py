@@ -1,0 +1,131 @@
+"""What bodies of loops and branches get and give, while they are traced.
+
+A body is recorded in a trace of its own and becomes a program. Its arrays go in and come out as rows of numbers; what
+it uses from around it is captured. What depends on that alone is computed around a loop, once, and stays in a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from delassus.compiler.graph.program import Operand, Program, arguments
+from delassus.compiler.graph.replay import remake
+from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.trace import CAPTURED, Trace, builder_type
+from delassus.errors import DelassusError
+
+
+class LoopError(DelassusError):
+    """A loop cannot be made: no bound, nothing to walk along, or a body that returns something else than it got."""
+
+
+def inputs_of(trace: Trace, operand: int, arrays: Sequence[Array], shape: Callable[[Array], Any]) -> Iterator[Array]:
+    """One array of the body for each of some arrays around it; truth values come as numbers and are made such again."""
+    start = 0
+    for x in arrays:
+        size = int(np.prod(shape(x)))
+        ids = [trace.builder.emit(("input", operand, start + k)) for k in range(size)]
+        yield array_of(trace, np.array(ids, np.int64).reshape(shape(x)), x.truths)
+        start += size
+
+
+def array_of(trace: Trace, ids: Any, truths: bool) -> Array:
+    """Numbers that come out of a body or go into it, as an array of the kind that they stand for."""
+    array = Array(trace, ids)
+    return array.astype(bool) if truths else array
+
+
+def arrays_of(trace: Trace, parts: list[int], arrays: Sequence[Array]) -> Iterator[Array]:
+    """Parts of a loop as arrays like some others."""
+    start = 0
+    for x in arrays:
+        ids = np.array(parts[start : start + x.size], np.int64).reshape(x.shape)
+        yield array_of(trace, ids, x.truths)
+        start += x.size
+
+
+def numbers_of(x: Array) -> list[int]:
+    """The values of an array; truth values as 1.0 and 0.0."""
+    return [x.origin.builder.number(i) for i in x.ids.ravel().tolist()]
+
+
+def while_active(trace: Trace, go: Array) -> Array:
+    """A condition, for states that take part: one that has left a loop around this place does not."""
+    around: Trace | None = trace
+    while around is not None and around.active is None:
+        around = around.parent
+    result: Array = go if around is None else go & trace.lift(around.active)
+    return result
+
+
+def kind_of(x: Any) -> str:
+    """What an array holds, in words."""
+    return "truth values" if x.dtype == bool else "numbers"
+
+
+def structure_of(x: Any) -> Any:
+    """The tuples of a nest, without its arrays."""
+    return tuple(structure_of(part) for part in x) if isinstance(x, tuple) else None
+
+
+def described(x: Any) -> str:
+    """A nest of arrays, in words."""
+    return f"a tuple of {len(x)}" if isinstance(x, tuple) else "one array"
+
+
+def one_truth(name: str, example: str, x: Any) -> Any:
+    """What a condition is, if it can be one: a single truth value."""
+    if x.shape != () or x.dtype != bool:
+        raise LoopError(
+            f"{name}: the condition is one truth value, such as {example}; it is {kind_of(x)} of shape {x.shape}. Use "
+            "np.any or np.all to join several."
+        )
+    return x
+
+
+def finish_body(
+    inner: Trace, trace: Trace, sizes: tuple[int, int], results: Sequence[Sequence[Array]], hoist: bool = True
+) -> tuple[Program, list[int]]:
+    """The body as a program, and the values that it captures; `hoist` takes out what depends on those alone."""
+    flat = tuple(tuple(i for x in arrays for i in numbers_of(x)) for arrays in results)
+    names = ("carried", "item", "captured")
+    inputs = [Operand(n, (s,)) for n, s in zip(names, (*sizes, len(inner.captured)), strict=True)]
+    outputs = tuple(Operand(n, (len(values),)) for n, values in zip(("carried", "kept"), flat, strict=True))
+    whole = inner.builder.finish(tuple(inputs), outputs, flat)
+
+    outer, g = trace.builder, builder_type.get()()
+    around: dict[int, int] = {-k: outer.constant(c) for k, c in enumerate(whole.constants)}
+    inside: dict[int, int] = {-k: g.constant(c) for k, c in enumerate(whole.constants)}
+    captured: dict[int, int] = {}
+    sources = list(inner.captured)
+
+    def entered(value: int) -> int:
+        """A value from around the loop, as one of the body."""
+        if value not in inside:
+            source, logical = outer.number(around[value]), outer.is_logical(around[value])
+            if source <= 0:
+                inside[value] = g.constant(outer.constants[-around[value]])
+            else:
+                made = g.emit(("input", CAPTURED, captured.setdefault(source, len(captured))))
+                inside[value] = g.ne(made, 0) if logical else made
+        return inside[value]
+
+    for value, node in enumerate(whole.nodes):
+        if node[0] == "input":
+            if node[1] == CAPTURED:
+                around[value] = sources[node[2]]
+            else:
+                inside[value] = g.emit(node)
+        elif value:
+            args = arguments(node)
+            if hoist and all(a in around for a in args):
+                around[value] = remake(outer, node, [around[a] for a in args], whole.loops)
+            else:
+                inside[value] = remake(g, node, [entered(a) for a in args], whole.loops)
+    final = tuple(tuple(entered(v) for v in values) for values in whole.results)
+    inputs[CAPTURED] = Operand(names[CAPTURED], (len(captured),))
+    program = g.finish(tuple(inputs), outputs, final)
+    return program, list(captured)

@@ -1,0 +1,183 @@
+"""Functions of elements on traced arrays: each element makes a value.
+
+Truth values are 1.0 and 0.0 in arithmetic, except among themselves, where NumPy's + and * are "or" and "and".
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delassus.compiler.graph.graph import ONE, Builder
+from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.handlers import HANDLERS, handles
+from delassus.compiler.tracing.lifting import floats, lift, trace_here, truths
+from delassus.compiler.tracing.trace import trace_of
+
+Maker = Callable[..., int]
+
+
+def _elementwise(
+    function: Any,
+    maker: Callable[[Builder], Maker],
+    prepare: Callable[..., list[Array]] = floats,
+    gives_truths: bool = False,
+) -> None:
+    def handler(*arguments: Any) -> Array:
+        if len(arguments) != function.nin:
+            raise TypeError(f"np.{function.__name__} takes {function.nin} argument(s), got {len(arguments)}.")
+        arrays = prepare(*arguments)
+        trace = arrays[0].origin
+        return trace.map(maker(trace.builder), *arrays, truths=gives_truths)
+
+    handler.__qualname__ = f"np.{function.__name__}"  # the name in Python's own messages about arguments
+    handles(function)(handler)
+
+
+def _compares(function: Any, maker: Callable[[Builder], Maker], prepare: Callable[..., list[Array]] = floats) -> None:
+    _elementwise(function, maker, prepare, True)
+
+
+def _of_truths(function: Any, maker: Callable[[Builder], Maker] | None) -> None:
+    """What a function of numbers does if all of its arguments are truth values; None if it is not defined."""
+    of_numbers = HANDLERS[function]
+
+    def handler(*arguments: Any) -> Array:
+        arrays = lift(*arguments)
+        if not all(a.truths for a in arrays):
+            result: Array = of_numbers(*arrays)
+            return result
+        if maker is None:
+            raise TypeError(f"np.{function.__name__} of truth values is not defined: use ~ or ^, or x.astype(float).")
+        return arrays[0].origin.map(maker(arrays[0].origin.builder), *arrays, truths=True)
+
+    handler.__qualname__ = of_numbers.__qualname__
+    handles(function)(handler)
+
+
+def _only_truths(*arguments: Any) -> list[Array]:
+    arrays = lift(*arguments)
+    if not all(a.truths for a in arrays):
+        raise TypeError("& | ^ ~ work on truth values, not on numbers: compare first, such as x != 0.")
+    return arrays
+
+
+def _unary(name: str) -> Callable[[Builder], Maker]:
+    return lambda g: lambda a: g.unary(name, a)
+
+
+def _swapped(make: Maker) -> Maker:
+    return lambda a, b: make(b, a)
+
+
+_elementwise(np.add, lambda g: g.add)
+_elementwise(np.subtract, lambda g: g.sub)
+_elementwise(np.multiply, lambda g: g.mul)
+_elementwise(np.divide, lambda g: g.div)
+_elementwise(np.negative, lambda g: g.neg)
+_elementwise(np.positive, lambda g: lambda a: a)
+_elementwise(np.conjugate, lambda g: lambda a: a)
+_elementwise(np.absolute, lambda g: g.abs)
+_elementwise(np.fabs, lambda g: g.abs)
+_elementwise(np.square, lambda g: lambda a: g.mul(a, a))
+_elementwise(np.reciprocal, lambda g: lambda a: g.div(ONE, a))
+_elementwise(np.sqrt, lambda g: g.sqrt)
+_elementwise(np.floor, lambda g: g.floor)
+_elementwise(np.ceil, lambda g: g.ceil)
+_elementwise(np.rint, lambda g: g.rint)
+_elementwise(np.trunc, lambda g: g.trunc)
+_elementwise(np.remainder, lambda g: lambda a, b: g.emit(("remainder", a, b)))
+_elementwise(np.floor_divide, lambda g: lambda a, b: g.emit(("floor_divide", a, b)))
+_elementwise(np.arctan2, lambda g: lambda y, x: g.emit(("arctan2", y, x)))
+_elementwise(np.hypot, lambda g: lambda x, y: g.emit(("hypot", x, y) if x < y else ("hypot", y, x)))
+for _function in (
+    *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan),
+    *(np.exp, np.expm1, np.log, np.log1p, np.sinh, np.cosh, np.tanh, np.sign),
+):
+    _elementwise(_function, _unary(_function.__name__))
+_elementwise(np.deg2rad, lambda g: lambda a: g.mul(a, g.constant(math.pi / 180)))
+_elementwise(np.radians, lambda g: lambda a: g.mul(a, g.constant(math.pi / 180)))
+_elementwise(np.rad2deg, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi)))
+_elementwise(np.degrees, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi)))
+_elementwise(np.minimum, lambda g: g.minimum)
+_elementwise(np.maximum, lambda g: g.maximum)
+_compares(np.less, lambda g: g.lt)
+_compares(np.less_equal, lambda g: g.le)
+_compares(np.greater, lambda g: _swapped(g.lt))
+_compares(np.greater_equal, lambda g: _swapped(g.le))
+_compares(np.equal, lambda g: g.eq)
+_compares(np.not_equal, lambda g: g.ne)
+_compares(np.isnan, lambda g: lambda a: g.ne(a, a))
+_compares(np.isfinite, lambda g: lambda a: g.lt(g.abs(a), g.constant(math.inf)))
+_compares(np.isinf, lambda g: lambda a: g.eq(g.abs(a), g.constant(math.inf)))
+for _and, _or, _xor, _not, _prepare in (
+    (np.logical_and, np.logical_or, np.logical_xor, np.logical_not, truths),
+    (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, _only_truths),
+):
+    _compares(_and, lambda g: g.logical_and, _prepare)
+    _compares(_or, lambda g: g.logical_or, _prepare)
+    _compares(_xor, lambda g: g.logical_xor, _prepare)
+    _compares(_not, lambda g: g.logical_not, _prepare)
+_of_truths(np.add, lambda g: g.logical_or)
+_of_truths(np.maximum, lambda g: g.logical_or)
+_of_truths(np.multiply, lambda g: g.logical_and)
+_of_truths(np.minimum, lambda g: g.logical_and)
+_of_truths(np.absolute, lambda g: lambda a: a)
+for _undefined in (np.subtract, np.negative, np.positive, np.sign, np.reciprocal):
+    _of_truths(_undefined, None)
+
+
+@handles(np.power, np.float_power, np.pow)
+def power(base: Any, exponent: Any) -> Array:
+    """Fixed integer and half-integer powers up to 64 by multiplication and √, all others by logarithms."""
+    for argument in (base, exponent):
+        if trace_of(argument) is None and np.asarray(argument).dtype.kind not in "biuf":
+            raise TypeError(f"np.power met traced values and {argument!r}: base and exponent have to be real numbers.")
+    x, y = floats(base, exponent)
+    builder = x.origin.builder
+
+    def raised(a: int, n: int) -> int:
+        """a to the power n >= 1, by repeated squaring."""
+        if n == 1:
+            return a
+        half = raised(a, n // 2)
+        square = builder.mul(half, half)
+        return builder.mul(square, a) if n % 2 else square
+
+    def make(a: int, p: int) -> int:
+        exponent = builder.constants[-p] if p <= 0 else math.nan
+        if not (abs(exponent) <= 64 and (2 * exponent).is_integer()):
+            return builder.emit(("power", a, p))
+        whole, half = int(abs(exponent)), abs(exponent) % 1 != 0
+        result = raised(a, whole) if whole else ONE
+        if half:
+            result = builder.mul(result, builder.sqrt(a))
+        return builder.div(ONE, result) if exponent < 0 else result
+
+    return x.origin.map(make, x, y)
+
+
+@handles(np.where)
+def where(condition: Any, *choices: Any) -> Array:
+    """`a` where the condition holds, else `b`."""
+    if len(choices) != 2:
+        raise TypeError("np.where met traced values with one argument: which indices it finds is known at run time.")
+    trace = trace_here(condition, *choices)
+    a, b = (trace.lift(x) for x in choices)
+    if a.truths != b.truths:
+        a, b = floats(a, b)
+    (c,) = truths(trace.lift(condition))
+    return trace.map(trace.builder.select, c, a, b, truths=a.truths)
+
+
+@handles(np.clip)
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Array:
+    """A value limited to an interval; None leaves that side open."""
+    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
+    result: Array = trace_here(a, low, high).lift(a).astype(float)
+    if low is not None:
+        result = HANDLERS[np.maximum](result, low)
+    if high is not None:
+        result = HANDLERS[np.minimum](result, high)
+    return result

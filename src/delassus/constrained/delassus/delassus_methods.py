@@ -1,0 +1,40 @@
+"""The Delassus matrix J M⁻¹ Jᵀ by the algorithms that there are for it, and which of them to take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from delassus.constrained.delassus.efpa import efpa
+from delassus.constrained.delassus.pv_osim import pv_osim
+from delassus.constrained.elimination.articulated_tree import ArticulatedTree
+from delassus.constrained.elimination.elimination import free_tree
+from delassus.constrained.elimination.row_forces import Piece, pieces_of
+from delassus.constrained.elimination.tree_factor import tree_factor
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.rows.options import check_method
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.check import check_inertias
+from delassus.model.links import links_of
+
+TREE_METHODS: Final[dict[str, Callable[[ArticulatedTree, list[Piece], int], Any]]] = {
+    "efpa": efpa,
+    "pv_osimr": pv_osim,
+}
+"""Algorithms by recursion over the tree."""
+
+
+def lower_delassus(mechanism: Mechanism, q: Any, method: str, time: Any = None) -> Any:
+    """The lower triangle of J M⁻¹ Jᵀ (m, m); what is above it means nothing."""
+    check_method(method, ("auto", "ltl", *TREE_METHODS))
+    chosen = best_delassus(mechanism) if method == "auto" else method
+    if chosen == "ltl":
+        check_inertias(mechanism.model)
+        return tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q, time=time)).delassus
+    body, rows = free_tree(mechanism, q, time=time)
+    return TREE_METHODS[chosen](body, pieces_of(body.tree, rows), rows.m)
+
+
+def best_delassus(mechanism: Mechanism) -> str:
+    """The fastest method, as measured on arms, quadrupeds and humanoids; mimicry leaves "ltl" alone."""
+    return "ltl" if links_of(mechanism.model).mimics else "pv_osimr"

@@ -1,0 +1,166 @@
+"""What numbers of a mechanism are compared with, so that nothing depends on units: known before any state.
+
+Rows of one constraint and one unit belong together: the linear ones, and the angular ones, each on its own. So nothing
+depends on the axes of a constraint's frame either. All numbers are of the neutral configuration and some others, in
+which joints are turned: rows may not be able to move in one of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+import numpy
+from numpy.typing import NDArray
+
+from delassus.compiler.tracing.trace import untraced
+from delassus.constrained.delassus.delassus_methods import lower_delassus
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.motions import LinkMotions
+from delassus.constraints.rows import rows_in
+from delassus.dynamics.crba import mass_matrix
+from delassus.dynamics.manifold import integrate
+from delassus.model.model import Model
+
+Floats: TypeAlias = NDArray[numpy.float64]
+
+_ROUNDING: Final = 1e-20
+"""The mobility that rounding gives to a row, as a share of the whole robot's, and a reserve: it is a square."""
+
+_SAMPLES: Final = 3
+"""Configurations besides the neutral one."""
+
+
+def row_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
+    """The acceleration of each row per unit of its force (m,) [1/kg, 1/(kg·m²)], to the nearest power of two.
+
+    It is one number for all linear rows of a constraint, and one for its angular ones, so that nothing depends on the
+    axes of its frame: the largest of them, in the neutral configuration and some others. Joints that share a constraint
+    in `JointLock` or an `Implicit` have their own.
+    """
+    with untraced():
+        return _mobilities(mechanism.plain)
+
+
+def row_groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
+    """For each row its constraint and what it is in: rows of one constraint and one unit belong together."""
+    with untraced():
+        return _groups(mechanism.plain)
+
+
+def joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
+    """The acceleration of each joint per unit of its generalised force (nv,) [1/kg, 1/(kg·m²)]: the diagonal of M⁻¹.
+
+    The largest in the same configurations. It makes numbers of different joints comparable.
+    """
+    with untraced():
+        return _joint_mobilities(mechanism.plain)
+
+
+def row_sizes(mechanism: Mechanism) -> tuple[float, ...]:
+    """What an error of position of each row is compared with (m,): the length of the robot [m], or a radian.
+
+    For rows on joints, what they change by when every joint turns by a radian, or moves by that length.
+    """
+    with untraced():
+        return _sizes(mechanism.plain)
+
+
+@lru_cache(maxsize=256)
+def _mobilities(mechanism: Mechanism) -> tuple[float, ...]:
+    with numpy.errstate(all="ignore"):
+        found = numpy.stack([_diagonal(mechanism, q) for q in _configurations(mechanism)])
+    mobility = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
+    groups = _groups(mechanism)
+    largest: dict[tuple[int, str], float] = {}
+    for group, own in zip(groups, mobility, strict=True):
+        largest[group] = max(largest.get(group, 0.0), float(own))
+    # Rows that nothing moves, but for rounding, have no mobility, and no use for one but to have its unit: that of the
+    # whole robot.
+    mass = sum(joint.inertia.mass for joint in mechanism.model.joints) or 1.0
+    whole = {"linear": 1.0 / mass, "angular": 1.0 / (mass * length_of(mechanism.model) ** 2)}
+    pairs = [(largest[group], whole.get(group[1], 0.0)) for group in groups]
+    return tuple(_power_of_two((own if own > _ROUNDING * other else other) or 1.0) for own, other in pairs)
+
+
+@lru_cache(maxsize=256)
+def _sizes(mechanism: Mechanism) -> tuple[float, ...]:
+    length, turning = length_of(mechanism.model), _turning(mechanism)
+    reach = numpy.where(turning > 0.0, 1.0, length)
+    with numpy.errstate(all="ignore"):
+        found = [
+            numpy.abs(constraint_jacobian.function(mechanism, q, time=0.0)) @ reach for q in _configurations(mechanism)
+        ]
+    most = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
+    known = {"linear": length, "angular": 1.0}
+    return tuple(known.get(kind) or float(most[r]) or 1.0 for r, (_, kind) in enumerate(_groups(mechanism)))
+
+
+def length_of(model: Model) -> float:
+    """The length of a robot [m]: the largest distance from a joint to the next, to a frame or to a centre of mass."""
+    places = [joint.placement for joint in model.joints] + [frame.placement for frame in model.frame_list]
+    lengths = [math.hypot(*place.translation) for place in places]
+    for joint in model.joints:
+        if joint.inertia.mass > 0.0:
+            lengths += [
+                math.hypot(*joint.inertia.com),
+                math.sqrt(abs(numpy.trace(joint.inertia.rotational)) / joint.inertia.mass),
+            ]
+    return max(lengths, default=0.0) or 1.0
+
+
+@lru_cache(maxsize=256)
+def _joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
+    model = mechanism.model
+    found = [numpy.diagonal(numpy.linalg.inv(mass_matrix(model, q))) for q in _configurations(mechanism)]
+    return tuple(numpy.max(found, axis=0).tolist())
+
+
+def _diagonal(mechanism: Mechanism, q: Floats) -> Floats:
+    """The diagonal of J M⁻¹ Jᵀ (m,)."""
+    diagonal: Floats = numpy.diagonal(lower_delassus(mechanism, q, "auto", 0.0))
+    return diagonal
+
+
+def _configurations(mechanism: Mechanism) -> Iterator[Floats]:
+    """The neutral configuration, and some with all joints turned up to a radian; nothing is moved by any length."""
+    model = mechanism.model
+    neutral = model.neutral()
+    yield neutral
+    turning = _turning(mechanism)
+    rng = numpy.random.default_rng(0)
+    for _ in range(_SAMPLES):
+        yield integrate.function(model, neutral, turning * rng.uniform(-1.0, 1.0, model.nv))
+
+
+def _turning(mechanism: Mechanism) -> Floats:
+    """1 for velocities of rotation, 0 for those of translation (nv,)."""
+    turning = numpy.zeros(mechanism.nv)
+    for link in LinkMotions.of(mechanism.model, mechanism.neutral(), numpy.zeros(mechanism.nv)).tree.links:
+        turning[list(link.dofs)] = [float(direction >= 3) for direction in link.motion.directions]
+    return turning
+
+
+@lru_cache(maxsize=256)
+def _groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
+    rows = rows_in(mechanism, LinkMotions.of(mechanism.model, mechanism.neutral(), numpy.zeros(mechanism.nv), 0.0))
+    linear: set[int] = set()
+    angular: set[int] = set()
+    for own in rows.links.values():
+        for row, K in zip(own.rows, own.K, strict=True):
+            (linear if numpy.any(K[:3]) else angular).add(row)
+    groups = []
+    for constraint, at in enumerate(mechanism.row_ranges()):
+        for row in range(at.start, at.stop):
+            kind = "linear" if row in linear else "angular" if row in angular else f"row {row}"
+            groups.append((constraint, kind))
+    return tuple(groups)
+
+
+def _power_of_two(x: float) -> float:
+    """The power of two nearest to a positive number: equal parts of a robot get the same, in any units."""
+    fraction, exponent = math.frexp(x)
+    return math.ldexp(1.0, exponent if fraction >= math.sqrt(0.5) else exponent - 1)

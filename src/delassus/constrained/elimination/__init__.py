@@ -1,0 +1,1 @@
+"""Eliminating joints and multipliers: the sweeps and factors that solvers share."""

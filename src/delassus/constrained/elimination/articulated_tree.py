@@ -1,0 +1,115 @@
+"""The joints of a tree after elimination (see `elimination`), and the sweeps over them that several algorithms share.
+
+All of these compute with A⁻¹ by forces that travel through the joints of the articulated-body recursion. A is the mass
+matrix M, or M + Jᵀ diag(ρ) J where rows put penalties on the links that they touch; rows on two links, or on several
+joints, couple them (see `couplings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constrained.elimination.ports import Bonds, Port
+from delassus.constrained.elimination.row_forces import row_forces
+from delassus.constraints.rows import Rows
+from delassus.dynamics.articulated import FreeJoint
+from delassus.dynamics.poses import Pair, Pose
+from delassus.dynamics.sums import total
+from delassus.dynamics.sweep import ZERO, carried
+from delassus.model.links import Links
+from delassus.model.model import WORLD
+
+
+@dataclass(frozen=True)
+class ArticulatedTree:
+    """Links, their poses, and their joints' factors.
+
+    `order` is the one in which links were eliminated; `bonds[i]` is what link i was coupled with then.
+    """
+
+    tree: Links
+    poses: list[Pose]
+    joints: list[FreeJoint]
+    order: tuple[int, ...]
+    bonds: list[Bonds]
+
+    @property
+    def coupled(self) -> bool:
+        """Whether links feel each other past the tree."""
+        return any(bonds.felt or bonds.ties for bonds in self.bonds)
+
+    def inward(self, i: int, f: Any, n: Any, driven: Any = None) -> tuple[Any, Pair]:
+        """A force on link i and on its joint, through it: u (n,) at the joint, and what the parent link feels."""
+        u, f, n = self.joints[i].carry(f, n, driven)
+        return u, self.poses[i].force_to_parent(f, n)
+
+    def pushes(self, rows: Rows, x: Any) -> dict[int, tuple[Any, Any]]:
+        """u (n,) and D⁻¹ u (n,) of the joints that move rows, from forces x (m,) of these."""
+        tied = sorted({tie.row for bonds in self.bonds for tie in bonds.ties})
+        force, driven = row_forces(self.tree, rows.untied if tied else rows, x)
+        pushes: dict[int, tuple[Any, Any]] = {}
+        # What ports feel until their links have their turn, and ties, by row, as long as they have parts.
+        pressed: dict[Port | int, Any] = {row: -x[[row]] for row in tied}
+
+        def press(other: Port | int, y: Any) -> None:
+            pressed[other] = pressed[other] + y if other in pressed else y
+
+        def add(j: int, f: Any, n: Any) -> None:
+            force[j] = total(force.get(j, ZERO), (f, n))
+
+        for i in (i for i in self.order if i in rows.support):
+            for port in [port for port in pressed if isinstance(port, Port) and port.link == i]:
+                add(i, *port.exert(-pressed.pop(port)))
+            u, passed = self.inward(i, *force.get(i, ZERO), driven.get(i))
+            for tie in self.bonds[i].ties:
+                u = u - tie.V.T @ pressed[tie.row]
+            push = self.joints[i].push(u)
+            pushes[i] = (u, push)
+            for other, T in self.bonds[i].felt:
+                press(other, T @ push)
+            for tie in self.bonds[i].ties:
+                if tie.port is not None:
+                    press(tie.port, pressed.pop(tie.row))
+            if self.tree.links[i].parent >= 0:
+                add(self.tree.links[i].parent, *passed)
+        return pushes
+
+    def accelerations(
+        self, push: Any, links: Collection[int], base: Pair = ZERO, product: Sequence[Pair] | None = None
+    ) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
+        """Accelerations of some links (those that carry them included), of all their joints (nv,), and of ties by row.
+
+        From D⁻¹ u (nv,), the acceleration of the world, and the links' own velocity products.
+        """
+        motion: dict[int, Pair] = {WORLD: base}
+        a = np.zeros(len(push))
+        tied: dict[int, Any] = {}
+
+        def felt(other: Port | int) -> Any:
+            return other.felt(motion[other.link]) if isinstance(other, Port) else tied[other]
+
+        for i in (i for i in reversed(self.order) if i in links):
+            link, joint, bonds = self.tree.links[i], self.joints[i], self.bonds[i]
+            here = carried(self.poses[i], motion[link.parent], None if product is None else product[i])
+            own = joint.answer(push[joint.at], here)
+            if bonds.felt:
+                pull = np.zeros(link.motion.nv)
+                for other, T in bonds.felt:
+                    pull = pull + T.T @ felt(other)
+                pulled = joint.push(pull)
+                own = own - pulled
+            for tie in bonds.ties:
+                y = tie.V @ (push[joint.at] - pulled if bonds.felt else push[joint.at])
+                if link.parent < 0:
+                    y = y + tie.K[:, :3] @ here[0] + tie.K[:, 3:] @ here[1]
+                elif product is not None:
+                    y = y + tie.K[:, :3] @ product[i][0] + tie.K[:, 3:] @ product[i][1]
+                if tie.port is not None or tie.row in tied:
+                    y = y + felt(tie.row if tie.port is None else tie.port)
+                tied[tie.row] = y
+            motion[i] = joint.moved(here, own)
+            a[joint.at] = own
+        return motion, a, tied

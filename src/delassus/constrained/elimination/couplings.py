@@ -1,0 +1,213 @@
+"""What couples links: closed loops, and rows that tie joints to each other; how links feel it as they are eliminated.
+
+A row K_i a_i + K_j a_j with the penalty ρ has the energy ½ ρ (K_i a_i + K_j a_j)². Its mixed part,
+
+    (K_j a_j)ᵀ C (K_i a_i),   C = diag(ρ),
+
+couples the links. It is kept in this form: each link has a port, the rows K (r, 6) by which it takes part, and C (r, r)
+couples ports. Eliminating link i leaves C as it is and hands its port on to its parent, K_π = (K - K S Wᵀ) X, so that a
+coupling costs what its rows cost, and not what 6×6 matrices do. What other ports feel of the elimination,
+
+    T_q = C_qp K_p S,   B_q -= T_q D⁻¹ T_qᵀ,   C_qr -= T_q D⁻¹ T_rᵀ,   l_q += C_qp K_p (Pᵀ b + S D⁻¹ u),
+
+is added to their links' inertias, K_qᵀ B_q K_q, and forces, K_qᵀ l_q, when these are eliminated.
+
+A row on joints, y = Σ_i (F_i q̈_i + K_i a_i) over any number of links, is a tie: a port with a part on each of them, and
+the energy ½ yᵀ B y + lᵀ y, at first B = ρ and -l the force that the row pushes with. On link i, a = X a_π + b is the
+acceleration without that of the joint, and x = q̈_i + Wᵀ a - D⁻¹ u what ties add to the answer of the recursion over the
+tree. It costs ½ xᵀ D x and is in no other term of the link's own energy. The link's part of y is
+
+    K a + V q̈_i = (K - V Wᵀ) a + V (x + D⁻¹ u),   V = K S + F,
+
+so the tie hands K_π = (K - V Wᵀ) X on, as a port does, and x is all that is left to eliminate. With
+T_q = C_qp V_p for all ports q that are coupled with p, p itself among them (C_pp = B_p), x is eliminated by
+
+    l_q += C_qp (K_p - V_p Wᵀ) b,   D += V_pᵀ T_p,   D⁻¹ u := D⁻¹ (u - V_pᵀ l_p),   l_q += T_q D⁻¹ u
+
+in this order, summed over the ports p of the link, and B_q and C_qr as above. W, and what the parent feels of the
+link, stay those of the joint without ties. A tie whose parts have come together on one link is a port of it from then
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constrained.elimination.ports import Bonds, Loosened, Part, Port, ties_of
+from delassus.constraints.rows import Rows
+from delassus.dynamics.articulated import FreeJoint
+from delassus.dynamics.poses import Blocks, Pair, Pose, mirrored
+from delassus.model.links import Links
+
+
+class Couplings:
+    """What couples the links that are left; emptied link by link."""
+
+    def __init__(self, tree: Links, rows: Rows, rho: Any, force: Any = None) -> None:
+        """Of penalties ρ (m,) on the rows; `force` (m,), if given, is what ties push with."""
+        self.ports: dict[int, Port] = {}
+        self.ties = ties_of(tree, rows)
+        self.C: dict[tuple[int, int], Any] = {}
+        self.B: dict[int, Any] = {row: np.diag(rho[[row]]) for row in self.ties}
+        self.l: dict[int, Any] = {row: np.zeros(1) if force is None else -force[[row]] for row in self.ties}
+        on = rows.untied.links
+        for i, j in sorted(pair for pair in rows.layout.pairs if on.keys() >= set(pair)):
+            shared = [r for r in on[i].rows if r in on[j].rows]
+            if shared:
+                one, other = (self._new(k, on[k].K[[on[k].rows.index(r) for r in shared]]) for k in (i, j))
+                self._couple(one.number, other.number, np.diag(rho[shared]))
+
+    def touch(self, i: int) -> bool:
+        """Whether link i takes part."""
+        return bool(self._on(i)) or any(i in parts for parts in self.ties.values())
+
+    def take(self, i: int) -> tuple[Blocks, Pair] | None:
+        """What a link that is about to be eliminated feels of what was eliminated before: inertia and bias force."""
+        here = self._on(i)
+        if not here:
+            return None
+        inertia, force = self._folded(here)
+        return (mirrored(inertia[:3, :3]), inertia[:3, 3:], mirrored(inertia[3:, 3:])), (force[:3], force[3:])
+
+    def eliminate(
+        self, i: int, joint: FreeJoint, pose: Pose, u: Any, push: Any, still: Pair
+    ) -> tuple[FreeJoint, Any, Bonds]:
+        """Take link i out: its joint and D⁻¹ u (n,) with the D of its ties, and what it was coupled with.
+
+        `u` (n,) is the force at the joint, `push` D⁻¹ u without ties, and `still` the link's acceleration where neither
+        its parent nor its joint has any.
+        """
+        ties = {row: parts[i] for row, parts in sorted(self.ties.items()) if i in parts}
+        own = joint.answer(np.zeros(len(u)) if ties else push, still)
+        moved = joint.moved(still, own)
+        here = {port.number: Part(port.K) for port in self._coupled(i)} | ties
+        self._merge_partners(i, here)
+        V: dict[int, Any] = {}
+        T: dict[int, Any] = {}
+        left: dict[int, list[Pair]] = {}
+        for number, (K, F) in here.items():
+            carried = [joint.carry(row[:3], row[3:], F) for row in K]  # rows travel as forces do
+            V[number], left[number] = np.stack([along for along, *_ in carried]), [(f, n) for _, f, n in carried]
+            felt = K[:, :3] @ moved[0] + K[:, 3:] @ moved[1]
+            felt = felt if F is None else felt + F @ own
+            for q in [*([number] if number in ties else []), *self._partners(number)]:
+                C = self._coupling(q, number)
+                T[q] = T[q] + C @ V[number] if q in T else C @ V[number]
+                self.l[q] = self.l[q] + C @ felt if q in self.l else C @ felt
+        if ties:
+            both = [number for number in here if number in T]
+            joint = joint.held(sum(V[number].T @ T[number] for number in both))
+            push = joint.push(u - sum(V[number].T @ self.l[number] for number in both))
+            self.l |= {number: self.l[number] + mine @ push for number, mine in T.items()}
+        for number, mine in T.items():
+            pushed = np.stack([joint.push(row) for row in mine])  # T D⁻¹
+            gained = pushed @ mine.T
+            self.B[number] = self.B.get(number, 0.0) - (np.tril(gained) + np.tril(gained, -1).T)
+            for other, theirs in T.items():
+                if other < number:
+                    self._couple(number, other, -(pushed @ theirs.T))
+        for number in here:
+            self._hand_on(number, i, joint.link.parent, pose, left[number])
+        known = self.ports.keys() | self.ties.keys()
+        felt = tuple((self.ports.get(number, number), T[number]) for number in T if number in known)
+        loose = tuple(Loosened(row, V[row], np.concatenate(left[row][0])[None], self.ports.get(row)) for row in ties)
+        return joint, push, Bonds(felt, loose)
+
+    def _hand_on(self, number: int, i: int, parent: int, pose: Pose, left: list[Pair]) -> None:
+        """Give the parent of link i what is left of a port, or of a tie, without that link."""
+        parts = {link: part for link, part in self.ties.pop(number, {}).items() if link != i}
+        self.ports.pop(number, None)
+        if parent >= 0:
+            K = np.stack([np.concatenate(pose.force_to_parent(*row)) for row in left])
+            old = parts.get(parent)
+            parts[parent] = Part(K) if old is None else Part(old.K + K, old.F)
+        if not parts:
+            self._forget(number)
+        elif len(parts) == 1 and all(part.F is None for part in parts.values()):
+            ((link, part),) = parts.items()
+            self.ports[number] = Port(number, link, part.K)
+        else:
+            self.ties[number] = parts
+
+    def _coupled(self, i: int) -> list[Port]:
+        """The ports of link i that are coupled with others; those that are not, any more, are dropped."""
+        ports = self._merged([port for port in self._on(i) if self._partners(port.number)])
+        for port in self._on(i):
+            if port not in ports:
+                del self.ports[port.number]
+        return ports
+
+    def _on(self, link: int) -> list[Port]:
+        return [port for _, port in sorted(self.ports.items()) if port.link == link]
+
+    def _partners(self, number: int) -> list[int]:
+        numbers = {n for key in self.C if number in key for n in key} - {number}
+        return sorted(n for n in numbers if n in self.ports or n in self.ties)
+
+    def _new(self, link: int, K: Any) -> Port:
+        number = 1 + max((*self.ports, *self.ties, *(n for key in self.C for n in key)), default=-1)
+        port = self.ports[number] = Port(number, link, K)
+        return port
+
+    def _coupling(self, one: int, other: int) -> Any:
+        """C (r of the first, r of the second); B of one with itself; None if there is none."""
+        if one == other:
+            return self.B[one]
+        if one < other:
+            return self.C.get((one, other))
+        mirrored = self.C.get((other, one))
+        return None if mirrored is None else mirrored.T
+
+    def _couple(self, one: int, other: int, C: Any) -> None:
+        """Add to C."""
+        if one > other:
+            one, other, C = other, one, C.T
+        key = (one, other)
+        self.C[key] = self.C[key] + C if key in self.C else C
+
+    def _uncouple(self, one: int, other: int) -> Any:
+        """C, which is taken out."""
+        C = self._coupling(one, other)
+        self.C.pop((min(one, other), max(one, other)), None)
+        return C
+
+    def _forget(self, number: int) -> None:
+        for key in [key for key in self.C if number in key]:
+            del self.C[key]
+        self.B.pop(number, None)
+        self.l.pop(number, None)
+
+    def _merge_partners(self, i: int, numbers: Iterable[int]) -> None:
+        """Merge the ports of every other link that are coupled with some on link i."""
+        partners = {n for number in numbers for n in self._partners(number)}
+        ports = [self.ports[n] for n in sorted(partners) if n in self.ports and self.ports[n].link != i]
+        for link in sorted({port.link for port in ports}):
+            self._merged([port for port in ports if port.link == link])
+
+    def _merged(self, ports: list[Port]) -> list[Port]:
+        """Ports of a link; one of all six directions in their stead, where they have more rows than that."""
+        if sum(len(port.K) for port in ports) <= 6:
+            return ports
+        whole = self._new(ports[0].link, np.array(np.eye(6)))
+        self.B[whole.number], self.l[whole.number] = self._folded(ports)
+        for port in ports:
+            for q in self._partners(port.number):
+                self._couple(whole.number, q, port.K.T @ self._uncouple(port.number, q))
+            del self.ports[port.number]
+        return [whole]
+
+    def _folded(self, ports: list[Port]) -> tuple[Any, Any]:
+        """What ports of one link have felt, and what couples them with each other, as inertia (6, 6) and force (6,)."""
+        inertia, force = np.zeros((6, 6)), np.zeros(6)
+        for k, port in enumerate(ports):
+            if port.number in self.B:
+                inertia = inertia + port.K.T @ self.B.pop(port.number) @ port.K
+                force = force + port.K.T @ self.l.pop(port.number)
+            for other in ports[:k]:
+                C = self._uncouple(port.number, other.number)
+                if C is not None:  # a loop that is closed
+                    half = port.K.T @ C @ other.K
+                    inertia = inertia + half + half.T
+        return inertia, force

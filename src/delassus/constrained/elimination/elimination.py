@@ -1,0 +1,106 @@
+"""The links of a tree, eliminated one after the other from M, or from M + Jᵀ diag(ρ) J.
+
+Inward: the articulated-body recursion (see `sweep`) on links that carry penalties. A row K a = k on a link adds
+ρ KᵀK to its inertia and -Kᵀ f to its bias force, f what the row pushes with; one on a joint's velocity adds to D and to
+u. Rows on two links, or on several joints, couple them: what a link feels of those that were eliminated before it is
+added when its turn comes (see `couplings`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.constrained.elimination.articulated_tree import ArticulatedTree
+from delassus.constrained.elimination.couplings import Couplings
+from delassus.constrained.elimination.elimination_order import elimination_order
+from delassus.constrained.elimination.ports import Bonds
+from delassus.constrained.elimination.row_forces import row_forces
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.motions import LinkMotions
+from delassus.constraints.rows import Rows, rows_in
+from delassus.dynamics.articulated import free_joint
+from delassus.dynamics.check import check_inertias
+from delassus.dynamics.poses import Blocks, mirrored
+from delassus.dynamics.sums import total
+from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
+from delassus.errors import DelassusError
+from delassus.model.links import Links, links_of
+
+
+class Loads(NamedTuple):
+    """What acts on a tree under gravity: forces τ (nv,) of its joints, and those (m,) that rows push with."""
+
+    tau: Any
+    force: Any
+
+
+def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -> tuple[ArticulatedTree, Rows]:
+    """The joints in a configuration (nq,), and the rows; with `rho` (m,), each row's penalty is on what it touches."""
+    check_inertias(mechanism.model)
+    if links_of(mechanism.model).mimics:
+        raise DelassusError(
+            f"joints of {mechanism.model.name!r} share coordinates (mimicry), so there is no recursion over its tree: "
+            "take method='ltl'."
+        )
+    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
+    rows = rows_in(mechanism, motions)
+    return eliminated(motions, rows, rho)[0], rows
+
+
+def eliminated(
+    motions: LinkMotions, rows: Rows, rho: Any = None, loads: Loads | None = None
+) -> tuple[ArticulatedTree, Any]:
+    """The joints after elimination, with penalties ρ (m,) if they are given, and D⁻¹ u (nv,) of them under loads.
+
+    One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
+    Without loads, links at rest leave no forces anywhere, and these fold away.
+    """
+    tree, poses, b = motions.tree, motions.poses, motions.product
+    still = np.zeros(motions.model.nv)
+    tau, force, world = (still, None, ZERO) if loads is None else (*loads, world_acceleration(tree))
+    applied, driven = ({}, {}) if force is None else row_forces(tree, rows.untied, force)
+    inward = Inward.of(tree, poses, motions.velocity, b)
+    A, p = inward.A, inward.p
+    if rho is not None:
+        for i, own in rows.untied.links.items():
+            A[i] = total(A[i], penalty(own.K, rho[list(own.rows)]))
+            if i in applied:
+                p[i] = (p[i][0] - applied[i][0], p[i][1] - applied[i][1])
+    couplings = None if rho is None else Couplings(tree, rows, rho, force)
+    push = np.zeros(motions.model.nv)
+    joints: list[Any] = [None] * len(tree.links)
+    bonds = [Bonds() for _ in tree.links]
+    order = elimination_order(tree, frozenset() if rho is None else rows.layout.pairs)
+    for i in order:
+        link = tree.links[i]
+        taken = None if couplings is None else couplings.take(i)
+        if taken is not None:
+            inward.add(i, *taken)
+        joint = free_joint(link, A[i], None if rho is None else joint_penalty(tree, rows.untied, i, rho))
+        u = joint.force(tau, p[i])
+        u = u + driven[i] if i in driven else u
+        push[joint.at] = joint.push(u)
+        if couplings is not None and couplings.touch(i):
+            a = carried(poses[i], world if link.parent < 0 else ZERO, b[i])
+            joint, push[joint.at], bonds[i] = couplings.eliminate(i, joint, poses[i], u, push[joint.at], a)
+        joints[i] = joint
+        inward.hand_on(i, joint, u)
+    return ArticulatedTree(tree, poses, joints, order, bonds), push
+
+
+def penalty(K: Any, rho: Any) -> Blocks:
+    """Kᵀ diag(ρ) K in blocks."""
+    weighted = K.T * rho
+    return mirrored(weighted[:3] @ K[:, :3]), weighted[:3] @ K[:, 3:], mirrored(weighted[3:] @ K[:, 3:])
+
+
+def joint_penalty(tree: Links, rows: Rows, link: int, rho: Any) -> Any:
+    """What rows on a joint's velocities add to its D (n,), if there are any."""
+    own = rows.of_joint(link)
+    if not own:
+        return None
+    added = np.zeros(tree.links[link].motion.nv)
+    for dof in own:
+        added[dof.k] = added[dof.k] + dof.factor**2 * rho[dof.row]
+    return added

@@ -1,0 +1,1 @@
+"""Configurations and velocities that meet the constraints; impacts."""

@@ -1,0 +1,90 @@
+"""The least motion that takes residuals off: of all δ with J δ = -r the one with the smallest δᵀ M δ.
+
+    M δ = Jᵀ λ,      J δ + r = 0,      so that      G λ = -r,      G = J M⁻¹ Jᵀ,
+
+for displacements (r an error of position), velocities and impacts (r one of velocity, λ an impulse). The factors are
+those of `tree_factor`, and proximal iterations make it solvable whatever the rank of J:
+
+    (G + E) λ = -(r - E λ⁻),      J δ + r = -E (λ - λ⁻),
+
+`dual` for these. They begin with λ = 0. So there are none if r is small enough as it is, λ is the smallest that has its
+effect, and whenever they end, δᵀ M δ and the energy of v + δ (r = J v) are no larger than they should be. Each state
+ends by itself: when the residual is below the tolerance, or no longer changes. Then rows contradict each other, δ is
+that of least squares, and λ has drifted: taking r less what is left as the residual of another solve gives the
+smallest λ.
+
+O(n d² + m d² + m² d + m³) operations for depth d, and m² an iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+import delassus.numpy as np
+from delassus.compiler.tracing.control import while_loop
+from delassus.constrained.delassus.proximal import natural_proximal
+from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.factor import forward
+from delassus.dynamics.ldl import Ldl, ldl
+
+_SHARE: Final = 1e-7
+"""ε as a share of what rows yield; where rows repeat each other, λ is known to 1e-16 over it."""
+
+_SETTLED: Final = 1e-7
+"""A residual that changes by less than this share of it stays: rounding changes it by 1e-9 an iteration."""
+
+
+class Response(NamedTuple):
+    """δ (nv,), λ (m,), and what no motion takes off the residual (m,): zero unless rows contradict each other."""
+
+    change: Any
+    multiplier: Any
+    left: Any
+
+
+@dataclass(frozen=True)
+class LeastMotion:
+    """The factors in a configuration: those of M with J, and of G + E, E = diag(ε)."""
+
+    tree: TreeFactor
+    rows: Ldl
+    epsilon: NDArray[numpy.float64]
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, q: Any, J: Any, locked: tuple[int, ...] = ()) -> LeastMotion:
+        """From a configuration (nq,) and the rows J (m, nv); velocities that are locked do not change at all."""
+        tree = tree_factor(mechanism.model, q, J, locked)
+        epsilon = numpy.array(natural_proximal(mechanism, _SHARE))
+        return cls(tree, ldl(tree.delassus + np.diag(epsilon)), epsilon)
+
+    def solve(self, r: Any, tolerance: Any, iterations: int) -> Response:
+        """The least motion for a residual (m,), to a tolerance (m,) in its units."""
+        unit = numpy.sqrt(self.epsilon)
+
+        def is_off(residual: Any) -> Any:
+            return np.any(np.abs(residual) > tolerance)
+
+        def changes(residual: Any, before: Any) -> Any:
+            settled = np.maximum(tolerance, _SETTLED * np.max(np.abs(residual) / unit) * unit)
+            return np.any(np.abs(residual - before) > settled)
+
+        def goes_on(carry: Any) -> Any:
+            _, residual, before = carry
+            return is_off(residual) & changes(residual, before)
+
+        def iterate(carry: Any) -> Any:
+            multiplier, residual, _ = carry
+            new = -self.rows.solve(r - self.epsilon * multiplier)
+            return new, self.epsilon * (multiplier - new), residual
+
+        nothing = np.zeros(len(r))
+        start = np.where(np.isfinite(r), nothing, np.nan)  # iterations would not begin, and leave it at zero
+        multiplier, residual, before = while_loop(goes_on, iterate, (start, r, nothing), iterations)
+        left = np.where(is_off(residual) & ~changes(residual, before), residual, 0.0)
+        change = forward(self.tree.above, self.tree.U, self.tree.Y.T @ multiplier)  # M⁻¹ Jᵀ λ
+        return Response(change, multiplier, left)

@@ -1,0 +1,146 @@
+"""Taking drift off: configuration and velocity, brought back to where the constraints are met.
+
+Integration of accelerations lets the errors of position and velocity grow, and Baumgarte's gains only trade them for
+stiffness. A projection after each step removes them. `project` is the function for users; the kernel behind its method
+"mass" is `project_by_mass`, for simulations, and "svd" is in `svd_projection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.compiler.tracing.control import while_loop
+from delassus.constrained.delassus.scales import row_mobilities, row_sizes
+from delassus.constrained.projection.least_motion import LeastMotion
+from delassus.constrained.projection.svd_projection import project_by_svd
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.rows.locked import locked_coordinates, locked_velocities
+from delassus.constrained.rows.options import check_iterations, check_mechanism, check_method, checked_tolerance
+from delassus.constrained.rows.references import constraint_error, error_derivative, velocities_asked
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.check import check_inertias
+from delassus.dynamics.manifold import integrate
+
+METHODS: Final = ("mass", "svd")
+
+_PROXIMAL_ITERATIONS: Final = 20
+"""In each correction, at most; two or three are usual."""
+
+
+class Projection(NamedTuple):
+    """Configurations (…, nq) [rad, m] and velocities (…, nv) [rad/s, m/s] that meet the constraints."""
+
+    q: Any
+    v: Any
+
+
+def project(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    *,
+    locked: Iterable[str] = (),
+    method: str = "mass",
+    tolerance: float = 1e-12,
+    iterations: int = 10,
+    time: Any = None,
+    parameters: Any = None,
+) -> Projection:
+    """The configuration and velocity nearest to some that meet the constraints, of one state or a batch.
+
+    "mass" measures distances by the mass matrix: nothing depends on units, heavy parts move least, and velocities lose
+    no more kinetic energy than they have to and gain none, as long as references rest. It is iterated to the tolerance.
+    "svd" is one step by singular values in the plain (Euclidean) metric of q and v, as in textbooks: its result depends
+    on whether lengths are in metres or millimetres, and errors of second order are left. Choose it to compare with, or
+    for a mechanism without inertias.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configurations (…, nq) [rad, m], not far from meeting the constraints: `assemble` leads there from afar.
+        v: Velocities (…, nv) [rad/s, m/s].
+        locked: Joints whose coordinates and velocities stay as they are, by name or pattern, such as "crank*": the
+            others follow them.
+        method: "mass" or "svd".
+        tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
+            cancel in the rows; "svd" does not look.
+        iterations: How often the configuration is corrected at most; "svd" does it once.
+        time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
+    """
+    check_mechanism(mechanism)
+    check_method(method, METHODS)
+    held = locked_velocities(mechanism.model, locked)
+    if method == "svd":
+        return Projection(*project_by_svd(mechanism, q, v, locked=held, time=time, parameters=parameters))
+    given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
+    tolerance = checked_tolerance(tolerance, 1e-12)
+    found = project_by_mass(mechanism, q, v, locked=held, tolerance=tolerance, iterations=iterations, **given)
+    return Projection(*found)
+
+
+@kernel("(nq),(nv)->(nq),(nv)", inputs={"time": "()"})
+def project_by_mass(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    *,
+    locked: tuple[int, ...] = (),
+    tolerance: float = 1e-12,
+    iterations: int = 10,
+    time: Any = None,
+) -> Any:
+    """Configuration (nq,) and velocity (nv,) of least distance in the metric of M; arguments as for `project`.
+
+    `locked` are numbers of velocities (see `locked_velocities`).
+
+    Positions by Gauss and Newton on the joints' manifolds, q ← q ⊕ δ with the least motion δ that J δ = -e; at each q,
+    the least change of v so that J v is the velocity of the references. Both need the same factors (`least_motion`):
+    a state that is within the tolerance costs one factorisation, as a step of constrained dynamics does, and drift of a
+    step usually two. It ends when errors no longer become smaller, with the best that was found.
+    """
+    checked_tolerance(tolerance, 1e-12)
+    check_iterations(iterations)
+    if not mechanism.m:
+        return q, v
+    check_inertias(mechanism.model)
+    sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
+    # J is not the derivative of e where rows are left out, or are on velocities alone: corrections of position then
+    # need factors of their own.
+    holonomic = all(c.holds_positions and (c.holonomic or not c.has_reference) for c in mechanism.constraints)
+
+    def correct(carry: Any) -> Any:
+        trial, best, least, _ = carry
+        e = constraint_error.function(mechanism, trial, time=time)
+        J = constraint_jacobian.function(mechanism, trial, time=time)
+        asked = velocities_asked(mechanism, trial, time)
+        off = J @ v - asked
+        at_velocities = at_positions = LeastMotion.of(mechanism, trial, J, locked)
+        if not holonomic:
+            at_positions = LeastMotion.of(mechanism, trial, error_derivative(mechanism, trial, time), locked)
+        size = np.max(np.abs(e) / sizes)
+        drift = np.where(size > tolerance, e, 0.0)
+        # Each to a tenth of what may remain: corrections are not the place to be sparing.
+        to_q = at_positions.solve(drift, 0.1 * tolerance * sizes, _PROXIMAL_ITERATIONS).change
+        moving = np.max((np.abs(J) @ np.abs(v) + np.abs(asked)) / unit) * unit
+        to_v = at_velocities.solve(off, 0.1 * tolerance * moving, _PROXIMAL_ITERATIONS).change
+        better = size < least
+        found = (np.where(better, trial, best[0]), np.where(better, v + to_v, best[1]))
+        further = integrate.function(mechanism.model, trial, to_q)
+        return further, found, np.where(better, size, least), np.where(better, size, 0.0)
+
+    # What is not a number is no better than what there was: its velocity stays none.
+    nothing = (q, np.full(mechanism.nv, np.nan))
+    start = (q, nothing, np.array(np.inf), np.array(np.inf))
+    _, best, _, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
+    return _with_own(mechanism, locked, best[0], q), best[1]
+
+
+def _with_own(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:
+    """A configuration (nq,) with the coordinates of locked joints as they were: integration would round them."""
+    kept = locked_coordinates(mechanism.model, locked)
+    return np.stack([q[k] if k in kept else found[k] for k in range(mechanism.nq)]) if kept else found

@@ -1,0 +1,1 @@
+"""The rows of a mechanism in a state: Jacobian, bias, references, options."""

@@ -1,0 +1,14 @@
+"""Counts and statuses, which compiled code has as floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from delassus.compiler.tracing.array import Array
+
+
+def whole(count: Any) -> Any:
+    """Counts as integers; inside a kernel, where they are traced, as they are."""
+    return count if isinstance(count, Array) else numpy.asarray(count, int)

@@ -1,0 +1,99 @@
+"""The Jacobian of all constraints of a mechanism, and what their accelerations are where the joints' are zero."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.motions import LinkMotions
+from delassus.constraints.rows import Rows, right_hand_side, row_values, rows_in
+from delassus.dynamics.poses import ShiftStep
+from delassus.model.model import WORLD
+
+if TYPE_CHECKING:
+    from delassus.constrained.rows.task import Task
+
+
+@kernel("(nq)->(m,nv)", inputs={"time": "()"})
+def constraint_jacobian(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
+    """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it."""
+    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
+    return _jacobian(mechanism, rows_in(mechanism, motions), motions)
+
+
+@kernel("(nq),(nv)->(m)", inputs={"time": "()"})
+def constraint_bias(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> Any:
+    """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included.
+
+    `time` [s] is what references move with (input at run time), needed where they do.
+    """
+    motions = LinkMotions.of(mechanism.model, q, v, time)
+    rows = rows_in(mechanism, motions)
+    return _bias(rows, motions, right_hand_side(mechanism, rows, motions))
+
+
+def jacobian_of(task: Task) -> Any:
+    """J of a task, the rows that are switched off replaced by zeros."""
+    return task.active(_jacobian(task.mechanism, task.rows, task.motions))
+
+
+def bias_of(task: Task) -> Any:
+    """γ of a task, the rows that are switched off replaced by zeros."""
+    return task.active(_bias(task.rows, task.motions, task.k))
+
+
+def link_values(rows: Rows, motions: LinkMotions, a: Any) -> Any:
+    """K times the links' accelerations (m,) for a (nv,) of the joints: J a + γ without what is the rows' own, -k."""
+    return row_values(rows, {link: motions.acceleration(link, a) for link in rows.links}, a)
+
+
+def _bias(rows: Rows, motions: LinkMotions, k: Any) -> Any:
+    return link_values(rows, motions, np.zeros(motions.model.nv)) - k
+
+
+def _jacobian(mechanism: Mechanism, rows: Rows, motions: LinkMotions) -> Any:
+    J = np.zeros((rows.m, mechanism.nv))
+    for link, own in rows.links.items():
+        for i, v, lin, ang in _columns(motions, link):
+            # What carries all bodies of an inner row does not move it: zeros are written down, not computed.
+            moved = [j for j, row in enumerate(own.rows) if not _carries(motions, rows, i, row)]
+            if not moved:
+                continue
+            column = own.K[moved, :3] @ lin + own.K[moved, 3:] @ ang
+            for x, row in zip(column, (own.rows[j] for j in moved), strict=True):
+                J[row, v] = J[row, v] + x
+    for dof in rows.dofs:
+        J[dof.row, dof.v] = J[dof.row, dof.v] + dof.factor
+    return J
+
+
+def _carries(motions: LinkMotions, rows: Rows, link: int, row: int) -> bool:
+    """Whether a link carries all bodies of a row that does not feel what they have in common."""
+    root = rows.layout.roots[row]
+    return row in rows.layout.inner and root != WORLD and link in motions.tree.path(root)
+
+
+def _columns(motions: LinkMotions, link: int) -> list[tuple[int, int, Any, Any]]:
+    """For each velocity that moves a link, its own link and number, and the motion per unit of it in the link's axes.
+
+    Inward from the link, its axes and its origin in the frame of each link that carries it: four vectors, however
+    many rows there are.
+    """
+    found = []
+    axes, origin = [np.eye(3)[k] for k in range(3)], np.zeros(3)
+    for i in reversed(motions.tree.path(link)):
+        carrier = motions.tree.links[i]
+        S_lin, S_ang = carrier.subspace
+        turn = np.stack(axes)
+        for k in range(carrier.motion.nv):
+            lin, ang = turn @ (S_lin[:, k] + np.cross(S_ang[:, k], origin)), turn @ S_ang[:, k]
+            found.append((i, carrier.v + k, carrier.ratio * lin, carrier.ratio * ang))
+        for step in motions.poses[i].steps:
+            if isinstance(step, ShiftStep):
+                origin = origin + step.p
+            else:
+                origin, _ = step.motion_to_parent(origin, np.zeros(3))
+                axes = [step.motion_to_parent(axis, np.zeros(3))[0] for axis in axes]
+    return found

@@ -1,0 +1,63 @@
+"""Where the rows of a mechanism are against their references: errors of position, and the velocities asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.differentiation.derivatives import jacobian
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.motions import LinkMotions
+from delassus.dynamics.manifold import rates_per_velocity
+
+
+@kernel("(nq)->(m)", inputs={"time": "()"})
+def constraint_error(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
+    """e (m,) [m, rad]: how far every row is from its reference.
+
+    Near e = 0 its rate is J v less the velocity of the reference, unless some rows of a `Point` or `Weld` are left out,
+    whose axes turn (see `Constraint.holonomic`). Rows without a reference, such as those of `Point("foot")`, are where
+    they should be: their error is zero. `time` [s] (input at run time) is needed where references move.
+    """
+    return errors_of(mechanism, _resting(mechanism, q, time))
+
+
+def errors_of(mechanism: Mechanism, motions: LinkMotions) -> Any:
+    """e (m,) in a state."""
+    e = np.zeros(mechanism.m)
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        if constraint.has_reference:
+            e[at] = constraint.position_error(motions)
+    return e
+
+
+def error_derivative(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
+    """∂e/∂δ (m, nv) for q ⊕ δ, exact wherever q is.
+
+    Rows without a reference have their row of J, which holds them; rows on velocities alone hold no position.
+    """
+    by_coordinates = jacobian(lambda q: constraint_error.function(mechanism, q, time=time))(q)
+    derivative = by_coordinates @ rates_per_velocity(mechanism.model, q)
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        if not constraint.has_reference and constraint.holds_positions:
+            derivative[at] = J[at]
+    return derivative
+
+
+def velocities_asked(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
+    """w (m,) [m/s, rad/s]: the velocities J v of rows that move with their references; zero where those rest."""
+    motions = _resting(mechanism, q, time)
+    w = np.zeros(mechanism.m)
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        moving = constraint.reference_velocity(motions)
+        if moving is not None:
+            w[at] = moving
+    return w
+
+
+def _resting(mechanism: Mechanism, q: Any, time: Any) -> LinkMotions:
+    """The links in a configuration; neither errors nor references depend on velocities."""
+    return LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)

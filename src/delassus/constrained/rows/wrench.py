@@ -1,0 +1,58 @@
+"""What a constraint does to the body of its first frame: a force and a moment, in any axes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constraints.constraint import Constraint, ConstraintError
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.motions import LinkMotions
+from delassus.dynamics.kinematics import frame_in_world
+from delassus.dynamics.poses import Pair, fixed_pose
+from delassus.model.model import WORLD, UnknownName
+
+OWN: Final = "frame"
+"""The axes of the constraint's own first frame."""
+
+
+@kernel("(nq),(m)->(6)", inputs={"time": "()"})
+def constraint_wrench(
+    mechanism: Mechanism, q: Any, force: Any, *, constraint: str, axes: str = "world", time: Any = None
+) -> Any:
+    """Force and moment (6,) [N, N·m] of one constraint on the body of its first frame, about that frame's origin.
+
+    `force` (m,) are those of all rows, `constraint` is a name, `axes` "world", "frame" for the constraint's own first
+    frame, or the name of a frame.
+    """
+    held, rows = _named(mechanism, constraint)
+    motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
+    attached = held.attached(mechanism.model)
+    if attached is None:
+        raise ConstraintError(
+            f"the constraint {constraint!r} acts on joints, not at a frame: its forces are forces[{constraint!r}]."
+        )
+    first, placement = attached
+    R, p = fixed_pose(placement).compose(*motions.in_world(first))
+    push, moment = np.zeros(3), np.zeros(3)
+    # What acts on the world is the opposite of what acts on the bodies.
+    bodies = [(body, 1.0 if first != WORLD else -1.0) for body in held.bodies(motions) if first in (body.link, WORLD)]
+    for body, sign in bodies:
+        R_body, p_body = motions.in_world(body.link)
+        pushed, turned = _turned(R_body, sign * (body.K.T @ force[rows]))
+        push, moment = push + pushed, moment + turned + np.cross(p_body - p, pushed)
+    if axes != "world":
+        R = R if axes == OWN else frame_in_world(mechanism.model, q, axes)[0]
+        push, moment = R.T @ push, R.T @ moment
+    return np.concatenate([push, moment])
+
+
+def _turned(R: Any, wrench: Any) -> Pair:
+    return R @ wrench[:3], R @ wrench[3:]
+
+
+def _named(mechanism: Mechanism, name: str) -> tuple[Constraint, slice]:
+    if name not in mechanism.names:
+        raise UnknownName("constraint", name, mechanism.names)
+    return mechanism.constraints[mechanism.names.index(name)], mechanism.slices[name]

@@ -1,0 +1,1 @@
+"""Accelerations and forces: one file a solver."""

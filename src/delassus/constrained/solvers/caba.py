@@ -1,0 +1,126 @@
+"""The constrained articulated-body algorithm: accelerations and constraint forces in O(n + m) per iteration.
+
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 by proximal iterations (see `task`) without forming M, J or a Delassus
+matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's inertia, Kᵀ(ρ k + keep λ⁻) its forces,
+and the articulated-body recursion solves for a (see `elimination`). A further iteration changes forces only, so two
+sweeps over the links that move constraints give the next accelerations; the other links are visited once, at the end.
+
+A row on several links couples them: ρ K_jᵀK_i is the inertia between links j and i (see `couplings`). Links are
+eliminated one after the other, and what a link was coupled with is then coupled with its parent, so a loop costs
+operations along its links only, and on the way to where it is closed. So do rows that tie joints to each other, or to
+bodies: gears, grippers, functions of the user.
+
+Choose it for robots of many joints, or many rows: nothing in it grows faster than their number. Penalties cost
+digits, about log10(ρ/mass) of them: where these count (float32), or for a few rows on a small robot, take `prox_pv` or
+`prox_ltl`.
+
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), algorithm 2, with the
+joint forces u accumulated from iteration to iteration; A. Sathya, J. Carpentier, Constrained articulated body dynamics
+for closed loops (2025), algorithm 1, with the signs of its equation 30e and lines 19 and 29 corrected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.proximal import Proximal
+from delassus.constrained.elimination.articulated_tree import ArticulatedTree
+from delassus.constrained.elimination.elimination import Loads, eliminated
+from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
+from delassus.constrained.solvers import prox_ltls
+from delassus.constrained.solvers.solver import PrimalState, Solver, solve
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.rows import against_gravity, row_values
+from delassus.dynamics.poses import Pair
+from delassus.dynamics.sweep import world_acceleration
+
+
+@kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
+def caba(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    iterations: int = 3,
+    proximal: Proximal = None,
+    mask: Any = None,
+    force: Any = None,
+    acceleration: Any = None,
+    time: Any = None,
+) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m].
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+        tau: Generalised forces (nv,) [N·m, N].
+        iterations: Number of proximal iterations, unrolled.
+        proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row; by default a share of what the
+            rows yield (see `proximal`).
+        mask: (m,) not zero for rows that act (input at run time).
+        force: (m,) forces to start from (input at run time).
+        acceleration: (m,) desired accelerations of the rows (input at run time).
+        time: () [s] what references move with, needed where they do (input at run time).
+    """
+    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What does not change between iterations: the joints' factors, and the right-hand side k - K g (m,)."""
+
+    task: Task
+    body: ArticulatedTree
+    k: Any
+
+
+def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
+    """Inward: articulated inertias with the penalties of the constraints, and all forces, for the first iteration."""
+    first, k = task.first_force(force), against_gravity(task.rows, task.motions, task.k)
+    loads = Loads(task.tau, task.keep * first + task.rho * k)
+    body, push = eliminated(task.motions, task.rows, task.rho, loads)
+    factors = Factors(task, body, k)
+    return factors, _state(factors, first, push)
+
+
+def iterate(factors: Factors, state: PrimalState) -> PrimalState:
+    """One more iteration: the change of the constraints' forces, through the joints that carry them."""
+    task, body = factors.task, factors.body
+    change = task.keep * (state.force - state.before)
+    push = np.array(state.work)
+    for i, (_, more) in body.pushes(task.rows, change).items():
+        at = body.joints[i].at
+        push[at] = push[at] + more
+    return _state(factors, state.force, push)
+
+
+def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
+    """The accelerations of all joints, and the forces λ."""
+    return _accelerations(factors, state.work, factors.body.order)[1], state.force
+
+
+def shifted(factors: Factors, r: Any) -> Factors:
+    """The same for rows that ask for a residual r (m,)."""
+    return replace(factors, k=factors.k + r)
+
+
+SOLVER = Solver("caba", factor, iterate, shifted, finish, penalties=True, in_joint_space=prox_ltls.SOLVER)
+
+
+def _state(factors: Factors, before: Any, push: Any) -> PrimalState:
+    """The state after an iteration: outward to the constraints with D⁻¹ u (nv,), and their forces from λ⁻ (m,)."""
+    task = factors.task
+    moving = _accelerations(factors, push, task.rows.support)
+    force, residual = task.update(before, task.active(row_values(task.rows, *moving) - factors.k))
+    return PrimalState(force, before, residual, push)
+
+
+def _accelerations(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
+    """Accelerations of some links (with those that carry them), against gravity, of their joints (nv,), and of ties."""
+    motions = factors.task.motions
+    return factors.body.accelerations(push, links, world_acceleration(motions.tree), motions.product)

@@ -1,0 +1,185 @@
+"""Derivatives of constrained dynamics: how accelerations and constraint forces change with state and torques.
+
+The iterates of all proximal methods (see `task`) satisfy
+
+    M a + c - Jᵀ λ = tau,      J a + γ + C λ + E (λ - λ⁻) = 0.
+
+Along a change of x = q, v or tau, with P_x the derivative of M a + c - Jᵀ λ - tau and R_x that of J a + γ, at fixed a
+and λ, so do
+
+    M da + P_x - Jᵀ dλ = 0,      J da + R_x + (C + E) dλ - E dλ⁻ = 0:
+
+the same iteration. With Λ = (J M⁻¹ Jᵀ + C + E)⁻¹ and Z = J M⁻¹ it is dλ = Λ (E dλ⁻ - ρ), ρ = R_x - Z P_x. As long as
+ρ is the same in all iterations, n of them are dλ = -Q ρ with Q = Σ (Λ E)ᵏ Λ, k < n, and then
+
+    [da; dλ] = -[N, Bᵀ; -B, Q] [P_x; R_x],      B = Q Z,   N = M⁻¹ - Zᵀ B,
+
+N and -B being the derivatives by tau. ρ is the same for x = v and tau, since M, J, ∂c/∂v and ∂γ/∂v depend on neither a
+nor λ. For x = q it changes from iterate to iterate, linearly in a and λ: e = dλ + Q ρ, ρ that of the last iterate,
+follows the same recursion with what ρ was before, less what it is in the end. That is exact for the number of
+iterations, also for the smallest forces of redundant rows, whose null space turns with q.
+
+At the solution, e is left out. There may be none for dλ: a row that others already imply is often implied only where
+the robot is, such as the third row of a loop in a plane, which is at odds with the others once the loop is opened. Its
+ρ has a part that no acceleration feels; dλ drifts by -E⁻¹ times that in each iteration, as λ does where rows contradict
+each other (see `dynamics`). The drift is what one more iteration adds, and is taken off.
+
+P_q has the recursion of `torque_derivatives`; what belongs to the rows is left to the compiler: derivatives of Jᵀ λ and
+J a + γ as they are computed, which takes as many operations as recursions written for it (within 5 %, on quadrupeds,
+humanoids and closed loops). O(n² d + n² m + n m²) operations for depth d.
+References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations
+(2021), and its derivatives in Pinocchio, which take the last ρ for all iterations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler import jacobian, map, scan
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.proximal import Proximal, proximal_rows
+from delassus.constrained.rows.jacobian import constraint_jacobian, link_values
+from delassus.constrained.rows.options import check_iterations
+from delassus.constrained.rows.task import ROW_INPUTS, Task, task_of
+from delassus.constrained.solvers import prox_ltl
+from delassus.constrained.solvers.solver import share_of
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.motions import LinkMotions
+from delassus.constraints.rows import right_hand_side, rows_in
+from delassus.dynamics.aba_derivatives import aba_derivatives
+from delassus.dynamics.columns import inverse_factor, outward
+from delassus.dynamics.ldl import ldl
+from delassus.dynamics.manifold import coordinate_rates
+from delassus.dynamics.rnea_derivatives import torque_derivatives
+
+
+@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv),(m,nv),(m,nv),(m,nv)", inputs=ROW_INPUTS)
+def constrained_derivatives(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    iterations: int = 3,
+    proximal: Proximal = None,
+    converged: bool = False,
+    mask: Any = None,
+    force: Any = None,
+    acceleration: Any = None,
+    time: Any = None,
+) -> Any:
+    """∂a/∂q, ∂a/∂v, ∂a/∂tau (nv, nv) and ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau (m, nv), those by q along tangent vectors.
+
+    They belong to `caba`, `prox_pv`, `prox_ltl` and `prox_ltls` with the same arguments, and are exact for the number
+    of iterations that is made.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+        tau: Generalised forces (nv,) [N·m, N].
+        iterations: How many are made.
+        proximal: The proximal parameter ε (see `caba`).
+        converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
+            without drift of λ or ∂λ. Before iterations have converged, and where rows contradict each other, it is not
+            exact. For redundant rows, ∂λ/∂q is the smallest one instead of that of the smallest forces.
+        mask: (m,) not zero for rows that act; by default all.
+        force: (m,) forces to start from [N, N·m], constant.
+        acceleration: (m,) desired accelerations, instead of the constraints' own [m/s², rad/s²].
+        time: [s] what references move with, needed where they do.
+    """
+    check_iterations(iterations)
+    if not mechanism.m:
+        none = np.zeros((0, mechanism.nv))
+        return *aba_derivatives.function(mechanism.model, q, v, tau), none, none, none
+    epsilon = proximal_rows(mechanism, proximal, share_of(prox_ltl.SOLVER))
+    task = task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time)
+    factors, state = prox_ltl.factor(task, force)
+    states = [state]
+    for _ in range(iterations if converged else iterations - 1):
+        states.append(prox_ltl.iterate(factors, states[-1]))
+    forces = [state.force for state in states]
+    final = _without_drift(forces[-2], forces[-1], iterations) if converged else forces[-1]
+    a, _ = prox_ltl.finish(factors, states[-1]._replace(force=final))
+
+    tree = factors.tree
+    P_q, P_v, R_q, R_v = _equations(task, v, a, final)
+    Lambda, Q = _responses(task, tree.delassus, iterations, converged)
+    Z = map(lambda row: outward(tree.above, tree.U, row), tree.Y)
+    B, D_inverse = Q @ Z, 1.0 / tree.D
+    if converged or iterations == 1:
+        e = None
+    else:
+        e = _way(task, Lambda, Z, np.stack([before - final for before in forces[:-1]]))
+
+    def of_velocity(unit: Any, z: Any, b: Any) -> tuple[Any, Any, Any]:
+        """A row of ∂a/∂q, ∂a/∂v and N, from a column of U_M⁻¹, Z and B; M⁻¹ Jᵀ = U_Mᵀ⁻¹ Yᵀ."""
+        n = outward(tree.above, tree.U, unit * D_inverse - b @ tree.Y)
+        by_q = -(n @ P_q) - b @ R_q
+        return by_q if e is None else by_q + z @ e, -(n @ P_v) - b @ R_v, n
+
+    def of_force(b: Any, response: Any) -> tuple[Any, Any]:
+        """A row of ∂λ/∂q and ∂λ/∂v, from one of B and Q."""
+        return b @ P_q - response @ R_q, b @ P_v - response @ R_v
+
+    a_q, a_v, N = map(of_velocity, inverse_factor(tree.above, tree.U).T, Z.T, B.T)
+    force_q, force_v = map(of_force, B, Q)
+    return a_q, a_v, np.tril(N) + np.tril(N, -1).T, force_q if e is None else force_q + e, force_v, -B
+
+
+def _equations(task: Task, v: Any, a: Any, force: Any, *, rest: bool = False) -> tuple[Any, ...]:
+    """P_q, P_v (nv, nv), R_q and R_v (m, nv); at rest, for v = 0, those of M a - Jᵀ λ and J a alone."""
+    mechanism, model = task.mechanism, task.mechanism.model
+    q, time, still = task.motions.q, task.motions.time, np.zeros(mechanism.nv)
+
+    def moved(step: Any) -> Any:
+        """`integrate`, to first order."""
+        return q + coordinate_rates(model, q, step)
+
+    def accelerations(step: Any, v: Any) -> Any:
+        motions = LinkMotions.of(model, moved(step), v, time)
+        rows = rows_in(mechanism, motions)
+        moving = link_values(rows, motions, a)
+        return moving if rest else moving - right_hand_side(mechanism, rows, motions)
+
+    def torques(step: Any) -> Any:
+        return constraint_jacobian.function(mechanism, moved(step), time=time).T @ force
+
+    R_q, R_v = jacobian(accelerations, (0, 1))(still, v)
+    by_q, P_v, _ = torque_derivatives(model, q, v, a, falling=not rest)
+    return by_q - jacobian(torques)(still), P_v, task.active(R_q), task.active(R_v)
+
+
+def _responses(task: Task, G: Any, iterations: int, converged: bool) -> tuple[Any, Any]:
+    """Λ and Q (m, m), both symmetric: what one and what all iterations make of -ρ, without drift if they converge."""
+    factors = ldl(G + np.diag(task.rows.compliance + task.epsilon))
+
+    def column(unit: Any) -> tuple[Any, Any]:
+        responses = [factors.solve(unit)]
+        for _ in range(iterations if converged else iterations - 1):
+            responses.append(factors.solve(unit + task.epsilon * responses[-1]))
+        if converged:
+            return responses[0], _without_drift(responses[-2], responses[-1], iterations)
+        return responses[0], responses[-1]
+
+    Lambda, Q = map(column, np.eye(task.rows.m))
+    return Lambda, Q
+
+
+def _without_drift(last: Any, ahead: Any, iterations: int) -> Any:
+    """What a number of iterations from zero has led to, from that and from one iteration more."""
+    return last - float(iterations) * (ahead - last)
+
+
+def _way(task: Task, Lambda: Any, Z: Any, forces: Any) -> Any:
+    """e (m, nv) after the last iteration, from the forces (n - 1, m) of those before, less the last ones."""
+    still = np.zeros(task.mechanism.nv)
+    E = np.array(task.epsilon)[:, None]
+
+    def iteration(e: Any, force: Any) -> tuple[Any, None]:
+        P, _, R, _ = _equations(task, still, force @ Z, force, rest=True)
+        return Lambda @ (E * e - R + map(lambda z: z @ P, Z)), None
+
+    e, _ = scan(iteration, np.zeros((task.rows.m, task.mechanism.nv)), forces)
+    return Lambda @ (E * e)

@@ -1,0 +1,66 @@
+"""Proximal iterations on the forces, for the methods that form or factor the Delassus matrix G = J M⁻¹ Jᵀ.
+
+With the accelerations b = J a_free + γ that the rows have without forces, the iteration of `task` reads
+
+    (G + C + E) λ = -(b - E λ⁻),      J a + γ + C λ = -E (λ - λ⁻):
+
+one factorisation, and no digits lost to penalties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constrained.rows.task import Task
+from delassus.constrained.solvers.solver import State
+from delassus.dynamics.ldl import ldl
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The system of the forces.
+
+    `respond` gives the forces -(G + C + E)⁻¹ (b + δ) (m,) for some δ (m,), or for none; `shift` (m,) is a part of δ
+    that stays the same in all iterations, if there is one.
+    """
+
+    task: Task
+    respond: Callable[[Any], Any]
+    shift: Any = None
+
+    def change(self, before: Any) -> Any:
+        """δ (m,) of an iteration from the forces λ⁻."""
+        kept = -self.task.epsilon * before
+        return kept if self.shift is None else kept + self.shift
+
+
+def factor(task: Task, G: Any, b: Any) -> Dual:
+    """From the Delassus matrix (m, m), of which the lower triangle is read, and b (m,)."""
+    factors = ldl(G + np.diag(task.rows.compliance + task.epsilon))
+    return Dual(task, lambda change: -factors.solve(b if change is None else b + change))
+
+
+def start(dual: Dual, force: Any = None) -> State:
+    """The first iteration."""
+    if force is None:
+        first = dual.respond(dual.shift)
+        return State(first, np.zeros(dual.task.rows.m), -dual.task.epsilon * first)
+    return _state(dual, dual.task.first_force(force))
+
+
+def iterate(dual: Dual, state: State) -> State:
+    """One more iteration."""
+    return _state(dual, state.force)
+
+
+def shifted(dual: Dual, r: Any) -> Dual:
+    """The system of rows that ask for J a + γ + C λ = r instead of zero."""
+    return replace(dual, shift=-r if dual.shift is None else dual.shift - r)
+
+
+def _state(dual: Dual, before: Any) -> State:
+    force = dual.respond(dual.change(before))
+    return State(force, before, dual.task.epsilon * (before - force))

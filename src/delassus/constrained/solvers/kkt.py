@@ -1,0 +1,126 @@
+"""The dense answer, by singular values: the reference for all other methods, and the textbook's closed form.
+
+    [M  Jᵀ] [ a]   [tau - c]
+    [J  -C] [-λ] = [  -γ   ]
+
+is solved for what it means: of all accelerations that meet the constraints in the least-squares sense, the one nearest
+to the free motion in the metric of M, and of all forces that give it the smallest. Rows are weighted as in all methods
+(see `proximal`): nothing depends on units. With M = L Lᵀ and A = L⁻¹ Jᵀ E^-½, the weighted Delassus matrix is G = Aᵀ A,
+and the singular values of A are the square roots of G's: λ = -G⁺ (J a_free + γ) keeps twice the digits that it would
+have from G. O((n + m)³) operations in plain NumPy; not compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import delassus.numpy as dnp
+from delassus.compiler.host.kernel import kernel
+from delassus.compiler.tracing.record import refuse_inside
+from delassus.constrained.delassus.proximal import Proximal, proximal_rows
+from delassus.constrained.elimination.gauss import RANK
+from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.rows import compliance_of
+from delassus.dynamics.check import check_inertias
+from delassus.dynamics.crba import mass_matrix
+from delassus.dynamics.rnea import bias_torques
+
+Floats = NDArray[np.float64]
+
+
+class DenseSystem(NamedTuple):
+    """M (nv, nv), tau - c (nv,), J (m, nv), γ (m,) and the compliance C (m,)."""
+
+    M: Floats
+    tau: Floats
+    J: Floats
+    gamma: Floats
+    compliance: Floats
+    weight: Floats | float = 1.0
+    """E^-½ (m,): residuals are compared by their squares times that of it."""
+
+
+@kernel("(nq),(nv),(nv)->(nv,nv),(nv),(m,nv),(m)", inputs={"time": "()"})
+def dense_system(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> Any:
+    """M (nv, nv), tau - c (nv,), J (m, nv) and γ (m,) of M a + c = tau + Jᵀ λ, J a + γ = 0."""
+    check_inertias(mechanism.model)
+    c = bias_torques.function(mechanism.model, q, v)
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    gamma = constraint_bias.function(mechanism, q, v, time=time)
+    return mass_matrix(mechanism.model, q), dnp.array(tau) - c, J, gamma
+
+
+def kkt(
+    mechanism: Mechanism,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    *,
+    proximal: Proximal = None,
+    time: ArrayLike | None = None,
+    parameters: ArrayLike | None = None,
+) -> tuple[Floats, Floats]:
+    """Accelerations (…, nv) [rad/s², m/s²] and the smallest forces (…, m) [N, N·m], for one state or a batch.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (…, nq) [rad, m].
+        v: Velocity (…, nv) [rad/s, m/s].
+        tau: Generalised forces (…, nv) [N·m, N].
+        proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
+            unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
+        time: (…) [s] what references move with, needed where they do.
+        parameters: (…, np) those of a mechanism whose model has some.
+    """
+    refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
+    given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
+    M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
+    weight = 1.0 / np.sqrt(proximal_rows(mechanism, proximal))
+    return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism), weight))
+
+
+def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:
+    """a (…, nv) and λ (…, m) of a dense system, or of a batch of them."""
+    M, h, J, gamma, C, weight = system
+    J, gamma, C = J * np.reshape(weight, (-1, 1)), gamma * weight, C * weight**2
+    # One state that is not finite must not end the whole batch: LAPACK refuses to look at any of it.
+    finite = np.asarray(np.isfinite(M).all((-2, -1)) & np.isfinite(J).all((-2, -1)))[..., None]
+    M, J = np.where(finite[..., None], M, np.eye(M.shape[-1])), np.where(finite[..., None], J, 0.0)
+    h = np.where(finite, h, np.nan)
+    L = np.linalg.cholesky(M)
+    A, free = np.linalg.solve(L, J.mT), np.linalg.solve(L, h[..., None])[..., 0]
+    b = np.matvec(A.mT, free) + gamma
+    force = -np.matvec(_pseudo_inverse(A, C), b)
+    return np.linalg.solve(L.mT, (free + np.matvec(A, force))[..., None])[..., 0], weight * force
+
+
+def kkt_inverse(M: Floats, J: Floats, damping: float = 0.0) -> Floats:
+    """The inverse (n + m, n + m) of [M, Jᵀ; J, -damping], in blocks:
+
+    [M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹,  M⁻¹ Jᵀ Λ; Λ J M⁻¹,  -Λ] with Λ = (J M⁻¹ Jᵀ + damping)⁻¹, or the pseudo-inverse of it.
+    """
+    L = np.linalg.cholesky(M)
+    A = np.linalg.solve(L, J.mT)
+    Lam = _pseudo_inverse(A, np.full(J.shape[-2], damping))
+    L_inv = np.linalg.inv(L)
+    M_inv, JM = L_inv.mT @ L_inv, A.mT @ L_inv
+    upper = np.concatenate([M_inv - JM.mT @ Lam @ JM, JM.mT @ Lam], axis=-1)
+    lower = np.concatenate([Lam @ JM, -Lam], axis=-1)
+    inverse: Floats = np.concatenate([upper, lower], axis=-2)
+    return inverse
+
+
+def _pseudo_inverse(A: Floats, C: Floats) -> Floats:
+    """(Aᵀ A + C)⁺ (m, m)."""
+    if np.any(C):
+        # Aᵀ A + C is Bᵀ B for A above √C.
+        A = np.concatenate([A, np.broadcast_to(np.diag(np.sqrt(C)), (*A.shape[:-2], len(C), len(C)))], axis=-2)
+    _, s, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = s**2 > RANK * np.max(s, axis=-1, keepdims=True, initial=0.0) ** 2
+    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0) ** 2, 0.0)
+    pseudo: Floats = (Vt.mT * inverse[..., None, :]) @ Vt
+    return pseudo

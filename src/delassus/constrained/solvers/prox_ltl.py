@@ -1,0 +1,84 @@
+"""Proximal iterations by one sparse factorisation of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
+
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`). With the rows first and the velocities from the root to the
+leaves, elimination from the last to the first fills in nothing that M, J and the Delassus matrix do not have:
+
+    U = [U_Λ  Y; 0  U_M],   M = U_M D_M U_Mᵀ,   Y = J U_Mᵀ⁻¹ D_M⁻¹,   J M⁻¹ Jᵀ + E + C = U_Λ D_Λ U_Λᵀ,
+
+the diagonal being (-D_Λ, D_M). O(n d² + m d² + m² d + m³) operations for depth d, m² an iteration. Choose it for its
+by-products (see `kkt_factor`), or as the reference next to the recursions over the tree.
+
+References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolution of constrained dynamic equations
+(2021); R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.proximal import Proximal
+from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
+from delassus.constrained.rows.jacobian import bias_of, jacobian_of
+from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, Task
+from delassus.constrained.solvers import dual
+from delassus.constrained.solvers.solver import Solver, State, solve
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.factor import backward, forward
+from delassus.dynamics.rnea import bias_torques
+
+
+@kernel(SIGNATURE, inputs=ROW_INPUTS)
+def prox_ltl(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    iterations: int = 3,
+    proximal: Proximal = None,
+    mask: Any = None,
+    force: Any = None,
+    acceleration: Any = None,
+    time: Any = None,
+) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
+    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The system of the forces, the factors of M with Y, and U_M⁻¹ (tau - c) (nv,)."""
+
+    dual: dual.Dual
+    tree: TreeFactor
+    half: Any
+
+
+def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
+    """The factors, and the first iteration."""
+    model, q = task.mechanism.model, task.motions.q
+    tree = tree_factor(model, q, jacobian_of(task))
+    half = backward(tree.above, tree.U, task.tau - bias_torques.function(model, q, task.motions.v))
+    factors = Factors(dual.factor(task, tree.delassus, bias_of(task) + tree.Y @ half), tree, half)
+    return factors, dual.start(factors.dual, force)
+
+
+def iterate(factors: Factors, state: State) -> State:
+    """One more iteration."""
+    return dual.iterate(factors.dual, state)
+
+
+def finish(factors: Factors, state: State) -> tuple[Any, Any]:
+    """a = U_Mᵀ⁻¹ (D_M⁻¹ U_M⁻¹ (tau - c) + Yᵀ λ)."""
+    tree = factors.tree
+    return forward(tree.above, tree.U, factors.half / tree.D + tree.Y.T @ state.force), state.force
+
+
+def shifted(factors: Factors, r: Any) -> Factors:
+    """The same for rows that ask for a residual r (m,)."""
+    return replace(factors, dual=dual.shifted(factors.dual, r))
+
+
+SOLVER = Solver("prox_ltl", factor, iterate, shifted, finish, penalties=False)

@@ -1,0 +1,127 @@
+"""Proximal iterations in joint space: the augmented mass matrix M + Jᵀ ρ J, factored once along the tree.
+
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`) by
+
+    (M + Jᵀ ρ J) a = tau - c + Jᵀ (keep λ⁻ - ρ γ),      λ = keep λ⁻ - ρ (J a + γ).
+
+Constraints against the world couple velocities that M couples already, so the augmented matrix has M's sparsity and
+M's factors U D Uᵀ. O(n d² + m d²) operations, and O(m d + n d) per iteration. Closed loops couple all velocities along
+them, which fills the factors. Choose it for small robots of little depth with many rows, or where joints share
+coordinates (mimicry); `caba` for many loops. Penalties cost digits, as in `caba`.
+
+Reference: A. Sathya, J. Carpentier, Constrained articulated body dynamics algorithms (2024), section IV.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.proximal import Proximal
+from delassus.constrained.rows.jacobian import bias_of, jacobian_of
+from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
+from delassus.constrained.solvers.solver import PrimalState, Solver, solve
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.crba import mass_matrix
+from delassus.dynamics.factor import ancestors, backward, factor_tree, forward
+from delassus.dynamics.rnea import bias_torques
+
+
+@kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)
+def prox_ltls(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    iterations: int = 3,
+    proximal: Proximal = None,
+    mask: Any = None,
+    force: Any = None,
+    acceleration: Any = None,
+    time: Any = None,
+) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
+    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What does not change between iterations: J (m, nv), γ (m,), and U D Uᵀ = M + Jᵀ ρ J."""
+
+    task: Task
+    J: Any
+    gamma: Any
+    above: list[list[int]]
+    U: Any
+    D: Any
+    support: list[int]
+
+
+def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
+    """J, γ and the factors of the augmented mass matrix; the right-hand side of the first iteration, half solved."""
+    model = task.mechanism.model
+    J, gamma = jacobian_of(task), bias_of(task)
+    moving = moving_dofs(task)
+    above = ancestors(model, moving)
+    M = np.array(mass_matrix(model, task.motions.q))
+    for r, dofs in enumerate(moving):
+        for i in dofs:
+            weighted = task.rho[r] * J[r, i]
+            for j in dofs:
+                if j <= i:
+                    M[j, i] = M[j, i] + weighted * J[r, j]
+    U, D = factor_tree(above, M)
+    support = sorted({i for dofs in moving for i in dofs})
+    factors = Factors(task, J, gamma, above, U, D, _closed(above, support))
+    first = task.first_force(force)
+    c = bias_torques.function(model, task.motions.q, task.motions.v)
+    right = task.tau - c + J.T @ (task.keep * first - task.rho * gamma)
+    return factors, _state(factors, first, backward(above, U, right) / D)
+
+
+def iterate(factors: Factors, state: PrimalState) -> PrimalState:
+    """One more iteration: the change of the right-hand side."""
+    right = factors.J.T @ (factors.task.keep * (state.force - state.before))
+    more = backward(factors.above, factors.U, right, factors.support) / factors.D
+    return _state(factors, state.force, state.work + more)
+
+
+def finish(factors: Factors, state: PrimalState) -> tuple[Any, Any]:
+    """The accelerations of all joints, and the forces λ."""
+    return forward(factors.above, factors.U, state.work), state.force
+
+
+def shifted(factors: Factors, r: Any) -> Factors:
+    """The same for rows that ask for a residual r (m,)."""
+    return replace(factors, gamma=factors.gamma - r)
+
+
+SOLVER = Solver("prox_ltls", factor, iterate, shifted, finish, penalties=True)
+
+
+def _state(factors: Factors, before: Any, half: Any) -> PrimalState:
+    """The state after an iteration, from D⁻¹ U⁻¹ of its right-hand side (nv,)."""
+    a = forward(factors.above, factors.U, half, factors.support)
+    force, residual = factors.task.update(before, factors.task.active(factors.J @ a + factors.gamma))
+    return PrimalState(force, before, residual, half)
+
+
+def moving_dofs(task: Task) -> list[list[int]]:
+    """For each row, the velocities that move it."""
+    tree, rows = task.motions.tree, task.rows
+    moving: list[set[int]] = [set() for _ in range(rows.m)]
+    for link, own in rows.links.items():
+        for r in own.rows:
+            still = tree.path(rows.layout.roots[r]) if r in rows.layout.inner else []
+            moving[r] |= {v for i in tree.path(link) if i not in still for v in tree.links[i].dofs}
+    for dof in rows.dofs:
+        moving[dof.row].add(dof.v)
+    return [sorted(dofs) for dofs in moving]
+
+
+def _closed(above: list[list[int]], dofs: list[int]) -> list[int]:
+    """Velocities and all that they are coupled with above them."""
+    return sorted({*dofs, *(i for k in dofs for i in above[k])})

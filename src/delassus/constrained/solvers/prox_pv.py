@@ -1,0 +1,223 @@
+"""The proximal Popov–Vereshchagin algorithm: the Delassus matrix by one sweep over the tree, then its iterations.
+
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`) without forming M or J. Inward, next to the
+articulated-body recursion, the rows travel from their links to the base: K (r, 6) what they feel of a link's
+acceleration, L their Delassus matrix and l their acceleration, as far as joints below it decide,
+
+    K_π = (K - K S Wᵀ) X,   L += K S D⁻¹ (K S)ᵀ,   l += K (b + S D⁻¹ (u - Uᵀ b)).
+
+At the base L = J M⁻¹ Jᵀ and K a_0 + l = J a_free + γ. O(n + m² d + m³) operations and m² an iteration.
+
+A row on several links travels from each of them. Where these ways have met, at the root of its loop, nothing further
+out depends on its multiplier, which is eliminated there (see `multipliers`), as a spring on the link that stands for
+it: O(n + m_b² n + m_b³), m_b the most rows that pass a link. An iteration is then a sweep over the links of loops.
+
+Choose it for few rows, or where digits count: there are no penalties in it.
+
+References: A. Vereshchagin, Modeling and control of motion of manipulational robots (1989); A. Sathya, J. Carpentier,
+Constrained articulated body dynamics algorithms (2024), section V; for loops, their closed-loop paper (2025),
+algorithms 4 to 6, with the signs of the forces' terms corrected; H. Brandl, R. Johanni, M. Otter (1986).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.proximal import Proximal
+from delassus.constrained.elimination.multipliers import Eliminated, eliminate
+from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, Task
+from delassus.constrained.solvers import dual, prox_ltl
+from delassus.constrained.solvers.solver import Solver, State, solve
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.rows import against_gravity
+from delassus.dynamics.articulated import FreeJoint, free_joint
+from delassus.dynamics.poses import Pair
+from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
+from delassus.model.model import WORLD
+
+
+@kernel(SIGNATURE, inputs=ROW_INPUTS)
+def prox_pv(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    iterations: int = 3,
+    proximal: Proximal = None,
+    mask: Any = None,
+    force: Any = None,
+    acceleration: Any = None,
+    time: Any = None,
+) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
+    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The system of the forces, and what the sweeps need.
+
+    Attributes:
+        dual: The system of the forces.
+        joints: The joints' factors.
+        push: D⁻¹ u (nv,).
+        moved: For each joint, K S of the rows that move with it, by row.
+        roots: For each link (or the world) where loops are closed, the multipliers that were eliminated there.
+        l: (m,) what each row had, apart from forces, when it was eliminated.
+    """
+
+    dual: dual.Dual
+    joints: list[FreeJoint]
+    push: Any
+    moved: list[dict[int, Any]]
+    roots: dict[int, Eliminated]
+    l: Any
+
+    @property
+    def spine(self) -> list[int]:
+        """The links where loops are closed, and those that carry them."""
+        tree = self.dual.task.motions.tree
+        return sorted({i for root in self.roots if root != WORLD for i in tree.path(root)})
+
+
+def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
+    """Inward: articulated inertias and forces, and the rows of the constraints; then the first iteration."""
+    tree, rows, motions = task.motions.tree, task.rows, task.motions
+    links = tree.links
+    inward = Inward.of(tree, motions.poses, motions.velocity, motions.product)
+    A, p = inward.A, inward.p
+    K: dict[int, dict[int, Any]] = {i: {} for i in range(WORLD, len(links))}
+    on = np.ones(rows.m) if task.on is None else task.on
+    for i, own in rows.links.items():
+        K[i] = {row: on[row] * own.K[j] for j, row in enumerate(own.rows)}
+    L = np.array(np.diag(rows.compliance + task.epsilon))
+    l = -task.active(against_gravity(rows, motions, task.k))
+    joints: list[Any] = [None] * len(links)
+    moved: list[dict[int, Any]] = [{} for _ in links]
+    roots: dict[int, Eliminated] = {}
+    push = np.zeros(task.mechanism.nv)
+    for i, link in reversed(list(enumerate(links))):
+        closed = [r for r in sorted(K[i]) if rows.layout.roots[r] == i]
+        if closed:
+            roots[i], K[i] = eliminate(closed, K[i], L)
+            A[i] = roots[i].spring(A[i])
+            p[i], l = roots[i].press(p[i], l)
+        joint = joints[i] = free_joint(link, A[i])
+        u = joint.force(task.tau, p[i])
+        push[joint.at] = joint.push(u)
+        driven = _driven(task, i, on)
+        KS: dict[int, Any] = {}
+        for r in sorted({*K[i], *driven}):
+            own = K[i].get(r, np.zeros(6))
+            KS[r], *rest = joint.carry(own[:3], own[3:], driven.get(r))
+            # (K - K S Wᵀ) X: what the row feels of the parent's acceleration; it travels as a force does.
+            left = np.concatenate(motions.poses[i].force_to_parent(*rest))
+            above = K[link.parent]
+            above[r] = above[r] + left if r in above else left
+        moved[i] = KS
+        b = motions.product[i]
+        free = joint.answer(push[joint.at], b)  # D⁻¹ (u - Uᵀ b)
+        for j, r in enumerate(KS):
+            pulled = joint.push(KS[r])
+            for t in list(KS)[: j + 1]:
+                L[r, t] = L[r, t] + pulled @ KS[t]
+            l[r] = l[r] + KS[r] @ free
+            if r in K[i]:
+                l[r] = l[r] + K[i][r][:3] @ b[0] + K[i][r][3:] @ b[1]
+        inward.hand_on(i, joint, u)
+    for r, x in K[WORLD].items():
+        l[r] = l[r] - x[:3] @ np.array(tree.gravity)
+    if K[WORLD]:
+        roots[WORLD], _ = eliminate(sorted(K[WORLD]), None, L)
+
+    def respond(change: Any) -> Any:
+        more = _pressed(factors, change)
+        return _outward(factors, factors.spine, *more)[1]
+
+    factors = Factors(dual.Dual(task, respond), joints, push, moved, roots, l)
+    return factors, dual.start(factors.dual, force)
+
+
+def iterate(factors: Factors, state: State) -> State:
+    """One more iteration."""
+    return dual.iterate(factors.dual, state)
+
+
+def finish(factors: Factors, state: State) -> tuple[Any, Any]:
+    """Outward: the accelerations of all joints under the forces λ."""
+    everything = list(range(len(factors.joints)))
+    push, l = _pressed(factors, factors.dual.change(state.before))
+    return _outward(factors, everything, push, l, state.force)[0], state.force
+
+
+def shifted(factors: Factors, r: Any) -> Factors:
+    """The same for rows that ask for a residual r (m,)."""
+    return replace(factors, dual=dual.shifted(factors.dual, r))
+
+
+SOLVER = Solver("prox_pv", factor, iterate, shifted, finish, penalties=False, in_joint_space=prox_ltl.SOLVER)
+
+
+def _pressed(factors: Factors, change: Any) -> tuple[Any, Any]:
+    """D⁻¹ u (nv,) of all joints, and l (m,) of all rows as they are eliminated, when l changes by so much (or by none).
+
+    What a row has passes its root, where its multiplier is eliminated, as a force; it changes the other rows that the
+    joints between the root and the base move.
+    """
+    if change is None:
+        return factors.push, factors.l
+    task = factors.dual.task
+    tree, motions = task.motions.tree, task.motions
+    push, change = np.array(factors.push), np.array(change)
+    p: dict[int, Pair] = dict.fromkeys(factors.spine, ZERO)
+    for i in reversed(factors.spine):
+        link, joint = tree.links[i], factors.joints[i]
+        if i in factors.roots:
+            p[i], change = factors.roots[i].press(p[i], change)
+        u, f, n = joint.carry(-p[i][0], -p[i][1])
+        more = joint.push(u)
+        push[joint.at] = push[joint.at] + more
+        for r, KS in factors.moved[i].items():
+            change[r] = change[r] + KS @ more
+        if link.parent >= 0:
+            f, n = motions.poses[i].force_to_parent(f, n)
+            p[link.parent] = (p[link.parent][0] - f, p[link.parent][1] - n)
+    return push, factors.l + change
+
+
+def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any = None) -> tuple[Any, Any]:
+    """Accelerations (nv,) of the joints of some links, and the forces (m,) of all rows, unless they are known."""
+    task = factors.dual.task
+    tree, motions = task.motions.tree, task.motions
+    acceleration: dict[int, Pair] = {WORLD: world_acceleration(tree)}
+    a, force = np.zeros(task.mechanism.nv), np.zeros(task.rows.m) if known is None else known
+    if known is None and WORLD in factors.roots:
+        force[factors.roots[WORLD].rows] = factors.roots[WORLD].force(l, None, force)
+    for i in links:
+        link, joint = tree.links[i], factors.joints[i]
+        here = carried(motions.poses[i], acceleration[link.parent], motions.product[i])
+        own = joint.answer(push[joint.at], here)
+        if factors.moved[i]:
+            u = np.zeros(link.motion.nv)
+            for row, KS in factors.moved[i].items():
+                u = u + KS * force[row]
+            own = own + joint.push(u)
+        acceleration[i] = joint.moved(here, own)
+        a[joint.at] = own
+        if known is None and i in factors.roots:
+            force[factors.roots[i].rows] = factors.roots[i].force(l, acceleration[i], force)
+    return a, force
+
+
+def _driven(task: Task, link: int, on: Any) -> dict[int, Any]:
+    """What rows take of the velocities of a link's joint (n,), by row."""
+    driven: dict[int, Any] = {}
+    n = task.motions.tree.links[link].motion.nv
+    for dof in task.rows.of_joint(link):
+        own = driven.setdefault(dof.row, np.zeros(n))
+        own[dof.k] = own[dof.k] + dof.factor * on[dof.row]
+    return driven

@@ -1,0 +1,33 @@
+"""Soft constraints in O(n + m): the articulated-body algorithm on links that carry penalties.
+
+The first iteration of `caba` and its like, from zero forces. Rows give way by ε λ, ε the `proximal` parameter: nothing
+removes it, as nothing removes compliance. Choose it where constraints are soft on purpose, or as a fast first guess.
+
+Reference: A. Sathya, H. Bruyninckx, W. Decré, G. Pipeleers, Efficient constrained dynamics algorithms based on an
+equivalent LQR formulation using Gauss' principle of least constraint (2023).
+"""
+
+from typing import Any
+
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.proximal import Proximal
+from delassus.constrained.rows.task import SIGNATURE
+from delassus.constrained.solvers.caba import caba
+from delassus.constraints.mechanism import Mechanism
+
+
+@kernel(SIGNATURE, inputs={"mask": "(m)", "acceleration": "(m)", "time": "()"})
+def pv_soft(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    proximal: Proximal = None,
+    mask: Any = None,
+    acceleration: Any = None,
+    time: Any = None,
+) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`."""
+    given = {"mask": mask, "force": None, "acceleration": acceleration, "time": time}
+    return caba.function(mechanism, q, v, tau, iterations=1, proximal=proximal, **given)

@@ -1,0 +1,104 @@
+"""What a proximal solver is made of, and how its parts make a solve.
+
+A solver prepares a task once (`factor`, which makes the first iteration too), iterates from one state to the next, and
+finishes with the accelerations of all joints. A state is a tuple of traced arrays that begins with `force`, `before`
+and `residual`: what a loop has to carry, and to look at, whether it is unrolled or not.
+
+A new solver is a file that ends in a `Solver`, and a line in `choice`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.trace import computing_in
+from delassus.constrained.delassus.proximal import Proximal, proximal_rows
+from delassus.constrained.rows.options import check_iterations
+from delassus.constrained.rows.task import Task, task_of
+from delassus.constraints.mechanism import Mechanism
+from delassus.dynamics.aba import aba
+from delassus.model.links import links_of
+
+
+class State(NamedTuple):
+    """Forces λ (m,) after an iteration and before it, and the residual J a + γ + C λ (m,) of its accelerations."""
+
+    force: Any
+    before: Any
+    residual: Any
+
+
+class PrimalState(NamedTuple):
+    """As `State`, and what the accelerations of the iteration follow from (nv,)."""
+
+    force: Any
+    before: Any
+    residual: Any
+    work: Any
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The parts of a solver, and what it can do.
+
+    Attributes:
+        name: What users call it.
+        factor: Takes a task and the forces to start from; gives factors and the first state.
+        iterate: Takes factors and a state; gives the next one.
+        shifted: Takes factors and r (m,); gives those of rows that ask for J a + γ + C λ = r instead of zero. Where
+            rows contradict each other and r is their residual of least squares, they agree then. The residuals of
+            states that follow have r taken off.
+        finish: Takes factors and a state; gives the accelerations of all joints, and the forces.
+        penalties: Whether there is a division by ε, which costs digits where it is small.
+        in_joint_space: The solver with the same iterates that takes over where joints share coordinates (mimicry), so
+            that there is no recursion over the tree; None if it takes them itself.
+    """
+
+    name: str
+    factor: Callable[[Task, Any], tuple[Any, Any]]
+    iterate: Callable[[Any, Any], Any]
+    shifted: Callable[[Any, Any], Any]
+    finish: Callable[[Any, Any], tuple[Any, Any]]
+    penalties: bool
+    in_joint_space: Solver | None = None
+
+    def on(self, mechanism: Mechanism) -> Solver:
+        """The solver that does the work on a mechanism: itself, or the one in joint space."""
+        return self.in_joint_space if self.in_joint_space and links_of(mechanism.model).mimics else self
+
+
+_SHARES: Final = {("float64", False): 1e-6, ("float64", True): 1e-6, ("float32", False): 1e-6, ("float32", True): 3e-4}
+"""ε as a share of the rows' mobility, by precision, without and with penalties."""
+
+
+def share_of(solver: Solver) -> float:
+    """The share of the rows' mobility that ε is, where it is not given."""
+    return _SHARES[computing_in().name, solver.penalties]
+
+
+def solve(
+    solver: Solver,
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    tau: Any,
+    iterations: int,
+    proximal: Proximal,
+    mask: Any,
+    force: Any,
+    acceleration: Any,
+    time: Any,
+) -> tuple[Any, Any]:
+    """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled."""
+    check_iterations(iterations)
+    if not mechanism.m:
+        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
+    solver = solver.on(mechanism)
+    epsilon = proximal_rows(mechanism, proximal, share_of(solver))
+    factors, state = solver.factor(task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time), force)
+    for _ in range(iterations - 1):
+        state = solver.iterate(factors, state)
+    return solver.finish(factors, state)

@@ -1,0 +1,157 @@
+"""How a solve ended, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.rows.wrench import constraint_wrench
+from delassus.constrained.solvers.optimality import optimality
+from delassus.constraints.mechanism import Mechanism
+from delassus.errors import DelassusError, Sentences
+
+
+class Status(Sentences):
+    """How a solve ended; `sentence` says it in words."""
+
+    CONVERGED = 0, "All rows are met to the tolerance."
+    LEAST_SQUARES = 1, "The rows cannot all be met; they are met in the least-squares sense."
+    ITERATIONS = 2, "The iterations ended before the tolerance was met."
+    RANK_LOSS = 3, "Some rows depend on others, so the forces are not unique; a method without rank needs them apart."
+    NOT_FINITE = 4, "An input or a result is not a finite number."
+    PRECISION = 5, "Rows are so nearly dependent that rounding decides whether they can be met; they are met in part."
+
+
+class Asked(NamedTuple):
+    """What a solution is of: a state, forces, and what else was given, None where it was not."""
+
+    q: Any
+    v: Any
+    tau: Any
+    proximal: tuple[float, ...] | None = None
+    mask: Any = None
+    acceleration: Any = None
+    time: Any = None
+    parameters: Any = None
+
+    @classmethod
+    def of(cls, *arguments: Any) -> Asked:
+        """From what was given, arrays as they are now: those of a simulation change in place."""
+        kept: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+        return cls(*kept)
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Those of these that were given."""
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Accelerations and forces of a mechanism, one state or a batch, and how good they are.
+
+    Attributes:
+        mechanism: What was solved.
+        acceleration: (…, nv) [rad/s², m/s²].
+        force: (…, m) [N, N·m], on the robot, in the axes of each constraint.
+        residual: (…, m) J a + γ + C λ [m/s², rad/s²].
+        iterations: (…) how many were made.
+        status: (…) numbers of `Status`.
+        imbalance: (…, nv) M a + c - tau - Jᵀ λ [N·m, N]: how well the equation of motion holds.
+        asked: The state, forces and further arguments that it is the answer to.
+    """
+
+    mechanism: Mechanism
+    acceleration: NDArray[np.float64]
+    force: NDArray[np.float64]
+    residual: NDArray[np.float64]
+    iterations: NDArray[np.int64]
+    status: NDArray[np.int64]
+    imbalance: NDArray[np.float64]
+    asked: Asked | None = None
+
+    @property
+    def forces(self) -> Mapping[str, NDArray[np.float64]]:
+        """Views of `force` by the names of the constraints."""
+        return {name: self.force[..., rows] for name, rows in self.mechanism.slices.items()}
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return statuses_of(self.status)
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        return described(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
+
+    def is_optimal(self, tolerance: float = 1e-10) -> Any:
+        """Whether it is a solution to a tolerance, a truth value or (…) of them, computed anew from its fields.
+
+        The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).
+        """
+        asked = self._asked()
+        if not self.mechanism.m:
+            return self.status == Status.CONVERGED
+        given = asked.given("proximal", "mask", "acceleration", "time", "parameters")
+        arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
+        found = optimality(self.mechanism, *arrays, tolerance=tolerance, **given) > 0.5
+        return bool(found) if np.ndim(found) == 0 else found
+
+    def force_in(self, constraint: str, axes: str = "world") -> NDArray[np.float64]:
+        """Force and moment (…, 6) [N, N·m] of a constraint on the body of its first frame, about that frame's origin.
+
+        `axes` are "world", "frame" for those of the constraint's own first frame, or those of a frame by its name. A
+        constraint on joints has no frame; its forces are `forces[name]`.
+        """
+        asked = self._asked()
+        given = asked.given("time", "parameters")
+        found: NDArray[np.float64] = constraint_wrench(
+            self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **given
+        )
+        return found
+
+    def _asked(self) -> Asked:
+        if self.asked is None:
+            raise DelassusError("this solution does not say of which state it is; one of constrained_dynamics does.")
+        return self.asked
+
+
+_WORST_FIRST: Final = (
+    Status.NOT_FINITE,
+    Status.ITERATIONS,
+    Status.PRECISION,
+    Status.RANK_LOSS,
+    Status.LEAST_SQUARES,
+    Status.CONVERGED,
+)
+
+
+def described(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:
+    """How a solve of some items ended, in a sentence or two: of those with the worst status, the largest value."""
+    if not status.size:
+        return f"There is no {item}."
+    worst = next(s for s in _WORST_FIRST if np.any(status == s))
+    several = status.size > 1
+    if not values.size or worst is Status.NOT_FINITE:
+        where = f" in {item} {_index(np.argmax(status == worst), status.shape)}" if several and values.size else ""
+        return f"{worst.sentence[:-1]}{where}."
+    size = np.where((status == worst)[..., None], np.abs(values), -1.0)
+    at = int(np.argmax(size))
+    row = at % size.shape[-1]
+    name = next(name for name, rows in mechanism.slices.items() if rows.start <= row < rows.stop)
+    where = f" in {item} {_index(at // size.shape[-1], status.shape)}" if status.ndim else ""
+    counted = f", in {np.sum(status == worst)} of {status.size} {item}s" if several else ""
+    return f"{worst.sentence[:-1]}{counted}. The largest {value} is {size.max():.3g} ({unit}), of {name!r}{where}."
+
+
+def _index(k: Any, shape: tuple[int, ...]) -> str:
+    return ", ".join(str(int(i)) for i in np.unravel_index(int(k), shape))
+
+
+def statuses_of(numbers: NDArray[np.int64]) -> Any:
+    """The `Status` of one state, or an array of them."""
+    found = np.vectorize(Status, otypes=[object])(numbers)
+    return found.item() if found.ndim == 0 else found

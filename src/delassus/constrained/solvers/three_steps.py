@@ -1,0 +1,66 @@
+"""The classical solution in three steps: free acceleration, Delassus matrix, forces by Cholesky.
+
+    a_free = M⁻¹ (tau - c),   (J M⁻¹ Jᵀ + C) λ = -(J a_free + γ),   a = a_free + M⁻¹ Jᵀ λ.
+
+Exact in one go where the rows are independent. Where they are not, a pivot of the factorisation vanishes: the row is
+left out (it has no force), and the status says so. Choose it to compare with; `prox_ltl` costs as much and needs no
+rank.
+
+Reference: F. Udwadia, R. Kalaba, A new perspective on constrained motion (1992), in the form of the textbooks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.elimination.tree_factor import tree_factor
+from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
+from delassus.constrained.solvers.status import Status
+from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.rows import compliance_of
+from delassus.dynamics.aba import aba
+from delassus.dynamics.check import check_inertias
+from delassus.dynamics.factor import backward, forward
+from delassus.dynamics.ldl import Ldl
+from delassus.dynamics.rnea import bias_torques
+
+_VANISHED = 1e-10
+"""Pivots below this share of their diagonal entry count as zero."""
+
+
+@kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"time": "()"})
+def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> Any:
+    """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
+
+    `time` [s] is what references move with (input at run time), needed where they do.
+    """
+    check_inertias(mechanism.model)
+    if not mechanism.m:
+        return aba.function(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
+    tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q, time=time))
+    half = backward(tree.above, tree.U, tau - bias_torques.function(mechanism.model, q, v))
+    b = constraint_bias.function(mechanism, q, v, time=time) + tree.Y @ half
+    factors, rank_loss = _guarded(tree.delassus + np.diag(compliance_of(mechanism)))
+    force = -factors.solve(b)
+    a = forward(tree.above, tree.U, half / tree.D + tree.Y.T @ force)
+    finite = np.isfinite(np.sum(a) + np.sum(force))
+    status = np.where(rank_loss, float(Status.RANK_LOSS), float(Status.CONVERGED))
+    return a, force, np.where(finite, status, float(Status.NOT_FINITE))
+
+
+def _guarded(G: Any) -> tuple[Ldl, Any]:
+    """L D Lᵀ of a positive semidefinite matrix, the inverse of a vanished pivot zero; and whether there was one."""
+    A = np.array(G)
+    n = len(A)
+    inverse, lost = np.zeros(n), np.array(0.0)
+    for j in range(n):
+        vanished = ~(A[j, j] > _VANISHED * G[j, j])
+        lost = np.where(vanished, 1.0, lost)
+        inverse[j] = np.where(vanished, 0.0, 1.0 / np.where(vanished, 1.0, A[j, j]))
+        below = np.array(A[j + 1 :, j])
+        A[j + 1 :, j] = below * inverse[j]
+        for i in range(j + 1, n):
+            A[i, j + 1 : i + 1] = A[i, j + 1 : i + 1] - A[i, j] * below[: i - j]
+    return Ldl(A, inverse), lost > 0.5

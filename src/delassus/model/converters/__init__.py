@@ -1,0 +1,1 @@
+"""Models and states from and to other people's libraries."""

@@ -1,0 +1,1 @@
+"""Models from files: URDF, MJCF, names of robots."""

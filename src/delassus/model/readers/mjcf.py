@@ -1,0 +1,142 @@
+"""Reads a robot from MJCF, with MuJoCo's own reader and compiler.
+
+MuJoCo resolves defaults, includes, nested bodies, units and the inertias of shapes; this takes the result over. Joints
+come in MuJoCo's order, with the same coordinates but for the order of quaternions and the axes of free joints'
+velocities (see `mujoco`). Frames are those of bodies ("link"), joints ("joint", at the anchor, with the body's axes),
+sites ("frame") and anchors of equality constraints ("frame"). What a file switches off by <flag> (gravity, springs,
+damping, equality constraints) is left out; what is not carried is in the model's warnings.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from delassus.errors import DelassusError
+from delassus.model.model import Model, Posture
+from delassus.model.placement import vector
+from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
+from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
+from delassus.model.readers.mjcf_parts import actuators, equalities, shapes, tendons
+from delassus.model.readers.mjcf_places import Places
+from delassus.model.readers.mjcf_refusals import one_line, refused
+from delassus.model.readers.mjcf_support import unsupported
+from delassus.model.readers.mjcf_tree import frames, our_quaternion, read_tree
+from delassus.model.readers.xml import ModelFileError, check_size
+from delassus.model.readers.xml_text import decoded
+
+_TEXT = "<string>"
+_listening = threading.RLock()  # MuJoCo has one place for what it warns of, and so has Python; a fork waits for it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_listening.acquire, after_in_parent=_listening.release, after_in_child=_listening.release
+    )
+
+
+def read_mjcf(source: str | bytes, file: str = _TEXT) -> Model:
+    """The robot that an MJCF document describes. What it includes is looked for beside its `file`."""
+    mujoco = _mujoco()
+    check_size(source, file)
+    text = decoded(source)
+    places = Places.of(text, file)
+    with _warnings_of(mujoco) as said:
+        try:
+            compiled = _parsed(mujoco, text, file).compile()
+        except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
+            raise written_bad_number(places) or refused(error, file, places) from None
+    names = read_names(compiled)
+    bad = bad_number(compiled, names)
+    if bad is not None:
+        raise bad.error(file, places)
+    try:
+        return _taken_over(compiled, names, [f"{file}: MuJoCo says: {one_line(text)}" for text in said])
+    except DelassusError as error:
+        raise ModelFileError(str(error), file) from error
+
+
+def from_mujoco(mj_model: Any) -> Model:
+    """The model of a compiled `mujoco.MjModel` in memory."""
+    names = read_names(mj_model)
+    bad = bad_number(mj_model, names)
+    if bad is not None:
+        raise DelassusError(bad.sentence())
+    return _taken_over(mj_model, names, [])
+
+
+def _parsed(mujoco: Any, text: str, file: str) -> Any:
+    """MuJoCo's view of a document. It looks for includes and meshes beside a file, which it knows by its suffix."""
+    if file == _TEXT:
+        return mujoco.MjSpec.from_string(text)
+    name = file if file.endswith(".xml") else f"{file}.xml"
+    return mujoco.MjSpec.from_file(name, include={name: text.encode(errors="replace")})
+
+
+@contextmanager
+def _warnings_of(mujoco: Any) -> Iterator[list[str]]:
+    """What MuJoCo warns of meanwhile. Some of it would else go to a file MUJOCO_LOG.TXT in the working folder."""
+    said: list[str] = []
+    with _listening, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        before = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(said.append)
+        try:
+            yield said
+        finally:
+            mujoco.set_mju_user_warning(before)
+            said += [str(warning.message) for warning in caught]
+
+
+def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
+    """The model of a compiled one; `notes` are warnings to begin with."""
+    mujoco = _mujoco()
+    off = mujoco.mjtDisableBit
+    flags = int(m.opt.disableflags)
+    tree = read_tree(m, names, springs=not flags & int(off.mjDSBL_SPRING), dampers=not flags & int(off.mjDSBL_DAMPER))
+    own = frames(m, tree, names)
+    ties = equalities(mujoco, m, tree, names, {frame.name for frame in own})
+    if flags & (int(off.mjDSBL_EQUALITY) | int(off.mjDSBL_CONSTRAINT)):
+        ties = type(ties)((), (), ())
+    driven = actuators(mujoco, m, names)
+    return Model(
+        text_at(m.names, 0) or "robot",
+        tree.joints,
+        (*own, *ties.frames),
+        (0.0, 0.0, 0.0) if flags & int(off.mjDSBL_GRAVITY) else vector(m.opt.gravity + 0.0),
+        tuple(shapes(mujoco, m, tree, names)),
+        ties.constraints,
+        tree.base_inertia,
+        actuators=driven,
+        tendons=tendons(m, names),
+        postures=_postures(m, names),
+        warnings=(*notes, *unsupported(mujoco, m, names, ties.skipped, driven)),
+    )
+
+
+def _mujoco() -> Any:
+    if importlib.util.find_spec("mujoco") is None:
+        raise DelassusError("MJCF is read with the package mujoco, which is not here: pip install 'delassus[mujoco]'.")
+    try:
+        return importlib.import_module("mujoco")
+    except ImportError as error:
+        raise DelassusError(f"MJCF is read with the package mujoco, which cannot be imported: {error}") from error
+
+
+def _postures(m: Any, names: MjcfNames) -> tuple[Posture, ...]:
+    """The reference configuration "qpos0", in which equality constraints hold, then the keyframes."""
+    rows = [("qpos0", m.qpos0), *zip(names.keys, m.key_qpos, strict=True)]
+    return tuple(Posture(name, _coordinates(m, qpos)) for name, qpos in rows)
+
+
+def _coordinates(m: Any, qpos: Any) -> tuple[float, ...]:
+    q = qpos.copy()
+    for kind, start in zip(m.jnt_type, m.jnt_qposadr, strict=True):
+        at = start + 3 * (kind == 0)
+        if kind <= 1:  # free and ball joints
+            q[at : at + 4] = our_quaternion(q[at : at + 4])
+    return tuple(q.tolist())

@@ -1,0 +1,190 @@
+"""Shapes, equality constraints, actuators and tendons of a compiled MuJoCo model.
+
+A shape that can collide has the role "collision", others are "visual". Ellipsoids have three half-axes; planes, across
+z of their frame, half their lengths along x and y, zero if they have no end. MuJoCo moves a mesh to its centre of mass;
+its placement here is that of the file's own frame again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from delassus.model.equality import Connect, Equality, JointCoupling, WeldEquality
+from delassus.model.model import Frame, Geometry
+from delassus.model.placement import vector
+from delassus.model.readers.mjcf_names import MjcfNames, text_at
+from delassus.model.readers.mjcf_tree import MjcfTree, placement
+from delassus.model.transmission import Actuator, Tendon
+
+_GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default colour, which gives way to that of a material
+_CONNECT, _WELD, _JOINT = range(3)  # mjtEq
+_SITE = 6  # mjOBJ_SITE
+_WRAP_JOINT, _WRAP_PULLEY, _WRAP_SITE = 1, 2, 3  # mjtWrap
+_DRIVES = ("joint", "joint", "slider-crank", "tendon", "site", "body")  # mjtTrn
+
+
+def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geometry]:
+    """The shapes; height fields and signed distance fields are left out."""
+    found = []
+    for g in range(m.ngeom):
+        joint, at = tree.placed(m.geom_bodyid[g], m.geom_pos[g], m.geom_quat[g])
+        shape, size = _shape(mujoco.mjtGeom, m, g)
+        if not shape:
+            continue
+        mesh, k = "", m.geom_dataid[g]
+        if shape == "mesh":
+            mesh, at = _path(m, k), at * placement(m.mesh_pos[k], m.mesh_quat[k]).inverse()
+        role = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] else "visual"
+        friction = tuple(m.geom_friction[g].tolist()) if role == "collision" else ()
+        found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), friction))
+    return found
+
+
+def _shape(kinds: Any, m: Any, g: int) -> tuple[str, tuple[float, ...]]:
+    """The name and the lengths of a shape; no name if it has none here."""
+    a, b, c = m.geom_size[g].tolist()
+    match kinds(int(m.geom_type[g])):
+        case kinds.mjGEOM_SPHERE:
+            return "sphere", (a,)
+        case kinds.mjGEOM_BOX:
+            return "box", (2.0 * a, 2.0 * b, 2.0 * c)
+        case kinds.mjGEOM_CAPSULE:
+            return "capsule", (a, 2.0 * b)
+        case kinds.mjGEOM_CYLINDER:
+            return "cylinder", (a, 2.0 * b)
+        case kinds.mjGEOM_ELLIPSOID:
+            return "ellipsoid", (a, b, c)
+        case kinds.mjGEOM_PLANE:
+            return "plane", (a, b)
+        case kinds.mjGEOM_MESH:
+            return "mesh", tuple(m.mesh_scale[m.geom_dataid[g]].tolist())
+        case _:
+            return "", ()
+
+
+def _path(m: Any, mesh: int) -> str:
+    """The file of a mesh; empty if the vertices are in the model's own file."""
+    start = m.mesh_pathadr[mesh]
+    return text_at(m.paths, start) if start >= 0 else ""
+
+
+def _color(m: Any, g: int) -> tuple[float, ...]:
+    own, material = tuple(m.geom_rgba[g].tolist()), m.geom_matid[g]
+    return tuple(m.mat_rgba[material].tolist()) if material >= 0 and own == _GREY else own
+
+
+@dataclass(frozen=True)
+class Equalities:
+    """Constraints, the frames at their anchors, and the names of those that are not carried, by their kind."""
+
+    constraints: tuple[Equality, ...]
+    frames: tuple[Frame, ...]
+    skipped: tuple[tuple[str, str], ...]
+
+
+def equalities(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames, taken: set[str]) -> Equalities:
+    """The equality constraints that are active at the start; `taken` are the names that frames have already.
+
+    Frames at the anchors are called after the constraint, with _1 and _2; those between sites use their frames.
+    """
+    constraints: list[Equality] = []
+    frames: list[Frame] = []
+    skipped: list[tuple[str, str]] = []
+    for i in range(m.neq):
+        name, kind, data = names.equalities[i], int(m.eq_type[i]), m.eq_data[i]
+        first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+        if not m.eq_active0[i]:
+            skipped.append(("inactive", name))
+        elif kind in (_CONNECT, _WELD):
+            make = Connect if kind == _CONNECT else WeldEquality
+            if m.eq_objtype[i] == _SITE:
+                constraints.append(make(name, names.sites[first], names.sites[second]))
+                continue
+            # A connect has its anchor in body 1, then in body 2; a weld in body 2, then in body 1, and the turn there.
+            one, two = (data[:3], data[3:6]) if kind == _CONNECT else (data[3:6], data[:3])
+            turn = data[6:10] if kind == _WELD else (1.0, 0.0, 0.0, 0.0)
+            pair = (_anchor(name, "1", taken), _anchor(name, "2", taken))
+            frames += [Frame(pair[0], *tree.placed(first, one, turn)), Frame(pair[1], *tree.placed(second, two))]
+            constraints.append(make(name, *pair))
+        elif kind == _JOINT:
+            other = names.joints[second] if second >= 0 else None
+            r1, r2 = (float(m.qpos0[m.jnt_qposadr[j]]) if j >= 0 else 0.0 for j in (first, second))
+            constraints.append(JointCoupling(name, names.joints[first], other, tuple(data[:5].tolist()), r1, r2))
+        else:
+            skipped.append((_enum(mujoco.mjtEq, kind), name))
+    return Equalities(tuple(constraints), tuple(frames), tuple(skipped))
+
+
+def _anchor(name: str, number: str, taken: set[str]) -> str:
+    frame = f"{name}_{number}"
+    while frame in taken:
+        frame += "_anchor"
+    taken.add(frame)
+    return frame
+
+
+def tendons(m: Any, names: MjcfNames) -> tuple[Tendon, ...]:
+    """The tendons."""
+    return tuple(_tendon(m, names, t) for t in range(m.ntendon))
+
+
+def _tendon(m: Any, names: MjcfNames, t: int) -> Tendon:
+    terms, path = [], []
+    for w in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
+        kind, k = m.wrap_type[w], m.wrap_objid[w]
+        if kind == _WRAP_JOINT:
+            terms.append((names.joints[k], float(m.wrap_prm[w])))
+        elif kind == _WRAP_PULLEY:
+            path.append(f"pulley {m.wrap_prm[w]:g}")
+        else:
+            path.append(names.sites[k] if kind == _WRAP_SITE else names.geoms[k])
+    stiffness = float(m.tendon_stiffness[t])
+    return Tendon(
+        names.tendons[t],
+        tuple(terms),
+        tuple(path),
+        stiffness,
+        float(m.tendon_damping[t]),
+        tuple(m.tendon_lengthspring[t].tolist()) if stiffness else (),
+        tuple(m.tendon_range[t].tolist()) if m.tendon_limited[t] else (),
+    )
+
+
+def actuators(mujoco: Any, m: Any, names: MjcfNames) -> tuple[Actuator, ...]:
+    """The actuators."""
+    return tuple(_actuator(mujoco, m, names, i) for i in range(len(names.actuators)))
+
+
+def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
+    dynamics, gain, bias = (
+        _enum(kinds, values[i])
+        for kinds, values in (
+            (mujoco.mjtDyn, m.actuator_dyntype),
+            (mujoco.mjtGain, m.actuator_gaintype),
+            (mujoco.mjtBias, m.actuator_biastype),
+        )
+    )
+    left_out = [word for word in (dynamics, gain, bias) if word not in ("none", "fixed", "affine")]
+    transmission, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
+    drives = _DRIVES[transmission] if transmission < len(_DRIVES) else _enum(mujoco.mjtTrn, transmission)
+    targets = {"joint": names.joints, "tendon": names.tendons, "body": names.bodies}.get(drives, names.sites)
+    g0, g1, g2 = m.actuator_gainprm[i, :3].tolist()
+    control = m.actuator_ctrladr[i]
+    return Actuator(
+        names.actuators[i],
+        drives,
+        targets[target] if 0 <= target < len(targets) else "",
+        (g0, 0.0, 0.0) if gain == "fixed" else (g0, g1, g2),
+        vector(m.actuator_biasprm[i, :3]) if bias == "affine" else (0.0, 0.0, 0.0),
+        vector(m.actuator_gear[i, :3]),
+        vector(m.actuator_gear[i, 3:]),
+        tuple(m.actuator_ctrlrange[control].tolist()) if m.actuator_ctrllimited[control] else (),
+        tuple(m.actuator_forcerange[i].tolist()) if m.actuator_forcelimited[i] else (),
+        " ".join(dict.fromkeys(left_out)) or "affine",
+    )
+
+
+def _enum(kinds: Any, value: int) -> str:
+    """MuJoCo's own word for a value, in lower case: mjDYN_FILTER is "filter"."""
+    return str(kinds(int(value)).name).partition("_")[2].lower()

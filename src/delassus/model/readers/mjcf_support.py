@@ -1,0 +1,78 @@
+"""What of a compiled MuJoCo model is not carried over: a sentence per feature, with the names of those that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from delassus.model.readers.mjcf_names import MjcfNames
+from delassus.model.readers.mjcf_tree import BALL, FREE
+from delassus.model.transmission import Actuator
+
+_SHOWN = 5
+
+
+def unsupported(
+    mujoco: Any, m: Any, names: MjcfNames, skipped: Sequence[tuple[str, str]], actuators: Sequence[Actuator]
+) -> list[str]:
+    """Sentences on what a file has and the model has not."""
+    kinds = mujoco.mjtGeom
+    free, ball = m.jnt_type == FREE, m.jnt_type == BALL
+    linear_armature = [names.joints[j] for j in np.flatnonzero(free) if m.dof_armature[m.jnt_dofadr[j]] != 0.0]
+    fields = [
+        names.geoms[g] for g in range(m.ngeom) if m.geom_type[g] in (int(kinds.mjGEOM_HFIELD), int(kinds.mjGEOM_SDF))
+    ]
+    inactive = [name for kind, name in skipped if kind == "inactive"]
+    features: list[tuple[str, Iterable[str]]] = [
+        ("equality constraints that are not active at the start are left out", inactive),
+        *(
+            (f"equality constraints of the kind {kind!r} are left out", [n for k, n in skipped if k == kind])
+            for kind in sorted({kind for kind, _ in skipped} - {"inactive"})
+        ),
+        ("tendons are data: nothing applies their springs, damping, friction, limits and inertia", names.tendons),
+        (
+            "of these actuators only the affine part is kept, without dynamics, muscles and plugins",
+            [a.name for a in actuators if a.kind != "affine"],
+        ),
+        ("gravity compensation is left out", _where(m.body_gravcomp, names.bodies)),
+        ("mocap bodies are fixed where the file puts them", _where(m.body_mocapid >= 0, names.bodies)),
+        ("limits of ball joints are left out", _where(ball & m.jnt_limited.astype(bool), names.joints)),
+        (
+            "the linear armature of a free joint counts in the body's axes, in MuJoCo in the world's, so accelerations "
+            "differ while it turns",
+            linear_armature,
+        ),
+        ("springs that are not linear are taken as linear", _where(_any(m, "jnt_stiffnesspoly"), names.joints)),
+        ("springs that yield are taken as elastic", _where(_any(m, "jnt_springyield"), names.joints)),
+        (
+            "damping that is not linear is taken as linear",
+            _where(_any(m, "dof_dampingpoly"), [names.joints[j] for j in m.dof_jntid]),
+        ),
+        ("height fields and signed distance fields are left out", fields),
+    ]
+    sentences = [f"{what}: {_listed(which)}." for what, which in features if which]
+    if m.nflex:
+        sentences.append(f"deformable bodies (flex) keep their particles and lose what holds them together: {m.nflex}.")
+    if m.opt.density or m.opt.viscosity:
+        sentences.append(
+            f"the medium is left out: density {m.opt.density:g} kg/m³, viscosity {m.opt.viscosity:g} Pa·s."
+        )
+    return sentences
+
+
+def _any(m: Any, field: str) -> Any:
+    """Which rows of a field are not zero; none if MuJoCo is older than the field."""
+    values = getattr(m, field, None)
+    return () if values is None else np.any(values, axis=tuple(range(1, values.ndim)))
+
+
+def _where(flags: Any, names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(names[i] for i in np.flatnonzero(flags).tolist()))
+
+
+def _listed(names: Iterable[str]) -> str:
+    some = list(names)
+    more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
+    return ", ".join(some[:_SHOWN]) + more

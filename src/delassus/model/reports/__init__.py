@@ -1,0 +1,1 @@
+"""What there is to say about a model: masses, differences, physical sense."""
