@@ -50,5 +50,57 @@ def test_every_room_is_listed():
 
 
 def test_the_compiler_does_not_know_what_a_robot_is():
-    text = " ".join(path.read_text().lower() for path in (SOURCE / "compiler").glob("*.py"))
+    text = " ".join(path.read_text().lower() for path in (SOURCE / "compiler").rglob("*.py"))
     assert not {"robot", "inertia", "urdf"} & set(text.replace(".", " ").replace(",", " ").split())
+
+
+# --- rooms inside rooms -----------------------------------------------------------------------------------------------
+
+INNER = {
+    "compiler": ["graph", "functions", "tracing", "backends", "differentiation", "random", "host"],
+    "model": ["", "bundled", "readers", "converters", "reports"],
+    "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
+}
+"""The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
+
+
+def inner_room(outer: str, parts: list[str]) -> str:
+    return parts[0] if parts and parts[0] in INNER[outer] else ""
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The modules of the package that a file imports at its top."""
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("delassus"):
+            names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+@pytest.mark.parametrize("outer", INNER)
+def test_inner_rooms_import_only_from_rooms_above_them(outer):
+    order = INNER[outer]
+    for path in (SOURCE / outer).rglob("*.py"):
+        parts = list(path.relative_to(SOURCE / outer).with_suffix("").parts)
+        own = inner_room(outer, parts)
+        if path == SOURCE / outer / "__init__.py" or own not in order:
+            continue
+        for name in imported_modules(path):
+            if name.startswith(f"delassus.{outer}."):
+                other = inner_room(outer, name.split(".")[2:])
+                assert other not in order or order.index(other) <= order.index(own), f"{path.name} imports {name}"
+
+
+def test_modules_import_each_other_in_no_circle():
+    names = {".".join(("delassus", *p.relative_to(SOURCE).with_suffix("").parts)): p for p in MODULES}
+    needs = {name: imported_modules(path) & set(names) - {name} for name, path in names.items()}
+    while needs:
+        free = {name for name, others in needs.items() if not others & set(needs)}
+        assert free, f"these import each other: {sorted(needs)[:8]}"
+        needs = {name: others for name, others in needs.items() if name not in free}
+
+
+def test_no_room_holds_more_files_than_one_can_look_at():
+    folders = {path.parent for path in MODULES}
+    crowded = {str(f.relative_to(SOURCE)): len(list(f.glob("*.py"))) for f in folders if len(list(f.glob("*.py"))) > 30}
+    assert not crowded
