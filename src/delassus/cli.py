@@ -153,7 +153,7 @@ def export(
     )
 
 
-def _kernel(name: str) -> Kernel:
+def _kernel(name: str) -> Kernel[..., Any]:
     """The kernel of this name among those that the package exports, or that its functions are around."""
     public = {n: getattr(delassus, n) for n in delassus.__all__}
     kernels = {n: x for n, x in public.items() if isinstance(x, Kernel)}
@@ -166,7 +166,7 @@ def _kernel(name: str) -> Kernel:
     return kernels[name]
 
 
-def _mechanism(kernel: Kernel, model: Model) -> Mechanism:
+def _mechanism(kernel: Kernel[..., Any], model: Model) -> Mechanism:
     """A robot with the constraints that it comes with, for kernels of mechanisms."""
     if not model.constraints:
         raise DelassusError(
@@ -176,7 +176,7 @@ def _mechanism(kernel: Kernel, model: Model) -> Mechanism:
     return Mechanism(model)
 
 
-def _option(kernel: Kernel, text: str) -> tuple[str, Any]:
+def _option(kernel: Kernel[..., Any], text: str) -> tuple[str, Any]:
     """An option from its text, `name=value`, with the type of its default; options without one are text."""
     name, sign, value = text.partition("=")
     if not sign:

@@ -13,12 +13,12 @@ import delassus.numpy as np
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.target import Target
 from delassus.compiler.host import cache
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.host.threads import threads
 
 
 @kernel("(3),(3,3)->(3),()")
-def check_kernel(model: float, x: Any, A: Any) -> Any:
+def check_kernel(model: float, x: Any, A: Any) -> tuple[Floats, Floats]:
     """A bit of everything that a kernel is made of; the model is a number that makes it new, so that it compiles."""
     y = np.linalg.solve(A @ A.T + model * np.eye(3), np.sin(x), assume_a="pos")
     return np.where(y > 0, y, np.sqrt(abs(y))), np.cos(y) @ x

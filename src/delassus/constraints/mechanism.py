@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +43,16 @@ class Mechanism(OfModel):
     constraints: tuple[Constraint, ...] = ()
     step: float | None = None
     model_constraints: bool = True
+
+    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+
+        def __init__(
+            self,
+            model: Model | ParametricModel,
+            constraints: Constraint | Iterable[Constraint] = (),
+            step: float | None = None,
+            model_constraints: bool = True,
+        ) -> None: ...
 
     def __new__(cls, model: Any = None, *_: Any, **__: Any) -> Mechanism:
         """A mechanism, with parameters if its model has some."""

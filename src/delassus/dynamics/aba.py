@@ -12,7 +12,7 @@ solve for a.
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.articulated import free_joint
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.factor import udu_solve
@@ -25,7 +25,7 @@ from delassus.model.model import WORLD, Model
 
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
-def aba(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> Any:
+def aba(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> Floats:
     """Accelerations (nv,) [rad/s², m/s²].
 
     Args:

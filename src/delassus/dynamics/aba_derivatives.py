@@ -8,7 +8,7 @@ that of solving with M: errors grow with its condition.
 
 from typing import Any
 
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.columns import accelerations_by
 from delassus.dynamics.composite import mass_and_bias
@@ -19,7 +19,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)", inputs=FORCES)
-def aba_derivatives(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> Any:
+def aba_derivatives(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> tuple[Floats, Floats, Floats]:
     """Derivatives (nv, nv) of `aba`: ∂a/∂q along tangent vectors, ∂a/∂v, and ∂a/∂tau, the inverse mass matrix.
 
     Args:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.check import LEAST
 from delassus.dynamics.kinematics import world_poses
 from delassus.dynamics.poses import Pair, poses_of
@@ -16,14 +16,14 @@ from delassus.model.runtime import sample_of
 
 
 @kernel("(nq)->(3)")
-def center_of_mass(model: Model, q: Any) -> Any:
+def center_of_mass(model: Model, q: Any) -> Floats:
     """The centre of mass (3,) [m] of all moving bodies, in the world."""
     tree = links_of(model)
     return _first_moment(tree, world_poses(tree, q)) / total_mass(model, tree)
 
 
 @kernel("(nq)->(3,nv)")
-def center_of_mass_jacobian(model: Model, q: Any) -> Any:
+def center_of_mass_jacobian(model: Model, q: Any) -> Floats:
     """The matrix (3, nv) that takes v to the velocity of the centre of mass; O(n) with the subtrees' masses."""
     tree = links_of(model)
     world = world_poses(tree, q)
@@ -46,7 +46,7 @@ def center_of_mass_jacobian(model: Model, q: Any) -> Any:
 
 
 @kernel("(nq),(nv)->(6)")
-def centroidal_momentum(model: Model, q: Any, v: Any) -> Any:
+def centroidal_momentum(model: Model, q: Any, v: Any) -> Floats:
     """Linear and angular momentum (6,) [kg·m/s, kg·m²/s] about the centre of mass, in the world's axes."""
     tree = links_of(model)
     poses, world = poses_of(tree, q), world_poses(tree, q)

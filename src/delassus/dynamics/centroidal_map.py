@@ -9,7 +9,7 @@ Reference: D. Orin, A. Goswami, S. Lee, Centroidal dynamics of a humanoid robot 
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.base_frame import Moving
 from delassus.dynamics.centroid import total_mass
 from delassus.dynamics.composite import applied, moving_body, rigid_body
@@ -21,7 +21,7 @@ from delassus.spatial.motions import motion_cross
 
 
 @kernel("(nq)->(6,nv)")
-def centroidal_momentum_matrix(model: Model, q: Any) -> Any:
+def centroidal_momentum_matrix(model: Model, q: Any) -> Floats:
     """A (6, nv): A v is the linear and angular momentum [kg·m/s, kg·m²/s] about the centre of mass, in world axes."""
     tree = links_of(model)
     total, moving = total_mass(model, tree), _in_world(tree, q, np.zeros(model.nv))
@@ -35,7 +35,7 @@ def centroidal_momentum_matrix(model: Model, q: Any) -> Any:
 
 
 @kernel("(nq),(nv)->(6,nv)")
-def centroidal_momentum_matrix_rate(model: Model, q: Any, v: Any) -> Any:
+def centroidal_momentum_matrix_rate(model: Model, q: Any, v: Any) -> Floats:
     """Ȧ (6, nv), the rate of `centroidal_momentum_matrix`: momentum changes by A a + Ȧ v.
 
     It is the derivative of A in time. Pinocchio's matrix leaves out the motion of the centre, which Ȧ v does not feel.

@@ -11,7 +11,7 @@ rigid-body systems (2021).
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.base_frame import moving_links
 from delassus.dynamics.composite import applied, coriolis_forces, coriolis_matrix_of, moving_body
 from delassus.dynamics.sums import add_block, total
@@ -21,7 +21,7 @@ from delassus.spatial.motions import motion_cross
 
 
 @kernel("(nq),(nv)->(nv,nv)")
-def coriolis_matrix(model: Model, q: Any, v: Any) -> Any:
+def coriolis_matrix(model: Model, q: Any, v: Any) -> Floats:
     """The Coriolis matrix C (nv, nv): Ṁ - 2 C is skew-symmetric, and C v + gravity_torques(q) = bias_torques(q, v).
 
     Args:

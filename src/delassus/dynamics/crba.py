@@ -7,7 +7,7 @@ operations for depth d. Reference: R. Featherstone, Rigid Body Dynamics Algorith
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.poses import Pose, poses_of
 from delassus.dynamics.rnea import model_armature
 from delassus.dynamics.sums import add_symmetric, total
@@ -16,7 +16,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq)->(nv,nv)")
-def crba(model: Model, q: Any) -> Any:
+def crba(model: Model, q: Any) -> Floats:
     """The mass matrix (nv, nv) [kg·m², kg·m, kg], symmetric and complete."""
     return mass_matrix(model, q)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics import world_poses
 from delassus.dynamics.poses import poses_of
 from delassus.dynamics.recursion import joint_motions, link_velocities, momentum
@@ -13,7 +13,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq),(nv)->()")
-def kinetic_energy(model: Model, q: Any, v: Any) -> Any:
+def kinetic_energy(model: Model, q: Any, v: Any) -> Floats:
     """½ vᵀ M(q) v [J], rotor inertias included; O(n), without forming M."""
     tree = links_of(model)
     velocity, _ = link_velocities(tree, poses_of(tree, q), joint_motions(tree, v))
@@ -25,7 +25,7 @@ def kinetic_energy(model: Model, q: Any, v: Any) -> Any:
 
 
 @kernel("(nq)->()")
-def potential_energy(model: Model, q: Any) -> Any:
+def potential_energy(model: Model, q: Any) -> Floats:
     """-Σ m g·c [J]: zero where all centres of mass are at the height of the world's origin."""
     tree = links_of(model)
     total = np.array(0.0)

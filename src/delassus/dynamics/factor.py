@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.check import check_inertias
 from delassus.dynamics.crba import mass_matrix
 from delassus.model.links import links_of
@@ -17,7 +17,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq)->(nv,nv),(nv)")
-def udu(model: Model, q: Any) -> Any:
+def udu(model: Model, q: Any) -> tuple[Floats, Floats]:
     """The factors U (nv, nv), unit upper triangular, and D (nv,), its diagonal, with M = U D Uᵀ."""
     check_inertias(model)
     U, D = factor_tree(ancestors(model), mass_matrix(model, q))
@@ -25,7 +25,7 @@ def udu(model: Model, q: Any) -> Any:
 
 
 @kernel("(nq),(nv)->(nv)")
-def udu_solve(model: Model, q: Any, b: Any) -> Any:
+def udu_solve(model: Model, q: Any, b: Any) -> Floats:
     """M(q)⁻¹ b (nv,)."""
     check_inertias(model)
     above = ancestors(model)
@@ -34,7 +34,7 @@ def udu_solve(model: Model, q: Any, b: Any) -> Any:
 
 
 @kernel("(nq)->(nv,nv)")
-def inverse_mass_matrix(model: Model, q: Any) -> Any:
+def inverse_mass_matrix(model: Model, q: Any) -> Floats:
     """M(q)⁻¹ (nv, nv), symmetric and complete."""
     check_inertias(model)
     above, n = ancestors(model), model.nv

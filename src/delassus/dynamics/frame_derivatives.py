@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.base_frame import moving_links
 from delassus.dynamics.kinematics import check_reference
 from delassus.dynamics.poses import fixed_pose, poses_of
@@ -25,7 +25,9 @@ from delassus.spatial.motions import motion_cross, motion_to_child, motion_to_pa
 
 
 @kernel("(nq),(nv)->(6,nv),(6,nv)")
-def frame_velocity_derivatives(model: Model, q: Any, v: Any, *, frame: str, reference: str = "LOCAL") -> Any:
+def frame_velocity_derivatives(
+    model: Model, q: Any, v: Any, *, frame: str, reference: str = "LOCAL"
+) -> tuple[Floats, Floats]:
     """Derivatives (6, nv) of `frame_velocity` with respect to q, along tangent vectors, and to v: the Jacobian.
 
     Args:
@@ -42,7 +44,7 @@ def frame_velocity_derivatives(model: Model, q: Any, v: Any, *, frame: str, refe
 @kernel("(nq),(nv),(nv)->(6,nv),(6,nv),(6,nv)")
 def frame_acceleration_derivatives(
     model: Model, q: Any, v: Any, a: Any, *, frame: str, reference: str = "LOCAL", classical: bool = False
-) -> Any:
+) -> tuple[Floats, Floats, Floats]:
     """Derivatives (6, nv) of `frame_acceleration`: by q, along tangent vectors, by v, and by a (the Jacobian).
 
     Args:

@@ -3,14 +3,14 @@
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics import check_reference, frame_in_world, world_poses
 from delassus.model.links import links_of
 from delassus.model.model import WORLD, Model
 
 
 @kernel("(nq)->(6,nv)")
-def frame_jacobian(model: Model, q: Any, *, frame: str, reference: str = "LOCAL") -> Any:
+def frame_jacobian(model: Model, q: Any, *, frame: str, reference: str = "LOCAL") -> Floats:
     """The Jacobian (6, nv) of a frame: its spatial velocity is J v, linear rows first.
 
     Args:

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.model.joints import Motion
 from delassus.model.model import Model
 from delassus.spatial.placements import placement_exp, placement_log
@@ -24,13 +24,13 @@ from delassus.spatial.quaternions import (
 
 
 @kernel("(nq),(nv)->(nq)")
-def integrate(model: Model, q: Any, v: Any) -> Any:
+def integrate(model: Model, q: Any, v: Any) -> Floats:
     """The configuration (nq,) reached from q along the tangent vector v (nv,) (a velocity times a duration)."""
     return _joined(q, [_integrate(motion, q[i : i + motion.nq], v[j : j + motion.nv]) for motion, i, j in parts(model)])
 
 
 @kernel("(nq),(nq)->(nv)")
-def difference(model: Model, q0: Any, q1: Any) -> Any:
+def difference(model: Model, q0: Any, q1: Any) -> Floats:
     """The tangent vector (nv,) that leads from q0 to q1 in one unit of time.
 
     Spherical, free and planar joints take the shorter way round, at most half a turn; the angles of others are not
@@ -42,13 +42,13 @@ def difference(model: Model, q0: Any, q1: Any) -> Any:
 
 
 @kernel("(nq),(nq),()->(nq)")
-def interpolate(model: Model, q0: Any, q1: Any, share: Any) -> Any:
+def interpolate(model: Model, q0: Any, q1: Any, share: Any) -> Floats:
     """The configuration (nq,) a share () of the way from q0 to q1: q0 for 0, q1 for 1; the way is `difference`'s."""
     return integrate.function(model, q0, share * difference.function(model, q0, q1))
 
 
 @kernel("(nq)->(nq)")
-def normalize(model: Model, q: Any) -> Any:
+def normalize(model: Model, q: Any) -> Floats:
     """The configuration (nq,) with its quaternions scaled to unit length."""
     return _joined(q, [_normalize(motion, q[i : i + motion.nq]) for motion, i, _ in parts(model)])
 

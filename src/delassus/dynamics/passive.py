@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 from delassus.spatial.quaternions import (
@@ -21,7 +21,7 @@ from delassus.spatial.quaternions import (
 
 
 @kernel("(nq),(nv)->(nv)")
-def passive_forces(model: Model, q: Any, v: Any) -> Any:
+def passive_forces(model: Model, q: Any, v: Any) -> Floats:
     """-k δ(q) - d v (nv,) [N·m, N]: springs of stiffness k, stretched by δ, and viscous damping d. O(n).
 
     δ leads from the joint's rest to q: the difference of coordinates; of rotations the shortest rotation vector; of
@@ -43,7 +43,7 @@ def passive_forces(model: Model, q: Any, v: Any) -> Any:
 
 
 @kernel("(nq)->()")
-def spring_energy(model: Model, q: Any) -> Any:
+def spring_energy(model: Model, q: Any) -> Floats:
     """½ Σ k δ(q)² [J]: the energy of the springs in the joints, zero at rest."""
     total = np.array(0.0)
     for joint, i in zip(model.joints, model.q_starts, strict=True):

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.base_frame import Moving, moving_links
 from delassus.dynamics.poses import fixed_pose
 from delassus.dynamics.rnea import point_accelerations
@@ -27,7 +27,7 @@ INERTIAS: Final = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
 
 @kernel("(nq),(nv),(nv)->(nv,nparameters)")
-def torque_regressor(model: Model, q: Any, v: Any, a: Any) -> Any:
+def torque_regressor(model: Model, q: Any, v: Any, a: Any) -> Floats:
     """The matrix Y (nv, 10 njoints) that takes inertial parameters to the torques of `rnea`, but for armature.
 
     Args:

@@ -10,7 +10,7 @@ acceleration a + B r, where B = α× + ω× ω× is used for the centre of mass,
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.poses import Pair, Pose, ShiftStep, poses_of
 from delassus.dynamics.recursion import FORCES, external_forces, joint_motions
 from delassus.dynamics.sums import add_torques, total
@@ -19,7 +19,7 @@ from delassus.model.model import Model
 
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
-def rnea(model: Model, q: Any, v: Any, a: Any, *, forces: Any = None) -> Any:
+def rnea(model: Model, q: Any, v: Any, a: Any, *, forces: Any = None) -> Floats:
     """Generalised forces (nv,) [N·m, N] that give the accelerations a.
 
     Args:
@@ -34,13 +34,13 @@ def rnea(model: Model, q: Any, v: Any, a: Any, *, forces: Any = None) -> Any:
 
 
 @kernel("(nq),(nv)->(nv)")
-def bias_torques(model: Model, q: Any, v: Any) -> Any:
+def bias_torques(model: Model, q: Any, v: Any) -> Floats:
     """The bias c(q, v) (nv,) [N·m, N]: Coriolis, centrifugal and gravity terms."""
     return newton_euler(model, q, v, np.zeros(model.nv))
 
 
 @kernel("(nq)->(nv)")
-def gravity_torques(model: Model, q: Any) -> Any:
+def gravity_torques(model: Model, q: Any) -> Floats:
     """The generalised forces (nv,) [N·m, N] that hold the robot still against gravity."""
     return newton_euler(model, q, np.zeros(model.nv), np.zeros(model.nv))
 

@@ -13,7 +13,7 @@ from delassus.compiler.host.kernel import Kernel
 from delassus.errors import DelassusError
 
 
-def kernel_behind(function: Any) -> Kernel | None:
+def kernel_behind(function: Any) -> Kernel[..., Any] | None:
     """The first kernel that a function names; None if it names none."""
     if not isinstance(function, FunctionType):
         return None

@@ -43,7 +43,7 @@ from delassus.errors import DelassusError
 
 
 def export_c(
-    kernel: Kernel,
+    kernel: Kernel[..., Any],
     model: Any,
     folder: str | PathLike[str],
     *,
@@ -87,7 +87,7 @@ def export_c(
     return tuple(place / file for file in texts)
 
 
-def _about(kernel: Kernel, model: Any, options: dict[str, Any], fma: bool) -> str:
+def _about(kernel: Kernel[..., Any], model: Any, options: dict[str, Any], fma: bool) -> str:
     """What the header says of its origin: the kernel, the model's name if it has one, the options, the docstring."""
     of = getattr(model, "name", None)
     chosen = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
@@ -96,7 +96,7 @@ def _about(kernel: Kernel, model: Any, options: dict[str, Any], fma: bool) -> st
 
 
 def random_states(
-    kernel: Kernel, model: Any, count: int, seed: int = 0, inputs: Sequence[str] = ()
+    kernel: Kernel[..., Any], model: Any, count: int, seed: int = 0, inputs: Sequence[str] = ()
 ) -> list[NDArray[np.float64]]:
     """Random inputs, optional ones after the others: the model's own random configurations and parameters where it has
     them, else standard normal numbers.

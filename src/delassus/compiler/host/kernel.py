@@ -45,10 +45,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, update_wrapper
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from delassus.compiler.backends.native import compiling
 from delassus.compiler.backends.target import Target
@@ -68,6 +68,11 @@ from delassus.compiler.tracing.record import checked_results, inline, record
 from delassus.compiler.tracing.trace import current, tracing_for, untraced
 from delassus.errors import warn
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Floats: TypeAlias = NDArray[np.float64]
+"""What kernels give: arrays, one state or a batch."""
+
 
 def kernel(
     signature: str,
@@ -75,7 +80,7 @@ def kernel(
     shared: Mapping[str, str] | None = None,
     *,
     single: str = "",
-) -> Callable[[Callable[..., Any]], Kernel]:
+) -> Callable[[Callable[P, R]], Kernel[P, R]]:
     """Make a kernel of a function of a model and arrays; see the module's docstring.
 
     `inputs` and `shared` give the core shapes of those keyword-only parameters that are arrays at run time. `single` is
@@ -85,14 +90,17 @@ def kernel(
     return lambda function: Kernel(function, parsed, single)
 
 
-class Kernel:
-    """A function of a model and arrays that compiles for each model it meets."""
+class Kernel(Generic[P, R]):
+    """A function of a model and arrays that compiles for each model it meets.
 
-    def __init__(self, function: Callable[..., Any], signature: Signature, single: str = "") -> None:
+    To a type checker, a call takes what the function takes and gives what it gives, arrays for traced values.
+    """
+
+    def __init__(self, function: Callable[P, R], signature: Signature, single: str = "") -> None:
         update_wrapper(self, function)
         self.single = single
         self.name = function.__name__
-        self.function = function
+        self.function: Callable[..., Any] = function
         self.signature = signature
         self._arguments = Arguments(function, signature)
         self.arguments, self.options = self._arguments.arrays, self._arguments.options
@@ -101,7 +109,15 @@ class Kernel:
         self._recent = self._versions.recent
         self._by_name = frozenset((*self.arguments, *signature.optional, PARAMETERS))
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
     def __call__(
+        self, model: Any, /, *arrays: Any, out: Any = None, dtype: DTypeLike | None = None, **options: Any
+    ) -> Any: ...
+
+    def __call__(  # type: ignore[misc]  # a kernel has no options of the names that its own call takes
         self,
         model: Any = NOT_GIVEN,
         /,
@@ -317,7 +333,7 @@ class Kernel:
             target=target,
         )
 
-    def _without_versions(self) -> Kernel:
+    def _without_versions(self) -> Kernel[P, R]:
         """The same kernel, for a version of this one to keep: it is to be freed as soon as nobody holds it."""
         return Kernel(self.function, self.signature, self.single)
 

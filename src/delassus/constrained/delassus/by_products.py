@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.caba_osim import caba_osim
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS, lower_delassus
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
@@ -48,7 +48,7 @@ def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None) -
 
 
 @kernel("(nq)->(m,m)", inputs={"time": "()"})
-def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto", time: Any = None) -> Any:
+def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto", time: Any = None) -> Floats:
     """G = J M⁻¹ Jᵀ (m, m) [1/kg, 1/(kg·m), 1/(kg·m²)], symmetric: the rows' accelerations per unit of their forces.
 
     Args:
@@ -64,7 +64,7 @@ def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto", time:
 @kernel("(nq)->(m,m)", inputs={"time": "()"})
 def operational_inertia(
     mechanism: Mechanism, q: Any, *, proximal: Proximal = None, method: str = "auto", time: Any = None
-) -> Any:
+) -> Floats:
     """Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ (m, m) [kg, kg·m, kg·m²]: the damped operational-space inertia matrix.
 
     Args:
@@ -85,7 +85,9 @@ def operational_inertia(
 
 
 @kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": "()"})
-def kkt_factor(mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time: Any = None) -> Any:
+def kkt_factor(
+    mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time: Any = None
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """U_Λ (m, m), D_Λ (m,), Y (m, nv), U_M (nv, nv), D_M (nv,): K = U D Uᵀ, U = [U_Λ Y; 0 U_M], D = (-D_Λ, D_M)."""
     factors = factor(mechanism, q, proximal, time)
     U = np.tril(factors.corner.L, -1)[::-1, ::-1] + np.eye(mechanism.m)
@@ -93,7 +95,9 @@ def kkt_factor(mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time:
 
 
 @kernel("(nq)->(m,m),(m,nv),(nv,nv)", inputs={"time": "()"})
-def kkt_inverse_blocks(mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time: Any = None) -> Any:
+def kkt_inverse_blocks(
+    mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time: Any = None
+) -> tuple[Floats, Floats, Floats]:
     """K⁻¹ = [-Λ, B; Bᵀ, N] as -Λ (m, m), B = Λ J M⁻¹ (m, nv) and N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (nv, nv)."""
     factors = factor(mechanism, q, proximal, time)
     tree, n = factors.tree, mechanism.nv

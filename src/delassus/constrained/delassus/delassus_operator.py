@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.by_products import damping_rows, factor
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
@@ -30,7 +30,9 @@ from delassus.model.links import links_of
 
 
 @kernel("(nq),(m)->(m)", inputs={"time": "()"})
-def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, proximal: Proximal | None = None, time: Any = None) -> Any:
+def delassus_apply(
+    mechanism: Mechanism, q: Any, x: Any, *, proximal: Proximal | None = None, time: Any = None
+) -> Floats:
     """J M⁻¹ Jᵀ x (m,), or with `proximal`, (J M⁻¹ Jᵀ + E + C) x: what `delassus_solve` solves.
 
     Args:
@@ -51,7 +53,7 @@ def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, proximal: Proximal |
 @kernel("(nq),(m)->(m)", inputs={"time": "()"})
 def delassus_solve(
     mechanism: Mechanism, q: Any, b: Any, *, proximal: Proximal = None, refinements: int = 1, time: Any = None
-) -> Any:
+) -> Floats:
     """x (m,) with (J M⁻¹ Jᵀ + E + C) x = b.
 
     Args:

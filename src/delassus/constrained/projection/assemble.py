@@ -34,7 +34,7 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.tracing.control import while_loop
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.rows.counts import whole
@@ -129,7 +129,7 @@ def assemble_to_tolerance(
     tolerance: float = 1e-10,
     iterations: int = 100,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Configuration (nq,), errors (m,), iterations and the number of a `Status`; `locked` velocities are numbers."""
     checked_tolerance(tolerance, 1e-10)
     check_iterations(iterations)

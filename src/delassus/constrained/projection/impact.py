@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.projection.least_motion import LeastMotion
 from delassus.constrained.rows.jacobian import constraint_jacobian
@@ -81,7 +81,7 @@ def impact(
 @kernel("(nq),(nv)->(nv),(m)", inputs={"restitution": "(m)", "mask": "(m)", "time": "()"})
 def solve_impact(
     mechanism: Mechanism, q: Any, v: Any, *, restitution: Any = None, mask: Any = None, time: Any = None
-) -> Any:
+) -> tuple[Floats, Floats]:
     """Velocity (nv,) after an impact and impulses Λ (m,); arguments as for `impact`, restitution an input (m,)."""
     if not mechanism.m:
         return v, np.zeros(0)

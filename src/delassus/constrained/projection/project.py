@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.tracing.control import while_loop
 from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.projection.least_motion import LeastMotion
@@ -93,7 +93,7 @@ def project_by_mass(
     tolerance: float = 1e-12,
     iterations: int = 10,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats]:
     """Configuration (nq,) and velocity (nv,) of least distance in the metric of M; arguments as for `project`.
 
     `locked` are numbers of velocities (see `locked_velocities`).

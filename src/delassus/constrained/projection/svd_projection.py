@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 @kernel("(nq)->(m),(m),(m,nv)", inputs={"time": "()"})
-def rows_and_references(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
+def rows_and_references(mechanism: Mechanism, q: Any, *, time: Any = None) -> tuple[Floats, Floats, Floats]:
     """e (m,), w (m,) and J (m, nv)."""
     e = constraint_error.function(mechanism, q, time=time)
     return e, velocities_asked(mechanism, q, time), constraint_jacobian.function(mechanism, q, time=time)

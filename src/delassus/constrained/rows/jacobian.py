@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
 from delassus.constraints.rows import Rows, right_hand_side, row_values, rows_in
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 @kernel("(nq)->(m,nv)", inputs={"time": "()"})
-def constraint_jacobian(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
+def constraint_jacobian(mechanism: Mechanism, q: Any, *, time: Any = None) -> Floats:
     """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it."""
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
     return _jacobian(mechanism, rows_in(mechanism, motions), motions)
 
 
 @kernel("(nq),(nv)->(m)", inputs={"time": "()"})
-def constraint_bias(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> Any:
+def constraint_bias(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> Floats:
     """γ (m,): the constraints ask for J a + γ = 0, references, gains and desired accelerations included.
 
     `time` [s] is what references move with (input at run time), needed where they do.

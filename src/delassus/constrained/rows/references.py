@@ -6,7 +6,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.differentiation.derivatives import jacobian
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
@@ -14,7 +14,7 @@ from delassus.dynamics.manifold import rates_per_velocity
 
 
 @kernel("(nq)->(m)", inputs={"time": "()"})
-def constraint_error(mechanism: Mechanism, q: Any, *, time: Any = None) -> Any:
+def constraint_error(mechanism: Mechanism, q: Any, *, time: Any = None) -> Floats:
     """e (m,) [m, rad]: how far every row is from its reference.
 
     Near e = 0 its rate is J v less the velocity of the reference, unless some rows of a `Point` or `Weld` are left out,

@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.rows import compliance_of
 
 
 @kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs={"time": "()"})
-def constraint_residual(mechanism: Mechanism, q: Any, v: Any, a: Any, force: Any, *, time: Any = None) -> Any:
+def constraint_residual(
+    mechanism: Mechanism, q: Any, v: Any, a: Any, force: Any, *, time: Any = None
+) -> tuple[Floats, Floats]:
     """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations a (nv,) and forces λ (m,)."""
     J = constraint_jacobian.function(mechanism, q, time=time)
     compliance = np.array(compliance_of(mechanism))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constraints.constraint import Constraint, ConstraintError
 from delassus.constraints.mechanism import Mechanism
 from delassus.constraints.motions import LinkMotions
@@ -20,7 +20,7 @@ OWN: Final = "frame"
 @kernel("(nq),(m)->(6)", inputs={"time": "()"})
 def constraint_wrench(
     mechanism: Mechanism, q: Any, force: Any, *, constraint: str, axes: str = "world", time: Any = None
-) -> Any:
+) -> Floats:
     """Force and moment (6,) [N, N·m] of one constraint on the body of its first frame, about that frame's origin.
 
     `force` (m,) are those of all rows, `constraint` is a name, `axes` "world", "frame" for the constraint's own first

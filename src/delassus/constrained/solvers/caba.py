@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.elimination import Loads, eliminated
@@ -51,7 +51,7 @@ def caba(
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m].
 
     Args:

@@ -37,7 +37,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler import jacobian, map, scan
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.jacobian import constraint_jacobian, link_values
 from delassus.constrained.rows.options import check_iterations
@@ -68,7 +68,7 @@ def constrained_derivatives(
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """∂a/∂q, ∂a/∂v, ∂a/∂tau (nv, nv) and ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau (m, nv), those by q along tangent vectors.
 
     They belong to `caba`, `prox_pv`, `prox_ltl` and `prox_ltls` with the same arguments, and are exact for the number

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.tracing.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
@@ -131,7 +131,7 @@ def solve_to_tolerance(
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """Accelerations (nv,), forces λ (m,), residual (m,), iterations, the number of a `Status`, and imbalance (nv,)."""
     solver = solver_for(mechanism, method)
     tolerance = checked_tolerance(_TOLERANCES[computing_in().name] if tolerance is None else tolerance, 1e-10)

@@ -45,7 +45,9 @@ class DenseSystem(NamedTuple):
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv),(m,nv),(m)", inputs={"time": "()"})
-def dense_system(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> Any:
+def dense_system(
+    mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None
+) -> tuple[Floats, Floats, Floats, Floats]:
     """M (nv, nv), tau - c (nv,), J (m, nv) and γ (m,) of M a + c = tau + Jᵀ λ, J a + γ = 0."""
     check_inertias(mechanism.model)
     c = bias_torques.function(mechanism.model, q, v)

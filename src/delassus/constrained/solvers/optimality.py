@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.options import checked_tolerance
 from delassus.constrained.rows.task import task_of
@@ -43,7 +43,7 @@ def optimality(
     mask: Any = None,
     acceleration: Any = None,
     time: Any = None,
-) -> Any:
+) -> Floats:
     """1 if a (nv,) and λ (m,) are a solution to the tolerance, otherwise 0.
 
     The equation of motion holds at every joint, and the rows are met, or as nearly as they can be: in the sense of

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
@@ -42,7 +42,7 @@ def prox_ltl(
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
     return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
@@ -42,7 +42,7 @@ def prox_ltls(
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
     return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.multipliers import Eliminated, eliminate
 from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, Task
@@ -52,7 +52,7 @@ def prox_pv(
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
     return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
 

@@ -31,7 +31,7 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.early_elimination import (
     MOST,
@@ -55,7 +55,9 @@ from delassus.model.model import WORLD
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"acceleration": "(m)", "time": "()"})
-def pv_early(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, acceleration: Any = None, time: Any = None) -> Any:
+def pv_early(
+    mechanism: Mechanism, q: Any, v: Any, tau: Any, *, acceleration: Any = None, time: Any = None
+) -> tuple[Floats, Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
 
     Args:

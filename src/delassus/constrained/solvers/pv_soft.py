@@ -9,7 +9,7 @@ equivalent LQR formulation using Gauss' principle of least constraint (2023).
 
 from typing import Any
 
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.rows.task import SIGNATURE
 from delassus.constrained.solvers.caba import caba
@@ -27,7 +27,7 @@ def pv_soft(
     mask: Any = None,
     acceleration: Any = None,
     time: Any = None,
-) -> Any:
+) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`."""
     given = {"mask": mask, "force": None, "acceleration": acceleration, "time": time}
     return caba.function(mechanism, q, v, tau, iterations=1, proximal=proximal, **given)

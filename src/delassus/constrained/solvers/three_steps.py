@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.solvers.status import Status
@@ -31,7 +31,7 @@ _VANISHED = 1e-10
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"time": "()"})
-def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> Any:
+def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = None) -> tuple[Floats, Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²], constraint forces λ (m,) [N, N·m], and the number of a `Status`.
 
     `time` [s] is what references move with (input at run time), needed where they do.

@@ -1,0 +1,26 @@
+"""What a type checker knows of the package: the code of the README, checked as strictly as its users might."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+REVEALED = """
+reveal_type(dl.aba(robot, q, v, tau))
+reveal_type(dl.caba(held, q, v, tau, iterations=2))
+"""
+
+
+@pytest.mark.slow
+def test_the_readmes_code_passes_a_strict_type_checker(tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    page = tmp_path / "readme.py"
+    page.write_text("\n".join(blocks) + REVEALED)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    errors = [line for line in done.stdout.splitlines() if "error" in line and "Found" not in line]
+    assert not errors, "\n".join(errors)
+    assert "ndarray" in done.stdout and "tuple" in done.stdout
