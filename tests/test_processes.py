@@ -419,18 +419,18 @@ def announced(*args):
     print("compiling", flush=True)
     return emit_objects(*args)
 native.emit_objects = announced
-model = chain(20)
+model = chain(80)
 try:
-    dl.aba(model, *np.ones((3, 20)))
+    dl.aba(model, *np.ones((3, 80)))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 native.emit_objects = emit_objects
-show(dl.aba(model, *np.ones((3, 20))))
+show(dl.aba(model, *np.ones((3, 80))))
 """)  # fmt: skip
     assert process.stdout.readline() == "compiling\n"
     process.send_signal(signal.SIGINT)
     out = output(process)
     assert out.startswith("interrupted\n")
     assert not list(folder.glob("*part"))
-    after = run("native.parse = forbidden; show(dl.aba(chain(20), *np.ones((3, 20))))")
+    after = run("native.parse = forbidden; show(dl.aba(chain(80), *np.ones((3, 80))))")
     assert out == "interrupted\n" + after

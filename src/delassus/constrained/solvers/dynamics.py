@@ -28,9 +28,9 @@ from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.gauss import RANK, by_singular_values
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.options import check_iterations, check_mechanism, checked_tolerance
+from delassus.constrained.rows.options import check_iterations, check_mechanism, check_method, checked_tolerance
 from delassus.constrained.rows.task import ROW_INPUTS, task_of
-from delassus.constrained.solvers.choice import solver_for
+from delassus.constrained.solvers.choice import SOLVERS, solver_for
 from delassus.constrained.solvers.equations import Equations
 from delassus.constrained.solvers.optimality import Check
 from delassus.constrained.solvers.prox_ltls import moving_dofs
@@ -42,6 +42,7 @@ from delassus.dynamics.aba import aba
 _SHARES: Final = {("float64", False): 1e-7, ("float64", True): 3e-5, ("float32", False): 1e-6, ("float32", True): 3e-4}
 """ε as a share of the rows' mobility, by precision, without and with penalties."""
 
+_NAMES: Final = ("auto", *SOLVERS)
 _TOLERANCES: Final = {"float64": 1e-10, "float32": 1e-4}
 
 _SLOW: Final = 0.7
@@ -85,14 +86,19 @@ def constrained_dynamics(
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, np) those of a mechanism whose model has some.
     """
+    check_mechanism(mechanism)
+    check_method(method, _NAMES)
+    check_iterations(iterations)
+    checked_tolerance(tolerance, 1e-10)
+    if proximal is not None:
+        proximal_rows(mechanism, proximal)
     for name, value in (("mask", mask), ("force", force), ("acceleration", acceleration)):
         if value is not None and numpy.shape(value)[-1:] != (mechanism.m,):
             raise ValueError(
                 f"{name} has shape {numpy.shape(value)}; its last axis has one number for each of the {mechanism.m} "
                 f"rows ({', '.join(mechanism.names)})."
             )
-    if not (isinstance(mechanism, Mechanism) and mechanism.m):
-        check_mechanism(mechanism)
+    if not mechanism.m:
         return _unconstrained(mechanism, q, v, tau, parameters)
     found = solve_to_tolerance(
         mechanism,
