@@ -25,7 +25,7 @@ TREE = random_tree(3, seed=5)
 STATES = np.random.default_rng(0).normal(size=(3, 5, TREE.nv))
 
 PREAMBLE = """
-import os, sys, threading, warnings
+import os, signal, sys, threading, warnings
 import numpy as np
 import delassus as dl
 from delassus.compiler.backends import native
@@ -414,6 +414,7 @@ def test_large_integers_and_long_floats_have_a_digest():
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_an_interrupt_while_compiling_is_an_exception_and_the_cache_stays_sound(folder):
     process = start("""
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background lacks
 emit_objects = native.emit_objects
 def announced(*args):
     print("compiling", flush=True)

@@ -173,6 +173,7 @@ def test_many_threads_that_call_a_ufunc_first_compile_it_once(compiled):
     np.testing.assert_array_equal(results, [ufunc(X + k) for k in range(8)])
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # by others that the process has imported
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_makes_the_code_that_its_parent_had_not_needed():
     ufunc = cubic()[0].specialize(None)
