@@ -240,7 +240,8 @@ def convergence() -> str:
     return f"""### Convergence
 
 Percentage of 10 000 random states solved to 1e-10 (`solve_to_tolerance`, prox_pv) within some iterations, for a fixed ε
-and for the one that is chosen for the mechanism. What an arm of six joints does not solve is near a singularity.
+and for the one that is chosen for the mechanism. States of an arm that is near a singularity make iterations slow, and
+are then solved by singular values, which do not count.
 
 | | ε | {" | ".join(map(str, WITHIN))} |
 |---|---|{"---|" * len(WITHIN)}
