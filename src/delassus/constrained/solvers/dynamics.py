@@ -16,7 +16,7 @@ for all: the equation of motion and the rows are computed anew from a and λ (`e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -149,14 +149,38 @@ def solve_to_tolerance(
 
     a, force, count, ended = _iterated(solver, equations, force, tolerance, iterations)
     exhausted = ~ended & (count >= float(iterations))
-    sound = Check(equations, a, force, tolerance).sound & ended if rank is None else np.array(False)
-    a, force = _by_singular_values(equations, a, force, finite & ~sound & ~exhausted, RANK if rank is None else rank)
+    first = _Result.of(equations, a, force, tolerance)
+    settled = first.sound & ended if rank is None else np.array(False)
+    needed = finite & ~settled & ~exhausted
+    result = _by_singular_values(equations, first, needed, tolerance, RANK if rank is None else rank)
 
-    check = Check(equations, a, force, tolerance)
-    status = np.where(exhausted, float(Status.ITERATIONS), _status(check))
-    finite = finite & np.isfinite(np.sum(a) + np.sum(force))
+    status = np.where(exhausted, float(Status.ITERATIONS), result.status)
+    finite = finite & np.isfinite(np.sum(result.a) + np.sum(result.force))
     status = np.where(finite, status, float(Status.NOT_FINITE))
-    return a, force, check.residual, count, status, check.imbalance
+    return result.a, result.force, result.residual, count, status, result.imbalance
+
+
+class _Result(NamedTuple):
+    """Accelerations (nv,) and forces (m,), what is left of the equations, and the number of a `Status`."""
+
+    a: Any
+    force: Any
+    residual: Any
+    imbalance: Any
+    status: Any
+
+    @classmethod
+    def of(cls, equations: Equations, a: Any, force: Any, tolerance: float) -> _Result:
+        """Held against the equations."""
+        check = Check(equations, a, force, tolerance)
+        found = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
+        status = np.where(check.sound, found, float(Status.PRECISION))
+        return cls(a, force, check.residual, check.imbalance, status)
+
+    @property
+    def sound(self) -> Any:
+        """Whether it is what it claims to be."""
+        return self.status < float(Status.PRECISION) - 0.5
 
 
 def _iterated(solver: Solver, equations: Equations, force: Any, tolerance: float, iterations: int) -> tuple[Any, ...]:
@@ -246,14 +270,8 @@ class _Loop:
         return np.maximum(forces / self.reached, np.where(met, 0.0, 1000.0 * rows / self.tolerance))
 
 
-def _status(check: Check) -> Any:
-    """The number of a `Status`."""
-    found = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
-    return np.where(check.sound, found, float(Status.PRECISION))
-
-
-def _by_singular_values(equations: Equations, a: Any, force: Any, needed: Any, rank: float) -> tuple[Any, Any]:
-    """Accelerations (nv,) and forces (m,), those of singular values where they are needed.
+def _by_singular_values(equations: Equations, first: _Result, needed: Any, tolerance: float, rank: float) -> _Result:
+    """The first result, or that of singular values where it is needed.
 
     A loop of at most one iteration: states that do not need it skip it. All that it computes with is carried, since
     what is not would be computed beforehand, for all.
@@ -264,16 +282,16 @@ def _by_singular_values(equations: Equations, a: Any, force: Any, needed: Any, r
     compliance = task.active(numpy.sqrt(task.rows.compliance)) if numpy.any(task.rows.compliance) else None
 
     def solve(carry: Any) -> Any:
-        _, q, h, entries, gamma, _, _ = carry
+        _, q, h, entries, gamma, _ = carry
         J = np.zeros(equations.J.shape)
         for place, entry in zip(places, entries, strict=True):
             J[place] = entry
         found = by_singular_values(tree_factor(model, q, J), h, gamma, task.epsilon, compliance, rank)
-        return np.array(False), q, h, entries, gamma, *found
+        return np.array(False), q, h, entries, gamma, tuple(_Result.of(equations, *found, tolerance))
 
-    start = (needed, task.motions.q, equations.h, entries, equations.gamma, a, force)
-    *_, a, force = while_loop(lambda carry: carry[0], solve, start, 1)
-    return a, force
+    start = (needed, task.motions.q, equations.h, entries, equations.gamma, tuple(first))
+    *_, result = while_loop(lambda carry: carry[0], solve, start, 1)
+    return _Result(*result)
 
 
 def _share(x: Any, scale: Any) -> Any:
