@@ -15,6 +15,7 @@ ROOMS = [
     "dynamics",
     "constraints",
     "constrained",
+    "contact",
     "doctor",
     "terminal",
     "info",
@@ -60,6 +61,7 @@ INNER = {
     "compiler": ["graph", "functions", "tracing", "backends", "differentiation", "random", "host"],
     "model": ["", "bundled", "readers", "converters", "reports"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
+    "contact": ["cones", "solvers", "problems"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

@@ -31,6 +31,9 @@ from delassus.constraints.nonholonomic import Nonholonomic, Velocities
 from delassus.constraints.point import Point
 from delassus.constraints.weld import Weld
 from delassus.constraints.written import Kinematics
+from delassus.contact import cones
+from delassus.contact.problems.problem import ContactProblem
+from delassus.contact.problems.solution import ContactSolution
 from delassus.dynamics.aba import aba
 from delassus.dynamics.aba_derivatives import aba_derivatives
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
@@ -79,6 +82,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Assembly",
+    "ContactProblem",
+    "ContactSolution",
     "Coupling",
     "DelassusError",
     "DelassusWarning",
@@ -116,6 +121,7 @@ __all__ = [
     "check_parameters",
     "clear_kernels",
     "compare",
+    "cones",
     "constrained_derivatives",
     "constrained_dynamics",
     "constraint_bias",

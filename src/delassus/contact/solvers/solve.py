@@ -1,0 +1,69 @@
+"""The kernel that solves contact problems, one or a batch, and inlines into other kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.progress import Budget, started
+from delassus.contact.solvers.scaled import Scaled, shape_of
+
+PROBLEM_INPUTS: Final = {
+    "friction": "(contacts)",
+    "torsional": "(torsional)",
+    "rolling": "(rolling)",
+    "lower": "(intervals)",
+    "upper": "(intervals)",
+    "compliance": "(m)",
+}
+
+
+@kernel(
+    "(m,m),(m)->(m),(m),(m),(),()",
+    inputs={**PROBLEM_INPUTS, "start": "(m)", "tolerance": "()", "iterations": "()"},
+)
+def solve_contacts(
+    layout: Layout,
+    G: Any,
+    g: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    compliance: Any = None,
+    start: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    law: str = "ncp",
+    method: str = "auto",
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], iterations, and the number of a `Status`."""
+    numbers = (friction, torsional, rolling, lower, upper)
+    problem = Scaled.of(layout, law == "ccp", G, g, *numbers, compliance)
+    factors = shape_of(layout, friction, torsional, rolling)
+    budget = Budget(1e-8 if tolerance is None else tolerance, 1000.0 if iterations is None else iterations)
+    first = started(problem, None if start is None else problem.taken(start, factors))
+    found = METHODS[method](problem, first, budget)
+    best = found.best
+    impulse = problem.given(best.impulse, factors)
+    velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
+    # Recomputed from what is returned, and with responses that compliance is no part of.
+    plain = problem if compliance is None else Scaled.of(layout, law == "ccp", G, g, *numbers)
+    taken = plain.taken(impulse, factors)
+    moving = plain.taken_velocity(velocity, factors)
+    residual = plain.residual_given(plain.residual(taken, moving), factors)
+
+    known = [x for x in (G, g, *numbers, compliance, start) if x is not None]
+    finite = np.isfinite(np.sum(impulse)) & np.isfinite(sum(np.sum(x) for x in (G, g)))
+    for x in known[2:]:
+        finite = finite & ~np.any(np.isnan(x))
+    ended = np.where(found.contradictory, float(Status.INFEASIBLE), float(Status.CONVERGED))
+    status = np.where(best.error <= budget.tolerance, ended, float(Status.ITERATIONS))
+    status = np.where(finite, status, float(Status.NOT_FINITE))
+    return impulse, velocity, residual, best.count, status
