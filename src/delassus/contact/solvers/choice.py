@@ -16,8 +16,14 @@ from delassus.contact.solvers.scaled import Scaled
 SWEEPS: Final = 5.0
 """Of Gauss–Seidel before Newton's method: they find most contacts' modes."""
 
-_COMPLIANCE: Final = 1e-7
+_COMPLIANCE: Final = 1e-8
 """Of all rows, as a share of their response, where no rigid solution has been found."""
+
+_ROUGH: Final = 1e-6
+"""To what such a compliant problem is solved."""
+
+_CONTRADICTION: Final = 1e-4
+"""What rows must leave of the velocity scale to contradict each other: less could be that of rows that hardly move."""
 
 
 class Found(NamedTuple):
@@ -39,33 +45,42 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
     """Sweeps, then Newton's method with all of its attempts, and the closest answer where there is no solution.
 
     One loop of at most three rounds, of which most states make one. If the first finds nothing, all rows yield a little
-    in the second, so that there is a solution. What they yield, c λ, is next to nothing if the rigid problem has a
-    solution, too, which is then found from there. Else it is what no impulses can achieve: rows ask for that much
-    less, and are solved again.
+    in the second, so that there is a solution. What they yield, c λ, is next to nothing if rows can be met at all. Else
+    it is what no impulses can achieve: rows ask for that much less. The third round starts from there. Friction is no
+    part of the second, unless the model is convex: it can wedge, but not be the reason that there is no motion that
+    rows allow.
     """
     m = problem.layout.m
 
     def play(carry: Any) -> Any:
         shift, rounds, last = carry
-        last, soft = Best(*last), np.where(rounds == 1.0, _COMPLIANCE, 0.0)
-        asked = problem._replace(G=problem.G + soft * np.eye(m), g=problem.g + shift)
-        begun = Best.of(asked, np.where(rounds == 1.0, 0.0, last.impulse), last.count)
-        found = newton(asked, gauss_seidel(asked, begun, budget, SWEEPS), budget)
-        left = soft * found.impulse
-        # What is left counts if it is that of a solution, and more than may be.
-        contradictory = (found.error <= budget.tolerance) & (np.max(np.abs(left) / problem.limit) > budget.tolerance)
+        last, second = Best(*last), rounds == 1.0
+        asked = problem._replace(
+            G=problem.G + np.where(second, _COMPLIANCE, 0.0) * np.eye(m),
+            g=problem.g + shift,
+            friction=problem.friction if problem.convex else np.where(second, 0.0, problem.friction),
+        )
+        goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
+        begun = Best.of(asked, np.where(second, 0.0, last.impulse), last.count)
+        found = newton(asked, gauss_seidel(asked, begun, goal, SWEEPS), goal)
+        left = np.where(second & (found.error <= goal.tolerance), _COMPLIANCE * found.impulse, 0.0)
+        contradictory = np.max(np.abs(left) / problem.limit) > _CONTRADICTION
         shift = np.where(contradictory, left, shift)
         start = np.where(contradictory, 0.0, found.impulse)
         kept = Best.of(problem._replace(g=problem.g + shift), start, found.count)
-        # A second round that found nothing is not worth keeping.
-        worse = (rounds == 1.0) & ~contradictory & (kept.error > last.error)
-        return shift, rounds + 1.0, tuple(kept.where(~worse, last))
+        return shift, rounds + 1.0, tuple(kept.where(contradictory | (kept.error < last.error), last))
 
     def goes_on(carry: Any) -> Any:
-        return Best(*carry[2]).open(budget) & (carry[1] < 2.5)
+        goal = budget._replace(tolerance=np.maximum(_allowed(carry[0]), budget.tolerance))
+        return Best(*carry[2]).open(goal) & (carry[1] < 2.5)
 
     shift, _, last = while_loop(goes_on, play, (np.zeros(m), np.array(0.0), tuple(best)), 3)
     return Found(Best(*last), np.any(shift != 0.0))
+
+
+def _allowed(shift: Any) -> Any:
+    """The error that rows which contradict each other may have: what they leave is known to that."""
+    return np.where(np.any(shift != 0.0), 4.0 * _ROUGH, 0.0)
 
 
 def _alone(method: Callable[[Scaled, Best, Budget], Best]) -> Method:

@@ -63,7 +63,7 @@ def solve_contacts(
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(sum(np.sum(x) for x in (G, g)))
     for x in known[2:]:
         finite = finite & ~np.any(np.isnan(x))
-    ended = np.where(found.contradictory, float(Status.INFEASIBLE), float(Status.CONVERGED))
-    status = np.where(best.error <= budget.tolerance, ended, float(Status.ITERATIONS))
+    status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
+    status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
     return impulse, velocity, residual, best.count, status
