@@ -72,8 +72,8 @@ def _matrix(problem: Scaled, jacobians: list[Any]) -> Any:
     if layout.scalars:
         D, *jacobians = jacobians
         rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - D) @ np.eye(layout.scalars, layout.m))
+    rows += problem.by_contact(lambda G, D: D @ G, G, jacobians if not layout.large else np.stack(jacobians))
+    matrix = np.concatenate(rows)
     for at, D in zip(layout.blocks, jacobians, strict=True):
-        block = D @ G[at]
-        block[:, at] = block[:, at] + np.eye(len(D)) - D
-        rows.append(block)
-    return np.concatenate(rows) + small() * np.eye(layout.m)
+        matrix[at, at] = matrix[at, at] + np.eye(len(D)) - D
+    return matrix + small() * np.eye(layout.m)

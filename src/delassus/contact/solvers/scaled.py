@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.control import map
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.smooth import Turned, coulomb, positive_part, second_order, slopes
 
 ENORMOUS = 1e150
@@ -105,22 +107,22 @@ class Scaled(NamedTuple):
 
     def velocity(self, impulse: Any) -> Any:
         """σ = G λ + g (m,)."""
-        return self.G @ impulse + self.g
+        return product(self.G, impulse) + self.g
 
     def corrected(self, velocity: Any) -> Any:
         """σ + Γ(σ): with friction · ‖σ_t‖ on the normals (de Saxcé), unless the problem is convex."""
         if self.convex:
             return velocity
+        lifts = self.by_contact(lambda sigma, mu: mu * length(sigma[:-1]), velocity, self.friction)
         result = np.array(velocity)
-        for at, mu in zip(self.layout.blocks, self._friction(), strict=True):
-            result[at.stop - 1] = result[at.stop - 1] + mu * length(velocity[at][:-1])
+        for at, lift in zip(self.layout.blocks, lifts, strict=True):
+            result[at.stop - 1] = result[at.stop - 1] + lift
         return result
 
     def projected(self, x: Any) -> Any:
         """The nearest impulses (m,) that the cones allow."""
         parts = [self._projected_scalars(x, 0.0)[0]] if self.layout.scalars else []
-        for at, mu in zip(self.layout.blocks, self._friction(), strict=True):
-            parts.append(_applied(second_order, x[at], mu, 0.0)[0])
+        parts += self.by_contact(lambda x, mu: _applied(second_order, x, mu, 0.0)[0], x, self.friction)
         return np.concatenate(parts)
 
     def residual(self, impulse: Any, velocity: Any) -> Any:
@@ -142,11 +144,8 @@ class Scaled(NamedTuple):
             parts.append(y)
             jacobians.append(diagonal)
         kind = second_order if self.convex else coulomb
-        for at, mu in zip(self.layout.blocks, self._friction(), strict=True):
-            y, D = _applied(kind, x[at], mu, e)
-            parts.append(y)
-            jacobians.append(D)
-        return np.concatenate(parts), jacobians
+        found = self.by_contact(lambda x, mu: _applied(kind, x, mu, e), x, self.friction)
+        return np.concatenate([*parts, *(y for y, _ in found)]), [*jacobians, *(D for _, D in found)]
 
     def _projected_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
         layout = self.layout
@@ -160,8 +159,14 @@ class Scaled(NamedTuple):
             y[k], slope[k] = x[k] + below - above, 1.0 - below_x - above_x
         return y, slope
 
-    def _friction(self) -> list[Any]:
-        return [self.friction[k] for k in range(self.layout.contacts)]
+    def by_contact(self, function: Any, rows: Any, *others: Any) -> list[Any]:
+        """What a function of a contact's rows, and of a number or array of it, gives for each of the contacts."""
+        layout = self.layout
+        if not layout.large or len({at.stop - at.start for at in layout.blocks}) > 1:
+            return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
+        found = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *others)
+        several = isinstance(found, tuple)
+        return [tuple(x[k] for x in found) if several else found[k] for k in range(layout.contacts)]
 
 
 def shape_of(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> Any:
