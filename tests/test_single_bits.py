@@ -15,7 +15,7 @@ from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import CHUNK, schedule
 from delassus.compiler.backends.target import Target
 from delassus.compiler.host import build, runtime, threads
-from delassus.compiler.tracing.control import scan, while_loop
+from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.model.generators import random_tree
 from programs import programs
 

@@ -13,7 +13,7 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.backends import llvm_ir, native
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.tracing.control import map as map_rounds
+from delassus.compiler.tracing.flow.control import map as map_rounds
 from delassus.model.generators import random_tree
 from test_native_bits import HOST, assert_same_bits, compile_program
 

@@ -21,27 +21,26 @@ from delassus.constrained.solvers.pv_early import pv_early
 from delassus.constrained.solvers.pv_soft import pv_soft
 from delassus.constrained.solvers.status import Solution, Status
 from delassus.constrained.solvers.three_steps import three_steps
-from delassus.constraints.coupling import Coupling
-from delassus.constraints.distance import Distance
-from delassus.constraints.hinge import Hinge
-from delassus.constraints.implicit import Implicit
-from delassus.constraints.joint_lock import JointLock
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.nonholonomic import Nonholonomic, Velocities
-from delassus.constraints.point import Point
-from delassus.constraints.weld import Weld
-from delassus.constraints.written import Kinematics
-from delassus.dynamics.aba import aba
-from delassus.dynamics.aba_derivatives import aba_derivatives
-from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
-from delassus.dynamics.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
-from delassus.dynamics.coriolis import coriolis_matrix
-from delassus.dynamics.crba import crba
-from delassus.dynamics.energy import kinetic_energy, potential_energy
-from delassus.dynamics.factor import inverse_mass_matrix, udu, udu_solve
-from delassus.dynamics.frame_derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
-from delassus.dynamics.jacobians import frame_jacobian
-from delassus.dynamics.kinematics import (
+from delassus.constraints.basis.written import Kinematics
+from delassus.constraints.kinds.coupling import Coupling
+from delassus.constraints.kinds.distance import Distance
+from delassus.constraints.kinds.hinge import Hinge
+from delassus.constraints.kinds.implicit import Implicit
+from delassus.constraints.kinds.joint_lock import JointLock
+from delassus.constraints.kinds.nonholonomic import Nonholonomic, Velocities
+from delassus.constraints.kinds.point import Point
+from delassus.constraints.kinds.weld import Weld
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.derivatives.aba_derivatives import aba_derivatives
+from delassus.dynamics.derivatives.frame_derivatives import frame_acceleration_derivatives, frame_velocity_derivatives
+from delassus.dynamics.derivatives.manifold_derivatives import difference_derivatives, integrate_derivatives
+from delassus.dynamics.derivatives.rnea_derivatives import rnea_derivatives
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.forces.passive import passive_forces, spring_energy
+from delassus.dynamics.forces.regressor import torque_regressor
+from delassus.dynamics.forces.rnea import bias_torques, gravity_torques, rnea
+from delassus.dynamics.kinematics.jacobians import frame_jacobian
+from delassus.dynamics.kinematics.kinematics import (
     forward_kinematics,
     frame_acceleration,
     frame_bias,
@@ -49,12 +48,13 @@ from delassus.dynamics.kinematics import (
     frame_placements,
     frame_velocity,
 )
-from delassus.dynamics.manifold import difference, integrate, interpolate, normalize
-from delassus.dynamics.manifold_derivatives import difference_derivatives, integrate_derivatives
-from delassus.dynamics.passive import passive_forces, spring_energy
-from delassus.dynamics.regressor import torque_regressor
-from delassus.dynamics.rnea import bias_torques, gravity_torques, rnea
-from delassus.dynamics.rnea_derivatives import rnea_derivatives
+from delassus.dynamics.kinematics.manifold import difference, integrate, interpolate, normalize
+from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
+from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
+from delassus.dynamics.mass.coriolis import coriolis_matrix
+from delassus.dynamics.mass.crba import crba
+from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
+from delassus.dynamics.mass.factor import inverse_mass_matrix, udu, udu_solve
 from delassus.errors import DelassusError, DelassusWarning
 from delassus.model.bundled import robots
 from delassus.model.converters.mujoco import (

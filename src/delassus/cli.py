@@ -17,7 +17,7 @@ from delassus import info as tables
 from delassus.compiler.host.behind import check_kernel, kernel_behind
 from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.kernel import Kernel
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError
 from delassus.model.equality import described
 from delassus.model.model import Model

@@ -2,7 +2,7 @@
 
 from delassus.compiler import random
 from delassus.compiler.differentiation.derivatives import grad, jacobian, jvp, vjp
-from delassus.compiler.tracing.branch import cond
-from delassus.compiler.tracing.control import map, scan, while_loop
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import map, scan, while_loop
 
 __all__ = ["cond", "grad", "jacobian", "jvp", "map", "random", "scan", "vjp", "while_loop"]

@@ -28,9 +28,9 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.options import check_mechanism
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constrained.rows.task import switched
-from delassus.constraints.constraint import PerRow, frozen_numbers
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.check import check_inertias
+from delassus.constraints.basis.constraint import PerRow, frozen_numbers
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.tree.check import check_inertias
 from delassus.errors import DelassusError, expect
 from delassus.model.model import UnknownName
 

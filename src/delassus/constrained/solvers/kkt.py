@@ -23,11 +23,11 @@ from delassus.compiler.tracing.record import refuse_inside
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import compliance_of
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.rnea import bias_torques
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
+from delassus.dynamics.forces.rnea import bias_torques
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.tree.check import check_inertias
 
 Floats = NDArray[np.float64]
 
