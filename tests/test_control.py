@@ -10,7 +10,7 @@ import delassus.numpy as dnp
 from delassus.compiler import grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.backends.llvm_loop import widened
+from delassus.compiler.backends.llvm.loop_step import widened
 from delassus.compiler.backends.steps import LoopStep
 from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.graph.program import Program

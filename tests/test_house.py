@@ -60,6 +60,7 @@ def test_the_compiler_does_not_know_what_a_robot_is():
 INNER = {
     "compiler": ["graph", "functions", "tracing", "backends", "differentiation", "random", "host"],
     "compiler/tracing": ["", "flow", "operations"],
+    "compiler/backends": ["", "llvm"],
     "model": ["", "bundled", "readers", "converters", "reports"],
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
@@ -111,4 +112,4 @@ def test_modules_import_each_other_in_no_circle():
 
 def test_no_room_holds_more_files_than_one_can_look_at():
     files = Counter(path.parent.relative_to(SOURCE).as_posix() for path in MODULES)
-    assert not {folder: count for folder, count in files.items() if count > 19}
+    assert not {folder: count for folder, count in files.items() if count > 18}

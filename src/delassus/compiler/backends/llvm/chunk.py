@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from delassus.compiler.backends.frame import Cursor
-from delassus.compiler.backends.llvm_loop import Wide
-from delassus.compiler.backends.llvm_marks import constant
-from delassus.compiler.backends.llvm_philox import emit_words
+from delassus.compiler.backends.llvm.loop_step import Wide
+from delassus.compiler.backends.llvm.marks import constant
+from delassus.compiler.backends.llvm.philox import emit_words
 from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.program import LOGICAL

@@ -73,7 +73,7 @@ head:
 
 
 def emit_loop_step(step: LoopStep, name: str, calls: list[str]) -> str:
-    """The function of a loop, with the marks of `llvm_ir` where the number of lanes matters; `calls` are its steps."""
+    """The function of a loop, with the marks of `marks` where the number of lanes matters; `calls` are its steps."""
     loop = step.loop
     at = f"sub i64 {loop.count - 1}, %i" if loop.reverse else "add i64 0, %i"
     enter = _still("first", step.carried) + "  br i1 %first.any, label %head, label %exit" if loop.conditional else ""

@@ -16,9 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from delassus.compiler.backends.llvm_chunk import DECLARATIONS, GATHER, ONE_IN_MEMORY, ChunkText
-from delassus.compiler.backends.llvm_loop import emit_loop_step, emit_wide_step, widened
-from delassus.compiler.backends.llvm_marks import fill_in
+from delassus.compiler.backends.llvm.chunk import DECLARATIONS, GATHER, ONE_IN_MEMORY, ChunkText
+from delassus.compiler.backends.llvm.loop_step import emit_loop_step, emit_wide_step, widened
+from delassus.compiler.backends.llvm.marks import fill_in
 from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule, count_operations
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.precision import Precision
