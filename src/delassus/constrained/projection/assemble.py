@@ -109,7 +109,7 @@ def assemble(
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
         iterations: How many are made at most.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}

@@ -70,7 +70,7 @@ def impact(
         restitution: e from 0 to 1: one number, one per row, or by the names of constraints (others have 0).
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     e = restitution_rows(mechanism, restitution)

@@ -70,7 +70,7 @@ def project(
             cancel in the rows; "svd" does not look.
         iterations: How often the configuration is corrected at most; "svd" does it once.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     check_method(method, METHODS)

@@ -76,7 +76,7 @@ def kkt(
         proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
             unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
     given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}

@@ -114,7 +114,7 @@ class Constraint:
         return self.bound(parametric.model)
 
     def given(self, parameters: Any) -> Constraint:
-        """The same, once the parameters (np,) of its model are known, traced or plain."""
+        """The same, once the parameters (nparameters,) of its model are known, traced or plain."""
         return self
 
     def links(self, model: Model) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.kinematics.kinematics import frame_in_world
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
-from delassus.model.runtime import BoundModel
+from delassus.model.traced import TracedModel
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Kinematics:
 
 @dataclass(frozen=True)
 class Given:
-    """A function as what it computes, with the parameters (np,) of its model: a tuple of numbers, or a traced array."""
+    """A function as what it computes, with its model's parameters (nparameters,): numbers in a tuple, or traced."""
 
     function: Recorded
     parameters: Any
@@ -115,16 +115,16 @@ class Written(Constraint):
 
     def bound(self, model: Model) -> Self:
         """The same with its function as what it computes for a model, and the velocities that each row depends on."""
-        if isinstance(model, BoundModel):
+        if isinstance(model, TracedModel):
             return self.bound_with(model.origin).given(model.parameters)
         return self._recorded(model, lambda: model, {})
 
     def bound_with(self, parametric: ParametricModel) -> Self:
         """The same for a model with parameters, which are one more input of what it computes."""
-        return self._recorded(parametric.model, parametric.with_parameters, {"parameters": (parametric.np,)})
+        return self._recorded(parametric.model, parametric.with_parameters, {"parameters": (parametric.nparameters,)})
 
     def given(self, *parameters: Any) -> Self:
-        """The same with these parameters (np,) of its model, which has some."""
+        """The same with these parameters (nparameters,) of its model, which has some."""
         if not parameters:
             return self
         return replace(self, g=Given(self.g.function if isinstance(self.g, Given) else self.g, *parameters))

@@ -23,7 +23,7 @@ from delassus.errors import DelassusError, short
 from delassus.model.model import Frame, Model
 from delassus.model.of_model import OfModel
 from delassus.model.parametric import ParametricModel
-from delassus.model.runtime import BoundModel
+from delassus.model.traced import TracedModel
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Mechanism(OfModel):
     @property
     def plain(self) -> Mechanism:
         """A mechanism of plain numbers: this one, or that of the model's own numbers where some come at run time."""
-        if not isinstance(self.model, BoundModel):
+        if not isinstance(self.model, TracedModel):
             return self
         return _nominal(self.model.origin, self.constraints)
 
@@ -164,20 +164,20 @@ class ParametricMechanism(Mechanism, Parametric):
         return _nominal(self._parametric, self.constraints)
 
     @property
-    def np(self) -> int:
+    def nparameters(self) -> int:
         """Number of parameters."""
-        return self._parametric.np
+        return self._parametric.nparameters
 
     def parameters(self) -> NDArray[numpy.float64]:
-        """The parameters (np,) that the model has as its constants."""
+        """The parameters (nparameters,) that the model has as its constants."""
         return self._parametric.parameters()
 
     def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
-        """Parameters (…, np) from arrays by name; those of the model where none are given."""
+        """Parameters (…, nparameters) from arrays by name; those of the model where none are given."""
         return self._parametric.pack(values)
 
     def with_parameters(self, parameters: Any) -> Mechanism:
-        """The mechanism with these parameters (np,): of plain numbers, if these are plain."""
+        """The mechanism with these parameters (nparameters,): of plain numbers, if these are plain."""
         plain = trace_of(parameters) is None
         numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
         return _given(self._parametric.with_parameters(parameters), self.constraints, numbers)
@@ -194,7 +194,7 @@ def _nominal(parametric: ParametricModel, constraints: tuple[Constraint, ...]) -
 
 
 def _given(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
-    """A mechanism whose constraints know the parameters (np,) of their model."""
+    """A mechanism whose constraints know the parameters (nparameters,) of their model."""
     return Mechanism(model, tuple(c.given(parameters) for c in constraints), model_constraints=False)
 
 

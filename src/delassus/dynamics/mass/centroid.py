@@ -12,7 +12,7 @@ from delassus.dynamics.tree.sums import total
 from delassus.errors import DelassusError
 from delassus.model.links import Link, Links, links_of
 from delassus.model.model import Model
-from delassus.model.runtime import sample_of
+from delassus.model.traced import sample_of
 
 
 @kernel("(nq)->(3)")

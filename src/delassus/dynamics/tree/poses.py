@@ -19,7 +19,7 @@ from delassus.dynamics.tree.sums import at
 from delassus.model.joints import Motion
 from delassus.model.links import Link, Links
 from delassus.model.placement import Placement
-from delassus.model.runtime import RuntimePlacement
+from delassus.model.traced import TracedPlacement
 from delassus.spatial import turns
 from delassus.spatial.quaternions import quaternion_to_rotation
 from delassus.spatial.rotations import skew
@@ -236,7 +236,7 @@ def _mount(placement: Placement) -> tuple[Turn, tuple[Step, ...]]:
 
     One that comes at run time is a full rotation, which is smooth everywhere; its turns are not where z is kept.
     """
-    if isinstance(placement, RuntimePlacement):
+    if isinstance(placement, TracedPlacement):
         return (2, 1.0, 0.0), (RotationStep(placement.R), ShiftStep(placement.p))
     alpha, beta, gamma = zxz(placement.R)
     return gamma, (TurnStep(beta), TurnStep(alpha), ShiftStep(placement.p))

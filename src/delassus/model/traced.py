@@ -1,7 +1,7 @@
-"""Parts of a model whose numbers come at run time: inertias, placements, and the model that holds them.
+"""Parts of a model whose numbers are traced: inertias, placements, and the model that holds them.
 
-They offer to algorithms what the parts made of plain numbers offer, on traced arrays. They live as long as the trace of
-a kernel, and are compared by identity.
+Their numbers come at run time. They offer to algorithms what the parts made of plain numbers offer, live as long as the
+trace of a kernel, and are compared by identity.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class RuntimePlacement(Placement):
+class TracedPlacement(Placement):
     """A placement whose rotation (3, 3) and translation (3,) are traced arrays."""
 
     @classmethod
-    def of_parameters(cls, x: Any) -> RuntimePlacement:
+    def of_parameters(cls, x: Any) -> TracedPlacement:
         """From seven numbers: a translation [m], then a unit quaternion (x, y, z, w)."""
         return cls(quaternion_to_rotation(x[3:]), x[:3])
 
@@ -41,25 +41,25 @@ class RuntimePlacement(Placement):
         """The translation (3,) [m]."""
         return self.translation
 
-    def __mul__(self, inner: Placement) -> RuntimePlacement:
+    def __mul__(self, inner: Placement) -> TracedPlacement:
         return _product(self, inner)
 
-    def __rmul__(self, outer: Placement) -> RuntimePlacement:
+    def __rmul__(self, outer: Placement) -> TracedPlacement:
         return _product(outer, self)
 
-    def inverse(self) -> RuntimePlacement:
+    def inverse(self) -> TracedPlacement:
         """The outer frame in the inner."""
         R: Any = self.R.T
-        return RuntimePlacement(R, -(R @ self.p))
+        return TracedPlacement(R, -(R @ self.p))
 
 
-def _product(outer: Placement, inner: Placement) -> RuntimePlacement:
+def _product(outer: Placement, inner: Placement) -> TracedPlacement:
     R: Any = outer.R
-    return RuntimePlacement(R @ inner.R, outer.p + R @ inner.p)
+    return TracedPlacement(R @ inner.R, outer.p + R @ inner.p)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RuntimeInertia(Inertia):
+class TracedInertia(Inertia):
     """An inertia whose mass, centre (3,) and rotational inertia (3, 3) are traced.
 
     The first moment and the inertia about the origin are parameters themselves; they are kept, not computed anew.
@@ -69,14 +69,14 @@ class RuntimeInertia(Inertia):
     about: Any
 
     @classmethod
-    def of_parameters(cls, x: Any) -> RuntimeInertia:
+    def of_parameters(cls, x: Any) -> TracedInertia:
         """From the ten numbers of `inertia_parameters`."""
         xx, xy, yy, xz, yz, zz = (x[k] for k in range(4, 10))
         about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return cls(*inertia_from_parameters(x), first=x[1:4], about=about)
 
     @classmethod
-    def of_mass(cls, mass: Any, body: Inertia) -> RuntimeInertia:
+    def of_mass(cls, mass: Any, body: Inertia) -> TracedInertia:
         """That of a body of plain numbers, with another density."""
         rotational, about = numpy.array(body.rotational) / body.mass, body.about_origin / body.mass
         first = mass * numpy.array(body.com)
@@ -92,7 +92,7 @@ class RuntimeInertia(Inertia):
         """The rotational inertia (3, 3) [kg·m²] about the origin of the body's frame."""
         return self.about
 
-    def moved(self, placement: Placement) -> RuntimeInertia:
+    def moved(self, placement: Placement) -> TracedInertia:
         """The same body, described in a frame in which its present frame has this placement."""
         R: Any = placement.R
         p: Any = placement.p
@@ -100,15 +100,15 @@ class RuntimeInertia(Inertia):
         first = turned + self.mass * p
         # Parallel axes, with the first moments before and after the move: all of it folds where p is zero.
         about = about + (turned @ p + p @ first) * np.eye(3) - np.outer(turned, p) - np.outer(p, first)
-        return RuntimeInertia(self.mass, p + R @ self.com, R @ self.rotational @ R.T, first=first, about=about)
+        return TracedInertia(self.mass, p + R @ self.com, R @ self.rotational @ R.T, first=first, about=about)
 
 
-class BoundModel(Model):
+class TracedModel(Model):
     """A model some of whose numbers are traced: it holds them as they are, without the checks of plain numbers.
 
     `sample` is a plain model of the same structure, with inertia wherever these may have some: for questions that are
-    decided when a kernel is compiled. `origin` is the model with parameters that it comes from, and `parameters` (np,)
-    are those that it has.
+    decided when a kernel is compiled. `origin` is the model with parameters that it comes from, and `parameters`
+    (nparameters,) are those that it has.
     """
 
     sample: Model
@@ -116,7 +116,7 @@ class BoundModel(Model):
     parameters: Any
 
     @classmethod
-    def like(cls, sample: Model, origin: Any, parameters: Any, **fields: Any) -> BoundModel:
+    def like(cls, sample: Model, origin: Any, parameters: Any, **fields: Any) -> TracedModel:
         """A model with the fields of `sample`, but for those given."""
         own = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
         model = cls(**own | fields)
@@ -145,4 +145,4 @@ class BoundModel(Model):
 
 def sample_of(model: Model) -> Model:
     """A model of plain numbers: the model itself, unless some of its numbers come at run time."""
-    return model.sample if isinstance(model, BoundModel) else model
+    return model.sample if isinstance(model, TracedModel) else model
