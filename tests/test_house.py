@@ -9,6 +9,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "delassus"
 ROOMS = [
     "errors",
+    "lazy",
     "compiler",
     "numpy",
     "spatial",
@@ -16,6 +17,9 @@ ROOMS = [
     "dynamics",
     "constraints",
     "constrained",
+    "derivatives",
+    "mujoco",
+    "pinocchio",
     "doctor",
     "terminal",
     "info",
