@@ -36,5 +36,5 @@ def lazily(
 def imported(module: str) -> Any:
     """A module, imported with plain numbers, even if a kernel that is being traced is the first to ask for it."""
     trace = sys.modules.get("delassus.compiler.tracing.trace")
-    with nullcontext() if trace is None else trace.untraced():
+    with getattr(trace, "untraced", nullcontext)():  # nobody traces while that module is not there, or half imported
         return import_module(module)
