@@ -63,7 +63,7 @@ def test_the_compiler_does_not_know_what_a_robot_is():
 
 INNER = {
     "compiler": ["graph", "functions", "tracing", "backends", "differentiation", "random", "host"],
-    "compiler/tracing": ["", "flow", "operations"],
+    "compiler/tracing": ["", "flow", "operations", "record"],
     "compiler/backends": ["", "llvm"],
     "model": ["", "bundled", "readers", "converters", "reports"],
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
