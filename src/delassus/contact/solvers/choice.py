@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.admm import admm
 from delassus.contact.solvers.gauss_seidel import gauss_seidel
 from delassus.contact.solvers.newton import ATTEMPTS, newton

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import map
+from delassus.compiler.tracing.flow.control import map
 
 SMALL: Final = 48
 """Rows up to which code is written out."""

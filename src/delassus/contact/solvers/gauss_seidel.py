@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import scan
+from delassus.compiler.tracing.flow.control import scan
 from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.solvers.progress import Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
@@ -56,7 +56,7 @@ def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0)
 
 
 def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: Any, relaxation: float) -> tuple[Any, Any]:
-    """The contacts' part of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
+    """The contacts of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
     start, count = problem.layout.scalars, problem.layout.contacts
     places = start + 3.0 * numpy.arange(count)[:, None] + numpy.arange(3.0)
     rows = problem.G[start:].reshape(count, 3, -1)

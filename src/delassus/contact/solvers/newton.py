@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.elimination import solve_without_pivots
 from delassus.contact.solvers.progress import FOREVER, Best, Budget
 from delassus.contact.solvers.scaled import Scaled, small

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import map
+from delassus.compiler.tracing.flow.control import map
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
