@@ -35,7 +35,7 @@ class Layout:
     @property
     def large(self) -> bool:
         """Whether it has so many rows that loops over them are rolled: code written out would take long to compile."""
-        return self.m > 48
+        return self.m > 36
 
     @property
     def contacts(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map
 
-SMALL: Final = 48
+SMALL: Final = 36
 """Rows up to which code is written out."""
 
 BLOCK: Final = 12

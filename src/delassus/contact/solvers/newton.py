@@ -25,12 +25,12 @@ from delassus.contact.solvers.scaled import Scaled, small
 
 ATTEMPTS: Final = (
     # e at the beginning, as a share of the impulses' scale; by what it shrinks; iterations; from the best or from zero
-    (0.0, 0.0, 8.0, 1.0),
-    (1.0, 0.5, 40.0, 0.0),
+    (0.0, 0.0, 5.0, 1.0),
+    (0.01, 0.1, 20.0, 1.0),
+    (1.0, 0.3, 30.0, 0.0),
     (0.1, 0.2, 25.0, 1.0),
     (3.0, 0.7, 90.0, 0.0),
-    (1.0, 0.2, 40.0, 0.0),
-    (0.01, 0.5, 40.0, 1.0),
+    (1.0, 0.5, 60.0, 0.0),
     (10.0, 0.8, 120.0, 0.0),
 )
 

@@ -60,7 +60,7 @@ class Scaled(NamedTuple):
         """From rows as the user has them."""
         order = list(layout.order)
         shape, coefficients = _shape(layout, friction, torsional, rolling)
-        G = 0.5 * (G + G.T)  # rounding alone: an asymmetric matrix has been refused
+        G = np.tril(G) + np.tril(G, -1).T  # an asymmetric matrix has been refused
         if compliance is not None:
             G = G + np.diag(compliance)
         response = np.stack([G[r, r] for r in range(layout.m)])
@@ -76,7 +76,7 @@ class Scaled(NamedTuple):
         d = np.where(d > 0.0, d, 1.0)
         root = np.sqrt(d)
         factor = (shape / root)[order]
-        G, g, root = G[order][:, order] * factor[:, None] * factor[None, :], g[order] * factor, root[order]
+        G, g, root = G[order][:, order] * (factor[:, None] * factor[None, :]), g[order] * factor, root[order]
         if lower is not None:
             bounded = root[layout.scalars - layout.intervals : layout.scalars]
             lower, upper = (np.clip(b, -ENORMOUS, ENORMOUS) * bounded for b in (lower, upper))

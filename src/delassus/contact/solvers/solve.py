@@ -9,6 +9,7 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
 
@@ -52,17 +53,17 @@ def solve_contacts(
     found = METHODS[method](problem, first, budget)
     best = found.best
     impulse = problem.given(best.impulse, factors)
-    velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
+    velocity = product(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)
     # Recomputed from what is returned, and with responses that compliance is no part of.
     plain = problem if compliance is None else Scaled.of(layout, law == "ccp", G, g, *numbers)
     taken = plain.taken(impulse, factors)
     moving = plain.taken_velocity(velocity, factors)
     residual = plain.residual_given(plain.residual(taken, moving), factors)
 
-    known = [x for x in (G, g, *numbers, compliance, start) if x is not None]
-    finite = np.isfinite(np.sum(impulse)) & np.isfinite(sum(np.sum(x) for x in (G, g)))
-    for x in known[2:]:
-        finite = finite & ~np.any(np.isnan(x))
+    # A number of G or g that is not finite shows in the velocities: zero times infinity is not a number.
+    finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(velocity))
+    for x in (*numbers, start):
+        finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
     status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
