@@ -70,7 +70,7 @@ INNER = {
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
-    "contact": ["cones", "solvers", "problems"],
+    "contact": ["cones", "solvers", "references", "problems"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
+from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
+from delassus.contact.references.dual import REFERENCES
 from delassus.contact.solvers.choice import METHODS
 from delassus.contact.solvers.solve import solve_contacts
 
@@ -34,11 +36,13 @@ def solve_problem(
     """
     if model not in MODELS:
         raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(MODELS)}.")
-    check_method(method, METHODS)
+    check_method(method, (*METHODS, *REFERENCES))
     check_iterations(iterations)
     checked_tolerance(tolerance, 1e-8)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
         raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.")
+    if method in REFERENCES:
+        return solve_by_reference(problem, model, method, tolerance)
     arrays = {"G": problem.G, "g": problem.g, **problem.numbers}
     if start is not None:
         arrays["start"] = np.asarray(start, float)
