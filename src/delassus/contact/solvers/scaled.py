@@ -199,17 +199,20 @@ def _shape(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> tuple
 def _limit(layout: Layout, g: Any, root: Any) -> Any:
     """The residual (m,) that rows may have at a tolerance of one.
 
-    For contacts it is the largest of their free velocities in m/s; other rows may have other units, so they have what
-    the motion as a whole does: the largest free velocity in units of √d.
+    For contacts it is the largest of their free velocities in m/s. Other rows may have other units: they have the
+    largest
+    free velocity of all rows, or a small part of what the motion as a whole has, in units of √d, if that is more.
     """
-    energy = np.max(np.abs(g))
+    energy, start = np.max(np.abs(g)), layout.scalars
     energy = np.where(energy > 0.0, energy, 1.0)
-    if not layout.contacts:
-        return np.ones(layout.m) * energy
-    start = layout.scalars
-    speed = np.max(np.abs(g[start:] * root[start:]))
-    contact = np.where(speed > 0.0, speed / root, energy)
-    return np.concatenate([np.ones(start) * energy, contact[start:]])
+    speeds = np.abs(g * root)
+    found = []
+    if start:
+        found.append(np.maximum(np.max(speeds) / root[:start], 1e-4 * energy))
+    if layout.contacts:
+        speed = np.max(speeds[start:])
+        found.append(np.where(speed > 0.0, speed / root[start:], energy))
+    return np.concatenate(found)
 
 
 def length(x: Any) -> Any:
