@@ -32,7 +32,7 @@ def solve_problem(
     """The solution by a model and a method.
 
     States of a batch that are computed together wait for the slowest of them. So a batch is tried quickly first, and
-    what is left is solved as a batch of its own.
+    what is left is solved as a batch of its own. What even that leaves is given to another method.
     """
     if model not in MODELS:
         raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(MODELS)}.")
@@ -46,24 +46,43 @@ def solve_problem(
     arrays = {"G": problem.G, "g": problem.g, **problem.numbers}
     if start is not None:
         arrays["start"] = np.asarray(start, float)
-    count = int(np.prod(problem.batch))
-    first = "quick" if method == "auto" and count >= _MANY else method
-    found = _solved(problem, arrays, model, first, tolerance, iterations)
-    if first != method:
+    ways = [method, "admm"] if method == "auto" else [method]
+    if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY:
+        ways = ["quick", *ways]
+    found = _solved(problem, arrays, model, ways[0], tolerance, iterations)
+    for way in ways[1:]:
         left = np.flatnonzero(found[-1].reshape(-1) == Status.ITERATIONS)
         if left.size:
-            core = {"G": 2}
-            some = {
-                name: np.broadcast_to(x, (*problem.batch, *x.shape[x.ndim - core.get(name, 1) :])).reshape(
-                    count, *x.shape[x.ndim - core.get(name, 1) :]
-                )[left]
-                for name, x in arrays.items()
-            }
-            again = _solved(problem, some, model, method, tolerance, iterations)
-            for old, new in zip(found, again, strict=True):
-                old.reshape(count, *old.shape[len(problem.batch) :])[left] = new
+            _solve_again(problem, arrays, model, way, tolerance, iterations, left, found)
     impulse, velocity, residuals, made, status = found
     return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
+
+
+def _solve_again(
+    problem: ContactProblem,
+    arrays: dict[str, Any],
+    law: str,
+    method: str,
+    tolerance: float,
+    iterations: int,
+    left: NDArray[np.int64],
+    found: tuple[NDArray[np.float64], ...],
+) -> None:
+    """Solve some problems of a batch in another way, and put the answers that are better among those found."""
+    batch, count = problem.batch, int(np.prod(problem.batch))
+
+    def some(name: str, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        core = x.shape[x.ndim - (2 if name == "G" else 1) :]
+        return np.broadcast_to(x, (*batch, *core)).reshape(count, *core)[left]
+
+    again = _solved(problem, {k: some(k, x) for k, x in arrays.items()}, law, method, tolerance, iterations)
+    flat = [x.reshape(count, *x.shape[len(batch) :]) for x in found]
+    better = np.abs(again[2]).max(-1) < np.abs(flat[2][left]).max(-1)
+    better |= again[-1] != Status.ITERATIONS
+    again[3][...] += flat[3][left]
+    flat[3][left] = again[3]
+    for old, new in zip(flat, again, strict=True):
+        old[left[better]] = new[better]
 
 
 def _solved(

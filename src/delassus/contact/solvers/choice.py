@@ -17,14 +17,20 @@ SWEEPS: Final = (6, 30)
 """Of Gauss–Seidel before Newton's method, at least and at most: they find most contacts' modes. Half as many as rows
 take about the time of one or two iterations of Newton's method, and save more of them."""
 
-_COMPLIANCE: Final = 1e-8
+_COMPLIANCE: Final = 1e-10
 """Of all rows, as a share of their response, where no rigid solution has been found."""
 
-_ROUGH: Final = 1e-6
+_ROUGH: Final = 1e-5
 """To what such a compliant problem is solved."""
 
-_CONTRADICTION: Final = 1e-4
+_CONTRADICTION: Final = 1e-3
 """What rows must leave of the velocity scale to contradict each other: less could be that of rows that hardly move."""
+
+
+_FIRST: Final = 4.0
+"""Attempts of Newton's method before it is asked whether rows contradict each other."""
+
+_LAST: Final = float(len(ATTEMPTS))
 
 
 class Found(NamedTuple):
@@ -63,9 +69,13 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
         )
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
         begun = Best.of(asked, np.where(second, 0.0, last.impulse), last.count)
-        found = newton(asked, gauss_seidel(asked, begun, goal, _sweeps(problem)), goal)
+        swept = gauss_seidel(asked, begun, goal, _sweeps(problem))
+        # The third round of rows that do not contradict each other goes on with attempts that have not been made.
+        further = (rounds > 1.5) & ~np.any(shift != 0.0)
+        found = newton(asked, swept, goal, span=(np.where(further, _FIRST, 0.0), np.where(rounds < 1.5, _FIRST, _LAST)))
         left = np.where(second & (found.error <= goal.tolerance), _COMPLIANCE * found.impulse, 0.0)
-        contradictory = np.max(np.abs(left) / problem.limit) > _CONTRADICTION
+        # Rows that are met but for the last digits do not contradict each other; they hardly move.
+        contradictory = (np.max(np.abs(left) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)
         shift = np.where(contradictory, left, shift)
         start = np.where(contradictory, 0.0, found.impulse)
         kept = Best.of(problem._replace(g=problem.g + shift), start, found.count)

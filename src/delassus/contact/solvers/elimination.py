@@ -18,7 +18,7 @@ TILE: Final = 3
 
 
 def solve_without_pivots(A: Any, b: Any) -> Any:
-    """x with A x = b by Gaussian elimination in the given order: for matrices that need no exchange of rows.
+    """x with A x = b, one or several columns, by Gaussian elimination in the given order, without exchange of rows.
 
     n³/3 multiplications and no choices. A pivot that is too small shows as a result that is not finite, or not good.
     """
@@ -80,7 +80,8 @@ def _by_tiles(A: Any, b: Any) -> Any:
 
 def _by_blocks(A: Any, b: Any) -> Any:
     """Blocks of rows are eliminated one after the other, each by loops over the rows and columns that are left."""
-    n, left, done = len(b), np.concatenate([A, b[:, None]], 1), []
+    n, sides = len(b), b[:, None] if b.ndim == 1 else b
+    left, done = np.concatenate([A, sides], 1), []
     for start in range(0, n, BLOCK):
         k = min(BLOCK, n - start)
         factors = _Factors(left[:k, :k])
@@ -88,11 +89,11 @@ def _by_blocks(A: Any, b: Any) -> Any:
         done.append((factors, upper))
         if start + k < n:
             left = map(lambda first, rest, f=factors, u=upper: rest - f.backward(first) @ u, left[k:, :k], left[k:, k:])
-    x = np.zeros(0)
+    x = np.zeros((0, sides.shape[1]))
     for factors, upper in reversed(done):
-        rest = upper[:, -1] - (upper[:, :-1] @ x if len(x) else 0.0)
+        rest = upper[:, len(x) :] - (upper[:, : len(x)] @ x if len(x) else 0.0)
         x = np.concatenate([factors.solved(rest), x])
-    return x
+    return x.reshape(b.shape)
 
 
 class _Factors:

@@ -45,13 +45,20 @@ ATTEMPTS: Final = (
 )
 
 
-def newton(problem: Scaled, best: Best, budget: Budget, attempts: tuple[tuple[float, ...], ...] = ATTEMPTS) -> Best:
-    """From the best impulses so far to better ones."""
+def newton(
+    problem: Scaled,
+    best: Best,
+    budget: Budget,
+    attempts: tuple[tuple[float, ...], ...] = ATTEMPTS,
+    span: tuple[Any, Any] | None = None,
+) -> Best:
+    """From the best impulses so far to better ones, by some attempts, or by those of them that `span` says."""
+    first, end = (0.0, float(len(attempts))) if span is None else span
     schedule, scale = np.array(attempts), np.max(np.abs(problem.g))
     begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
 
     def goes_on(carry: Any) -> Any:
-        return Best(*carry[-1]).open(budget) & (carry[2] < len(attempts) - 0.5)
+        return Best(*carry[-1]).open(budget) & (carry[2] < end - 0.5)
 
     def step(carry: Any) -> Any:
         impulse, e, attempt, made, last = carry
@@ -61,7 +68,7 @@ def newton(problem: Scaled, best: Best, budget: Budget, attempts: tuple[tuple[fl
         far = np.max(np.abs(problem.smooth(x, e)[0] - impulse))
         e = np.where(far <= e, e * np.take(shrinks, attempt), e)
         y, jacobians = problem.smooth(x, e)
-        moved = impulse + solve_without_pivots(_matrix(problem, jacobians), y - impulse)
+        moved = impulse + solve_without_pivots(matrix_of(problem, jacobians), y - impulse)
         found = last.or_better(Best.of(problem, problem.projected(moved), last.count + 1.0))
         over = (made + 1.5 > np.take(lengths, attempt)) | ~np.isfinite(np.sum(moved))
         attempt = np.where(over, attempt + 1.0, attempt)
@@ -70,12 +77,13 @@ def newton(problem: Scaled, best: Best, budget: Budget, attempts: tuple[tuple[fl
         e = np.where(over, np.take(begins, attempt) * scale, e)
         return impulse, e, attempt, np.where(over, 0.0, made + 1.0), tuple(found)
 
-    start = np.where(where[0] > 0.5, best.impulse, 0.0)
-    carry = (start, begins[0] * scale, np.array(0.0), np.array(0.0), tuple(best))
+    first = np.array(first)
+    start = np.where(np.take(where, first) > 0.5, best.impulse, 0.0)
+    carry = (start, np.take(begins, first) * scale, first, np.array(0.0), tuple(best))
     return Best(*while_loop(goes_on, step, carry, FOREVER)[-1])
 
 
-def _matrix(problem: Scaled, jacobians: list[Any]) -> Any:
+def matrix_of(problem: Scaled, jacobians: list[Any]) -> Any:
     """I - D + D G, and a little of I (m, m)."""
     layout, G = problem.layout, problem.G
     rows = []

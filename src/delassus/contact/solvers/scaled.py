@@ -231,4 +231,4 @@ def _applied(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
 
 def small() -> float:
     """The share of a row's response that is added to it where a matrix is factored."""
-    return 1e-10 if computing_in().name == "float64" else 1e-5
+    return 1e-12 if computing_in().name == "float64" else 1e-5

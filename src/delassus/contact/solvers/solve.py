@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import METHODS
@@ -65,6 +66,9 @@ def solve_contacts(
     for x in (*numbers, start):
         finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
+    # What rounding leaves of impulses that cancel each other cannot be less.
+    rounding = 16.0 * 2.0 ** -computing_in().digits * np.max(np.abs(best.impulse)) / np.min(problem.limit)
+    status = np.where((status > 0.5) & (best.error <= rounding), float(Status.PRECISION), status)
     status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
     return impulse, velocity, residual, best.count, status
