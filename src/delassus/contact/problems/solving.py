@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 MODELS: Final = ("ncp", "ccp")
 
+LARGEST_COMPILED: Final = 180
+"""Rows up to which a problem is solved by compiled code, whose matrices are all in its frame; larger ones by NumPy."""
+
 _MANY: Final = 16
 """Problems from which on those that are not solved at once are collected and solved apart."""
 
@@ -89,5 +92,21 @@ def _solved(
     problem: ContactProblem, arrays: dict[str, Any], law: str, method: str, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
     given = {name: x for name, x in arrays.items() if name not in ("G", "g")}
-    limits = {"tolerance": float(tolerance), "iterations": float(iterations)}
-    return solve_contacts(problem.layout, arrays["G"], arrays["g"], **given, **limits, law=law, method=method)
+    options: dict[str, Any] = {
+        "tolerance": float(tolerance),
+        "iterations": float(iterations),
+        "law": law,
+        "method": method,
+    }
+    if problem.m <= LARGEST_COMPILED:
+        return solve_contacts(problem.layout, arrays["G"], arrays["g"], **given, **options)
+    lead = np.broadcast_shapes(arrays["G"].shape[:-2], *(x.shape[:-1] for name, x in arrays.items() if name != "G"))
+    G, rest = np.broadcast_to(arrays["G"], (*lead, problem.m, problem.m)), {}
+    for name, x in arrays.items():
+        if name != "G":
+            rest[name] = np.broadcast_to(x, (*lead, x.shape[-1]))
+    found = []
+    for at in np.ndindex(*lead):
+        one = {name: x[at] for name, x in rest.items() if name != "g"}
+        found.append(solve_contacts.python(problem.layout, G[at], rest["g"][at], **one, **options))
+    return tuple(np.reshape(np.array(x), (*lead, *np.shape(x[0]))) for x in zip(*found, strict=True))

@@ -44,18 +44,28 @@ Method = Callable[[Scaled, Best, Budget], Found]
 
 
 def quick(problem: Scaled, best: Best, budget: Budget) -> Best:
-    """Some sweeps and one attempt of Newton's method: enough for nine of ten problems."""
-    return newton(problem, gauss_seidel(problem, best, budget, _sweeps(problem)), budget, ATTEMPTS[:1])
+    """Some sweeps and one attempt of Newton's method: enough for nine of ten problems. A warm start has one before."""
+
+    def play(carry: Any) -> Any:
+        rounds, last = carry
+        swept = gauss_seidel(problem, Best(*last), budget, np.where(rounds < 0.0, 0.0, _sweeps(problem)))
+        return rounds + 1.0, tuple(newton(problem, swept, budget, ATTEMPTS[:1]))
+
+    def goes_on(carry: Any) -> Any:
+        return Best(*carry[1]).open(budget) & (carry[0] < 0.5)
+
+    _, last = while_loop(goes_on, play, (np.array(_first_round(budget)), tuple(best)), 2)
+    return Best(*last)
 
 
 def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
     """Sweeps, then Newton's method with all of its attempts, and the closest answer where there is no solution.
 
-    One loop of at most three rounds, of which most states make one. If the first finds nothing, all rows yield a little
-    in the second, so that there is a solution. What they yield, c λ, is next to nothing if rows can be met at all. Else
-    it is what no impulses can achieve: rows ask for that much less. The third round starts from there. Friction is no
-    part of the second, unless the model is convex: it can wedge, but not be the reason that there is no motion that
-    rows allow.
+    One loop of at most three rounds, of which most states make one, and one more without sweeps before them after a
+    warm start. If the first finds nothing, all rows yield a little in the second, so that there is a solution. What
+    they yield, c λ, is next to nothing if rows can be met at all. Else it is what no impulses can achieve: rows ask for
+    that much less. The third round starts from there. Friction is no part of the second, unless the model is convex: it
+    can wedge, but not be the reason that there is no motion that rows allow.
     """
     m = problem.layout.m
 
@@ -69,10 +79,11 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
         )
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
         begun = Best.of(asked, np.where(second, 0.0, last.impulse), last.count)
-        swept = gauss_seidel(asked, begun, goal, _sweeps(problem))
+        swept = gauss_seidel(asked, begun, goal, np.where(rounds < 0.0, 0.0, _sweeps(problem)))
         # The third round of rows that do not contradict each other goes on with attempts that have not been made.
-        further = (rounds > 1.5) & ~np.any(shift != 0.0)
-        found = newton(asked, swept, goal, span=(np.where(further, _FIRST, 0.0), np.where(rounds < 1.5, _FIRST, _LAST)))
+        begin = np.where((rounds > 1.5) & ~np.any(shift != 0.0), _FIRST, 0.0)
+        end = np.where(rounds < 0.0, 1.0, np.where(rounds < 1.5, _FIRST, _LAST))
+        found = newton(asked, swept, goal, span=(begin, end))
         left = np.where(second & (found.error <= goal.tolerance), _COMPLIANCE * found.impulse, 0.0)
         # Rows that are met but for the last digits do not contradict each other; they hardly move.
         contradictory = (np.max(np.abs(left) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)
@@ -85,8 +96,14 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
         goal = budget._replace(tolerance=np.maximum(_allowed(carry[0]), budget.tolerance))
         return Best(*carry[2]).open(goal) & (carry[1] < 2.5)
 
-    shift, _, last = while_loop(goes_on, play, (np.zeros(m), np.array(0.0), tuple(best)), 3)
+    start = (np.zeros(m), np.array(_first_round(budget)), tuple(best))
+    shift, _, last = while_loop(goes_on, play, start, 4)
     return Found(Best(*last), np.any(shift != 0.0))
+
+
+def _first_round(budget: Budget) -> float:
+    """A warm start begins with a round that has no sweeps, which would lead away from it."""
+    return -1.0 if budget.warm else 0.0
 
 
 def _sweeps(problem: Scaled) -> float:

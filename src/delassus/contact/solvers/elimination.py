@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy
+
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map
 
@@ -21,13 +23,16 @@ def solve_without_pivots(A: Any, b: Any) -> Any:
     """x with A x = b, one or several columns, by Gaussian elimination in the given order, without exchange of rows.
 
     n³/3 multiplications and no choices. A pivot that is too small shows as a result that is not finite, or not good.
+    Plain numbers are LAPACK's.
     """
+    if isinstance(A, numpy.ndarray):
+        return numpy.linalg.solve(A, b)
     return _by_tiles(A, b) if len(b) <= SMALL else _by_blocks(A, b)
 
 
 def product(A: Any, x: Any) -> Any:
     """A x (n,)."""
-    if len(A) <= SMALL:
+    if len(A) <= SMALL or isinstance(A, numpy.ndarray):
         return A @ x
     return map(lambda row: np.sum(row * x), A)
 

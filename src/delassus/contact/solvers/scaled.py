@@ -130,8 +130,15 @@ class Scaled(NamedTuple):
         return impulse - self.projected(impulse - self.corrected(velocity))
 
     def error(self, impulse: Any, velocity: Any) -> Any:
-        """The largest residual of a row as a share of what a tolerance of one allows."""
-        return np.max(np.abs(self.residual(impulse, velocity)) / self.limit)
+        """The largest residual of a row as a share of what a tolerance of one allows.
+
+        With much friction, the residual of de Saxcé's form shows little of a contact that penetrates. So the one of
+        Alart and Curnier, whose first part is that of the normals alone, counts as well.
+        """
+        error = np.max(np.abs(self.residual(impulse, velocity)) / self.limit)
+        if self.convex:
+            return error
+        return np.maximum(error, np.max(np.abs(impulse - self.smooth(impulse - velocity, 0.0)[0]) / self.limit))
 
     def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
         """Smooth projection (m,) of λ - σ, whose fixed points solve the problem for e = 0, and its Jacobian by blocks.

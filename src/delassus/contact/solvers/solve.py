@@ -49,7 +49,8 @@ def solve_contacts(
     numbers = (friction, torsional, rolling, lower, upper)
     problem = Scaled.of(layout, law == "ccp", G, g, *numbers, compliance)
     factors = shape_of(layout, friction, torsional, rolling)
-    budget = Budget(1e-8 if tolerance is None else tolerance, 1000.0 if iterations is None else iterations)
+    most = 1000.0 if iterations is None else iterations
+    budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = started(problem, None if start is None else problem.taken(start, factors))
     found = METHODS[method](problem, first, budget)
     best = found.best
