@@ -25,6 +25,9 @@ MODELS: Final = ("ncp", "ccp")
 LARGEST_COMPILED: Final = 180
 """Rows up to which a problem is solved by compiled code, whose matrices are all in its frame; larger ones by NumPy."""
 
+_NAMES: Final = (*METHODS, *REFERENCES)
+_UNSOLVED: Final = float(Status.ITERATIONS)
+
 _MANY: Final = 16
 """Problems from which on those that are not solved at once are collected and solved apart."""
 
@@ -39,7 +42,7 @@ def solve_problem(
     """
     if model not in MODELS:
         raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(MODELS)}.")
-    check_method(method, (*METHODS, *REFERENCES))
+    check_method(method, _NAMES)
     check_iterations(iterations)
     checked_tolerance(tolerance, 1e-8)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
@@ -54,8 +57,9 @@ def solve_problem(
         ways = ["quick", *ways]
     found = _solved(problem, arrays, model, ways[0], tolerance, iterations)
     for way in ways[1:]:
-        left = np.flatnonzero(found[-1].reshape(-1) == Status.ITERATIONS)
-        if left.size:
+        unsolved = found[-1] == _UNSOLVED
+        if np.any(unsolved):
+            left = np.flatnonzero(unsolved)
             _solve_again(problem, arrays, model, way, tolerance, iterations, left, found)
     impulse, velocity, residuals, made, status = found
     return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
