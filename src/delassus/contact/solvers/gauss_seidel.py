@@ -15,21 +15,35 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import scan
+from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.contact.cones.kinds import Free, NonNegative
-from delassus.contact.solvers.progress import Best, Budget, repeated
+from delassus.contact.solvers.progress import FOREVER, Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
 from delassus.contact.solvers.smooth import TINY, second_order
 
 
-def gauss_seidel(problem: Scaled, best: Best, budget: Budget, sweeps: Any = None) -> Best:
-    """From the best impulses so far to better ones, by so many sweeps at most."""
+def gauss_seidel(problem: Scaled, best: Best, budget: Budget) -> Best:
+    """From the best impulses so far to better ones, as many sweeps as it takes."""
 
     def step(held: Any, best: Best) -> tuple[Any, Best]:
         impulse, velocity = sweep(problem, *held)
         return (impulse, velocity), Best(impulse, velocity, problem.error(impulse, velocity), best.count + 1.0)
 
-    return repeated(step, (best.impulse, best.velocity), best, budget, sweeps)
+    return repeated(step, (best.impulse, best.velocity), best, budget)
+
+
+def swept(problem: Scaled, best: Best, budget: Budget, sweeps: Any) -> Best:
+    """What comes of so many sweeps, unless there is nothing to do; how good it is, is asked at the end alone."""
+    wanted = np.where(best.open(budget), sweeps, 0.0)
+
+    def body(carry: Any) -> Any:
+        impulse, velocity, made = carry
+        return *sweep(problem, impulse, velocity), made + 1.0
+
+    start = (best.impulse, best.velocity, np.array(0.0))
+    impulse, velocity, _ = while_loop(lambda carry: carry[2] < wanted, body, start, FOREVER)
+    found = Best(impulse, velocity, problem.error(impulse, velocity), best.count + wanted)
+    return found.where(wanted > 0.0, best)
 
 
 def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0) -> tuple[Any, Any]:
@@ -38,7 +52,7 @@ def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0)
     impulse, velocity = np.array(impulse), np.array(velocity)
     free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
     for k in range(layout.scalars):
-        new = impulse[k] - relaxation * velocity[k] / np.where(G[k, k] > 0.0, G[k, k], 1.0)
+        new = impulse[k] - velocity[k] * (relaxation / np.where(G[k, k] > 0.0, G[k, k], 1.0))
         if k >= free + half:
             new = np.minimum(np.maximum(new, problem.lower[k - free - half]), problem.upper[k - free - half])
         elif k >= free:
@@ -76,9 +90,9 @@ def _coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation
     """The impulses of a contact whose velocity would be that without a change."""
     n = len(impulse) - 1
     response = np.where(G[n, n] > 0.0, G[n, n], 1.0)
-    normal = np.maximum(impulse[n] - relaxation * velocity[n] / response, 0.0)
+    normal = np.maximum(impulse[n] - velocity[n] * (relaxation / response), 0.0)
     sliding = velocity[:n] + G[:n, n] * (normal - impulse[n])
-    wanted = impulse[:n] - relaxation * sliding / _largest(G[:n, :n])
+    wanted = impulse[:n] - sliding * (relaxation / _largest(G[:n, :n]))
     t, radius = length(wanted), friction * normal
     share = np.where(t > radius, radius / (t + TINY), 1.0)
     return np.concatenate([share * wanted, np.stack([normal])])
@@ -86,7 +100,7 @@ def _coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation
 
 def _cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: float) -> Any:
     """One step against the velocity, projected onto the cone."""
-    wanted = impulse - relaxation * velocity / _largest(G)
+    wanted = impulse - velocity * (relaxation / _largest(G))
     t = length(wanted[:-1])
     onto = second_order(t, wanted[-1], friction, 0.0)
     return np.concatenate([onto.share * wanted[:-1], np.stack([onto.h])])
