@@ -107,6 +107,9 @@ class Kernel(Generic[P, R]):
         self._count = len(self.arguments)
         self._versions = Versions()
         self._recent = self._versions.recent
+        # A function inside another one may depend on what surrounds it: only the package's own plain functions count.
+        package = (function.__module__ or "").partition(".")[0]
+        self._own = package == __name__.partition(".")[0] and function.__qualname__ == self.name
         self._by_name = frozenset((*self.arguments, *signature.optional, PARAMETERS))
 
     @overload
@@ -309,27 +312,25 @@ class Kernel(Generic[P, R]):
 
     def _find(self, model: Any, target: Target, inputs: tuple[str, ...], options: dict[str, Any]) -> Compiled:
         check_content_hash(self.name, "the model", model)
-        key = (exact(model), inputs, exact(tuple(sorted(options.items()))), target)
+        key = (exact(model, unread=not self._own), inputs, exact(tuple(sorted(options.items()))), target)
 
         def make() -> Compiled:
             if self.single and target.precision is SINGLE:
                 warn(f"{self.name} in float32: {self.single}")
-            return build(self._recipe(model, target, inputs, options))
+            return build(self._recipe(model, target, inputs, options), self._versions.of_program)
 
         return self._versions.find(key, make)
 
     def _recipe(self, model: Any, target: Target, names: tuple[str, ...], options: dict[str, Any]) -> Recipe:
         inputs, outputs = self.operands(model, names)
-        # A function inside another one may depend on what surrounds it: only the package's own plain functions count.
-        module, package = self.function.__module__ or "", __name__.partition(".")[0]
-        own = module.partition(".")[0] == package and self.function.__qualname__ == self.name
+        identity = (self.function.__module__, model, names, tuple(sorted(options.items()))) if self._own else None
         return Recipe(
             name=self.name,
             doc=inspect.getdoc(self.function) or "",
             inputs=inputs,
             outputs=outputs,
             trace=partial(self._without_versions().program, model, target.precision.dtype, inputs=names, **options),
-            identity=(module, model, names, tuple(sorted(options.items()))) if own else None,
+            identity=identity,
             target=target,
         )
 
@@ -377,7 +378,13 @@ class Kernel(Generic[P, R]):
             returned = results if isinstance(results, tuple) else (results,)
             return tuple(r for r, o in zip(returned, outputs, strict=True) if o.size)
 
-        key = (exact(model), names, exact(tuple(sorted(complete.items()))), target, "without empty")
+        key = (
+            exact(model, unread=not self._own),
+            names,
+            exact(tuple(sorted(complete.items()))),
+            target,
+            "without empty",
+        )
         found: Iterator[Any] = iter(())
         trace = partial(record, self.name, shortened, some_in, some_out)
         if not some_out:  # nothing to compile, but what the function refuses is refused all the same
