@@ -7,6 +7,7 @@ type.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,20 +20,31 @@ _BY_VALUE: Final = frozenset({str, int, bool, type(None)})
 class KnownCall(NamedTuple):
     """What a form of call leads to.
 
-    `named` says which of the arrays that come by name is the next one of the kernel, after those by place, and what
-    shape it has for one state. `options` is kept so that what is compared by identity cannot be something else that
-    took its place.
+    `named` says which of the arrays that come by name is the next one of the kernel, after those by place, what shape
+    it has for one state, and what reads it. `options` is kept so that what is compared by identity cannot be something
+    else that took its place.
     """
 
     model: Any
     compiled: Compiled
-    named: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    named: tuple[tuple[int, tuple[int, ...], Callable[[Any, Any], Any] | None], ...] = ()
     options: Any = None
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
     """An optional input; one plain number stands for all of its elements."""
     return np.full(shape, x) if shape and type(x) in (float, int) else x
+
+
+def named_inputs(call: KnownCall, given: list[Any]) -> list[Any]:
+    """The arrays of a known call that come by name, in the kernel's order."""
+    found = []
+    for k, shape, read in call.named:
+        x = given[k]
+        if read is not None:
+            x = read(call.model, x)
+        found.append(x if type(x) is np.ndarray else spread(x, shape))
+    return found
 
 
 def form_of(
