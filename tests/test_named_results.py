@@ -120,5 +120,5 @@ def test_results_that_know_more_can_be_pickled():
 
 
 def test_a_result_has_a_field_for_each_output():
-    with pytest.raises(SignatureError, match=r"its result Motion has the fields x, total, and its signature 1 output"):
+    with pytest.raises(SignatureError, match=r"a field for each of its 1 output\(s\), and Motion has x, total"):
         dl.kernel("(3)->(3)", result=Motion)(lambda model, x: x)

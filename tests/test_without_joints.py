@@ -15,7 +15,7 @@ from delassus.model.model import Frame, Model
 STILL = Model("still", (), (Frame("base", -1),))
 HELD = dl.Mechanism(STILL)
 OPTIONS = {"frame": "base", "restitution": ()}
-NEEDS_ROWS = {"solve_to_tolerance", "optimality", "constraint_wrench"}  # what is called only where there are rows
+NEEDS_ROWS = {"optimality", "constraint_wrench"}  # what is called only where there are rows
 WITHOUT_MASS = {
     "center_of_mass",
     "center_of_mass_jacobian",

@@ -31,5 +31,5 @@ def check_kernel(x: Any) -> None:
         raise DelassusError(f"{name} is no kernel; dl.aba is one, and so is what @dl.kernel makes.")
     raise DelassusError(
         f"{x.__name__} is a function around a kernel, and a kernel is what can be exported: take "
-        f"{kernel.function.__module__}.{kernel.name}."
+        f"{kernel.definition.function.__module__}.{kernel.name}."
     )

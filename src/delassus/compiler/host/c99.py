@@ -8,7 +8,6 @@ Inputs are copied into the slots first and outputs from them last, so that an ou
 `export_c` writes a kernel with a program that checks it: stored states, with outputs that come from the interpreter.
 """
 
-import inspect
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -92,7 +91,7 @@ def _about(kernel: Kernel[..., Any], model: Any, options: dict[str, Any], fma: b
     of = getattr(model, "name", None)
     chosen = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
     origin = f"{kernel.name}{f' of {of}' if isinstance(of, str) else ''}{chosen}{'' if fma else ', nothing fused'}."
-    return f"{origin}\n\n{inspect.getdoc(kernel.function) or ''}"
+    return f"{origin}\n\n{kernel.definition.doc}"
 
 
 def random_states(

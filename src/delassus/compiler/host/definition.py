@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,17 +30,11 @@ from delassus.compiler.tracing.trace import tracing_for
 Operands: TypeAlias = tuple[tuple[Operand, ...], tuple[Operand, ...]]
 
 
-class Result(Protocol):
-    """A class of results: a named tuple with a field for each output.
+Result: TypeAlias = type[tuple[Any, ...]]
+"""A class of results: a named tuple with a field for each output.
 
-    If it has a class method `of_call(values, model, given)`, that makes it of the values, the model, and the arrays
-    that a call was given, by their names: for methods that need to know.
-    """
-
-    _fields: tuple[str, ...]
-
-    @classmethod
-    def _make(cls, iterable: Any, /) -> Any: ...
+If it has a class method `of_call(values, model, given)`, that makes it of the values, the model, and the arrays that a
+call was given, by their names: for methods that need to know."""
 
 
 class Definition:
@@ -56,18 +50,19 @@ class Definition:
     """
 
     def __init__(
-        self, function: Callable[..., Any], signature: Signature, single: str = "", result: type[Result] | None = None
+        self, function: Callable[..., Any], signature: Signature, single: str = "", result: Result | None = None
     ) -> None:
         self.function, self.signature, self.single, self.result = function, signature, single, result
         self.arguments = Arguments(function, signature)
         # A function inside another one may depend on what surrounds it: only the package's own plain functions count.
         package = (function.__module__ or "").partition(".")[0]
         self.own = package == __name__.partition(".")[0] and function.__qualname__ == self.name
-        self._make: Callable[[Any, Any, Any], Any] | None = getattr(result, "of_call", None)
-        if result is not None and len(result._fields) != len(signature.outputs):
+        self._of_call: Callable[[Any, Any, Any], Any] | None = getattr(result, "of_call", None)
+        fields: tuple[str, ...] = getattr(result, "_fields", ())
+        if result is not None and len(fields) != len(signature.outputs):
             raise SignatureError(
-                f"{self.name}: its result {getattr(result, '__name__', result)} has the fields "
-                f"{', '.join(result._fields)}, and its signature {len(signature.outputs)} output(s)."
+                f"{self.name}: its result is a NamedTuple with a field for each of its {len(signature.outputs)} "
+                f"output(s), and {result.__name__} has {', '.join(fields) or 'none'}."
             )
 
     @property
@@ -103,7 +98,7 @@ class Definition:
         """What a call returns: one array, or some by their names, which may know what they are the results of."""
         if self.result is None:
             return values[0] if len(values) == 1 else values
-        return self.result._make(values) if self._make is None else self._make(values, model, given)
+        return self.result(*values) if self._of_call is None else self._of_call(values, model, given)
 
 
 @dataclass(frozen=True, eq=False)

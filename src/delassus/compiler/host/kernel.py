@@ -77,7 +77,7 @@ def kernel(
     inputs: Mapping[str, str | Input] | None = None,
     shared: Mapping[str, str] | None = None,
     *,
-    result: type[Result] | None = None,
+    result: Result | None = None,
     single: str = "",
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]:
     """Make a kernel of a function of a model and arrays; see the module's docstring.
@@ -97,7 +97,7 @@ class Kernel(Compilable, Generic[P, R]):
     """
 
     def __init__(
-        self, function: Callable[P, R], signature: Signature, single: str = "", result: type[Result] | None = None
+        self, function: Callable[P, R], signature: Signature, single: str = "", result: Result | None = None
     ) -> None:
         super().__init__(Definition(function, signature, single, result))
         update_wrapper(self, function)

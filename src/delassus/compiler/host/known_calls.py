@@ -33,7 +33,11 @@ class KnownCall(NamedTuple):
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
     """An optional input; one plain number stands for all of its elements."""
-    return np.full(shape, x) if shape and type(x) in (float, int) else x
+    if not shape or type(x) not in (float, int):
+        return x
+    spread = np.empty(shape)
+    spread.fill(x)
+    return spread
 
 
 def named_inputs(call: KnownCall, given: list[Any]) -> list[Any]:
