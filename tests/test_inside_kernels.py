@@ -80,6 +80,23 @@ def test_the_plain_function_of_a_kernel_gives_numbers_in_a_trace():
     np.testing.assert_array_equal(inside(scaled, Q), np.diagonal(dl.crba.python(TREE, np.zeros(3))) * Q)
 
 
+def test_the_kernels_that_a_plain_function_calls_run_as_plain_functions():
+    seen = []
+
+    @dl.kernel("(3)->(3)")
+    def inner(model, x):
+        seen.append(type(x))
+        return 2.0 * x
+
+    @dl.kernel("(3)->(3)")
+    def outer(model, x):
+        return inner(model, x) + 1.0
+
+    np.testing.assert_array_equal(outer.python(None, Q), 2.0 * Q + 1.0)
+    inside(lambda q: q + outer.python(None, Q), Q)
+    assert seen == [np.ndarray, np.ndarray]
+
+
 def test_the_plain_function_of_a_kernel_says_that_it_takes_numbers():
     with pytest.raises(TypeError, match=r"aba.python computes with numbers, and q is traced: .* call aba itself"):
         inside(lambda q, v, tau: dl.aba.python(TREE, q, v, tau), Q, V, TAU)

@@ -55,19 +55,18 @@ def form_of(
     model: Any, count: int, dtype: Any, given: dict[str, Any], arrays: frozenset[str]
 ) -> tuple[tuple[Any, ...], list[Any]] | None:
     """The form of a call, and the arrays that it gives by name; None where it takes longer to tell."""
-    form = [id(model), count, dtype, *given]
-    named = []
+    form, named = [id(model), count, dtype], []
     for name, value in given.items():
         if name in arrays:
-            form.append(value is None)
             if value is not None:
+                form.append(name)
                 named.append(value)
             continue
         kind = type(value)
         if kind in _BY_VALUE or (kind is float and value != 0.0):  # zeros of both signs are equal
-            form += (kind, value)
+            form += (name, kind, value)
         elif kind is tuple:
-            form.append(id(value))
+            form += (name, kind, id(value))
         else:
             return None
     return tuple(form), named

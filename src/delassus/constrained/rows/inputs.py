@@ -23,7 +23,7 @@ def per_row(name: str, least: float = -numpy.inf) -> Input:
     """An input with a number for each row, which is not below the least."""
 
     def read(mechanism: Mechanism, value: Any) -> Any:
-        shape = numpy.shape(value)
+        shape = value.shape if type(value) is numpy.ndarray else numpy.shape(value)
         if shape and shape[-1] != mechanism.m:
             raise ValueError(
                 f"{name} has shape {shape}; its last axis has one number for each of the {mechanism.m} rows "
@@ -51,7 +51,11 @@ def tolerance_input(usual: float) -> Input:
 
 def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
     """ε, one number or one per row, checked."""
+    # Short ways first: every call comes here.
     if type(proximal) is float and 0.0 < proximal < numpy.inf:
+        return proximal
+    usual = type(proximal) is numpy.ndarray and proximal.shape == (mechanism.m,) and proximal.dtype == float
+    if usual and proximal.min(initial=1.0) > 0.0 and proximal.max(initial=1.0) < numpy.inf:
         return proximal
     try:
         epsilon = numpy.asarray(proximal, float)
