@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import delassus as dl
+from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.tracing.record import KernelError
 
 
 class Motion(NamedTuple):
@@ -117,6 +119,17 @@ def test_results_are_told_what_they_are_of(way):
 def test_results_that_know_more_can_be_pickled():
     found = pickle.loads(pickle.dumps(told("model", X, 3.0)))
     assert (type(found), found.model, float(found.given["b"])) == (Told, "model", 3.0)
+
+
+def test_outputs_in_c_have_the_names_of_the_results(tmp_path):
+    header, *_ = export_c(moved, None, tmp_path, states=0)
+    assert "void moved(const double *x, double *out_x, double *out_total);" in header.read_text()
+
+
+def test_a_result_of_the_wrong_shape_is_called_by_its_name():
+    wrong = dl.kernel("(3)->(3),()", result=Motion)(lambda model, x: (x, x))
+    with pytest.raises(KernelError, match=r"returned shape \(3,\) as total; its signature promises \(\)"):
+        wrong(None, X)
 
 
 def test_a_result_has_a_field_for_each_output():

@@ -38,6 +38,7 @@ from delassus.compiler.graph.program import Program
 from delassus.compiler.graph.tables import Constants
 from delassus.compiler.host.behind import check_kernel
 from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.signature import output_name
 from delassus.errors import DelassusError
 
 
@@ -142,7 +143,10 @@ def emit_c(
 def parameters(program: Program) -> tuple[list[str], list[str]]:
     """The names of inputs and outputs in C."""
     inputs = [c_name(operand.name, "the argument") for operand in program.inputs]
-    outputs = [f"out{k}" for k in range(len(program.outputs))]
+    outputs = [
+        f"out{k}" if operand.name == output_name(k) else c_name(f"out_{operand.name}", "the result")
+        for k, operand in enumerate(program.outputs)
+    ]
     for k, name in enumerate(inputs):
         if name in inputs[:k] or name in outputs:
             raise DelassusError(f"two arguments would have the name {name!r} in C: rename one of them.")

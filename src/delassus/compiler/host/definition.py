@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
@@ -58,11 +58,11 @@ class Definition:
         package = (function.__module__ or "").partition(".")[0]
         self.own = package == __name__.partition(".")[0] and function.__qualname__ == self.name
         self._of_call: Callable[[Any, Any, Any], Any] | None = getattr(result, "of_call", None)
-        fields: tuple[str, ...] = getattr(result, "_fields", ())
-        if result is not None and len(fields) != len(signature.outputs):
+        self._fields: tuple[str, ...] = getattr(result, "_fields", ())
+        if result is not None and len(self._fields) != len(signature.outputs):
             raise SignatureError(
                 f"{self.name}: its result is a NamedTuple with a field for each of its {len(signature.outputs)} "
-                f"output(s), and {result.__name__} has {', '.join(fields) or 'none'}."
+                f"output(s), and {result.__name__} has {', '.join(self._fields) or 'none'}."
             )
 
     @property
@@ -82,6 +82,8 @@ class Definition:
             ins, outs = self.signature.resolve(model, self.arguments.arrays, names)
         except SignatureError as error:
             raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}") from None
+        if self._fields:
+            outs = tuple(replace(operand, name=name) for operand, name in zip(outs, self._fields, strict=True))
         return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.np,)))), outs
 
     def case(self, model: Any, inputs: Sequence[str], options: dict[str, Any]) -> Case:

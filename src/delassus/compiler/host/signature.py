@@ -90,8 +90,13 @@ class Signature:
         """Inputs (those named in `optional` last) and outputs with the model's sizes; `names` are for messages."""
         cores = [*zip(names, self.inputs, strict=True), *((name, self.optional[name]) for name in optional)]
         inputs = tuple(Operand(n, _shape(c, model), n in optional and n in self.shared) for n, c in cores)
-        outputs = tuple(Operand(f"output {k}", _shape(c, model)) for k, c in enumerate(self.outputs))
+        outputs = tuple(Operand(output_name(k), _shape(c, model)) for k, c in enumerate(self.outputs))
         return inputs, outputs
+
+
+def output_name(k: int) -> str:
+    """What an output is called that has no name."""
+    return f"output {k}"
 
 
 def _core(text: str) -> Core:
