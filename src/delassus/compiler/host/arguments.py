@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +32,6 @@ class Arguments:
         optional: The names of those that may be given or not, in the order in which they come after the others.
         required: The core shapes of those among them that have to be given.
         defaults: What the others are where they are not given.
-        readers: What reads some of them.
         options: The options with their defaults.
     """
 
@@ -43,7 +42,7 @@ class Arguments:
         known = {name: default_of(function, signature, name) for name in self.optional}
         self.defaults = {name: value for name, value in known.items() if value is not NOT_GIVEN}
         self.required = {name: core for name, core in signature.optional.items() if name not in self.defaults}
-        self.readers = {name: given.read for name, given in signature.declared.items() if given.read is not None}
+        self._readers = {name: given.read for name, given in signature.declared.items() if given.read is not None}
         self._shared = signature.shared
         self.options = {name: frozen(self.kernel, name, value) for name, value in options.items()}
         self._function = function
@@ -93,10 +92,15 @@ class Arguments:
             raise TypeError(f"{self.kernel} got {PARAMETERS}=, and this model ({type(model).__name__}) has none.")
         return inputs, options
 
+    def reader(self, model: Any, name: str) -> Callable[[Any], Any] | None:
+        """What reads an optional input of a model; None if it is taken as it is."""
+        read = self._readers.get(name)
+        return None if read is None else partial(read, self.meant(model))
+
     def read(self, model: Any, name: str, value: Any) -> Any:
         """An optional input from what a user gives for it."""
-        reader = self.readers.get(name)
-        return value if reader is None or contains_traced(value) else reader(self.meant(model), value)
+        reader = self.reader(model, name)
+        return value if reader is None or contains_traced(value) else reader(value)
 
     def ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
         """Names of optional inputs, checked, in the kernel's order; the parameters of a model that has some last."""

@@ -163,7 +163,7 @@ class Kernel(Compilable, Generic[P, R]):
         if self._arguments.model not in given and is_frozen(model):
             names = [name for name, value in given.items() if name in self._by_name and value is not None]
             named = tuple(
-                (names.index(operand.name), operand.shape, self._arguments.readers.get(operand.name))
+                (names.index(operand.name), operand.shape, self._arguments.reader(model, operand.name))
                 for operand in compiled.inputs[len(by_place) :]
             )
             plain = not given and dtype is None

@@ -27,7 +27,7 @@ class KnownCall(NamedTuple):
 
     model: Any
     compiled: Compiled
-    named: tuple[tuple[int, tuple[int, ...], Callable[[Any, Any], Any] | None], ...] = ()
+    named: tuple[tuple[int, tuple[int, ...], Callable[[Any], Any] | None], ...] = ()
     options: Any = None
 
 
@@ -46,7 +46,7 @@ def named_inputs(call: KnownCall, given: list[Any]) -> list[Any]:
     for k, shape, read in call.named:
         x = given[k]
         if read is not None:
-            x = read(call.model, x)
+            x = read(x)
         found.append(x if type(x) is np.ndarray else spread(x, shape))
     return found
 
