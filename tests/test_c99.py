@@ -149,8 +149,7 @@ def test_every_kernel_of_the_package_says_ok(tmp_path):
     kernels = [k for k in vars(dl).values() if isinstance(k, Kernel)]
     for kernel in kernels:
         frame = {"frame": TREE.frame_list[-1].name} if "frame" in kernel.options else {}
-        constrained = any("m" in core for core in (*kernel.signature.inputs, *kernel.signature.outputs))
-        _, *sources = export_c(kernel, HELD if constrained else TREE, tmp_path, states=2, **frame)
+        _, *sources = export_c(kernel, HELD if kernel.takes is dl.Mechanism else TREE, tmp_path, states=2, **frame)
         program = compile_c(tmp_path, kernel.name, *sources, shared=False, optimize="-O0")
         done = subprocess.run([program], capture_output=True, text=True, check=False)
         assert done.stdout == "ok\n", f"{kernel.name}: {done.stdout}"
@@ -438,7 +437,7 @@ def test_arguments_need_names_of_their_own():
     def program(*names):
         return Program((("constant",),), (0.0,), tuple(Operand(n, ()) for n in names), (Operand("o", ()),), ((0,),))
 
-    for names in (("x y", "x_y"), ("out0",)):
+    for names in (("x y", "x_y"), ("out_o",)):
         with pytest.raises(dl.DelassusError, match="two arguments would have the name"):
             emit_c(program(*names), "f")
     with pytest.raises(dl.DelassusError, match="the argument 'new' is a keyword"):
