@@ -71,6 +71,12 @@ def test_a_negative_gain_is_refused(name):
         dl.caba(HELD, Q, V, TAU, **{name: -1.0})
 
 
+@pytest.mark.parametrize("name", ["mask", "velocity_gain", "proximal"])
+def test_what_is_no_number_is_refused(name):
+    with pytest.raises(dl.DelassusError, match=f"{name} is 'much'; it is one number, or one per row"):
+        dl.caba(HELD, Q, V, TAU, **{name: "much"})
+
+
 def test_derivatives_know_gains_at_run_time():
     given = {"position_gain": KP, "velocity_gain": KD}
 

@@ -23,7 +23,9 @@ def per_row(name: str, least: float = -numpy.inf) -> Input:
     """An input with a number for each row, which is not below the least."""
 
     def read(mechanism: Mechanism, value: Any) -> Any:
-        shape = value.shape if type(value) is numpy.ndarray else numpy.shape(value)
+        if type(value) is not numpy.ndarray:
+            value = _numbers(name, value)
+        shape = value.shape
         if shape and shape[-1] != mechanism.m:
             raise ValueError(
                 f"{name} has shape {shape}; its last axis has one number for each of the {mechanism.m} rows "
@@ -31,9 +33,17 @@ def per_row(name: str, least: float = -numpy.inf) -> Input:
             )
         if least > -numpy.inf and numpy.any(numpy.less(value, least)):
             raise DelassusError(f"{name} is {numpy.min(value):g}; it must not be below {least:g}.")
-        return value
+        return value if shape else numpy.full(mechanism.m, value)
 
     return Input("(m)", read=read)
+
+
+def _numbers(name: str, value: Any, example: float = 1.0) -> Any:
+    """An array of what may be one."""
+    try:
+        return numpy.asarray(value, float)
+    except (TypeError, ValueError):
+        raise DelassusError(f"{name} is {value!r}; it is one number, or one per row, such as {example}.") from None
 
 
 def tolerance_input(usual: float) -> Input:
@@ -57,10 +67,7 @@ def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
     usual = type(proximal) is numpy.ndarray and proximal.shape == (mechanism.m,) and proximal.dtype == float
     if usual and proximal.min(initial=1.0) > 0.0 and proximal.max(initial=1.0) < numpy.inf:
         return proximal
-    try:
-        epsilon = numpy.asarray(proximal, float)
-    except (TypeError, ValueError):
-        raise DelassusError(f"proximal is {proximal!r}; it is one number, or one per row, such as 1e-6.") from None
+    epsilon = _numbers("proximal", proximal, 1e-6)
     if epsilon.ndim and epsilon.shape[-1] != mechanism.m:
         raise DelassusError(
             f"proximal has shape {epsilon.shape}; it is one number, or one for each of the {mechanism.m} rows."
