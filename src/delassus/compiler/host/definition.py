@@ -16,13 +16,13 @@ import numpy as np
 
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.digest import check_content_hash, exact
-from delassus.compiler.graph.parameters import PARAMETERS
+from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Operand, Program
 from delassus.compiler.host.arguments import Arguments
 from delassus.compiler.host.build import Recipe
 from delassus.compiler.host.plain import plainly
-from delassus.compiler.host.signature import Signature, SignatureError
+from delassus.compiler.host.signature import Signature, SignatureError, hint
 from delassus.compiler.tracing.array import contains_traced
 from delassus.compiler.tracing.record import checked_results, inline, record
 from delassus.compiler.tracing.trace import tracing_for
@@ -88,7 +88,9 @@ class Definition:
 
     def case(self, model: Any, inputs: Sequence[str], options: dict[str, Any]) -> Case:
         """The function for one model, with inputs chosen and options fixed, all of them checked."""
-        meant = self.arguments.meant(model)
+        meant, kind = self.arguments.meant(model), self.arguments.kind
+        if self.own and kind is not None and not isinstance(meant, (kind, Parametric)):
+            raise SignatureError(f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.wanted}")
         names = self.arguments.ordered(meant, inputs)
         complete = self.arguments.complete(meant, options)
         twice = [name for name in names if name in complete]

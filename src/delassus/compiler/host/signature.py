@@ -108,7 +108,7 @@ def _shape(core: Core, model: Any) -> tuple[int, ...]:
     return tuple(size if isinstance(size, int) else _size(model, size) for size in core)
 
 
-def _hint(model: Any) -> str:
+def hint(model: Any) -> str:
     """What to do if somebody names a model instead of giving it."""
     named = isinstance(model, (str, PathLike))
     return f" A kernel takes the model itself: delassus.load({str(model)!r})." if named else ""
@@ -119,7 +119,7 @@ def _size(model: Any, name: str) -> int:
         size = operator.index(getattr(model, name))
     except AttributeError:
         raise SignatureError(
-            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{_hint(model)}"
+            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{hint(model)}"
         ) from None
     except TypeError:
         raise SignatureError(

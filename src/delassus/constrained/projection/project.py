@@ -20,7 +20,7 @@ from delassus.constrained.projection.svd_projection import project_by_svd
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_coordinates, locked_velocities
-from delassus.constrained.rows.options import check_iterations, check_mechanism, check_method
+from delassus.constrained.rows.options import check_iterations, check_method
 from delassus.constrained.rows.references import constraint_error, error_derivative, velocities_asked
 from delassus.constraints.mechanism import Mechanism
 from delassus.dynamics.check import check_inertias
@@ -71,7 +71,6 @@ def project(
         tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
             cancel in the rows; "svd" does not look.
     """
-    check_mechanism(mechanism)
     check_method(method, METHODS)
     check_iterations(iterations)
     held = locked_velocities(mechanism.model, locked)

@@ -38,7 +38,7 @@ def per_row(name: str, least: float = -numpy.inf) -> Input:
     return Input("(m)", read=read)
 
 
-def _numbers(name: str, value: Any, example: float = 1.0) -> Any:
+def _numbers(name: str, value: Any, example: str = "1.0") -> Any:
     """An array of what may be one."""
     try:
         return numpy.asarray(value, float)
@@ -67,7 +67,7 @@ def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
     usual = type(proximal) is numpy.ndarray and proximal.shape == (mechanism.m,) and proximal.dtype == float
     if usual and proximal.min(initial=1.0) > 0.0 and proximal.max(initial=1.0) < numpy.inf:
         return proximal
-    epsilon = _numbers("proximal", proximal, 1e-6)
+    epsilon = _numbers("proximal", proximal, "1e-6")
     if epsilon.ndim and epsilon.shape[-1] != mechanism.m:
         raise DelassusError(
             f"proximal has shape {epsilon.shape}; it is one number, or one for each of the {mechanism.m} rows."
