@@ -113,24 +113,25 @@ class Compilable:
         **options: Any,
     ) -> Compiled:
         """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
-        case, key = self.definition.case(model, inputs, options), None
+        chosen, case = target_of(target, dtype), self.definition.case(model, inputs, options)
+
+        def make() -> Compiled:
+            if self.definition.single and chosen.precision is SINGLE:
+                warn(f"{self.name} in float32: {self.definition.single}")
+            return build(case.recipe(chosen), self._versions.of_program)
+
+        return self._find(model, case, (chosen,), make)
+
+    def _find(self, model: Any, case: Case, form: tuple[Any, ...], make: Callable[[], Compiled]) -> Compiled:
+        """What is compiled for a case in some form, made on first use: by the identity of its model, or its content."""
+        key = (id(model), case.settings, form)
+        known = self._versions.recent.get(key)
+        if known is not None and known.model is model:
+            return known.compiled
+        found = self._versions.find((case.key, form), make)
         if is_frozen(model):
-            key = (id(model), case.settings, target_of(target, dtype))
-            known = self._versions.recent.get(key)
-            if known is not None and known.model is model:
-                return known.compiled
-        found = self._find(case, target_of(target, dtype))
-        if key is not None:
             self._versions.remember(key, KnownCall(model, found))
         return found
-
-    def _find(self, case: Case, target: Target) -> Compiled:
-        def make() -> Compiled:
-            if self.definition.single and target.precision is SINGLE:
-                warn(f"{self.name} in float32: {self.definition.single}")
-            return build(case.recipe(target), self._versions.of_program)
-
-        return self._versions.find(case.key(target), make)
 
 
 def target_of(target: Target | None, dtype: DTypeLike | None) -> Target:

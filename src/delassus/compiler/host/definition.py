@@ -126,16 +126,17 @@ class Case:
 
     @cached_property
     def settings(self) -> Any:
-        """A key of all that decides what is compiled, but for the model and the target."""
+        """A key of what is chosen: the inputs and the options."""
         for option, value in self.options.items():
             check_content_hash(self.definition.name, f"the option {option}", value)
         return self.inputs, exact(self.chosen)
 
-    def key(self, target: Target) -> Any:
-        """A key of all that decides what is compiled."""
+    @property
+    def key(self) -> Any:
+        """A key of all that decides what is compiled, but for the target."""
         settings = self.settings
         check_content_hash(self.definition.name, "the model", self.model)
-        return exact(self.model, unread=not self.definition.own), settings, target
+        return exact(self.model, unread=not self.definition.own), settings
 
     def __call__(self, *arrays: Any) -> Any:
         """The function of arrays alone; optional inputs come last, and then parameters."""

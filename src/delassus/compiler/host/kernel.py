@@ -46,7 +46,7 @@ decorator lists them. A model with parameters (see `Parametric`) adds an input o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -157,7 +157,9 @@ class Kernel(Compilable, Generic[P, R]):
         if without_empty.has_empty(case):
             if out is not None:
                 raise TypeError(f"{self.name} has outputs without elements for this model: out= is not possible there.")
-            outputs = without_empty.run(case, arrays, self._versions, target_of(None, dtype))
+            target = target_of(None, dtype)
+            find = partial(self._find, model, case, (target, "without empty"))
+            outputs = without_empty.run(case, arrays, target, find)
             return self.definition.named(outputs, model, _by_names(case.operands[0], arrays))
         compiled = self.compiled(model, dtype=dtype, inputs=case.inputs, **options)
         if self._arguments.model not in given and is_frozen(model):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from delassus.compiler.backends.target import Target
 from delassus.compiler.host import threads
-from delassus.compiler.host.build import Recipe, build
+from delassus.compiler.host.build import Compiled, Recipe, build
 from delassus.compiler.host.definition import Case
-from delassus.compiler.host.versions import Versions
 from delassus.compiler.tracing.record import record
 
 
@@ -21,8 +20,10 @@ def has_empty(case: Case) -> bool:
     return not all(operand.size for side in case.operands for operand in side)
 
 
-def run(case: Case, arrays: tuple[Any, ...], versions: Versions, target: Target) -> tuple[Any, ...]:
-    """The outputs of a call, those without elements among them."""
+def run(
+    case: Case, arrays: tuple[Any, ...], target: Target, find: Callable[[Callable[[], Compiled]], Compiled]
+) -> tuple[Any, ...]:
+    """The outputs of a call, those without elements among them; `find` finds the ufunc, or has it made."""
     name, (inputs, outputs) = case.definition.name, case.operands
     shapes = [np.shape(x) for x in arrays]
     for shape, operand in zip(shapes, inputs, strict=True):
@@ -37,18 +38,23 @@ def run(case: Case, arrays: tuple[Any, ...], versions: Versions, target: Target)
         returned = results if isinstance(results, tuple) else (results,)
         return tuple(r for r, o in zip(returned, outputs, strict=True) if o.size)
 
+    def make() -> Compiled:
+        return build(Recipe(name, case.definition.doc, some_in, some_out, trace, None, target))
+
     found: Iterator[Any] = iter(())
     trace = partial(record, name, shortened, some_in, some_out)
     if not some_out:  # nothing to compile, but what the function refuses is refused all the same
         trace()
     else:
-        recipe = Recipe(name, case.definition.doc, some_in, some_out, trace, None, target)
         some = tuple(x for x, o in zip(arrays, inputs, strict=True) if o.size)
-        results = threads.run(versions.find((case.key(target), "without empty"), lambda: build(recipe)), some, None)
+        results = threads.run(find(make), some, None)
         found = iter(results if len(some_out) > 1 else (results,))
     return tuple(
-        np.array(np.broadcast_to(next(found), batch + o.shape))
-        if o.size
-        else np.zeros(batch + o.shape, target.precision.dtype)
+        _with_batch(next(found), batch + o.shape) if o.size else np.zeros(batch + o.shape, target.precision.dtype)
         for o in outputs
     )
+
+
+def _with_batch(x: Any, shape: tuple[int, ...]) -> Any:
+    """An output with batch axes that come from arrays without elements alone."""
+    return x if np.shape(x) == shape else np.array(np.broadcast_to(x, shape))
