@@ -8,7 +8,7 @@ import delassus.numpy as dnp
 from delassus.constrained.delassus.by_products import kkt_factor, kkt_inverse_blocks
 from delassus.constrained.rows.residual import constraint_residual
 from delassus.constrained.solvers.kkt import dense_system
-from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import random_tree
 
 TREE = random_tree(3, seed=5)

@@ -29,15 +29,14 @@ from delassus.compiler.backends.c_text import (
 )
 from delassus.compiler.backends.frame import Table
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.backends.llvm_ir import LARGEST_FRAME
+from delassus.compiler.backends.llvm.module import LARGEST_FRAME
 from delassus.compiler.backends.schedule import CHUNK, schedule
 from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule, count_chunks, first_slots
 from delassus.compiler.functions.lower import flops, lower
 from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Program
 from delassus.compiler.graph.tables import Constants
-from delassus.compiler.host.behind import check_kernel
-from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel, check_kernel
 from delassus.compiler.host.signature import output_name
 from delassus.errors import DelassusError
 

@@ -1,13 +1,16 @@
 """What a kernel is before it meets a model: a function, its signature, how its arguments are read, what it gives.
 
 With a model, a choice of optional inputs and options it is a `Case`: a function of arrays alone. From there the way
-goes on in one direction: a case has a key to be found by, a program, and a recipe to build machine code from.
+goes on in one direction: a case has a key to be found by, a program, and a recipe to build machine code from. On plain
+numbers it runs as it is written, and so do the kernels that it calls.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
@@ -21,11 +24,27 @@ from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Operand, Program
 from delassus.compiler.host.arguments import Arguments
 from delassus.compiler.host.build import Recipe
-from delassus.compiler.host.plain import plainly
 from delassus.compiler.host.signature import Signature, SignatureError, hint
 from delassus.compiler.tracing.array import contains_traced
 from delassus.compiler.tracing.record import checked_results, inline, record
-from delassus.compiler.tracing.trace import tracing_for
+from delassus.compiler.tracing.trace import tracing_for, untraced
+
+_plain: ContextVar[bool] = ContextVar("delassus_plain", default=False)
+
+is_plain = _plain.get
+"""Whether kernels that are called run as plain functions."""
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Compute with numbers for a while, by plain functions, also in the middle of a trace: for constants of it."""
+    token = _plain.set(True)
+    try:
+        with untraced():
+            yield
+    finally:
+        _plain.reset(token)
+
 
 Operands: TypeAlias = tuple[tuple[Operand, ...], tuple[Operand, ...]]
 
@@ -84,7 +103,7 @@ class Definition:
             raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}") from None
         if self._fields:
             outs = tuple(replace(operand, name=name) for operand, name in zip(outs, self._fields, strict=True))
-        return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.np,)))), outs
+        return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.nparameters,)))), outs
 
     def case(self, model: Any, inputs: Sequence[str], options: dict[str, Any]) -> Case:
         """The function for one model, with inputs chosen and options fixed, all of them checked."""

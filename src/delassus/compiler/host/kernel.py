@@ -47,6 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
+from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -60,11 +61,11 @@ from delassus.compiler.host import threads, without_empty
 from delassus.compiler.host.arguments import NOT_GIVEN
 from delassus.compiler.host.build import Compiled
 from delassus.compiler.host.compilable import Compilable, target_of
-from delassus.compiler.host.definition import Case, Definition, Result
+from delassus.compiler.host.definition import Case, Definition, Result, is_plain
 from delassus.compiler.host.known_calls import KnownCall, form_of, named_inputs, spread
-from delassus.compiler.host.plain import is_plain
 from delassus.compiler.host.signature import Input, Signature
 from delassus.compiler.tracing.trace import current
+from delassus.errors import DelassusError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -217,3 +218,25 @@ def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
     """An array of another dtype; complex numbers and the like are refused, as a ufunc refuses them."""
     array = np.asanyarray(x)
     return array if array.dtype == dtype else array.astype(dtype, casting="same_kind")
+
+
+def kernel_behind(function: Any) -> Kernel[..., Any] | None:
+    """The first kernel that the code of a plain function names, which it may be around; None if it names none."""
+    if not isinstance(function, FunctionType):
+        return None
+    named = (function.__globals__.get(name) for name in function.__code__.co_names)
+    return next((x for x in named if isinstance(x, Kernel)), None)
+
+
+def check_kernel(x: Any) -> None:
+    """Raise unless something is a kernel; for a function around one, say which."""
+    if isinstance(x, Kernel):
+        return
+    kernel = kernel_behind(x)
+    if kernel is None:
+        name = getattr(x, "__name__", repr(x))
+        raise DelassusError(f"{name} is no kernel; dl.aba is one, and so is what @dl.kernel makes.")
+    raise DelassusError(
+        f"{x.__name__} is a function around a kernel, and a kernel is what can be exported: take "
+        f"{kernel.definition.function.__module__}.{kernel.name}."
+    )

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy
 
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 
 Proximal: TypeAlias = float | tuple[float, ...] | None
 """ε [1/kg, 1/(kg·m²)]: one number, one per row, or None for the natural one."""

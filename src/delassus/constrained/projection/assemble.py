@@ -33,7 +33,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, tolerance_input
@@ -43,11 +43,11 @@ from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.references import constraint_error, error_derivative
 from delassus.constrained.rows.told import Told
 from delassus.constrained.solvers.status import Status, described, statuses_of
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.ldl import ldl
-from delassus.dynamics.manifold import integrate, normalize
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.kinematics.manifold import integrate, normalize
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.tree.check import check_inertias
+from delassus.dynamics.tree.ldl import ldl
 
 _FIRST_DAMPING: Final = 1e-3
 _LEAST_DAMPING: Final = 1e-10

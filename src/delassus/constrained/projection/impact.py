@@ -27,9 +27,9 @@ from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.problem import switched
 from delassus.constrained.rows.references import velocities_asked
-from delassus.constraints.constraint import frozen_numbers
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.check import check_inertias
+from delassus.constraints.basis.constraint import frozen_numbers
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.tree.check import check_inertias
 from delassus.errors import DelassusError, expect
 from delassus.model.model import UnknownName
 

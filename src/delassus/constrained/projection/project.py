@@ -13,7 +13,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.projection.least_motion import LeastMotion
 from delassus.constrained.projection.svd_projection import project_by_svd
@@ -22,9 +22,9 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_coordinates, locked_velocities
 from delassus.constrained.rows.options import check_iterations, check_method
 from delassus.constrained.rows.references import constraint_error, error_derivative, velocities_asked
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.manifold import integrate
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.dynamics.tree.check import check_inertias
 
 METHODS: Final = ("mass", "svd")
 

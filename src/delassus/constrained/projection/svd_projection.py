@@ -23,8 +23,8 @@ import delassus.numpy as np
 from delassus.constrained.elimination.gauss import RANK, nearest
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.manifold import integrate
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.kinematics.manifold import integrate
 
 
 def project_by_svd(

@@ -8,7 +8,7 @@ import numpy
 
 from delassus.compiler.host.signature import Input
 from delassus.constrained.rows.options import checked_tolerance
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"

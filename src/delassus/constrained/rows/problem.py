@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import OWN, Rows, Wanted, right_hand_side, rows_in
-from delassus.dynamics.check import check_inertias
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import OWN, Rows, Wanted, right_hand_side, rows_in
+from delassus.dynamics.tree.check import check_inertias
 from delassus.model.model import Model
 
 

@@ -16,7 +16,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.host.signature import Input
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.gauss import RANK, by_singular_values
@@ -31,9 +31,9 @@ from delassus.constrained.solvers.optimality import Check
 from delassus.constrained.solvers.prox_ltls import moving_dofs
 from delassus.constrained.solvers.status import Solution, Status
 from delassus.constrained.solvers.to_tolerance import SHARES, iterated
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import Wanted
-from delassus.dynamics.aba import aba
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted
+from delassus.dynamics.forces.aba import aba
 
 _TOLERANCES: Final = {"float64": 1e-10, "float32": 1e-4}
 

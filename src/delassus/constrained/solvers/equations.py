@@ -22,9 +22,9 @@ from delassus.constrained.delassus.scales import joint_mobilities, row_groups, r
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.aba import aba
-from delassus.dynamics.rnea import bias_torques, rnea
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.forces.rnea import bias_torques, rnea
 
 _BALANCE: Final = {"float64": 1e-9, "float32": 1e-3}
 """The share of the forces at a joint by which its equation of motion may be off: what penalties cost, and a reserve."""

@@ -10,8 +10,8 @@ from delassus.constrained.rows.inputs import ROW_INPUTS, tolerance_input
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.equations import Equations
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import Wanted
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted
 
 
 class Check:

@@ -25,11 +25,11 @@ from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.solver import PrimalState, Solver, solve
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import Wanted
-from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.factor import ancestors, backward, factor_tree, forward
-from delassus.dynamics.rnea import bias_torques
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted
+from delassus.dynamics.forces.rnea import bias_torques
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.mass.factor import ancestors, backward, factor_tree, forward
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)

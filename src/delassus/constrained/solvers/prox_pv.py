@@ -33,11 +33,11 @@ from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import dual, prox_ltl
 from delassus.constrained.solvers.solver import Solver, State, solve
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import Wanted, against_gravity
-from delassus.dynamics.articulated import FreeJoint, free_joint
-from delassus.dynamics.poses import Pair
-from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted, against_gravity
+from delassus.dynamics.tree.articulated import FreeJoint, free_joint
+from delassus.dynamics.tree.poses import Pair
+from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.model.model import WORLD
 
 

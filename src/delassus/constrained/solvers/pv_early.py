@@ -45,12 +45,12 @@ from delassus.constrained.elimination.early_elimination import (
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import Wanted, against_gravity
-from delassus.dynamics.aba import aba
-from delassus.dynamics.poses import Blocks
-from delassus.dynamics.recursion import bias_force
-from delassus.dynamics.sweep import carried, rigid_blocks, world_acceleration
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted, against_gravity
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.tree.poses import Blocks
+from delassus.dynamics.tree.recursion import bias_force
+from delassus.dynamics.tree.sweep import carried, rigid_blocks, world_acceleration
 from delassus.errors import DelassusError
 from delassus.model.model import WORLD
 

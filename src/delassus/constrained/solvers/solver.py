@@ -19,8 +19,8 @@ from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.aba import aba
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.aba import aba
 from delassus.model.links import links_of
 
 

@@ -12,7 +12,7 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.told import Told
 from delassus.constrained.rows.wrench import constraint_wrench
 from delassus.constrained.solvers.optimality import INPUTS, optimality
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import Sentences
 
 
@@ -25,6 +25,11 @@ class Status(Sentences):
     RANK_LOSS = 3, "Some rows depend on others, so the forces are not unique; a method without rank needs them apart."
     NOT_FINITE = 4, "An input or a result is not a finite number."
     PRECISION = 5, "Rows are so nearly dependent that rounding decides whether they can be met; they are met in part."
+    INFEASIBLE = (
+        6,
+        "No impulses meet all rows, since rows contradict each other; they are met as nearly as they can be.",
+    )
+    NO_SOLUTION = 7, "There is no solution: with this friction, no impulses obey the laws of contact."
 
 
 class Asked(NamedTuple):
@@ -130,8 +135,10 @@ class Solution(Told, _Arrays):
 
 _WORST_FIRST: Final = (
     Status.NOT_FINITE,
+    Status.NO_SOLUTION,
     Status.ITERATIONS,
     Status.PRECISION,
+    Status.INFEASIBLE,
     Status.RANK_LOSS,
     Status.LEAST_SQUARES,
     Status.CONVERGED,
@@ -142,7 +149,7 @@ def described(mechanism: Mechanism, status: Any, values: Any, item: str, value: 
     """How a solve of some items ended, in a sentence or two: of those with the worst status, the largest value."""
     if not status.size:
         return f"There is no {item}."
-    worst = next(s for s in _WORST_FIRST if np.any(status == s))
+    worst = worst_status(status)
     several = status.size > 1
     if not values.size or worst is Status.NOT_FINITE:
         where = f" in {item} {_index(np.argmax(status == worst), status.shape)}" if several and values.size else ""
@@ -154,6 +161,11 @@ def described(mechanism: Mechanism, status: Any, values: Any, item: str, value: 
     where = f" in {item} {_index(at // size.shape[-1], status.shape)}" if status.ndim else ""
     counted = f", in {np.sum(status == worst)} of {status.size} {item}s" if several else ""
     return f"{worst.sentence[:-1]}{counted}. The largest {value} is {size.max():.3g} ({unit}), of {name!r}{where}."
+
+
+def worst_status(status: Any) -> Status:
+    """The worst of some."""
+    return next(s for s in _WORST_FIRST if np.any(status == s))
 
 
 def _index(k: Any, shape: tuple[int, ...]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.equations import Equations
 from delassus.constrained.solvers.solver import Solver

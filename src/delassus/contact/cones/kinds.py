@@ -1,0 +1,70 @@
+"""What the impulses of some rows may be: the cones (and intervals) that a contact problem is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from delassus.errors import DelassusError
+
+
+class ConeError(DelassusError):
+    """A cone that does not exist."""
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Coulomb's cone of a contact, ‖λ_t‖ ≤ friction · λ_n.
+
+    Three rows are t1, t2, n: two tangents and the normal, which comes third. Four rows have torsional friction in
+    addition, a moment about the normal, and six rolling friction, moments about t1 and t2: t1, t2, n, spin, roll1,
+    roll2. Their coefficients are lengths [m]; the cone is (λ_t/friction)² + (λ_s/torsional)² + (λ_r/rolling)² ≤ λ_n².
+    """
+
+    rows: int = 3
+
+    def __post_init__(self) -> None:
+        if self.rows not in (3, 4, 6):
+            raise ConeError(
+                f"Friction(rows={self.rows!r}): a contact has 3 rows (t1, t2, n), 4 with torsional friction, "
+                "and 6 with torsional and rolling friction."
+            )
+
+
+@dataclass(frozen=True)
+class Free:
+    """Rows whose impulses may be any: bilateral constraints."""
+
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        _counted(self)
+
+
+@dataclass(frozen=True)
+class NonNegative:
+    """Rows that push and do not pull, λ ≥ 0: joint limits, contacts without friction."""
+
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        _counted(self)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Rows whose impulses lie between two bounds, lower ≤ λ ≤ upper: dry friction in joints, limited motors."""
+
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        _counted(self)
+
+
+Cone = Friction | Free | NonNegative | Interval
+
+
+def _counted(cone: Any) -> None:
+    rows = cone.rows
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        raise ConeError(f"{type(cone).__name__}({rows!r}): the number of rows is a whole number from 1 on.")

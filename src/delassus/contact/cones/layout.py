@@ -1,0 +1,87 @@
+"""Which rows of a problem belong to which cone: all that is known of a contact problem when its solver is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The cones of a problem, row by row.
+
+    Solvers take rows in another order: free ones first, since they are eliminated first, then half-lines, then
+    intervals, then contacts.
+    """
+
+    cones: tuple[Cone, ...]
+
+    @cached_property
+    def places(self) -> tuple[tuple[Cone, range], ...]:
+        """The rows of each cone."""
+        found, start = [], 0
+        for cone in self.cones:
+            found.append((cone, range(start, start + cone.rows)))
+            start += cone.rows
+        return tuple(found)
+
+    @property
+    def m(self) -> int:
+        """The number of rows."""
+        return sum(cone.rows for cone in self.cones)
+
+    @property
+    def large(self) -> bool:
+        """Whether it has so many rows that loops over them are rolled: code written out would take long to compile."""
+        return self.m > 36
+
+    @property
+    def contacts(self) -> int:
+        """The number of contacts with friction."""
+        return len(self.friction)
+
+    @property
+    def intervals(self) -> int:
+        """The number of rows with two bounds."""
+        return len(self.rows(Interval))
+
+    @property
+    def torsional(self) -> int:
+        """The number of contacts that have torsional friction."""
+        return sum(len(rows) > 3 for rows in self.friction)
+
+    @property
+    def rolling(self) -> int:
+        """The number of contacts that have rolling friction."""
+        return sum(len(rows) > 4 for rows in self.friction)
+
+    @cached_property
+    def friction(self) -> tuple[range, ...]:
+        """The rows of each contact."""
+        return tuple(rows for cone, rows in self.places if isinstance(cone, Friction))
+
+    def rows(self, kind: type[Cone]) -> tuple[int, ...]:
+        """All rows of one kind of cone."""
+        return tuple(row for cone, rows in self.places if isinstance(cone, kind) for row in rows)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The rows as solvers take them; in a contact, the tangents (and moments) first and the normal last."""
+        contacts = [row for rows in self.friction for row in (*rows[:2], *rows[3:], rows[2])]
+        return (*self.rows(Free), *self.rows(NonNegative), *self.rows(Interval), *contacts)
+
+    @cached_property
+    def blocks(self) -> tuple[slice, ...]:
+        """The contacts' rows in that order."""
+        start, found = self.m - sum(len(rows) for rows in self.friction), []
+        for rows in self.friction:
+            found.append(slice(start, start + len(rows)))
+            start += len(rows)
+        return tuple(found)
+
+    @property
+    def scalars(self) -> int:
+        """The number of rows that come before the contacts in that order."""
+        return len(self.order) - sum(len(rows) for rows in self.friction)

@@ -1,0 +1,1 @@
+"""Contact problems as data: built, checked, saved, solved, and their solutions measured."""

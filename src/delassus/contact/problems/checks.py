@@ -1,0 +1,105 @@
+"""Whether numbers make a contact problem, said in sentences where they do not."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.cones.kinds import Friction
+from delassus.contact.cones.layout import Layout
+from delassus.errors import DelassusError
+
+_ROUNDING: Final = 1e-8
+"""By how much a matrix may be asymmetric or indefinite, as a share of its largest entry or eigenvalue."""
+
+
+class ContactProblemError(DelassusError):
+    """Numbers that do not make a contact problem."""
+
+
+def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Layout:
+    """The cones of a problem: those given, or contacts of three rows each."""
+    if G.ndim < 2 or G.shape[-1] != G.shape[-2]:
+        raise ContactProblemError(f"G has shape {G.shape}; it is a square matrix (…, m, m), one row for each of g.")
+    m = G.shape[-1]
+    if g.ndim < 1 or g.shape[-1] != m:
+        raise ContactProblemError(f"g has shape {g.shape}, and G has {m} rows: g needs {m} numbers in its last axis.")
+    if cones is None:
+        if m % 3:
+            raise ContactProblemError(
+                f"G has {m} rows, which is not a multiple of 3: without cones, every three rows t1, t2, n are "
+                "a contact. Name the cones, such as cones=[dl.cones.Friction(), dl.cones.Free(2)]."
+            )
+        cones = [Friction()] * (m // 3)
+    layout = Layout(tuple(cones))
+    if layout.m != m:
+        named = ", ".join(f"{type(c).__name__}({c.rows})" for c in layout.cones)
+        raise ContactProblemError(f"the cones ({named}) have {layout.m} rows together, and G has {m}.")
+    if not m:
+        raise ContactProblemError("the problem has no rows: there is nothing to solve.")
+    return layout
+
+
+def spread(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] | None:
+    """Numbers (…, count) from one for all or one for each; None where there is nothing that needs them."""
+    if not count:
+        if value is not None and np.size(value):
+            raise ContactProblemError(f"{name} is given, but no cone has {what}: leave it out, or name such a cone.")
+        return None
+    if value is None:
+        raise ContactProblemError(f"{name} is missing: {count} {what} need it, such as {name}=0.5.")
+    numbers = np.asarray(value, float)
+    if numbers.ndim == 0:
+        return np.full(count, float(numbers))
+    if numbers.shape[-1] != count and numbers.shape[-1] != 1:
+        raise ContactProblemError(
+            f"{name} has shape {numbers.shape}; its last axis has one number for each of {count} {what}, or one "
+            "for all."
+        )
+    return np.broadcast_to(numbers, (*numbers.shape[:-1], count))
+
+
+def not_negative(name: str, values: NDArray[np.float64] | None) -> None:
+    """Raise if a number is negative; NaN passes, since it spoils its own problem alone."""
+    if values is not None and np.any(values < 0.0):
+        raise ContactProblemError(f"{name} is {np.nanmin(values):.6g}; it cannot be negative.")
+
+
+def ordered(lower: NDArray[np.float64] | None, upper: NDArray[np.float64] | None) -> None:
+    """Raise if a lower bound is above its upper one."""
+    if lower is None or upper is None:
+        return
+    below, above = np.broadcast_arrays(lower, upper)
+    if np.any(below > above):
+        at = np.unravel_index(int(np.argmax(below - above)), below.shape)
+        raise ContactProblemError(f"a lower bound, {below[at]:.6g}, is above its upper bound, {above[at]:.6g}.")
+
+
+def check_matrix(G: NDArray[np.float64]) -> None:
+    """Raise unless all matrices without NaN are symmetric and not indefinite, to rounding."""
+    matrices = G.reshape(-1, *G.shape[-2:])
+    finite: NDArray[np.bool_] = np.asarray(np.isfinite(matrices).all((-2, -1)))
+    matrices = matrices[finite]
+    if not len(matrices):
+        return
+    size = np.abs(matrices).max((-2, -1))
+    asymmetry = np.abs(matrices - matrices.mT).max((-2, -1))
+    if np.any(asymmetry > _ROUNDING * size):
+        at = int(np.argmax(asymmetry / np.where(size > 0.0, size, 1.0)))
+        raise ContactProblemError(
+            f"G is not symmetric: {_which(finite, at)}entries differ by up to {asymmetry[at]:.3g}, of {size[at]:.3g}."
+        )
+    values = np.linalg.eigvalsh(0.5 * (matrices + matrices.mT))
+    largest = np.abs(values).max(-1)
+    if np.any(values[:, 0] < -_ROUNDING * largest):
+        at = int(np.argmin(values[:, 0] / np.where(largest > 0.0, largest, 1.0)))
+        raise ContactProblemError(
+            f"G is indefinite: {_which(finite, at)}its smallest eigenvalue is {values[at, 0]:.3g}, its largest "
+            f"{values[at, -1]:.3g}. J M⁻¹ Jᵀ has none below zero."
+        )
+
+
+def _which(finite: NDArray[np.bool_], at: int) -> str:
+    return f"in problem {int(np.flatnonzero(finite)[at])} of the batch, " if len(finite) > 1 else ""

@@ -1,0 +1,95 @@
+"""How far impulses and velocities are from a solution, by the laws themselves: plain NumPy over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.cones.kinds import Free, Interval, NonNegative
+
+if TYPE_CHECKING:
+    from delassus.contact.problems.problem import ContactProblem
+
+Array = NDArray[np.float64]
+
+
+def contacts_of(problem: ContactProblem, rows: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Of each contact the tangential (and torsional) numbers (…, k), the normal one (…), and coefficients (…, k)."""
+    spins = rolls = 0
+    for index, places in enumerate(problem.layout.friction):
+        mu = _numbers(problem.friction, index)
+        coefficients = [mu, mu]
+        if len(places) > 3:
+            coefficients.append(_numbers(problem.torsional, spins))
+            spins += 1
+        if len(places) > 4:
+            coefficients += [_numbers(problem.rolling, rolls)] * 2
+            rolls += 1
+        tangents = [*places[:2], *places[3:]]
+        yield rows[..., tangents], rows[..., places[2]], np.stack(np.broadcast_arrays(*coefficients), -1)
+
+
+def correction(problem: ContactProblem, velocity: Array) -> Array:
+    """Γ (…, m) [m/s]: friction times the sliding velocity, on the normals (de Saxcé)."""
+    result = np.zeros_like(velocity)
+    for places, (sliding, _, c) in zip(problem.layout.friction, contacts_of(problem, velocity), strict=True):
+        result[..., places[2]] = np.linalg.norm(c * sliding, axis=-1)
+    return result
+
+
+def primal(problem: ContactProblem, impulse: Array) -> Array:
+    """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
+    found = [np.zeros(impulse.shape[:-1])]
+    for tangents, normal, c in contacts_of(problem, impulse):
+        mu = c[..., 0]
+        if tangents.shape[-1] == 2:
+            found += [np.linalg.norm(tangents, axis=-1) - np.where(normal > 0.0, mu * normal, 0.0), -normal]
+        else:
+            share = np.where(c > 0.0, tangents / np.where(c > 0.0, c, 1.0), tangents)
+            found += [np.linalg.norm(share, axis=-1) - normal, -normal]
+    found += [-impulse[..., row] for row in problem.layout.rows(NonNegative)]
+    for k, row in enumerate(problem.layout.rows(Interval)):
+        found += [_numbers(problem.lower, k) - impulse[..., row], impulse[..., row] - _numbers(problem.upper, k)]
+    return _largest(found)
+
+
+def dual(problem: ContactProblem, corrected: Array) -> Array:
+    """(…) by how much velocities σ + Γ leave the dual cones [m/s]: penetrating contacts, moving free rows."""
+    found = [np.zeros(corrected.shape[:-1])]
+    for sliding, normal, c in contacts_of(problem, corrected):
+        found.append(np.linalg.norm(c * sliding, axis=-1) - normal)
+    found += [-corrected[..., row] for row in problem.layout.rows(NonNegative)]
+    found += [np.abs(corrected[..., row]) for row in problem.layout.rows(Free)]
+    return _largest(found)
+
+
+def complementarity(problem: ContactProblem, impulse: Array, corrected: Array) -> Array:
+    """(…) the largest |λᵀ (σ + Γ)| of a cone [J]."""
+    found = [np.zeros(impulse.shape[:-1])]
+    found += [np.abs(np.sum(impulse[..., r] * corrected[..., r], -1)) for r in map(list, problem.layout.friction)]
+    found += [np.abs(impulse[..., row] * corrected[..., row]) for row in problem.layout.rows(NonNegative)]
+    for k, row in enumerate(problem.layout.rows(Interval)):
+        speed = corrected[..., row]
+        room = np.where(speed > 0.0, impulse[..., row] - _numbers(problem.lower, k), 0.0)
+        room = np.where(speed < 0.0, _numbers(problem.upper, k) - impulse[..., row], room)
+        found.append(np.abs(np.where(np.isinf(room), 0.0, room) * speed) + np.where(np.isinf(room), np.abs(speed), 0.0))
+    return _largest(found)
+
+
+def dissipation(problem: ContactProblem, impulse: Array, velocity: Array) -> Array:
+    """(…, contacts) energy that friction takes, -λ_tᵀ σ_t [J]: not negative for a solution."""
+    pairs = zip(contacts_of(problem, impulse), contacts_of(problem, velocity), strict=True)
+    found = [-np.sum(push[0] * slide[0], -1) for push, slide in pairs]
+    return np.stack(found, -1) if found else np.zeros((*impulse.shape[:-1], 0))
+
+
+def _numbers(values: Array | None, k: int) -> Any:
+    return 0.0 if values is None else values[..., k]
+
+
+def _largest(found: list[Array]) -> Array:
+    result: Array = np.max(np.stack(np.broadcast_arrays(*found)), 0)
+    return result

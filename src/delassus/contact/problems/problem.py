@@ -1,0 +1,192 @@
+"""`ContactProblem`: impulses under cones, as numbers that can be looked at, saved, and solved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
+from delassus.contact.cones.layout import Layout
+from delassus.contact.problems.checks import (
+    ContactProblemError,
+    check_matrix,
+    layout_of,
+    not_negative,
+    ordered,
+    spread,
+)
+from delassus.contact.problems.solution import ContactSolution
+from delassus.contact.problems.solving import solve_problem
+
+_KINDS: Final = {kind.__name__: kind for kind in (Friction, Free, NonNegative, Interval)}
+_NUMBERS: Final = ("friction", "torsional", "rolling", "lower", "upper", "compliance")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ContactProblem:
+    """Impulses λ and velocities σ = (G + R) λ + g after a step, such that each contact obeys its law.
+
+    One problem or a batch: leading axes of all arrays broadcast. Normals point to the first body, λ_n ≥ 0 acts on it.
+
+    Attributes:
+        G: (…, m, m) Delassus matrix J M⁻¹ Jᵀ [1/kg], symmetric and not indefinite.
+        g: (…, m) velocities without any impulses [m/s].
+        layout: Which rows belong to which cone.
+        friction: (…, contacts) coefficients of Coulomb friction, or None without contacts.
+        torsional, rolling: (…, …) coefficients [m] of contacts with four or six rows, or None.
+        lower, upper: (…, intervals) bounds of impulses [N·s], or None.
+        compliance: (…, m) R, velocity that a row yields to an impulse [1/kg], or None.
+    """
+
+    G: NDArray[np.float64]
+    g: NDArray[np.float64]
+    layout: Layout
+    friction: NDArray[np.float64] | None
+    torsional: NDArray[np.float64] | None
+    rolling: NDArray[np.float64] | None
+    lower: NDArray[np.float64] | None
+    upper: NDArray[np.float64] | None
+    compliance: NDArray[np.float64] | None
+
+    def __init__(
+        self,
+        G: Any,
+        g: Any,
+        cones: Sequence[Cone] | None = None,
+        *,
+        friction: Any = None,
+        torsional: Any = None,
+        rolling: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        compliance: Any = None,
+        check: bool = True,
+    ) -> None:
+        """Put numbers together and check them.
+
+        Args:
+            G: (…, m, m) Delassus matrix.
+            g: (…, m) free velocities [m/s].
+            cones: Those of the rows, in their order; by default every three rows t1, t2, n are a contact.
+            friction: Coefficients of the contacts, one or one for each; zero and infinity are allowed.
+            torsional: Coefficients [m] of contacts with four or more rows.
+            rolling: Coefficients [m] of contacts with six rows.
+            lower: Bounds of the interval rows [N·s].
+            upper: The same from above.
+            compliance: R, one number or one for each row.
+            check: Whether to test that G is symmetric and not indefinite, which takes some time for large batches.
+        """
+        G, g = np.asarray(G, float), np.asarray(g, float)
+        layout = layout_of(G, g, cones)
+        values = {
+            "friction": spread("friction", friction, layout.contacts, "contacts"),
+            "torsional": spread("torsional", torsional, layout.torsional, "contacts with torsional friction"),
+            "rolling": spread("rolling", rolling, layout.rolling, "contacts with rolling friction"),
+            "lower": spread("lower", lower, layout.intervals, "interval rows"),
+            "upper": spread("upper", upper, layout.intervals, "interval rows"),
+            "compliance": None if compliance is None else spread("compliance", compliance, layout.m, "rows"),
+        }
+        for name in ("friction", "torsional", "rolling", "compliance"):
+            not_negative(name, values[name])
+        ordered(values["lower"], values["upper"])
+        try:
+            np.broadcast_shapes(G.shape[:-2], g.shape[:-1], *(x.shape[:-1] for x in values.values() if x is not None))
+        except ValueError:
+            shapes = {"G": G.shape, "g": g.shape} | {k: x.shape for k, x in values.items() if x is not None}
+            named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise ContactProblemError(f"the batch axes do not fit each other: {named}.") from None
+        if check:
+            check_matrix(G)
+        for name, value in {"G": G, "g": g, "layout": layout, **values}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def m(self) -> int:
+        """The number of rows."""
+        return self.layout.m
+
+    @property
+    def contacts(self) -> int:
+        """The number of contacts with friction."""
+        return self.layout.contacts
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes: () for one problem."""
+        arrays = [x.shape[:-1] for x in self.numbers.values()]
+        return np.broadcast_shapes(self.G.shape[:-2], self.g.shape[:-1], *arrays)
+
+    @property
+    def numbers(self) -> dict[str, NDArray[np.float64]]:
+        """The coefficients, bounds and compliances that there are."""
+        return {name: getattr(self, name) for name in _NUMBERS if getattr(self, name) is not None}
+
+    def solve(
+        self,
+        model: str = "ncp",
+        method: str = "auto",
+        tolerance: float = 1e-8,
+        iterations: int = 1000,
+        start: Any = None,
+    ) -> ContactSolution:
+        """Impulses and velocities that obey the laws of contact.
+
+        Args:
+            model: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation, in which sliding
+                contacts lift.
+            method: "pgs", "admm", "newton", or "auto": a few sweeps of the first, then the last, and slower and surer
+                ways for problems that are not solved then.
+            tolerance: The residual at which a problem is solved, as a share of its largest free velocity.
+            iterations: How many are made at most.
+            start: (…, m) impulses to start from [N·s], such as those of the step before.
+        """
+        return solve_problem(self, model, method, tolerance, iterations, start)
+
+    def __getitem__(self, index: Any) -> ContactProblem:
+        """One problem of a batch, or some of them."""
+        batch = self.batch
+        if not batch:
+            raise IndexError("this is one problem, not a batch of them.")
+
+        def at(x: NDArray[np.float64], core: int) -> NDArray[np.float64]:
+            return np.broadcast_to(x, (*batch, *x.shape[x.ndim - core :]))[index]
+
+        rest = {name: at(x, 1) for name, x in self.numbers.items()}
+        return ContactProblem(at(self.G, 2), at(self.g, 1), self.layout.cones, **rest, check=False)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{type(c).__name__}({c.rows})" for c in self.layout.cones[:6])
+        more = ", …" if len(self.layout.cones) > 6 else ""
+        return f"ContactProblem({self.m} rows: {kinds}{more}; batch {self.batch})"
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a `.npz` file."""
+        cones = np.array([f"{type(c).__name__} {c.rows}" for c in self.layout.cones])
+        with Path(path).open("wb") as file:
+            arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
+            np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ContactProblem:
+        """Read what `save` has written."""
+        with np.load(Path(path), allow_pickle=False) as file:
+            missing = {"G", "g", "cones"} - set(file.files)
+            if missing:
+                raise ContactProblemError(f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.")
+            cones = [_cone(str(text), path) for text in file["cones"]]
+            return cls(file["G"], file["g"], cones, **{name: file[name] for name in _NUMBERS if name in file.files})
+
+
+def _cone(text: str, path: str | Path) -> Cone:
+    name, _, rows = text.partition(" ")
+    if name not in _KINDS or not rows.isdigit():
+        raise ContactProblemError(
+            f"{path} has a cone {text!r}; there are {', '.join(_KINDS)}, each with a number of rows."
+        )
+    cone: Cone = _KINDS[name](int(rows))
+    return cone

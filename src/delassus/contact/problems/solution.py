@@ -1,0 +1,108 @@
+"""Solutions of contact problems, and how good they are, recomputed from their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.solvers.status import Status, statuses_of, worst_status
+from delassus.contact.problems import measures
+
+if TYPE_CHECKING:
+    from delassus.contact.problems.problem import ContactProblem
+
+Array = NDArray[np.float64]
+
+MODES: Final = ("open", "sticking", "sliding")
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSolution:
+    """Impulses and velocities of a contact problem, one or a batch, and how good they are.
+
+    Attributes:
+        problem: What was solved.
+        model: By which law: "ncp", "ccp" or "lcp".
+        impulse: (…, m) λ [N·s].
+        velocity: (…, m) σ = (G + R) λ + g [m/s].
+        residuals: (…, m) d (λ - P(λ - (σ + Γ)/d)) [m/s], d the mean response of a contact: zero for a solution.
+        iterations: (…) how many were made.
+        status: (…) numbers of `Status`.
+    """
+
+    problem: ContactProblem
+    model: str
+    impulse: Array
+    velocity: Array
+    residuals: Array
+    iterations: NDArray[np.int64]
+    status: NDArray[np.int64]
+
+    @property
+    def residual(self) -> Any:
+        """(…) the largest residual of a row [m/s]."""
+        return np.abs(self.residuals).max(-1)
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one problem, or an array of them."""
+        return statuses_of(self.status)
+
+    @property
+    def corrected(self) -> Array:
+        """(…, m) σ + Γ(σ) [m/s], which is complementary to λ; of a convex model, σ itself."""
+        convex = self.model == "ccp"
+        return self.velocity if convex else self.velocity + measures.correction(self.problem, self.velocity)
+
+    @property
+    def primal_violation(self) -> Any:
+        """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
+        return measures.primal(self.problem, self.impulse)
+
+    @property
+    def dual_violation(self) -> Any:
+        """(…) by how much velocities σ + Γ leave the dual cones [m/s]."""
+        return measures.dual(self.problem, self.corrected)
+
+    @property
+    def complementarity_violation(self) -> Any:
+        """(…) the largest |λᵀ (σ + Γ)| of a cone [J]."""
+        return measures.complementarity(self.problem, self.impulse, self.corrected)
+
+    @property
+    def dissipation(self) -> Array:
+        """(…, contacts) energy that friction takes [J]."""
+        return measures.dissipation(self.problem, self.impulse, self.velocity)
+
+    @property
+    def modes(self) -> Any:
+        """(…, contacts) of each contact "open", "sticking" or "sliding"."""
+        sliding_from = 1e-6 * np.abs(self.problem.g).max(-1)
+        found = []
+        for push, slide in zip(
+            measures.contacts_of(self.problem, self.impulse),
+            measures.contacts_of(self.problem, self.velocity),
+            strict=True,
+        ):
+            slides = np.linalg.norm(slide[0][..., :2], axis=-1) > sliding_from
+            found.append(np.where(push[1] > 0.0, np.where(slides, 2, 1), 0))
+        return np.array(MODES)[np.stack(found, -1)] if found else np.zeros((*self.impulse.shape[:-1], 0), "<U8")
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two: of the worst problem, where there are several."""
+        status = np.asarray(self.status)
+        if not status.size:
+            return "There is no problem."
+        worst = worst_status(status)
+        several = status.size > 1
+        counted = f", in {np.sum(status == worst)} of {status.size} problems" if several else ""
+        text = f"{worst.sentence[:-1]}{counted}."
+        if worst is Status.NOT_FINITE:
+            return text
+        residual = np.where(status == worst, self.residual, -1.0)
+        at = np.unravel_index(int(np.argmax(residual)), status.shape)
+        where = f" of problem {', '.join(map(str, map(int, at)))}" if several else ""
+        return f"{text} The residual{where} is {residual[at]:.3g} m/s after {int(self.iterations[at])} iterations."

@@ -1,0 +1,1 @@
+"""Solvers of contact problems: one file a method, and one place that chooses."""

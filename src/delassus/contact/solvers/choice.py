@@ -1,0 +1,113 @@
+"""The methods that solve a contact problem, by name; "auto" is the way that has been measured to be fast and sure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.solvers.admm import admm
+from delassus.contact.solvers.gauss_seidel import gauss_seidel
+from delassus.contact.solvers.newton import ATTEMPTS, newton
+from delassus.contact.solvers.progress import Best, Budget
+from delassus.contact.solvers.scaled import Scaled
+
+SWEEPS: Final = (6, 30)
+"""Of Gauss–Seidel before Newton's method, at least and at most: they find most contacts' modes. Half as many as rows
+take about the time of one or two iterations of Newton's method, and save more of them."""
+
+_COMPLIANCE: Final = 1e-10
+"""Of all rows, as a share of their response, where no rigid solution has been found."""
+
+_ROUGH: Final = 1e-5
+"""To what such a compliant problem is solved."""
+
+_CONTRADICTION: Final = 1e-3
+"""What rows must leave of the velocity scale to contradict each other: less could be that of rows that hardly move."""
+
+
+_FIRST: Final = 4.0
+"""Attempts of Newton's method before it is asked whether rows contradict each other."""
+
+_LAST: Final = float(len(ATTEMPTS))
+
+
+class Found(NamedTuple):
+    """The best impulses, and whether they are those of rows that contradict each other."""
+
+    best: Best
+    contradictory: Any
+
+
+Method = Callable[[Scaled, Best, Budget], Found]
+
+
+def quick(problem: Scaled, best: Best, budget: Budget) -> Best:
+    """Some sweeps and one attempt of Newton's method: enough for nine of ten problems."""
+    return newton(problem, gauss_seidel(problem, best, budget, _sweeps(problem)), budget, ATTEMPTS[:1])
+
+
+def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
+    """Sweeps, then Newton's method with all of its attempts, and the closest answer where there is no solution.
+
+    One loop of at most three rounds, of which most states make one. If the first finds nothing, all rows yield a little
+    in the second, so that there is a solution. What they yield, c λ, is next to nothing if rows can be met at all. Else
+    it is what no impulses can achieve: rows ask for that much less. The third round starts from there. Friction is no
+    part of the second, unless the model is convex: it can wedge, but not be the reason that there is no motion that
+    rows allow.
+    """
+    m = problem.layout.m
+
+    def play(carry: Any) -> Any:
+        shift, rounds, last = carry
+        last, second = Best(*last), rounds == 1.0
+        asked = problem._replace(
+            G=problem.G + np.where(second, _COMPLIANCE, 0.0) * np.eye(m),
+            g=problem.g + shift,
+            friction=problem.friction if problem.convex else np.where(second, 0.0, problem.friction),
+        )
+        goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
+        begun = Best.of(asked, np.where(second, 0.0, last.impulse), last.count)
+        swept = gauss_seidel(asked, begun, goal, _sweeps(problem))
+        # The third round of rows that do not contradict each other goes on with attempts that have not been made.
+        further = (rounds > 1.5) & ~np.any(shift != 0.0)
+        found = newton(asked, swept, goal, span=(np.where(further, _FIRST, 0.0), np.where(rounds < 1.5, _FIRST, _LAST)))
+        left = np.where(second & (found.error <= goal.tolerance), _COMPLIANCE * found.impulse, 0.0)
+        # Rows that are met but for the last digits do not contradict each other; they hardly move.
+        contradictory = (np.max(np.abs(left) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)
+        shift = np.where(contradictory, left, shift)
+        start = np.where(contradictory, 0.0, found.impulse)
+        kept = Best.of(problem._replace(g=problem.g + shift), start, found.count)
+        return shift, rounds + 1.0, tuple(kept.where(contradictory | (kept.error < last.error), last))
+
+    def goes_on(carry: Any) -> Any:
+        goal = budget._replace(tolerance=np.maximum(_allowed(carry[0]), budget.tolerance))
+        return Best(*carry[2]).open(goal) & (carry[1] < 2.5)
+
+    shift, _, last = while_loop(goes_on, play, (np.zeros(m), np.array(0.0), tuple(best)), 3)
+    return Found(Best(*last), np.any(shift != 0.0))
+
+
+def _sweeps(problem: Scaled) -> float:
+    return float(min(max(SWEEPS[0], problem.layout.m // 2), SWEEPS[1]))
+
+
+def _allowed(shift: Any) -> Any:
+    """The error that rows which contradict each other may have: what they leave is known to that."""
+    return np.where(np.any(shift != 0.0), 4.0 * _ROUGH, 0.0)
+
+
+def _alone(method: Callable[[Scaled, Best, Budget], Best]) -> Method:
+    """A method that does not ask whether rows contradict each other."""
+    return lambda problem, best, budget: Found(method(problem, best, budget), np.array(False))
+
+
+METHODS: Final[dict[str, Method]] = {
+    "auto": thorough,
+    "quick": _alone(quick),
+    "pgs": _alone(gauss_seidel),
+    "admm": _alone(admm),
+    "newton": _alone(newton),
+}
+"""The methods by their names; a new one is a file and a line here."""

@@ -1,0 +1,73 @@
+"""Where a solver is: the best impulses so far, how good they are, and how many iterations they took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.solvers.scaled import Scaled
+
+FOREVER = 1_000_000
+"""The bound of loops that end by a count at run time."""
+
+
+class Budget(NamedTuple):
+    """When a solver ends: at an error (a share of the velocity scale), or after a number of iterations."""
+
+    tolerance: Any
+    iterations: Any
+
+
+class Best(NamedTuple):
+    """Impulses and velocities (m,), the error of them, and the number of iterations made so far."""
+
+    impulse: Any
+    velocity: Any
+    error: Any
+    count: Any
+
+    @classmethod
+    def of(cls, problem: Scaled, impulse: Any, count: Any = 0.0) -> Best:
+        """Of some impulses."""
+        velocity = problem.velocity(impulse)
+        return cls(impulse, velocity, problem.error(impulse, velocity), np.array(count))
+
+    def or_better(self, other: Best) -> Best:
+        """The better of two, with the count of the other, which comes later."""
+        better = other.error < self.error
+        return other.where(better, self)
+
+    def where(self, condition: Any, other: Best) -> Best:
+        """This one where a condition holds, else the other, with the count of this one."""
+        impulse, velocity, error = (np.where(condition, a, b) for a, b in zip(self[:3], other[:3], strict=True))
+        return Best(impulse, velocity, error, self.count)
+
+    def open(self, budget: Budget) -> Any:
+        """Whether there is something left to do, and iterations to do it with."""
+        return (self.error > budget.tolerance) & (self.count < budget.iterations)
+
+
+def started(problem: Scaled, start: Any) -> Best:
+    """No impulses at all, or those to start from where they are better."""
+    none = Best.of(problem, np.zeros(problem.layout.m))
+    if start is None:
+        return none
+    given = Best.of(problem, problem.projected(start))
+    return none.or_better(given)
+
+
+def repeated(
+    step: Callable[[Any, Any], tuple[Any, Best]], held: Any, best: Best, budget: Budget, most: Any = None
+) -> Best:
+    """`held, best = step(held, best)` while there is something to do, at most so many times."""
+    end = budget.iterations if most is None else np.minimum(budget.iterations, best.count + most)
+    limited = Budget(budget.tolerance, end)
+
+    def body(carry: Any) -> Any:
+        held, last = step(carry[0], Best(*carry[1]))
+        return held, tuple(last)
+
+    _, found = while_loop(lambda carry: Best(*carry[1]).open(limited), body, (held, tuple(best)), FOREVER)
+    return Best(*found)

@@ -1,0 +1,234 @@
+"""A contact problem in the units of its own contacts, and what all solvers ask of it.
+
+Rows are put into the solvers' order and divided by √d, d the mean response tr(G_ii)/3 of a contact or the row's own
+G_ii: λ' = √d λ and σ' = σ/√d, so that every contact responds to its own impulse by about one. Masses of 10⁻³ and 10³ kg
+look alike then, and so do metres and millimetres. The cones stay what they are, since the rows of one contact share d.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import map
+from delassus.compiler.tracing.trace import computing_in
+from delassus.contact.cones.kinds import Free, Interval, NonNegative
+from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.elimination import product
+from delassus.contact.solvers.smooth import Turned, coulomb, positive_part, second_order, slopes
+
+ENORMOUS = 1e150
+"""Bounds and coefficients beyond count as this: their squares are still numbers."""
+
+LARGEST_FRICTION = 1e6
+"""Coefficients of friction beyond, infinity among them, count as this."""
+
+
+class Scaled(NamedTuple):
+    """σ = G λ + g with cones, in the solvers' order and units, and √d (m,) to leave them.
+
+    `g` is (m,), `friction` (contacts,), `lower` and `upper` (intervals,); `convex` drops the correction of de Saxcé:
+    sliding contacts lift then. `limit` (m,) is the residual that a row may have at a tolerance of one.
+    """
+
+    layout: Layout
+    convex: bool
+    G: Any
+    g: Any
+    root: Any
+    friction: Any
+    lower: Any
+    upper: Any
+    limit: Any
+
+    @classmethod
+    def of(
+        cls,
+        layout: Layout,
+        convex: bool,
+        G: Any,
+        g: Any,
+        friction: Any = None,
+        torsional: Any = None,
+        rolling: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        compliance: Any = None,
+    ) -> Scaled:
+        """From rows as the user has them."""
+        order = list(layout.order)
+        shape, coefficients = _shape(layout, friction, torsional, rolling)
+        G = np.tril(G) + np.tril(G, -1).T  # an asymmetric matrix has been refused
+        if compliance is not None:
+            G = G + np.diag(compliance)
+        response = np.stack([G[r, r] for r in range(layout.m)])
+        d = np.zeros(layout.m)
+        for rows in layout.friction:
+            mean = np.sum(response[rows.start : rows.start + 3]) / 3.0
+            for row in rows:
+                d[row] = mean
+        for kind in (Free, NonNegative, Interval):
+            for row in layout.rows(kind):
+                d[row] = response[row]
+        # A row that nothing moves has no response to divide by.
+        d = np.where(d > 0.0, d, 1.0)
+        root = np.sqrt(d)
+        factor = (shape / root)[order]
+        G, g, root = G[order][:, order] * (factor[:, None] * factor[None, :]), g[order] * factor, root[order]
+        if lower is not None:
+            bounded = root[layout.scalars - layout.intervals : layout.scalars]
+            lower, upper = (np.clip(b, -ENORMOUS, ENORMOUS) * bounded for b in (lower, upper))
+        limit = _limit(layout, g, root)
+        return cls(layout, convex, G, g, root, coefficients, lower, upper, limit)
+
+    # --- from and to the user's rows ------------------------------------------------------------------------------
+
+    def taken(self, impulse: Any, factors: Any) -> Any:
+        """Impulses (m,) in these units, from those of the user; `factors` as `shape_of` gives them."""
+        return impulse[list(self.layout.order)] * self.root / factors[list(self.layout.order)]
+
+    def given(self, scaled: Any, factors: Any) -> Any:
+        """Impulses (m,) in the user's order and units."""
+        back = numpy.argsort(self.layout.order)
+        return (scaled / self.root)[back] * factors
+
+    def taken_velocity(self, velocity: Any, factors: Any) -> Any:
+        """Velocities (m,) in these units, from those of the user."""
+        return (velocity * factors)[list(self.layout.order)] / self.root
+
+    def residual_given(self, residual: Any, factors: Any) -> Any:
+        """A residual (m,) as velocities in the user's order and units."""
+        back = numpy.argsort(self.layout.order)
+        return (residual * self.root)[back] * factors
+
+    # --- what solvers ask ---------------------------------------------------------------------------------------
+
+    def velocity(self, impulse: Any) -> Any:
+        """σ = G λ + g (m,)."""
+        return product(self.G, impulse) + self.g
+
+    def corrected(self, velocity: Any) -> Any:
+        """σ + Γ(σ): with friction · ‖σ_t‖ on the normals (de Saxcé), unless the problem is convex."""
+        if self.convex:
+            return velocity
+        lifts = self.by_contact(lambda sigma, mu: mu * length(sigma[:-1]), velocity, self.friction)
+        result = np.array(velocity)
+        for at, lift in zip(self.layout.blocks, lifts, strict=True):
+            result[at.stop - 1] = result[at.stop - 1] + lift
+        return result
+
+    def projected(self, x: Any) -> Any:
+        """The nearest impulses (m,) that the cones allow."""
+        parts = [self._projected_scalars(x, 0.0)[0]] if self.layout.scalars else []
+        parts += self.by_contact(lambda x, mu: _applied(second_order, x, mu, 0.0)[0], x, self.friction)
+        return np.concatenate(parts)
+
+    def residual(self, impulse: Any, velocity: Any) -> Any:
+        """λ - P(λ - σ - Γ(σ)) (m,): zero for a solution."""
+        return impulse - self.projected(impulse - self.corrected(velocity))
+
+    def error(self, impulse: Any, velocity: Any) -> Any:
+        """The largest residual of a row as a share of what a tolerance of one allows."""
+        return np.max(np.abs(self.residual(impulse, velocity)) / self.limit)
+
+    def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
+        """Smooth projection (m,) of λ - σ, whose fixed points solve the problem for e = 0, and its Jacobian by blocks.
+
+        The first block is the diagonal of the rows before the contacts, the others are those of the contacts.
+        """
+        parts, jacobians = [], []
+        if self.layout.scalars:
+            y, diagonal = self._projected_scalars(x, e)
+            parts.append(y)
+            jacobians.append(diagonal)
+        kind = second_order if self.convex else coulomb
+        found = self.by_contact(lambda x, mu: _applied(kind, x, mu, e), x, self.friction)
+        return np.concatenate([*parts, *(y for y, _ in found)]), [*jacobians, *(D for _, D in found)]
+
+    def _projected_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
+        layout = self.layout
+        free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
+        y, slope = np.array(x[: layout.scalars]), np.ones(layout.scalars)
+        for k in range(free, free + half):
+            y[k], slope[k] = positive_part(x[k], e)
+        for j, k in enumerate(range(free + half, layout.scalars)):
+            below, below_x = positive_part(self.lower[j] - x[k], e)
+            above, above_x = positive_part(x[k] - self.upper[j], e)
+            y[k], slope[k] = x[k] + below - above, 1.0 - below_x - above_x
+        return y, slope
+
+    def by_contact(self, function: Any, rows: Any, *others: Any) -> list[Any]:
+        """What a function of a contact's rows, and of a number or array of it, gives for each of the contacts."""
+        layout = self.layout
+        if not layout.large or len({at.stop - at.start for at in layout.blocks}) > 1:
+            return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
+        found = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *others)
+        several = isinstance(found, tuple)
+        return [tuple(x[k] for x in found) if several else found[k] for k in range(layout.contacts)]
+
+
+def shape_of(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> Any:
+    """By what the impulses (m,) of a circular cone are multiplied to be those of the user's."""
+    return _shape(layout, friction, torsional, rolling)[0]
+
+
+def _shape(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> tuple[Any, Any]:
+    """The factors (m,) that make a circle of an ellipse, and the coefficients (contacts,) of the circular cones.
+
+    Contacts of three rows are circular already. The others become cones of coefficient one, so that a coefficient may
+    be zero: its row then does nothing.
+    """
+    factors, coefficients = np.ones(layout.m), np.ones(layout.contacts)
+    spins = rolls = 0
+    for k, rows in enumerate(layout.friction):
+        mu = np.minimum(friction[k], LARGEST_FRICTION)
+        if len(rows) == 3:
+            coefficients[k] = mu
+            continue
+        factors[rows[0]] = factors[rows[1]] = mu
+        factors[rows[3]] = np.minimum(torsional[spins], LARGEST_FRICTION)
+        spins += 1
+        if len(rows) > 4:
+            factors[rows[4]] = factors[rows[5]] = np.minimum(rolling[rolls], LARGEST_FRICTION)
+            rolls += 1
+    return factors, coefficients
+
+
+def _limit(layout: Layout, g: Any, root: Any) -> Any:
+    """The residual (m,) that rows may have at a tolerance of one.
+
+    For contacts it is the largest of their free velocities in m/s. Other rows may have other units: they have the
+    largest
+    free velocity of all rows, or a small part of what the motion as a whole has, in units of √d, if that is more.
+    """
+    energy, start = np.max(np.abs(g)), layout.scalars
+    energy = np.where(energy > 0.0, energy, 1.0)
+    speeds = np.abs(g * root)
+    found = []
+    if start:
+        found.append(np.maximum(np.max(speeds) / root[:start], 1e-4 * energy))
+    if layout.contacts:
+        speed = np.max(speeds[start:])
+        found.append(np.where(speed > 0.0, speed / root[start:], energy))
+    return np.concatenate(found)
+
+
+def length(x: Any) -> Any:
+    """‖x‖."""
+    return np.sqrt(np.sum(x * x))
+
+
+def _applied(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
+    """A projection about the normal at x, the normal last, and its Jacobian."""
+    t = length(x[:-1])
+    turned: Turned = kind(t, x[-1], friction, e)
+    y = np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
+    direction = x[:-1] / np.where(t > 0.0, t, 1.0)
+    return y, slopes(turned, direction)
+
+
+def small() -> float:
+    """The share of a row's response that is added to it where a matrix is factored."""
+    return 1e-12 if computing_in().name == "float64" else 1e-5

@@ -1,0 +1,83 @@
+"""Projections onto cones, and smooth ones beside them, with their derivatives.
+
+A contact is solved when λ = P(λ - σ), P the projection onto what its impulses may be, in units in which the contact's
+own response is about one. P has kinks: where a contact opens, where it begins to slide. Newton's method needs slopes,
+and goes in circles between them. With s(x) = (x + √(x² + 4 e²)) / 2 instead of max(x, 0) the kinks are rounded with a
+radius e, and as e goes to zero so does the difference (Chen, Harker, Kanzow, Smale).
+
+All projections here turn about the normal: they see of the tangents only their length t, and z of the normal. They
+give f, the new length as a share of t, and h, the new normal part, with their slopes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+
+TINY = 1e-150
+"""Lengths below count as zero: their squares would not be numbers any more."""
+
+
+class Turned(NamedTuple):
+    """A projection about the normal: y_t = share · x_t and y_n = h, with the slopes of f = share · t and of h."""
+
+    share: Any
+    f_t: Any
+    f_z: Any
+    h: Any
+    h_t: Any
+    h_z: Any
+
+
+def positive_part(x: Any, e: Any) -> tuple[Any, Any]:
+    """s(x) and its slope; max(x, 0) and a step of height 1, ½ at the kink, for e = 0."""
+    root = np.sqrt(x * x + 4.0 * e * e) + TINY
+    rest = 2.0 * e * e / (root + np.abs(x))  # without cancellation
+    value = np.maximum(x, 0.0) + rest
+    return value, 0.5 * (1.0 + x / root)
+
+
+def coulomb(t: Any, z: Any, friction: Any, e: Any) -> Turned:
+    """The normal part onto its half-line, then the tangents onto the disk of radius friction · normal.
+
+    Its fixed points obey Signorini's and Coulomb's laws (Alart, Curnier): a closed contact has σ_n = 0, and a sliding
+    one λ_t against σ_t.
+    """
+    h, h_z = positive_part(z, e)
+    r, r_z = friction * h, friction * h_z
+    q, q_x = positive_part(t - r, e)
+    whole = r + q + TINY
+    share = r / whole
+    f_t = share * (1.0 - t * q_x / whole)
+    f_z = t * r_z * (q + q_x * r) / (whole * whole)
+    return Turned(share, f_t, f_z, h, 0.0, h_z)
+
+
+def second_order(t: Any, z: Any, friction: Any, e: Any) -> Turned:
+    """The nearest point of the cone ‖t‖ ≤ friction · z.
+
+    Along the cone's edge d = (friction, 1)/n and across it, x = a d + b c: inside, b > 0, nothing changes; beside the
+    edge b is lost, and where a < 0 the apex is nearest.
+    """
+    n2 = 1.0 + friction * friction
+    a, a_x = positive_part((friction * t + z) / n2, e)
+    b, b_x = positive_part((friction * z - t) / n2, friction * e)
+    f = friction * a - b
+    near = t < 1e-7 * np.abs(z) + TINY
+    f_t = (friction * friction * a_x + b_x) / n2
+    share = np.where(near, f_t, f / np.where(near, 1.0, t))
+    f_z = friction * (a_x - b_x) / n2
+    return Turned(share, f_t, f_z, a + friction * b, f_z, (a_x + friction * friction * b_x) / n2)
+
+
+def slopes(turned: Turned, direction: Any) -> Any:
+    """The Jacobian (k + 1, k + 1) of a projection about the normal; the direction (k,) is that of the tangents."""
+    k = len(direction)
+    along = direction[:, None] * direction[None, :]
+    D = np.zeros((k + 1, k + 1))
+    D[:k, :k] = turned.f_t * along + turned.share * (np.eye(k) - along)
+    D[:k, k] = turned.f_z * direction
+    D[k, :k] = turned.h_t * direction
+    D[k, k] = turned.h_z
+    return D
