@@ -19,7 +19,8 @@ ALIKE = {
     "visuals": replace(ROBOT, geometries=(Geometry("ball", 0, HERE, "sphere", (0.1,), "visual"),)),
     "postures": replace(ROBOT, postures=(Posture("up", (3.0, 0.0)),)),
 }
-KERNELS = {name: k for name in dl.__all__ if isinstance(k := getattr(dl, name), Kernel)}
+PUBLIC = [getattr(getattr(dl, room), name) for room in dl.NAMESPACES for name in getattr(dl, room).__all__]
+KERNELS = {k.name: k for k in PUBLIC if isinstance(k, Kernel) and k.takes in (dl.Model, dl.Mechanism)}
 NEEDED = {"frame": "tip", "constraint": "tip"}
 
 
