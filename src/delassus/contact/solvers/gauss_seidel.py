@@ -10,6 +10,7 @@ References: M. Jean, J.J. Moreau (1992); B. Brogliato, Nonsmooth Mechanics (2016
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import delassus.numpy as np
@@ -17,6 +18,9 @@ from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.solvers.progress import Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
 from delassus.contact.solvers.smooth import TINY, second_order
+
+ContactStep = Callable[[Any, Any, Any, Any, Any], Any]
+"""New impulses of a contact from its G, impulses, velocities, friction, and relaxation."""
 
 
 def gauss_seidel(problem: Scaled, best: Best, budget: Budget, sweeps: Any = None) -> Best:
@@ -29,8 +33,10 @@ def gauss_seidel(problem: Scaled, best: Best, budget: Budget, sweeps: Any = None
     return repeated(step, (best.impulse, best.velocity), best, budget, sweeps)
 
 
-def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0) -> tuple[Any, Any]:
-    """Impulses and velocities (m,) after one sweep over all rows."""
+def sweep(
+    problem: Scaled, impulse: Any, velocity: Any, relaxation: Any = 1.0, one: ContactStep | None = None
+) -> tuple[Any, Any]:
+    """Impulses and velocities (m,) after one sweep over all rows, of which `one` solves a contact."""
     layout, G = problem.layout, problem.G
     impulse, velocity = np.array(impulse), np.array(velocity)
     free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
@@ -42,7 +48,7 @@ def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0)
             new = np.maximum(new, 0.0)
         velocity = velocity + G[:, k] * (new - impulse[k])
         impulse[k] = new
-    one = _cone_step if problem.convex else _coulomb_step
+    one = one or (cone_step if problem.convex else coulomb_step)
     for k, at in enumerate(layout.blocks):
         new = one(G[at, at], impulse[at], velocity[at], problem.friction[k], relaxation)
         velocity = velocity + G[:, at] @ (new - impulse[at])
@@ -50,7 +56,7 @@ def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0)
     return impulse, velocity
 
 
-def _coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: float) -> Any:
+def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """The impulses of a contact whose velocity would be that without a change."""
     n = len(impulse) - 1
     response = np.where(G[n, n] > 0.0, G[n, n], 1.0)
@@ -62,7 +68,7 @@ def _coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation
     return np.concatenate([share * wanted, np.stack([normal])])
 
 
-def _cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: float) -> Any:
+def cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """One step against the velocity, projected onto the cone."""
     wanted = impulse - relaxation * velocity / _largest(G)
     t = length(wanted[:-1])
