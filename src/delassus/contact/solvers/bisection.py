@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import scan
+from delassus.compiler.tracing.flow.control import scan
 from delassus.contact.solvers.free_rows import least_norm
 from delassus.contact.solvers.gauss_seidel import coulomb_step, sweep
 from delassus.contact.solvers.progress import Best, Budget, repeated

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import small
 

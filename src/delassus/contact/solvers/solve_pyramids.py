@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
