@@ -17,7 +17,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
-from delassus.contact.cones.kinds import Free, NonNegative
+from delassus.contact.cones.kinds import Free
 from delassus.contact.solvers.progress import Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
 from delassus.contact.solvers.smooth import TINY, second_order
@@ -42,13 +42,8 @@ def sweep(
     """Impulses and velocities (m,) after one sweep over all rows, of which `one` solves a contact."""
     layout, G = problem.layout, problem.G
     impulse, velocity = np.array(impulse), np.array(velocity)
-    free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
     for k in range(layout.scalars):
-        new = impulse[k] - relaxation * velocity[k] / np.where(G[k, k] > 0.0, G[k, k], 1.0)
-        if k >= free + half:
-            new = np.minimum(np.maximum(new, problem.lower[k - free - half]), problem.upper[k - free - half])
-        elif k >= free:
-            new = np.maximum(new, 0.0)
+        new = row_step(problem, k, impulse[k], velocity[k], relaxation)
         velocity = velocity + G[:, k] * (new - impulse[k])
         impulse[k] = new
     one = one or (cone_step if problem.convex else coulomb_step)
@@ -59,6 +54,16 @@ def sweep(
         velocity = velocity + G[:, at] @ (new - impulse[at])
         impulse[at] = new
     return impulse, velocity
+
+
+def row_step(problem: Scaled, k: int, impulse: Any, velocity: Any, relaxation: Any) -> Any:
+    """The impulse of a row before the contacts: what stops it, or as much of it as is allowed."""
+    layout, response = problem.layout, problem.G[k, k]
+    bounded = layout.scalars - layout.intervals
+    new = impulse - relaxation * velocity / np.where(response > 0.0, response, 1.0)
+    if k >= bounded:
+        return np.minimum(np.maximum(new, problem.lower[k - bounded]), problem.upper[k - bounded])
+    return new if k < len(layout.rows(Free)) else np.maximum(new, 0.0)
 
 
 def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: ContactStep, relaxation: Any) -> tuple[Any, Any]:

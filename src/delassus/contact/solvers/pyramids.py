@@ -51,8 +51,17 @@ class Pyramids(NamedTuple):
         return impulse - self.projected(impulse - self.corrected(velocity))
 
     def error(self, impulse: Any) -> Any:
-        """The largest residual of a row as a share of what a tolerance of one allows."""
-        return np.max(np.abs(self.residual(impulse, self.scaled.velocity(impulse))) / self.scaled.limit)
+        """The largest residual of a row as a share of what a tolerance of one allows.
+
+        With much friction, the nearest point shows little of a contact that penetrates. So normals count by themselves,
+        too.
+        """
+        velocity, limit = self.scaled.velocity(impulse), self.scaled.limit
+        shares = [np.max(np.abs(self.residual(impulse, velocity)) / limit)]
+        for at in self.scaled.layout.blocks:
+            n = at.stop - 1
+            shares.append(np.abs(np.minimum(impulse[n], velocity[n])) / limit[n])
+        return np.max(np.stack(shares))
 
 
 class Complementarity(NamedTuple):
