@@ -187,7 +187,7 @@ def test_they_are_compared_and_copied_by_content():
     made = [dl.Mechanism(ARM.parametric("gravity"), HOLDING["function"]) for _ in range(2)]
     assert made[0] == made[1] and hash(made[0]) == hash(made[1])
     assert pickle.loads(pickle.dumps(made[0])) == made[0] == copy.deepcopy(made[0])
-    assert replace(made[0], step=1e-3).np == 3
+    assert replace(made[0], step=1e-3).nparameters == 3
     assert made[0] != dl.Mechanism(ARM, HOLDING["function"])
     assert repr(made[0]) == "<ParametricMechanism 'chain': nq 5, nv 5, 1 rows: level>" or "rows: level" in repr(made[0])
 

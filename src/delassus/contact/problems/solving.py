@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
+from delassus.contact.problems.by_pyramids import solve_by_pyramids
 from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
@@ -20,7 +21,7 @@ from delassus.contact.solvers.solve import solve_contacts
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
 
-MODELS: Final = ("ncp", "ccp")
+MODELS: Final = ("ncp", "ccp", "lcp")
 
 LARGEST_COMPILED: Final = 180
 """Rows up to which a problem is solved by compiled code, whose matrices are all in its frame; larger ones by NumPy."""
@@ -33,7 +34,14 @@ _MANY: Final = 16
 
 
 def solve_problem(
-    problem: ContactProblem, model: str, method: str, tolerance: float, iterations: int, start: Any
+    problem: ContactProblem,
+    model: str,
+    method: str,
+    tolerance: float,
+    iterations: int,
+    start: Any,
+    faces: int = 4,
+    pyramid: str = "inner",
 ) -> ContactSolution:
     """The solution by a model and a method.
 
@@ -42,13 +50,16 @@ def solve_problem(
     """
     if model not in MODELS:
         raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(MODELS)}.")
-    check_method(method, _NAMES)
+    if model != "lcp":
+        check_method(method, _NAMES)
     check_iterations(iterations)
     checked_tolerance(tolerance, 1e-8)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
         raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.")
     if method in REFERENCES:
         return solve_by_reference(problem, model, method, tolerance)
+    if model == "lcp":
+        return solve_by_pyramids(problem, method, tolerance, iterations, faces, pyramid)
     arrays = {"G": problem.G, "g": problem.g, **problem.numbers}
     if start is not None:
         arrays["start"] = np.asarray(start, float)

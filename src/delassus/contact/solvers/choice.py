@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.admm import admm
+from delassus.contact.solvers.bisection import bisection
 from delassus.contact.solvers.gauss_seidel import gauss_seidel, swept
 from delassus.contact.solvers.newton import ATTEMPTS, newton
 from delassus.contact.solvers.progress import Best, Budget
@@ -122,5 +123,6 @@ METHODS: Final[dict[str, Method]] = {
     "pgs": _alone(gauss_seidel),
     "admm": _alone(admm),
     "newton": _alone(newton),
+    "bisection": _alone(bisection),
 }
 """The methods by their names; a new one is a file and a line here."""

@@ -10,16 +10,20 @@ References: M. Jean, J.J. Moreau (1992); B. Brogliato, Nonsmooth Mechanics (2016
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan, while_loop
-from delassus.contact.cones.kinds import Free, NonNegative
+from delassus.contact.cones.kinds import Free
 from delassus.contact.solvers.progress import FOREVER, Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
 from delassus.contact.solvers.smooth import TINY, second_order
+
+ContactStep = Callable[[Any, Any, Any, Any, Any], Any]
+"""New impulses of a contact from its G, impulses, velocities, friction, and relaxation."""
 
 
 def gauss_seidel(problem: Scaled, best: Best, budget: Budget) -> Best:
@@ -46,20 +50,17 @@ def swept(problem: Scaled, best: Best, budget: Budget, sweeps: Any) -> Best:
     return found.where(wanted > 0.0, best)
 
 
-def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0) -> tuple[Any, Any]:
-    """Impulses and velocities (m,) after one sweep over all rows."""
+def sweep(
+    problem: Scaled, impulse: Any, velocity: Any, relaxation: Any = 1.0, one: ContactStep | None = None
+) -> tuple[Any, Any]:
+    """Impulses and velocities (m,) after one sweep over all rows, of which `one` solves a contact."""
     layout, G = problem.layout, problem.G
     impulse, velocity = np.array(impulse), np.array(velocity)
-    free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
     for k in range(layout.scalars):
-        new = impulse[k] - velocity[k] * (relaxation / np.where(G[k, k] > 0.0, G[k, k], 1.0))
-        if k >= free + half:
-            new = np.minimum(np.maximum(new, problem.lower[k - free - half]), problem.upper[k - free - half])
-        elif k >= free:
-            new = np.maximum(new, 0.0)
+        new = row_step(problem, k, impulse[k], velocity[k], relaxation)
         velocity = velocity + G[:, k] * (new - impulse[k])
         impulse[k] = new
-    one = _cone_step if problem.convex else _coulomb_step
+    one = one or (cone_step if problem.convex else coulomb_step)
     if layout.large and layout.torsional == 0:
         return _rolled(problem, impulse, velocity, one, relaxation)
     for k, at in enumerate(layout.blocks):
@@ -69,7 +70,17 @@ def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0)
     return impulse, velocity
 
 
-def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: Any, relaxation: float) -> tuple[Any, Any]:
+def row_step(problem: Scaled, k: int, impulse: Any, velocity: Any, relaxation: Any) -> Any:
+    """The impulse of a row before the contacts: what stops it, or as much of it as is allowed."""
+    layout, response = problem.layout, problem.G[k, k]
+    bounded = layout.scalars - layout.intervals
+    new = impulse - velocity * (relaxation / np.where(response > 0.0, response, 1.0))
+    if k >= bounded:
+        return np.minimum(np.maximum(new, problem.lower[k - bounded]), problem.upper[k - bounded])
+    return new if k < len(layout.rows(Free)) else np.maximum(new, 0.0)
+
+
+def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: ContactStep, relaxation: Any) -> tuple[Any, Any]:
     """The contacts of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
     start, count = problem.layout.scalars, problem.layout.contacts
     places = start + 3.0 * numpy.arange(count)[:, None] + numpy.arange(3.0)
@@ -86,7 +97,7 @@ def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: Any, relaxation: 
     return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
 
 
-def _coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: float) -> Any:
+def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """The impulses of a contact whose velocity would be that without a change."""
     n = len(impulse) - 1
     response = np.where(G[n, n] > 0.0, G[n, n], 1.0)
@@ -98,7 +109,7 @@ def _coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation
     return np.concatenate([share * wanted, np.stack([normal])])
 
 
-def _cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: float) -> Any:
+def cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """One step against the velocity, projected onto the cone."""
     wanted = impulse - velocity * (relaxation / _largest(G))
     t = length(wanted[:-1])
