@@ -34,6 +34,9 @@ from delassus.constraints.written import Kinematics
 from delassus.contact import cones
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
+from delassus.contact.robots.contact import Contact
+from delassus.contact.robots.dynamics import contact_dynamics, contact_problem
+from delassus.contact.robots.result import ContactStep
 from delassus.dynamics.aba import aba
 from delassus.dynamics.aba_derivatives import aba_derivatives
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
@@ -82,8 +85,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Assembly",
+    "Contact",
     "ContactProblem",
     "ContactSolution",
+    "ContactStep",
     "Coupling",
     "DelassusError",
     "DelassusWarning",
@@ -127,6 +132,8 @@ __all__ = [
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
+    "contact_dynamics",
+    "contact_problem",
     "coriolis_matrix",
     "crba",
     "delassus_apply",
