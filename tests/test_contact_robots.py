@@ -9,10 +9,11 @@ import pytest
 import delassus as dl
 from delassus.constraints.constraint import ConstraintError
 from delassus.constraints.motions import LinkMotions
+from delassus.contact.models.rigid import assemble_contacts
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.robots.geometry import contact_geometry
 from delassus.contact.robots.numbers import scene_for
 from delassus.contact.robots.planes import axes_across
-from delassus.contact.robots.step import assemble_contacts, contact_geometry
 from delassus.model.bundled.build import Assembly, ball, box, rod
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
 

@@ -61,7 +61,7 @@ INNER = {
     "compiler": ["graph", "functions", "tracing", "backends", "differentiation", "random", "host"],
     "model": ["", "bundled", "readers", "converters", "reports"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
-    "contact": ["cones", "solvers", "problems", "robots"],
+    "contact": ["cones", "solvers", "problems", "robots", "models", "dynamics"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

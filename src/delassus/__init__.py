@@ -32,11 +32,13 @@ from delassus.constraints.point import Point
 from delassus.constraints.weld import Weld
 from delassus.constraints.written import Kinematics
 from delassus.contact import cones
+from delassus.contact.dynamics.dynamics import contact_dynamics, contact_problem
+from delassus.contact.dynamics.result import ContactForces, ContactStep
+from delassus.contact.models.relaxation import Relaxation
+from delassus.contact.models.softness import Softness
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.robots.contact import Contact
-from delassus.contact.robots.dynamics import contact_dynamics, contact_problem
-from delassus.contact.robots.result import ContactStep
 from delassus.dynamics.aba import aba
 from delassus.dynamics.aba_derivatives import aba_derivatives
 from delassus.dynamics.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
@@ -86,6 +88,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Assembly",
     "Contact",
+    "ContactForces",
     "ContactProblem",
     "ContactSolution",
     "ContactStep",
@@ -106,6 +109,8 @@ __all__ = [
     "ParametricModel",
     "Placement",
     "Point",
+    "Relaxation",
+    "Softness",
     "Solution",
     "Status",
     "Velocities",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -40,6 +41,8 @@ class Contact:
         rolling: Coefficient [m] of friction against rolling, in addition to torsional; None leaves both rows out.
         restitution: The share e of the approach speed that a strike throws back with, from 0 to 1.
         compliance: How far the surface gives way, per unit of normal force [m/N].
+        relaxation: How the contact gives way in the model "relaxed", a `Relaxation`; None for that of the call.
+        softness: How it does in the model "soft", a `Softness`; None for that of the call.
         name: What the contact is called; the frame's name if empty.
     """
 
@@ -56,6 +59,8 @@ class Contact:
     rolling: float | None = None
     restitution: float = 0.0
     compliance: float = 0.0
+    relaxation: Any = None
+    softness: Any = None
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -97,12 +102,13 @@ class Contact:
         """Those of one point: 3, with torsional friction 4, with rolling friction as well 6."""
         return 3 if self.torsional is None else 4 if self.rolling is None else 6
 
-    @property
+    @cached_property
     def shape(self) -> Contact:
         """What is compiled: the contact without numbers that may change from state to state."""
         spin = None if self.torsional is None else 0.0
         roll = None if self.rolling is None else 0.0
-        return replace(self, friction=0.0, torsional=spin, rolling=roll, restitution=0.0, compliance=0.0)
+        same = replace(self, friction=0.0, torsional=spin, rolling=roll, restitution=0.0, compliance=0.0)
+        return replace(same, relaxation=None, softness=None)
 
     def axes(self) -> NDArray[np.float64]:
         """t1, t2 and the normal as columns (3, 3), of a plane in the world."""

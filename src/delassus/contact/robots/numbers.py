@@ -52,22 +52,34 @@ def _scene(
 
 def numbers_of(scene: Scene, contacts: tuple[Contact, ...], given: dict[str, Any]) -> dict[str, NDArray[np.float64]]:
     """Arrays by name, last axes (points,) or fewer; those that would do nothing are left out."""
-    found = {}
-    for name, what in _OF_POINTS.items():
-        every = [getattr(contact, name) for contact in contacts for _ in contact.corners]
-        own = [value for value in every if value is not None]
-        value = own if given.get(name) is None else given[name]
-        array = spread(name, value, len(own), what)
-        not_negative(name, array)
-        if array is None or (name in ("restitution", "compliance") and not np.any(array)):
+    found = dict(_own(contacts))
+    for name, value in given.items():
+        if value is None:
             continue
-        if name == "restitution" and np.any(array > 1.0):
+        if name in ("normal", "height"):
+            found[name] = _of_planes(name, value, (scene.points, 3) if name == "normal" else (scene.points,))
+            continue
+        array = spread(name, value, len(_values(contacts, name)), _OF_POINTS[name])
+        not_negative(name, array)
+        if name == "restitution" and array is not None and np.any(array > 1.0):
             raise ContactProblemError(f"restitution is {np.nanmax(array):.6g}; it is a number from 0 to 1.")
-        found[name] = array
-    for name, core in (("normal", (scene.points, 3)), ("height", (scene.points,))):
-        if given.get(name) is not None:
-            found[name] = _of_planes(name, given[name], core)
+        if array is not None:
+            found[name] = array
     return found
+
+
+@lru_cache(maxsize=256)
+def _own(contacts: tuple[Contact, ...]) -> dict[str, NDArray[np.float64]]:
+    """What contacts say themselves."""
+    every = {name: np.array(_values(contacts, name)) for name in _OF_POINTS}
+    needed = ("friction", "torsional", "rolling")
+    return {name: array for name, array in every.items() if array.size and (name in needed or array.any())}
+
+
+def _values(contacts: tuple[Contact, ...], name: str) -> list[float]:
+    """One number for each point that has it."""
+    every = [getattr(contact, name) for contact in contacts for _ in contact.corners]
+    return [value for value in every if value is not None]
 
 
 def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float64]:

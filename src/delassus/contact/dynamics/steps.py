@@ -1,0 +1,171 @@
+"""From what a call asks for to its result: which kernel is called, for each law of contact."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from delassus.constrained.rows.counts import whole
+from delassus.constrained.solvers.status import Status
+from delassus.contact.dynamics.asked import Asked
+from delassus.contact.dynamics.result import ContactForces, ContactStep, InContact
+from delassus.contact.models.relaxation import Relaxation
+from delassus.contact.models.relaxed import relaxed_forces, relaxed_rows
+from delassus.contact.models.rigid import assemble_contacts, contact_step
+from delassus.contact.models.soft import soft_step
+from delassus.contact.models.softness import Softness
+from delassus.contact.models.weights import row_weights
+from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.problems.problem import ContactProblem
+from delassus.contact.robots.scene import Scene
+from delassus.dynamics.aba import aba
+from delassus.errors import DelassusError, expect
+
+
+class Relaxed(NamedTuple):
+    """How rows are relaxed: those of contacts that do not say it themselves, and all others."""
+
+    relaxation: Relaxation | None
+    impratio: Any
+    cone: str
+
+
+def rigid(asked: Asked, law: str) -> ContactStep:
+    """A step with rigid contact."""
+    found = contact_step(asked.scene, *asked.state, asked.step, **asked.solver, **asked.numbers, **asked.rest, law=law)
+    return _step(asked, law, found, partial(problem_of, asked.scene, asked.kept(), asked))
+
+
+def problem_of(scene: Scene, state: tuple[Any, ...], asked: Asked) -> ContactProblem:
+    """The contact problem of a step."""
+    cone = {name: asked.numbers[name] for name in ("friction", "torsional", "rolling") if name in asked.numbers}
+    rest = {name: value for name, value in asked.numbers.items() if name not in cone}
+    G, g, R, _, _ = assemble_contacts(scene, *state, asked.step, **rest, **asked.rest)
+    bounds = _bounds(scene, asked.step)
+    return ContactProblem(G, g, scene.layout.cones, **cone, **bounds, compliance=R if np.any(R) else None, check=False)
+
+
+def soft(asked: Asked, softness: Softness | None) -> ContactStep:
+    """A step with soft contact."""
+    softness = Softness() if softness is None else softness
+    expect("the softness", softness, Softness, "Softness(stiffness=1e4)")
+    own = [softness if contact.softness is None else contact.softness for contact in asked.contacts]
+    springs: dict[str, Any] = {}
+    if own:
+        springs = {name: asked.per_point([getattr(x, name) for x in own]) for name in vars(softness)}
+    found = soft_step(asked.scene, *asked.state, asked.step, **asked.solver, **_cones(asked), **springs, **asked.rest)
+    return _step(asked, "soft", found, partial(_no_problem, "soft"))
+
+
+def relaxed(asked: Asked, how: Relaxed) -> InContact:
+    """A step with relaxed contact, or accelerations and forces without a step."""
+    numbers = relaxed_numbers(asked, how)
+    h = np.zeros(()) if asked.step is None else asked.step
+    found = relaxed_forces(asked.scene, *asked.state, h, **asked.solver, **numbers, cone=how.cone)
+    build = partial(_relaxed_problem, asked.scene, asked.kept(), h, numbers)
+    if how.cone != "elliptic":
+        build = partial(_no_problem, "relaxed, with pyramids,")
+    if asked.step is None:
+        return forces_of(asked, "relaxed", found, build)
+    a, force, moving, residual, gap, made, status = found
+    rows = h[..., None]
+    v = np.asarray(asked.state[1]) + rows * a
+    return _step(asked, "relaxed", (v, rows * force, rows * moving, rows * residual, gap, made, status), build)
+
+
+def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
+    """Weights, references and impedances of all rows, and what else the kernels of the relaxed model take."""
+    usual = Relaxation() if how.relaxation is None else how.relaxation
+    expect("the relaxation", usual, Relaxation, "Relaxation(solref=(0.02, 1.0))")
+    if not np.all(np.asarray(how.impratio) > 0.0):
+        raise ContactProblemError(f"impratio is {how.impratio!r}; it is positive.")
+    scene, rows = asked.scene, [usual] * asked.scene.m
+    points = [contact for contact in asked.contacts for _ in contact.corners]
+    for contact, own in zip(points, scene.layout.friction, strict=True):
+        for row in own:
+            rows[row] = usual if contact.relaxation is None else contact.relaxation
+    unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
+    if unknown:
+        raise ContactProblemError(
+            f"the relaxed model has no {unknown[0]}: its solref and solimp say how rows give way."
+        )
+    found = {
+        "weight": row_weights(scene),
+        "reference": np.array([x.solref for x in rows]),
+        "impedance": np.array([x.solimp for x in rows]),
+        "impratio": np.asarray(how.impratio, float),
+    }
+    rest = {name: value for name, value in asked.rest.items() if name != "stabilization"}
+    return found | _cones(asked) | rest
+
+
+def free(asked: Asked, law: str) -> ContactStep:
+    """The step of a robot that nothing touches."""
+    q, v, tau = asked.state
+    a = aba(asked.scene.mechanism, q, v, tau, parameters=asked.rest.get("parameters"))
+    h = np.zeros(()) if asked.step is None else asked.step
+    velocity = np.asarray(v) + h[..., None] * a
+    empty = np.zeros((*velocity.shape[:-1], 0))
+    status = np.where(np.isfinite(velocity).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
+    found = (velocity, empty, empty, empty, empty, np.zeros(velocity.shape[:-1]), status)
+    return _step(asked, law, found, partial(_no_problem, "without rows"))
+
+
+def forces_of(asked: Asked, law: str, found: Any, build: Any) -> ContactForces:
+    """The result of a kernel that gives accelerations and forces."""
+    a, force, moving, residual, gap, made, status = found
+    return ContactForces(
+        scene=asked.scene,
+        model=law,
+        gap=gap,
+        residuals=residual,
+        iterations=whole(made),
+        status=whole(status),
+        build=build,
+        acceleration=a,
+        force=force,
+        row_acceleration=moving,
+    )
+
+
+def _step(asked: Asked, law: str, found: Any, build: Any) -> ContactStep:
+    velocity, impulse, moving, residual, gap, made, status = found
+    return ContactStep(
+        scene=asked.scene,
+        model=law,
+        gap=gap,
+        residuals=residual,
+        iterations=whole(made),
+        status=whole(status),
+        build=build,
+        velocity=velocity,
+        impulse=impulse,
+        row_velocity=moving,
+    )
+
+
+def _relaxed_problem(scene: Scene, state: tuple[Any, ...], h: Any, numbers: dict[str, Any]) -> ContactProblem:
+    """(G + R) f + a_f - a*: a convex problem of forces."""
+    G, R, wanted, moving, on = relaxed_rows(scene, *state, h, **numbers)
+    cone = {name: numbers[name] for name in ("friction", "torsional", "rolling") if name in numbers}
+    bounds = _bounds(scene, np.ones(()))
+    return ContactProblem(G, on * (moving - wanted), scene.layout.cones, **cone, **bounds, compliance=R, check=False)
+
+
+def _cones(asked: Asked) -> dict[str, Any]:
+    """What of the numbers is friction, or where planes are."""
+    names = ("friction", "torsional", "rolling", "normal", "height")
+    return {name: asked.numbers[name] for name in names if name in asked.numbers}
+
+
+def _bounds(scene: Scene, h: Any) -> dict[str, Any]:
+    if not scene.dry_bounds:
+        return {}
+    bounds = h[..., None] * np.array(scene.dry_bounds)
+    return {"lower": -bounds, "upper": bounds}
+
+
+def _no_problem(what: str) -> ContactProblem:
+    raise DelassusError(f"the model {what} solves no ContactProblem.")
