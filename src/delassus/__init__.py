@@ -33,6 +33,7 @@ from delassus.constraints.weld import Weld
 from delassus.constraints.written import Kinematics
 from delassus.contact import cones
 from delassus.contact.dynamics.dynamics import contact_dynamics, contact_problem
+from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
 from delassus.contact.dynamics.result import ContactForces, ContactStep
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.softness import Softness
@@ -88,6 +89,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Assembly",
     "Contact",
+    "ContactExplanation",
     "ContactForces",
     "ContactProblem",
     "ContactSolution",
@@ -138,6 +140,7 @@ __all__ = [
     "constraint_error",
     "constraint_jacobian",
     "contact_dynamics",
+    "contact_inverse_dynamics",
     "contact_problem",
     "coriolis_matrix",
     "crba",

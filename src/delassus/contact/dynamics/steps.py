@@ -56,7 +56,7 @@ def soft(asked: Asked, softness: Softness | None) -> ContactStep:
     if own:
         springs = {name: asked.per_point([getattr(x, name) for x in own]) for name in vars(softness)}
     found = soft_step(asked.scene, *asked.state, asked.step, **asked.solver, **_cones(asked), **springs, **asked.rest)
-    return _step(asked, "soft", found, partial(_no_problem, "soft"))
+    return _step(asked, "soft", found, partial(no_problem, "soft"))
 
 
 def relaxed(asked: Asked, how: Relaxed) -> InContact:
@@ -66,7 +66,7 @@ def relaxed(asked: Asked, how: Relaxed) -> InContact:
     found = relaxed_forces(asked.scene, *asked.state, h, **asked.solver, **numbers, cone=how.cone)
     build = partial(_relaxed_problem, asked.scene, asked.kept(), h, numbers)
     if how.cone != "elliptic":
-        build = partial(_no_problem, "relaxed, with pyramids,")
+        build = partial(no_problem, "relaxed, with pyramids,")
     if asked.step is None:
         return forces_of(asked, "relaxed", found, build)
     a, force, moving, residual, gap, made, status = found
@@ -110,7 +110,7 @@ def free(asked: Asked, law: str) -> ContactStep:
     empty = np.zeros((*velocity.shape[:-1], 0))
     status = np.where(np.isfinite(velocity).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
     found = (velocity, empty, empty, empty, empty, np.zeros(velocity.shape[:-1]), status)
-    return _step(asked, law, found, partial(_no_problem, "without rows"))
+    return _step(asked, law, found, partial(no_problem, "without rows"))
 
 
 def forces_of(asked: Asked, law: str, found: Any, build: Any) -> ContactForces:
@@ -167,5 +167,6 @@ def _bounds(scene: Scene, h: Any) -> dict[str, Any]:
     return {"lower": -bounds, "upper": bounds}
 
 
-def _no_problem(what: str) -> ContactProblem:
+def no_problem(what: str) -> ContactProblem:
+    """Say that there is none."""
     raise DelassusError(f"the model {what} solves no ContactProblem.")

@@ -64,7 +64,7 @@ RELAXED_INPUTS: Final = {
 
 
 class RelaxedRows(NamedTuple):
-    """R, a* and the free accelerations of the rows (m,), 1 or 0 where they act, the free ones (nv,), and gaps."""
+    """R, a* and the accelerations of the rows (m,), 1 or 0 where they act, those of the joints (nv,), and gaps."""
 
     R: Any
     wanted: Any
@@ -96,7 +96,8 @@ def relaxed_rows(
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """G (m, m), R (m,) [1/kg], a* (m,), the free accelerations (m,) [m/s²], 1 or 0 (m,) where rows act; elliptic."""
     numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
-    rows = rows_relaxed(scene, q, v, tau, time_step, numbers, normal, height, time)
+    planes = scene.on_planes(normal, height)
+    rows = rows_relaxed(scene, planes, q, v, aba(planes.model, q, v, tau), time_step, numbers, time)
     return _matrix(rows, q, time), rows.R, rows.wanted, rows.free, rows.on
 
 
@@ -129,7 +130,8 @@ def relaxed_forces(
     A step of zero sets no bound on time constants.
     """
     numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
-    rows = rows_relaxed(scene, q, v, tau, time_step, numbers, normal, height, time)
+    planes = scene.on_planes(normal, height)
+    rows = rows_relaxed(scene, planes, q, v, aba(planes.model, q, v, tau), time_step, numbers, time)
     G = _matrix(rows, q, time)
     g, R, layout = (rows.free - rows.wanted) * rows.on, rows.R, scene.layout
     edges = edges_of(scene, friction, torsional, rolling) if cone == "pyramidal" else None
@@ -166,15 +168,13 @@ def _matrix(rows: RelaxedRows, q: Any, time: Any) -> Any:
 
 
 def rows_relaxed(
-    scene: Scene, q: Any, v: Any, tau: Any, h: Any, numbers: tuple[Any, ...], normal: Any, height: Any, time: Any
+    scene: Scene, mechanism: Mechanism, q: Any, v: Any, acceleration: Any, h: Any, numbers: tuple[Any, ...], time: Any
 ) -> RelaxedRows:
-    """How rows are relaxed in a state."""
+    """How rows of a scene, those of a mechanism, are relaxed in a state with accelerations (nv,)."""
     weight, reference, impedance, impratio, friction, torsional, rolling = numbers
-    mechanism = scene.on_planes(normal, height)
     motions = LinkMotions.of(mechanism.model, q, v, time)
     resting = LinkMotions.of(mechanism.model, q, np.zeros(scene.nv), time)
     rows = rows_in(mechanism, motions)
-    acceleration = aba(mechanism.model, q, v, tau)
     free, whole = link_values(rows, resting, _straight(motions, acceleration)), link_values(rows, motions, acceleration)
     moving = row_values(rows, motions.velocity, v)
     position, size, on = np.zeros(scene.m), np.zeros(scene.m), np.ones(scene.m)

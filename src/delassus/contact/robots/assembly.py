@@ -64,6 +64,23 @@ def assembled(scene: Scene, q: Any, v: Any, tau: Any, h: Any, numbers: Numbers, 
     free = v + h * aba(mechanism.model, q, v, tau)
     before, after = (row_values(rows, _moving(motions, x), x) for x in (v, free))
     gap = gaps(scene, mechanism, motions)
+    g = demanded(scene, mechanism, rows, motions, h, numbers, before, after, gap)
+    G = mirrored(lower_delassus(mechanism, q, "auto", time))
+    return Assembled(G, g, compliances(scene, mechanism, numbers, h), gap, free, responding(mechanism, q, time))
+
+
+def demanded(
+    scene: Scene,
+    mechanism: Mechanism,
+    rows: Rows,
+    motions: LinkMotions,
+    h: Any,
+    numbers: Numbers,
+    before: Any,
+    after: Any,
+    gap: Any,
+) -> Any:
+    """What rows (m,) with these velocities before and after a step have beyond what they must not fall below."""
     g = np.array(after)
     for k, row in enumerate(scene.normals):
         bias = _closing(gap[k], h, numbers.stabilization)
@@ -81,8 +98,7 @@ def assembled(scene: Scene, q: Any, v: Any, tau: Any, h: Any, numbers: Numbers, 
     if scene.mechanism.m:
         asked = _asked(scene, mechanism, rows, motions, before, h, numbers.stabilization)
         g[scene.bilateral] = g[scene.bilateral] - asked
-    G = mirrored(lower_delassus(mechanism, q, "auto", time))
-    return Assembled(G, g, _compliance(scene, mechanism, numbers, h), gap, free, responding(mechanism, q, time))
+    return g
 
 
 def gaps(scene: Scene, mechanism: Mechanism, motions: LinkMotions) -> Any:
@@ -146,7 +162,7 @@ def _pulls(constraint: Constraint) -> bool:
     return any(numpy.any(getattr(constraint, name)) for name in ("acceleration", "position_gain", "velocity_gain"))
 
 
-def _compliance(scene: Scene, mechanism: Mechanism, numbers: Numbers, h: Any) -> Any:
+def compliances(scene: Scene, mechanism: Mechanism, numbers: Numbers, h: Any) -> Any:
     """R (m,), or None where all is rigid: C/h² of contacts, and what constraints have."""
     fixed = compliance_of(mechanism)
     if numbers.compliance is None:
