@@ -1,4 +1,4 @@
-"""A ball on a plane beside a linkage with equalities, a limit and dry friction: in MuJoCo and here, in the same state."""
+"""A ball on a plane beside a linkage with equalities, a limit and dry friction: in MuJoCo and here, in one state."""
 
 import mujoco
 import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from delassus.contact.dynamics.asked import Asked
-from delassus.contact.dynamics.steps import Relaxed, free, problem_of, relaxed, rigid, soft
+from delassus.contact.dynamics.steps import Relaxed, accelerations, free, problem_of, relaxed, rigid, soft
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.relaxed import CONES
 from delassus.contact.models.softness import Softness
@@ -44,10 +44,14 @@ def contact_dynamics(
     impratio: Any = 1.0,
     cone: str = "elliptic",
     softness: Softness | None = None,
+    rest_gap: float = 1e-6,
+    rest_speed: float = 1e-6,
     time: Any = None,
     parameters: Any = None,
 ) -> Any:
     """Velocities after a step of time and the impulses of contacts, of one state or a batch: a `ContactStep`.
+
+    With `time_step=None`, accelerations and forces instead: `ContactForces`.
 
     Closed loops and other constraints of the mechanism, contacts, limits and dry friction of joints are solved for
     together. Arrays of contacts have one number for each point, or one for all, and may differ from state to state.
@@ -58,7 +62,7 @@ def contact_dynamics(
         v: Velocities (…, nv) [rad/s, m/s] before the step.
         tau: Generalised forces (…, nv) [N·m, N].
         contacts: Where it may touch: some `Contact`.
-        time_step: (…) h [s].
+        time_step: (…) h [s], or None for accelerations and forces (see `rigid_forces`).
         model: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "relaxed" for MuJoCo's
             model, in which rows give way; "soft" for springs and dampers.
         method: A method of `ContactProblem.solve`.
@@ -80,6 +84,8 @@ def contact_dynamics(
         impratio: (…) by how much friction gives way less than the normal does (model "relaxed").
         cone: "elliptic" or "pyramidal" (model "relaxed").
         softness: How contacts give way, unless they say it themselves (model "soft").
+        rest_gap: [m] points that are nearer to their plane touch it (without a step of time).
+        rest_speed: [m/s] points that are slower rest (without a step of time).
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, np) those of a mechanism whose model has some.
     """
@@ -96,6 +102,10 @@ def contact_dynamics(
     if model == "relaxed":
         check_cone(cone)
         return relaxed(asked, Relaxed(relaxation, impratio, cone))
+    if asked.step is None:
+        if model == "soft":
+            raise ContactProblemError("time_step is missing: the soft model makes steps.")
+        return accelerations(asked, model, rest_gap, rest_speed)
     return soft(asked, softness) if model == "soft" else rigid(asked, model)
 
 

@@ -73,8 +73,8 @@ def contact_inverse_dynamics(
     """Forces of contacts that explain accelerations, and the torques of the motors, of one state or a batch.
 
     Rigid contacts do not tell their forces by the motion. Those that leave least to do for velocities without a motor
-    are found; where several do, some of them. Rows that give way, by `yielding` or in the model "relaxed", tell their forces
-    themselves.
+    are found; where several do, some of them. Rows that give way, by `yielding` or in the model "relaxed", tell their
+    forces themselves.
 
     Args:
         mechanism: The robot with its constraints, or a model.

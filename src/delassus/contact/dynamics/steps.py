@@ -14,6 +14,7 @@ from delassus.contact.dynamics.result import ContactForces, ContactStep, InConta
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.relaxed import relaxed_forces, relaxed_rows
 from delassus.contact.models.rigid import assemble_contacts, contact_step
+from delassus.contact.models.rigid_forces import rigid_forces
 from delassus.contact.models.soft import soft_step
 from delassus.contact.models.softness import Softness
 from delassus.contact.models.weights import row_weights
@@ -45,6 +46,25 @@ def problem_of(scene: Scene, state: tuple[Any, ...], asked: Asked) -> ContactPro
     G, g, R, _, _ = assemble_contacts(scene, *state, asked.step, **rest, **asked.rest)
     bounds = _bounds(scene, asked.step)
     return ContactProblem(G, g, scene.layout.cones, **cone, **bounds, compliance=R if np.any(R) else None, check=False)
+
+
+def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) -> ContactForces:
+    """Accelerations and forces with rigid contact."""
+    unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
+    if unknown:
+        raise ContactProblemError(f"{unknown[0]} needs a time_step: without it, contacts are rigid and do not strike.")
+    rest = {name: value for name, value in asked.rest.items() if name != "stabilization"}
+    found = rigid_forces(
+        asked.scene,
+        *asked.state,
+        **asked.solver,
+        **asked.numbers,
+        **rest,
+        law=law,
+        rest_gap=float(rest_gap),
+        rest_speed=float(rest_speed),
+    )
+    return forces_of(asked, law, found, partial(no_problem, f"{law}, without a step of time,"))
 
 
 def soft(asked: Asked, softness: Softness | None) -> ContactStep:
