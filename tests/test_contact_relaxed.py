@@ -1,5 +1,6 @@
 """The relaxed model against MuJoCo: weights, compliance, references, and the forces themselves."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -23,7 +24,7 @@ def test_compliance_and_references_are_those_of_mujoco(solref):
     from delassus.contact.dynamics.steps import Relaxed, relaxed_numbers
 
     pair = Pair(solref=solref)
-    rows = {"limits": False, "joint_friction": False, "midway": True}
+    rows = {"limits": False, "joint_friction": False, "as_in_mujoco": True}
     asked = Asked.of(pair.model, (pair.q, pair.v, pair.tau), pair.contact, 0.002, {}, {}, {}, rows)
     numbers = relaxed_numbers(asked, Relaxed(None, 2.0, "elliptic"))
     _, R, wanted, free, on = relaxed_rows.python(asked.scene, *asked.state, 0.002, **numbers)
@@ -82,7 +83,7 @@ def test_one_proximal_iteration_with_its_compliance_gives_the_forces_of_equaliti
 
     pair = Pair()
     loop = dl.Mechanism(pair.model, model_constraints=False, constraints=dl.Mechanism(pair.model).constraints[:1])
-    rows = {"limits": False, "joint_friction": False, "midway": True}
+    rows = {"limits": False, "joint_friction": False, "as_in_mujoco": True}
     asked = Asked.of(loop, (pair.q, pair.v, pair.tau), (), 0.002, {}, {}, {}, rows)
     numbers = relaxed_numbers(asked, Relaxed(None, 1.0, "elliptic"))
     _, R, wanted, _, _ = relaxed_rows.python(asked.scene, *asked.state, 0.002, **numbers)
@@ -106,3 +107,73 @@ def test_numbers_that_do_not_say_how_rows_give_way_are_refused():
     ):
         with pytest.raises(dl.DelassusError, match=words):
             dl.contact_dynamics(pair.model, pair.q, pair.v, pair.tau, time_step=None, **pair.options | options)
+
+
+WELDED = """
+<mujoco>
+  <option timestep="0.002" tolerance="0" iterations="300" ls_iterations="100" jacobian="dense"/>
+  <worldbody>
+    <body name="a" pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .3" mass="1.3" contype="0"/></body>
+    <body name="b" pos="0.5 0 1"><freejoint/><geom type="box" size=".2 .1 .1" mass=".7" contype="0"/></body>
+  </worldbody>
+  <equality><weld body1="a" body2="b" anchor="0.1 0.2 0"/></equality>
+</mujoco>
+"""
+
+
+def test_welds_are_those_of_mujoco():
+    mj = mujoco.MjModel.from_xml_string(WELDED)
+    data, model, rng = mujoco.MjData(mj), dl.from_mujoco(mj), np.random.default_rng(0)
+    for _ in range(4):
+        data.qpos[:] = mj.qpos0 + 0.1 * rng.normal(size=14)
+        mujoco.mj_normalizeQuat(mj, data.qpos)
+        data.qvel[:] = rng.normal(size=12)
+        mujoco.mj_forward(mj, data)
+        q = dl.q_from_mujoco(model, data.qpos)
+        v = dl.v_from_mujoco(model, q, data.qvel)
+        found = dl.contact_dynamics(model, q, v, np.zeros(12), time_step=None, model="relaxed", tolerance=1e-12)
+        a = dl.a_from_mujoco(model, q, v, data.qacc)
+        np.testing.assert_allclose(found.acceleration, a, atol=1e-6 * abs(a).max())
+        np.testing.assert_allclose(found.force[:3], data.efc_force[:3], atol=1e-6 * abs(data.efc_force).max())
+
+
+STANDING = """
+<mujoco>
+  <option timestep="0.002" cone="{cone}" tolerance="0" iterations="300" ls_iterations="100" jacobian="dense"/>
+  <worldbody>
+    <geom type="plane" size="5 5 .1" friction="0.5"/>
+    <body name="box" pos="0 0 0.0985"><freejoint/><geom type="box" size=".2 .15 .1" mass="2" friction="0.5"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+def test_corners_that_share_a_body_have_the_forces_of_mujoco(cone):
+    mj = mujoco.MjModel.from_xml_string(STANDING.format(cone=cone))
+    data, model, rng = mujoco.MjData(mj), dl.from_mujoco(mj), np.random.default_rng(1)
+    feet = dl.Contact.foot("box", 0.4, 0.3, center=(0, 0, -0.1), friction=0.5, tangent=(0, 1, 0))
+    for _ in range(4):
+        data.qpos[3:] = np.array([1, 0, 0, 0]) + np.array([0, 1e-3, 1e-3, 1.0]) * rng.normal(size=4)
+        mujoco.mj_normalizeQuat(mj, data.qpos)
+        data.qvel[:] = 0.3 * rng.normal(size=6)
+        mujoco.mj_forward(mj, data)
+        q = dl.q_from_mujoco(model, data.qpos)
+        v = dl.v_from_mujoco(model, q, data.qvel)
+        options = {"contacts": feet, "time_step": None, "model": "relaxed", "cone": cone, "tolerance": 1e-12}
+        found = dl.contact_dynamics(model, q, v, np.zeros(6), **options)
+        assert data.ncon > 2
+        a = dl.a_from_mujoco(model, q, v, data.qacc)
+        np.testing.assert_allclose(found.acceleration, a, atol=1e-6 * abs(a).max())
+        pushes = []
+        for k in range(data.ncon):
+            wrench = np.zeros(6)
+            mujoco.mj_contactForce(mj, data, k, wrench)
+            pushes.append(wrench[[1, 2, 0]])
+        touching = found.force.reshape(4, 3)[found.gap < 0.0]
+        np.testing.assert_allclose(in_order(touching), in_order(np.array(pushes)), atol=1e-5)
+
+
+def in_order(pushes):
+    """By their normal forces: contacts come in another order there."""
+    return pushes[np.argsort(np.round(pushes[:, 2], 4))]

@@ -5,17 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constraints.constraint import ConstraintError
 from delassus.constraints.motions import LinkMotions
 from delassus.contact.models.rigid import assemble_contacts
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.robots.assembly import responding
 from delassus.contact.robots.geometry import contact_geometry
 from delassus.contact.robots.numbers import scene_for
 from delassus.contact.robots.planes import axes_across
 from delassus.model.bundled.build import Assembly, ball, box, rod
+from delassus.model.generators import random_tree
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
+from delassus.model.model import Mimic
 
 G = 9.81
 SIDES = (0.4, 0.3, 0.2)
@@ -423,6 +428,42 @@ def test_without_contacts_a_step_is_free():
     step = dl.contact_dynamics(BOX, q, v, np.zeros(6), time_step=1e-2)
     np.testing.assert_allclose(step.velocity, v + 1e-2 * dl.aba(BOX, q, v, np.zeros(6)))
     assert step.impulse.shape == (0,)
+    still = dl.contact_dynamics(BOX, q, v, np.zeros(6), time_step=None)
+    np.testing.assert_allclose(still.acceleration, dl.aba(BOX, q, v, np.zeros(6)))
+
+
+def test_joints_that_mimic_others_feel_contacts_through_them():
+    a = Assembly("gripper")
+    for side, y in (("left", 1.0), ("right", -1.0)):
+        a.body(side, Prismatic((0, 0, y)), None, (0, y, 0), [ball(0.1, 1.0)])
+    model = a.model()
+    joints = (model.joints[0], replace(model.joints[1], mimic=Mimic(0, ratio=1.0)))
+    model, h = replace(model, joints=joints), 1e-2
+    # Gravity pulls both fingers equally, so that the pair stays; a push lifts the left one and lowers the right one.
+    found = dl.contact_dynamics(model, [0.0], [-1.0], [0.0], contacts=dl.Contact("left", friction=0.0), time_step=h)
+    np.testing.assert_allclose(found.velocity, 0.0, atol=1e-9)
+    np.testing.assert_allclose(found.impulse[2], 2.0, rtol=1e-9)
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 6), st.integers(0, 1000))
+def test_rows_and_responses_of_any_tree_are_the_dense_ones(n, seed):
+    model, rng = random_tree(n, seed), np.random.default_rng(seed)
+    links = [f"link{i}" for i in rng.permutation(n)[:2]]
+    point = {"corners": [rng.normal(size=3)], "radius": float(rng.uniform(0, 0.3)), "torsional": 0.1, "rolling": 0.1}
+    contacts = [dl.Contact(*links, **point), dl.Contact(links[0], normal=rng.normal(size=3), height=0.3, **point)]
+    scene, _ = scene_for(model, contacts, False, False)
+    q, v, e = rng.normal(size=model.nq), rng.normal(size=model.nv), 1e-6
+    J = contact_geometry.python(scene, q)[1]
+    after, before = (contact_geometry.python(scene, q + s * v)[0] for s in (e, -e))
+    np.testing.assert_allclose(J[list(scene.normals)] @ v, (after - before) / (2 * e), atol=1e-7)
+    M, x = dl.crba.python(model, q), rng.normal(size=scene.m)
+    dense = J @ np.linalg.solve(M, J.T)
+    found = assemble_contacts.python(scene, q, v, v, 1e-3)[0]
+    np.testing.assert_allclose(found, dense, atol=1e-9 * abs(dense).max())
+    answer = responding(scene.rows, q, None)(x)
+    wanted = np.linalg.solve(M, J.T @ x)
+    np.testing.assert_allclose(answer, wanted, atol=1e-9 * abs(wanted).max())
 
 
 def test_parameters_of_the_model_are_those_of_each_state():

@@ -93,7 +93,7 @@ def contact_dynamics(
     numbers |= {"compliance": compliance, "normal": normal, "height": height}
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
     solver = {"method": method, "tolerance": tolerance, "iterations": iterations, "start": start}
-    rows = {"limits": limits, "joint_friction": joint_friction, "midway": model == "relaxed"}
+    rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
     asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, solver, rows)
     if model not in LAWS:
         raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(LAWS)}.")

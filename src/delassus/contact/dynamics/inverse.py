@@ -103,7 +103,7 @@ def contact_inverse_dynamics(
     numbers |= {"normal": normal, "height": height}
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
     solver = {"method": method, "tolerance": tolerance, "iterations": iterations}
-    rows = {"limits": limits, "joint_friction": joint_friction, "midway": model == "relaxed"}
+    rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
     asked = Asked.of(mechanism, (q, v, a), contacts, time_step, numbers, rest, solver, rows)
     if "restitution" in asked.numbers:
         raise ContactProblemError("a strike has no inverse: leave restitution out of the contacts.")

@@ -102,17 +102,19 @@ def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
     if not np.all(np.asarray(how.impratio) > 0.0):
         raise ContactProblemError(f"impratio is {how.impratio!r}; it is positive.")
     scene, rows = asked.scene, [usual] * asked.scene.m
+    weight = row_weights(scene).copy()
     points = [contact for contact in asked.contacts for _ in contact.corners]
     for contact, own in zip(points, scene.layout.friction, strict=True):
         for row in own:
             rows[row] = usual if contact.relaxation is None else contact.relaxation
+            weight[row] = weight[row] if rows[row].weight is None else rows[row].weight
     unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
     if unknown:
         raise ContactProblemError(
             f"the relaxed model has no {unknown[0]}: its solref and solimp say how rows give way."
         )
     found = {
-        "weight": row_weights(scene),
+        "weight": weight,
         "reference": np.array([x.solref for x in rows]),
         "impedance": np.array([x.solimp for x in rows]),
         "impratio": np.asarray(how.impratio, float),
@@ -121,16 +123,16 @@ def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
     return found | _cones(asked) | rest
 
 
-def free(asked: Asked, law: str) -> ContactStep:
-    """The step of a robot that nothing touches."""
+def free(asked: Asked, law: str) -> InContact:
+    """The step, or the accelerations, of a robot that nothing touches."""
     q, v, tau = asked.state
-    a = aba(asked.scene.mechanism, q, v, tau, parameters=asked.rest.get("parameters"))
-    h = np.zeros(()) if asked.step is None else asked.step
-    velocity = np.asarray(v) + h[..., None] * a
-    empty = np.zeros((*velocity.shape[:-1], 0))
-    status = np.where(np.isfinite(velocity).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
-    found = (velocity, empty, empty, empty, empty, np.zeros(velocity.shape[:-1]), status)
-    return _step(asked, law, found, partial(no_problem, "without rows"))
+    moved = aba(asked.scene.mechanism, q, v, tau, parameters=asked.rest.get("parameters"))
+    if asked.step is not None:
+        moved = np.asarray(v) + asked.step[..., None] * moved
+    empty = np.zeros((*moved.shape[:-1], 0))
+    status = np.where(np.isfinite(moved).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
+    found = (moved, empty, empty, empty, empty, np.zeros(moved.shape[:-1]), status)
+    return (forces_of if asked.step is None else _step)(asked, law, found, partial(no_problem, "without rows"))
 
 
 def forces_of(asked: Asked, law: str, found: Any, build: Any) -> ContactForces:

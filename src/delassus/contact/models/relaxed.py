@@ -10,8 +10,9 @@ a_f the rows' free accelerations. Of a row with the violation r, the velocity v 
 t not below two steps of time. Tangential rows have no k, and R_t = R_n/impratio; those of moments have it times
 (friction/coefficient)². With a pyramid instead of the elliptic cone, forces along its edges n ± friction·t are not
 negative, and all of them have R = 2 friction²/impratio times that of the first edge, whose weight is
-(1 + friction²) Â. Contacts and limits act where there is no gap. Contacts touch midway between the surfaces. Their
-accelerations are J a, without J̇ v, and so are those of rows on joints; those of constraints on bodies are complete.
+(1 + friction²) Â. Contacts and limits act where there is no gap. Contacts touch midway between the surfaces; their
+accelerations are J a, without J̇ v, and so are those of rows on joints, while those of constraints on bodies are
+complete. Welds are quaternions (see `quaternion_weld`).
 
 For rows that are not limited by any cone this is one proximal iteration with ε = R (see `prox_pv`).
 
@@ -188,7 +189,7 @@ def rows_relaxed(
         position[row] = size[row] = stop.gap(motions)
         on[row] = np.where(position[row] < 0.0, 1.0, 0.0)
     start = scene.bilateral.start
-    for constraint, at in zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True):
+    for constraint, at in zip(scene.ties, scene.mechanism.row_ranges(), strict=True):
         held = slice(start + at.start, start + at.stop)
         if constraint.has_reference:
             error = constraint.position_error(motions)

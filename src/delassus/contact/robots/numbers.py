@@ -26,14 +26,14 @@ _OF_POINTS: Final = {
 
 
 def scene_for(
-    mechanism: Any, contacts: Any, limits: bool, joint_friction: bool, midway: bool = False
+    mechanism: Any, contacts: Any, limits: bool, joint_friction: bool, as_in_mujoco: bool = False
 ) -> tuple[Scene, tuple[Contact, ...]]:
     """What is compiled, and the contacts with their numbers; a bare model counts as a mechanism."""
     if isinstance(mechanism, Model | ParametricModel):
         mechanism = _alone(mechanism)
     check_mechanism(mechanism)
     given = contacts_of(contacts)
-    return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, midway), given
+    return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
 
 
 @lru_cache(maxsize=64)
@@ -43,9 +43,9 @@ def _alone(model: Any) -> Mechanism:
 
 @lru_cache(maxsize=256)
 def _scene(
-    mechanism: Mechanism, contacts: tuple[Contact, ...], limits: bool, joint_friction: bool, midway: bool
+    mechanism: Mechanism, contacts: tuple[Contact, ...], limits: bool, joint_friction: bool, as_in_mujoco: bool
 ) -> Scene:
-    scene = Scene(mechanism, contacts, limits, joint_friction, midway)
+    scene = Scene(mechanism, contacts, limits, joint_friction, as_in_mujoco)
     _ = scene.rows  # which checks that the model has these frames
     return scene
 

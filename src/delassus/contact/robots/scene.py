@@ -15,6 +15,7 @@ from delassus.contact.cones.layout import Layout
 from delassus.contact.robots.contact import Contact
 from delassus.contact.robots.limits import JointLimit, dry_joints, limits_of
 from delassus.contact.robots.planes import axes_across, unit
+from delassus.contact.robots.quaternion_weld import as_in_mujoco
 from delassus.contact.robots.spot import ROWS, Plane, Spot
 from delassus.model.of_model import OfModel
 from delassus.model.placement import Placement
@@ -32,14 +33,14 @@ class Scene(OfModel):
         contacts: Their shapes alone; friction and the like are numbers of a state.
         limits: Whether joints end at their limits.
         joint_friction: Whether joints have their dry friction.
-        midway: Whether bodies touch halfway between their surfaces.
+        as_in_mujoco: Whether bodies touch halfway between their surfaces, and welds are quaternions, as in MuJoCo.
     """
 
     mechanism: Mechanism
     contacts: tuple[Contact, ...]
     limits: bool = False
     joint_friction: bool = False
-    midway: bool = False
+    as_in_mujoco: bool = False
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
         """A scene, with parameters if its mechanism has some."""
@@ -53,7 +54,13 @@ class Scene(OfModel):
     @cached_property
     def spots(self) -> tuple[Spot, ...]:
         """The points that may touch."""
-        return tuple(spot for contact in self.contacts for spot in _spots(contact, self.midway))
+        return tuple(spot for contact in self.contacts for spot in _spots(contact, self.as_in_mujoco))
+
+    @cached_property
+    def ties(self) -> tuple[Constraint, ...]:
+        """The bilateral constraints."""
+        own = self.mechanism.constraints
+        return tuple(map(as_in_mujoco, own)) if self.as_in_mujoco else own
 
     @cached_property
     def stops(self) -> tuple[JointLimit, ...]:
@@ -72,7 +79,7 @@ class Scene(OfModel):
     @cached_property
     def rows(self) -> Mechanism:
         """The robot with all rows."""
-        constraints = (*self.spots, *self.mechanism.constraints, *self.stops, *self._dry[0])
+        constraints = (*self.spots, *self.ties, *self.stops, *self._dry[0])
         return Mechanism(self.model, constraints, model_constraints=False)
 
     def on_planes(self, normal: Any, height: Any) -> Mechanism:
@@ -160,7 +167,7 @@ class ParametricScene(Scene, Parametric):
     def with_parameters(self, parameters: Any) -> Scene:
         """The scene with these parameters (np,)."""
         mechanism = self._parametric.with_parameters(parameters)
-        return Scene(mechanism, self.contacts, self.limits, self.joint_friction, self.midway)
+        return Scene(mechanism, self.contacts, self.limits, self.joint_friction, self.as_in_mujoco)
 
     @property
     def _parametric(self) -> Any:
