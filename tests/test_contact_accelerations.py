@@ -71,6 +71,15 @@ def test_painleves_rod_that_has_two_solutions_leaves_the_ground():
     assert found.row_acceleration[2] > 0.0
 
 
+def test_a_number_that_is_none_marks_its_own_state():
+    q, v = np.tile([0.0, 1.0, -1.0], (3, 1)), np.zeros((3, 3))
+    q[1, 1] = np.nan
+    end = dl.Contact("rod", corners=[(-HALF, 0, 0)])
+    found = dl.contact_dynamics(ROD, q, v, np.zeros(3), contacts=end, time_step=None)
+    assert [s is dl.Status.NOT_FINITE for s in found.statuses] == [False, True, False]
+    np.testing.assert_allclose(found.acceleration[[0, 2], 1], -G, rtol=1e-9)
+
+
 def test_an_impulse_is_what_painleves_rod_has_instead():
     angle = STEEP
     c, s = HALF * math.cos(angle), HALF * math.sin(angle)

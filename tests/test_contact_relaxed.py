@@ -70,6 +70,15 @@ def test_an_open_contact_has_no_force():
     np.testing.assert_array_equal(found.force[:3], 0.0)
 
 
+def test_a_number_that_is_none_marks_its_own_state():
+    pair = Pair()
+    q = np.tile(pair.q, (3, 1))
+    q[2, 2] = np.nan
+    found = dl.contact_dynamics(pair.model, q, pair.v, pair.tau, time_step=None, **pair.options)
+    assert [s is dl.Status.NOT_FINITE for s in found.statuses] == [False, False, True]
+    np.testing.assert_array_equal(found.force[0], found.force[1])
+
+
 def test_its_problem_is_convex_and_solved():
     pair = Pair()
     found = dl.contact_dynamics(pair.model, pair.q, pair.v, pair.tau, time_step=None, **pair.options)

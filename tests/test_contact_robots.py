@@ -127,6 +127,29 @@ def test_tangents_turn_with_the_normal_without_a_jump_except_at_one_point():
     np.testing.assert_array_equal(axes_across(np.array([0.0, 0.0, 1.0])), np.eye(3))
 
 
+def test_contact_kinematics_are_those_of_the_points():
+    q, v = BOX.neutral(), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    q[:3] = 1.0, 2.0, 0.5
+    found = dl.contact_kinematics(BOX, q, contacts=FEET, height=0.1)
+    np.testing.assert_allclose(found.gap, 0.3)
+    np.testing.assert_allclose(found.place[0], [1.2, 2.15, 0.4])
+    np.testing.assert_allclose(found.axes, np.broadcast_to(np.eye(3), (4, 3, 3)))
+    np.testing.assert_allclose((found.jacobian @ v)[:3], [-0.15, 0.2, 0.0], atol=1e-12)
+
+
+def test_forces_between_bodies_leave_their_momentum_alone():
+    a = Assembly("pair")
+    for name in ("ball", "plate"):
+        a.body(name, Free(), None, (0, 0, 0), [box((0.3, 0.2, 0.1), 0.7)])
+    model, rng = a.model(), np.random.default_rng(8)
+    contact = dl.Contact("ball", "plate", corners=[(0.1, 0.2, 0.3)], radius=0.1, torsional=0.1, rolling=0.1)
+    scene, _ = scene_for(model, contact, False, False)
+    q = moved(model, rng)
+    jump = responding(scene.rows, q, None)(rng.normal(size=6))
+    assert abs(jump).max() > 0.1
+    np.testing.assert_allclose(dl.centroidal_momentum.python(model, q, jump), 0.0, atol=1e-12)
+
+
 def test_the_problem_is_the_dense_one():
     model, rng = two_bodies(), np.random.default_rng(4)
     contacts = [dl.Contact("ball", "top", radius=0.1), dl.Contact("plate", corners=[(0.1, 0.1, 0), (-0.1, 0, 0)])]

@@ -53,6 +53,14 @@ def test_friction_grows_with_the_speed_and_never_exceeds_its_cone():
     assert np.all(abs(push) < 0.5 * normal)
 
 
+def test_a_number_that_is_none_marks_its_own_state():
+    v = np.zeros((9, 6))
+    v[4, 1] = np.nan
+    found = step(0.002, v)
+    assert np.flatnonzero(found.status == dl.Status.NOT_FINITE).tolist() == [4]
+    assert np.all(np.isfinite(np.delete(found.velocity, 4, 0)))
+
+
 def test_loops_stay_closed_beside_soft_contacts():
     model = dl.load("four_bar")
     loop, q = dl.Mechanism(model), model.posture("home")

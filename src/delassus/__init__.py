@@ -34,6 +34,7 @@ from delassus.constraints.written import Kinematics
 from delassus.contact import cones
 from delassus.contact.dynamics.dynamics import contact_dynamics, contact_problem
 from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
+from delassus.contact.dynamics.kinematics import ContactKinematics, contact_kinematics
 from delassus.contact.dynamics.result import ContactForces, ContactStep
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.softness import Softness
@@ -91,6 +92,7 @@ __all__ = [
     "Contact",
     "ContactExplanation",
     "ContactForces",
+    "ContactKinematics",
     "ContactProblem",
     "ContactSolution",
     "ContactStep",
@@ -141,6 +143,7 @@ __all__ = [
     "constraint_jacobian",
     "contact_dynamics",
     "contact_inverse_dynamics",
+    "contact_kinematics",
     "contact_problem",
     "coriolis_matrix",
     "crba",

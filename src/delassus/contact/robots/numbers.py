@@ -13,6 +13,7 @@ from delassus.constraints.mechanism import Mechanism
 from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
 from delassus.contact.robots.contact import Contact, contacts_of
 from delassus.contact.robots.scene import Scene
+from delassus.contact.solvers.scaled import LARGEST_FRICTION
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
 
@@ -64,7 +65,7 @@ def numbers_of(scene: Scene, contacts: tuple[Contact, ...], given: dict[str, Any
         if name == "restitution" and array is not None and np.any(array > 1.0):
             raise ContactProblemError(f"restitution is {np.nanmax(array):.6g}; it is a number from 0 to 1.")
         if array is not None:
-            found[name] = array
+            found[name] = _bounded(name, array)
     return found
 
 
@@ -73,7 +74,13 @@ def _own(contacts: tuple[Contact, ...]) -> dict[str, NDArray[np.float64]]:
     """What contacts say themselves."""
     every = {name: np.array(_values(contacts, name)) for name in _OF_POINTS}
     needed = ("friction", "torsional", "rolling")
-    return {name: array for name, array in every.items() if array.size and (name in needed or array.any())}
+    said = {name: array for name, array in every.items() if array.size and (name in needed or array.any())}
+    return {name: _bounded(name, array) for name, array in said.items()}
+
+
+def _bounded(name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Coefficients of friction that are infinite count as the largest that solvers take."""
+    return np.minimum(array, LARGEST_FRICTION) if name in ("friction", "torsional", "rolling") else array
 
 
 def _values(contacts: tuple[Contact, ...], name: str) -> list[float]:
