@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
+import delassus.numpy as dnp
 from delassus.constraints.constraint import ConstraintError
 from delassus.constraints.motions import LinkMotions
 from delassus.contact.models.rigid import assemble_contacts
@@ -334,6 +335,37 @@ def test_loop_forces_and_impulses_are_found_together(name):
     np.testing.assert_allclose(M @ (step.velocity - free), J.T @ step.impulse, atol=1e-9)
     assert step.impulse[2] > 0.0
     assert np.hypot(*step.impulse[:2]) <= 0.3 * step.impulse[2] * (1 + 1e-9)
+
+
+def test_a_ball_on_a_lift_pushes_with_its_weight_and_its_acceleration():
+    a = Assembly("lift")
+    a.body("lift", Prismatic((0, 0, 1)), None, (0, 0, 0), [box((1, 1, 0.1), 3.0)])
+    a.frame("floor", "lift", (0, 0, 0.05))
+    a.body("ball", Free(), None, (0, 0, 0.15), [ball(0.1, 0.5)])
+    model, h = a.model(), 1e-2
+    tau = np.append(50.0, np.zeros(6))
+    contact = dl.Contact("ball", "floor", radius=0.1, friction=0.4)
+    step = dl.contact_dynamics(model, model.neutral(), np.zeros(7), tau, contacts=contact, time_step=h)
+    rising = 50.0 / 3.5 - G
+    np.testing.assert_allclose(step.velocity[[0, 3]], h * rising, rtol=1e-9)
+    np.testing.assert_allclose(step.impulse, [0.0, 0.0, 0.5 * (G + rising) * h], atol=1e-10)
+
+
+def test_a_share_of_the_errors_of_loops_is_taken_back():
+    model = dl.load("four_bar")
+    loop, q, h = dl.Mechanism(model), model.posture("home") + [0.01, 0.0, -0.02], 1e-3
+    step = dl.contact_dynamics(loop, q, np.zeros(3), np.zeros(3), time_step=h, stabilization=0.2)
+    J, e = dl.constraint_jacobian.python(loop, q), dl.constraint_error.python(loop, q)
+    np.testing.assert_allclose(J @ step.velocity, -0.2 * e / h, atol=1e-7 * abs(e).max() / h)
+
+
+def test_references_that_move_take_joints_along():
+    a = Assembly("slide")
+    a.body("slide", Prismatic((1, 0, 0)), None, (0, 0, 0), [ball(0.1, 1.0)])
+    model = a.model()
+    held = dl.Mechanism(model, dl.JointLock("slide_joint", position=lambda t: dnp.stack([dnp.sin(2.0 * t)])))
+    step = dl.contact_dynamics(held, [0.0], [5.0], [0.0], time_step=1e-3, time=0.4)
+    np.testing.assert_allclose(step.velocity, 2.0 * math.cos(0.8), rtol=1e-9)
 
 
 def test_constraints_with_gains_pull_as_in_constrained_dynamics():
