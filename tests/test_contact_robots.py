@@ -353,7 +353,7 @@ def test_a_ball_on_a_lift_pushes_with_its_weight_and_its_acceleration():
 
 def test_a_share_of_the_errors_of_loops_is_taken_back():
     model = dl.load("four_bar")
-    loop, q, h = dl.Mechanism(model), model.posture("home") + [0.01, 0.0, -0.02], 1e-3
+    loop, q, h = dl.Mechanism(model), model.posture("home") + np.array([0.01, 0.0, -0.02]), 1e-3
     step = dl.contact_dynamics(loop, q, np.zeros(3), np.zeros(3), time_step=h, stabilization=0.2)
     J, e = dl.constraint_jacobian.python(loop, q), dl.constraint_error.python(loop, q)
     np.testing.assert_allclose(J @ step.velocity, -0.2 * e / h, atol=1e-7 * abs(e).max() / h)
