@@ -14,9 +14,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 import delassus as dl
+from delassus.model import WORLD, Frame, Free, Joint, Posture, Revolute
 from delassus.model.equality import Connect
-from delassus.model.joints import Free, Revolute
-from delassus.model.model import WORLD, Frame, Joint, Posture
 
 Element = ElementTree.Element
 
@@ -93,11 +92,11 @@ def _pose(element: Element) -> dl.Placement:
     return dl.Placement.from_xyz_rpy(numbers[:3], numbers[3:])
 
 
-def _inertia(link: Element) -> dl.Inertia:
+def _inertia(link: Element) -> dl.model.Inertia:
     inertial = link.find("inertial")
     assert inertial is not None
     xx, yy, zz, xy, xz, yz = (
         float(inertial.findtext(f"inertia/i{k}", "0")) for k in ("xx", "yy", "zz", "xy", "xz", "yz")
     )
     moments = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return dl.Inertia.of(float(inertial.findtext("mass", "0")), rotational=moments).moved(_pose(inertial))
+    return dl.model.Inertia.of(float(inertial.findtext("mass", "0")), rotational=moments).moved(_pose(inertial))

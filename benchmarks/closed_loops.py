@@ -49,7 +49,7 @@ def theirs(robot: LoopRobot, q: Any, v: Any, tau: Any) -> dict[str, Callable[[],
     models, datas = rigid_constraints(model, robot.loops)
     pin.initConstraintDynamics(model, data, models, datas)
     pin.computeJointMinimalOrdering(model, other, models)
-    rest = (dl.q_to_pinocchio(robot.model, q), v.copy(), tau.copy(), models, datas, settings)
+    rest = (dl.pinocchio.q_to_pinocchio(robot.model, q), v.copy(), tau.copy(), models, datas, settings)
     return {
         "constraintDynamics": lambda: pin.constraintDynamics(model, data, *rest),
         "lcaba": lambda: pin.lcaba(model, other, *rest),

@@ -219,7 +219,7 @@ def residuals(method: Any) -> tuple[float, ...]:
     """Median of the largest residual after k iterations: Talos at rest, so that the points of a foot agree."""
     held = mechanism("Talos", "F3×8")
     q, v, tau = states(held, 1000, seed=2)
-    J, gamma = dl.constraint_jacobian(held, q), dl.constraint_bias(held, q, 0.0 * v)
+    J, gamma = dl.constrained.constraint_jacobian(held, q), dl.constrained.constraint_bias(held, q, 0.0 * v)
     found = []
     for k in range(1, 9):
         a, _ = method(held, q, 0.0 * v, tau, iterations=k, proximal=PROXIMAL)
@@ -359,7 +359,7 @@ def factorisation() -> str:
 def _factor_row(name: str, held: dl.Mechanism) -> str:
     q = states(held, BATCH)[0]
     ufunc = kkt_factor.specialize(held)
-    J, M = dl.constraint_jacobian(held, q[0]), dl.crba(held.model, q[0])
+    J, M = dl.constrained.constraint_jacobian(held, q[0]), dl.crba(held.model, q[0])
     K = np.block([[-PROXIMAL * np.eye(held.m), J], [J.T, M]])
     one = q[0].copy()
     tasks = {

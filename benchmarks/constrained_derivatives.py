@@ -26,7 +26,7 @@ def row(name: str, constraints: str) -> str:
     q, v, tau = states(held, BATCH)
     one = [x[0].copy() for x in (q, v, tau)]
     theirs = Theirs.of(held, robot(name)[1])
-    pq = dl.q_to_pinocchio(held.model, one[0])
+    pq = dl.pinocchio.q_to_pinocchio(held.model, one[0])
     dynamics = theirs.calls(pq, one[1].copy(), one[2].copy())["constraintDynamics"]
     rest = (theirs.model, theirs.data, theirs.models, theirs.datas, theirs.settings)
 
@@ -38,11 +38,11 @@ def row(name: str, constraints: str) -> str:
     batch: dict[str, Any] = {}
     seconds = {}
     for mode, converged in MODES.items():
-        seconds[mode] = sum(dl.constrained_derivatives.inspect(held, converged=converged).seconds.values())
-        ufunc = dl.constrained_derivatives.specialize(held, converged=converged)
+        seconds[mode] = sum(dl.derivatives.constrained_derivatives.inspect(held, converged=converged).seconds.values())
+        ufunc = dl.derivatives.constrained_derivatives.specialize(held, converged=converged)
         out = ufunc(*one)
         tasks[f"{mode} ufunc"] = partial(ufunc, *one, out=out)
-        tasks[f"{mode} bound"] = dl.constrained_derivatives.bind(held, *one, *out, converged=converged)
+        tasks[f"{mode} bound"] = dl.derivatives.constrained_derivatives.bind(held, *one, *out, converged=converged)
         batch[mode] = partial(ufunc, q, v, tau, out=ufunc(q, v, tau))
     t = best_of_each(tasks, repeat=30, number=50)
     b = {mode: x / BATCH for mode, x in best_of_each(batch, repeat=10).items()}

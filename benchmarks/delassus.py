@@ -27,13 +27,13 @@ MATRICES: dict[str, tuple[Any, dict[str, Any]]] = {
     "pv_osimr": (dl.delassus_matrix, {"method": "pv_osimr"}),
 }
 INVERSES: dict[str, tuple[Any, dict[str, Any]]] = {
-    "pv_osimr, inverted": (dl.operational_inertia, {"method": "pv_osimr", "proximal": PROXIMAL}),
-    "caba_osim": (dl.operational_inertia, {"method": "caba_osim", "proximal": PROXIMAL}),
+    "pv_osimr, inverted": (dl.constrained.operational_inertia, {"method": "pv_osimr", "proximal": PROXIMAL}),
+    "caba_osim": (dl.constrained.operational_inertia, {"method": "caba_osim", "proximal": PROXIMAL}),
 }
 OPERATORS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "G x": (dl.delassus_apply, {}),
-    "(G + E)⁻¹ b": (dl.delassus_solve, {"refinements": 0, "proximal": PROXIMAL}),
-    "refined once": (dl.delassus_solve, {"proximal": PROXIMAL}),
+    "G x": (dl.constrained.delassus_apply, {}),
+    "(G + E)⁻¹ b": (dl.constrained.delassus_solve, {"refinements": 0, "proximal": PROXIMAL}),
+    "refined once": (dl.constrained.delassus_solve, {"proximal": PROXIMAL}),
 }
 
 
@@ -41,14 +41,14 @@ OPERATORS: dict[str, tuple[Any, dict[str, Any]]] = {
 def summed(held: dl.Mechanism, q: Any, *, inverse: bool, method: str) -> Any:
     """The sum of a matrix: as long as it takes to compute it, without writing it."""
     options = {"proximal": PROXIMAL} if inverse else {}
-    kernel: Any = dl.operational_inertia if inverse else dl.delassus_matrix
+    kernel: Any = dl.constrained.operational_inertia if inverse else dl.delassus_matrix
     return dnp.sum(kernel.function(held, q, method=method, **options))
 
 
 def theirs(name: str, held: dl.Mechanism, q: Any) -> dict[str, Callable[[], Any]]:
     """Pinocchio's calls."""
     t = Theirs.of(held, robot(name)[1])
-    arguments = (t.model, t.data, dl.q_to_pinocchio(held.model, q), t.models, t.datas)
+    arguments = (t.model, t.data, dl.pinocchio.q_to_pinocchio(held.model, q), t.models, t.datas)
     one, rho = np.eye(held.m), 1.0 / PROXIMAL
     return {
         "pin G": lambda: pin.computeDelassusMatrix(*arguments),
@@ -89,7 +89,7 @@ def table(title: str, kernels: dict[str, tuple[Any, dict[str, Any]]], references
         q = states(held, BATCH)[0]
         single, batch = ours(held, kernels, (held.m, held.m), q)
         for label, (kernel, options) in kernels.items():
-            inverse = kernel is dl.operational_inertia
+            inverse = kernel is dl.constrained.operational_inertia
             ufunc = summed.specialize(held, inverse=inverse, method=options["method"])
             batch[f"{label} sum"] = partial(ufunc, q, out=np.empty(BATCH))
         calls = theirs(name, held, q[0])
@@ -144,7 +144,7 @@ def digits() -> str:
         cells = []
         for epsilon in epsilons:
             expected = np.linalg.inv(G + epsilon * np.eye(held.m))
-            found = dl.operational_inertia(held, q, method="caba_osim", proximal=epsilon)
+            found = dl.constrained.operational_inertia(held, q, method="caba_osim", proximal=epsilon)
             worst = np.max(np.abs(found - expected), (1, 2)) / np.max(np.abs(expected), (1, 2))
             cells.append(f"{np.median(worst):.0e}")
         rows.append(f"| {name} {constraints} | {' | '.join(cells)} |")
@@ -166,7 +166,7 @@ def early() -> str:
         inputs = states(held, BATCH)
         one = [x[0].copy() for x in inputs]
         shapes = ((held.nv,), (held.m,), ())
-        pq = dl.q_to_pinocchio(held.model, one[0])
+        pq = dl.pinocchio.q_to_pinocchio(held.model, one[0])
         single = dict(Theirs.of(held, robot(name)[1]).calls(pq, one[1].copy(), one[2].copy()))
         batch = {}
         for kernel in (dl.pv_early, dl.caba, dl.prox_pv):

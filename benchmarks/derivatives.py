@@ -17,7 +17,7 @@ def analytical(label: str, kernel: Any, theirs: Any) -> str:
         c = Case.make(name)
         n = c.model.nv
         report, ufunc = kernel.inspect(c.model), kernel.specialize(c.model)
-        pq, q, v, x = dl.q_to_pinocchio(c.model, c.q)[0], c.q[0].copy(), c.v[0].copy(), c.x[0].copy()
+        pq, q, v, x = dl.pinocchio.q_to_pinocchio(c.model, c.q)[0], c.q[0].copy(), c.v[0].copy(), c.x[0].copy()
         out, outs = (tuple(np.empty((*batch, n, n)) for _ in range(3)) for batch in ((), (BATCH,)))
         t = best_of_each(
             {
@@ -57,7 +57,7 @@ def run() -> str:
     """Derivatives of inverse and of forward dynamics."""
     return "\n".join(
         (
-            analytical("Derivatives of RNEA", dl.rnea_derivatives, pin.computeRNEADerivatives),
-            analytical("Derivatives of ABA", dl.aba_derivatives, pin.computeABADerivatives),
+            analytical("Derivatives of RNEA", dl.derivatives.rnea_derivatives, pin.computeRNEADerivatives),
+            analytical("Derivatives of ABA", dl.derivatives.aba_derivatives, pin.computeABADerivatives),
         )
     )

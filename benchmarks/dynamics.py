@@ -95,7 +95,7 @@ def tree_algorithms(label: str, kernel: Any, theirs: Any, dynibo_method: str) ->
     for name in ROBOTS:
         c = Case.make(name)
         compiled = kernel.compiled(c.model)
-        pq, q, v, x = dl.q_to_pinocchio(c.model, c.q)[0], c.q[0].copy(), c.v[0].copy(), c.x[0].copy()
+        pq, q, v, x = dl.pinocchio.q_to_pinocchio(c.model, c.q)[0], c.q[0].copy(), c.v[0].copy(), c.x[0].copy()
         v_pin, x_pin = v.copy(), x.copy()
         out, outs = np.empty(c.model.nv), np.empty((BATCH, c.model.nv))
         bound = kernel.bind(c.model, q, v, x, out)
@@ -134,7 +134,7 @@ def mass_matrices() -> str:
     for name in ROBOTS:
         c = Case.make(name)
         ufunc = dl.crba.specialize(c.model)
-        pq = dl.q_to_pinocchio(c.model, c.q)[0]
+        pq = dl.pinocchio.q_to_pinocchio(c.model, c.q)[0]
         out = np.empty((BATCH, c.model.nv, c.model.nv))
         t = best_of_each({"pin": lambda c=c, pq=pq: pin.crba(c.pin, c.data, pq)}, repeat=40, number=500)["pin"]
         s = best_of_each({"": lambda f=ufunc, c=c, out=out: f(c.q, out=out), "fill": lambda o=out: o.fill(1.0)}, 25)
@@ -159,7 +159,7 @@ def parallel() -> str:
     for name in ROBOTS:
         c = Case.make(name)
         pool = pin.ModelPool(c.pin, 2)
-        columns = [np.asfortranarray(a.T) for a in (dl.q_to_pinocchio(c.model, c.q), c.v, c.x)]
+        columns = [np.asfortranarray(a.T) for a in (dl.pinocchio.q_to_pinocchio(c.model, c.q), c.v, c.x)]
         theirs, outs = np.asfortranarray(np.empty((c.model.nv, BATCH))), np.empty((BATCH, c.model.nv))
         cells = []
         for kernel, function in ((dl.aba, pin.abaInParallel), (dl.rnea, pin.rneaInParallel)):

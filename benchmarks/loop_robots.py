@@ -20,10 +20,10 @@ import delassus as dl
 from benchmarks.cassie import load_cassie
 from benchmarks.constrained import HAND, SOLES, TIPS, robot
 from benchmarks.dynamics import folder
+from delassus.model import Free, Revolute
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.equality import Connect
 from delassus.model.generators import chain
-from delassus.model.joints import Free, Revolute
 from delassus.model.model import WORLD, Frame
 
 EMPTY = dl.Model("world", (), (Frame("world", WORLD),))
@@ -65,7 +65,7 @@ def two_hands_with_cube() -> LoopRobot:
 
 def humanoid_with_cube() -> LoopRobot:
     """Talos with two Allegro hands on a cube, both feet welded to the ground: 36 rows."""
-    talos = dl.from_pinocchio(robot("Talos with hands")[1])
+    talos = dl.pinocchio.from_pinocchio(robot("Talos with hands")[1])
     held = _holding_cube("humanoid with cube", talos, _both_tips())
     return replace(held, loops=(*held.loops, *_on_the_ground(SOLES)))
 
@@ -180,5 +180,5 @@ def _tied(model: dl.Model, kind: str, pairs: list[tuple[str, str]], q: Any) -> t
 def _placements(model: dl.Model, q: Any, frames: Iterable[str]) -> list[pin.SE3]:
     theirs = to_pinocchio(model)
     data = theirs.createData()
-    pin.framesForwardKinematics(theirs, data, dl.q_to_pinocchio(model, q))
+    pin.framesForwardKinematics(theirs, data, dl.pinocchio.q_to_pinocchio(model, q))
     return [data.oMf[theirs.getFrameId(frame)] for frame in frames]

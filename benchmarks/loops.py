@@ -28,7 +28,7 @@ def products() -> str:
     out = np.empty_like(a)
     kernels, seconds, sizes = {}, {}, {}
     for name, limit in (("in loops", 0), ("written out", 10**9)):
-        with patch("delassus.compiler.tracing.products.LARGEST_UNROLLED", limit):
+        with patch("delassus.compiler.tracing.operations.products.LARGEST_UNROLLED", limit):
             kernel = dl.kernel(signature)(_product)
             report = min((kernel.inspect(None) for _ in range(3 if not limit else 1)), key=_total)
             kernels[name], seconds[name], sizes[name] = kernel.specialize(None), _total(report), report.code_bytes

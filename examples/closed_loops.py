@@ -90,7 +90,7 @@ def advance(mechanism: dl.Mechanism, q, v, *, corrected: bool):
     """The state RECORD_EVERY steps later, by the midpoint rule; `corrected` takes the drift of each step off."""
 
     def acceleration(q, v):
-        return dl.caba(mechanism, q, v, dl.passive_forces(mechanism, q, v))[0]
+        return dl.caba(mechanism, q, v, dl.dynamics.passive_forces(mechanism, q, v))[0]
 
     def step(state, _):
         q, v = state
@@ -156,8 +156,8 @@ def roll(mechanism: dl.Mechanism, q, *, corrected: bool) -> Motion:
     seconds = time.perf_counter() - start
     q, v = (numpy.stack(parts) for parts in zip(*states, strict=True))
     kinetic = dl.kinetic_energy(mechanism, q, v)
-    potential = dl.potential_energy(mechanism, q) + dl.spring_energy(mechanism, q)
-    error = abs(dl.constraint_error(mechanism, q)).max(-1)
+    potential = dl.potential_energy(mechanism, q) + dl.dynamics.spring_energy(mechanism, q)
+    error = abs(dl.constrained.constraint_error(mechanism, q)).max(-1)
     return Motion(q, error, kinetic + potential, kinetic, seconds)
 
 

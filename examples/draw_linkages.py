@@ -30,7 +30,7 @@ class Drawing:
 
     def __init__(self, axis, model: dl.Model, q, view: View, *, labels: bool = True):
         self.axis, self.view, self.labels = axis, view, labels
-        _, positions = dl.frame_placements(model, q)
+        _, positions = dl.dynamics.frame_placements(model, q)
         self.positions = {frame.name: p for frame, p in zip(model.frame_list, positions, strict=True)}
         axis.set_aspect("equal")
         axis.axis("off")

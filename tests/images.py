@@ -14,7 +14,7 @@ import pinocchio as pin
 from scipy.linalg import block_diag
 
 import delassus as dl
-from delassus.constraints.on_frame import OnFrame
+from delassus.constraints.basis.on_frame import OnFrame
 from delassus.model.joints import (
     Cylindrical,
     Free,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constraints.joint_lock import JointLock
-from delassus.constraints.weld import Weld
+from delassus.constraints.kinds.joint_lock import JointLock
+from delassus.constraints.kinds.weld import Weld
 from delassus.model.joints import Free
 from delassus.model.model import Frame, Joint, Model
 from robots import file

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import delassus as dl
-from delassus.constraints.constraint import Constraint
-from delassus.constraints.on_frame import OnFrame
-from delassus.constraints.reference import MovingReference
+from delassus.constraints.basis.constraint import Constraint
+from delassus.constraints.basis.on_frame import OnFrame
+from delassus.constraints.basis.reference import MovingReference
 from delassus.model.equality import Equality, JointCoupling
 from delassus.model.joints import Helical
 from delassus.model.model import Geometry, Joint, Mimic, Model, Posture

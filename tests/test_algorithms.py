@@ -15,7 +15,7 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
-from delassus.dynamics.check import SingularMassMatrix
+from delassus.dynamics.tree.check import SingularMassMatrix
 from robots import FILES, REFUSED_BY_PINOCCHIO, file, pinocchio_model
 
 ROBOTS = [path for path in FILES if path.name not in REFUSED_BY_PINOCCHIO]

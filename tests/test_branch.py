@@ -8,7 +8,7 @@ import delassus.numpy as dnp
 import test_single_bits as single
 from delassus.compiler import cond, grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.tracing.bodies import LoopError
+from delassus.compiler.tracing.flow.bodies import LoopError
 from test_c99 import check as check_c
 from test_c99 import needs_compiler
 from test_c99 import numbers as numbers_c

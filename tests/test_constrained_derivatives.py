@@ -18,7 +18,7 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.kkt import DenseSystem, dense_system, solve_dense
-from delassus.constraints.rows import compliance_of
+from delassus.constraints.mechanism.rows import compliance_of
 from delassus.errors import DelassusError
 from delassus.model.bundled.linkages import four_bar
 from delassus.model.generators import balanced_tree, random_tree

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.constraints.motions import LinkMotions
+from delassus.constraints.basis.motions import LinkMotions
 from delassus.model.generators import chain
 from delassus.spatial.quaternions import quaternion_multiply
 from differences import jacobian

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
-from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.equality import Connect
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical

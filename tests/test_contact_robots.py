@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.constraints.constraint import ConstraintError
-from delassus.constraints.motions import LinkMotions
+from delassus.constraints.basis.constraint import ConstraintError
+from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.models.rigid import assemble_contacts
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.robots.assembly import responding
 from delassus.contact.robots.geometry import contact_geometry
 from delassus.contact.robots.numbers import scene_for
-from delassus.contact.robots.planes import axes_across
 from delassus.model.bundled.build import Assembly, ball, box, rod
 from delassus.model.generators import random_tree
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
@@ -106,26 +105,11 @@ def test_velocity_products_are_rates_of_the_rows():
         return contact_geometry.python(scene, q_t)[1] @ (v + t * a)
 
     from delassus.constrained.rows.jacobian import link_values
-    from delassus.constraints.rows import rows_in
+    from delassus.constraints.mechanism.rows import rows_in
 
     motions = LinkMotions.of(model, q, v)
     found = link_values(rows_in(scene.rows, motions), motions, a) + spot.velocity_product(motions)
     np.testing.assert_allclose(found, (rows(e) - rows(-e)) / (2 * e), atol=1e-7)
-
-
-def test_tangents_turn_with_the_normal_without_a_jump_except_at_one_point():
-    rng = np.random.default_rng(3)
-    for z in (*-np.geomspace(1e-12, 1.0, 13), 0.3, 1.0):
-        n = np.array([0.0, 0.0, z]) + np.append(rng.normal(size=2) * math.sqrt(abs(1 - z**2)) + 1e-7, 0.0)
-        n /= np.linalg.norm(n)
-        near = n + 1e-9 * rng.normal(size=3)
-        R, S = np.asarray(axes_across(n)), np.asarray(axes_across(near / np.linalg.norm(near)))
-        np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-14)
-        assert np.linalg.det(R) > 0.0
-        np.testing.assert_allclose(R[:, 2], n)
-        assert abs(R - S).max() < 1e-8 / max(1e-7, np.hypot(*n[:2]))
-    np.testing.assert_array_equal(axes_across(np.array([0.0, 0.0, -1.0])), np.diag([1.0, -1.0, -1.0]))
-    np.testing.assert_array_equal(axes_across(np.array([0.0, 0.0, 1.0])), np.eye(3))
 
 
 def test_contact_kinematics_are_those_of_the_points():
@@ -203,7 +187,8 @@ def test_other_tangents_change_nothing_but_the_components():
 
 
 def test_a_foot_given_by_its_own_axes_has_the_same_motion():
-    q, v = BOX.neutral(), np.array([0.3, 0.1, -0.2, 0.5, 0.0, 0.2])
+    # Without a spin: else the motion depends on how four corners share the load, which nothing says.
+    q, v = BOX.neutral(), np.array([0.3, 0.1, -0.2, 0.0, 0.0, 0.0])
     q[2] = 0.1
     plain = dl.contact_dynamics(BOX, q, v, np.zeros(6), contacts=FEET, time_step=1e-3)
     other = dl.contact_dynamics(BOX, q, v, np.zeros(6), contacts=replace(FEET, tangent=(0.2, 1.0, 0.3)), time_step=1e-3)

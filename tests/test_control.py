@@ -10,12 +10,12 @@ import delassus.numpy as dnp
 from delassus.compiler import grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.backends.llvm_loop import widened
+from delassus.compiler.backends.llvm.loop_step import widened
 from delassus.compiler.backends.steps import LoopStep
 from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.graph.program import Program
-from delassus.compiler.tracing import elimination
-from delassus.compiler.tracing.bodies import LoopError
+from delassus.compiler.tracing.flow.bodies import LoopError
+from delassus.compiler.tracing.operations import elimination
 from delassus.compiler.tracing.trace import LeakedTracer
 from loop_programs import ROLLED, SIZE, UNROLLED, nests, run
 from test_native_bits import HOST, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers
@@ -233,7 +233,7 @@ def test_a_large_product_has_the_bits_of_a_small_one(lanes, shapes, monkeypatch)
     result = left[:-1] + right[1:]
     signature = f"({','.join(map(str, left))}),({','.join(map(str, right))})->({','.join(map(str, result))})"
     rolled = dl.kernel(signature)(lambda model, a, b: a @ b).program(None)
-    monkeypatch.setattr("delassus.compiler.tracing.products.LARGEST_UNROLLED", 10**9)
+    monkeypatch.setattr("delassus.compiler.tracing.operations.products.LARGEST_UNROLLED", 10**9)
     unrolled = dl.kernel(signature)(lambda model, a, b: a @ b).program(None)
     a, b = RNG.normal(size=(5, *left)), RNG.normal(size=(5, *right))
     assert rolled.loops

@@ -17,6 +17,7 @@ from delassus.model.generators import random_tree
 TREE = random_tree(4, seed=2)
 BAR = dl.load("four_bar")
 LOOP = dl.Mechanism(BAR)
+KINDS = ["Revolute", "Prismatic", "Helical", "Universal", "Cylindrical", "Translation", "Planar", "Spherical", "Free"]
 
 
 def height(kinematics, q):
@@ -31,6 +32,10 @@ def held(*constraints):
     return dl.Mechanism(BAR, constraints)
 
 
+TIP = dl.Contact("coupler_end", friction=0.3)
+HOME, NONE = BAR.posture("home"), np.zeros(BAR.nv)
+STEP = dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=1e-3)
+
 EXAMPLES = {
     "Model": TREE,
     "Model of the package": dl.load("biped"),
@@ -40,6 +45,13 @@ EXAMPLES = {
     "Mechanism with a function of velocities": held(dl.Nonholonomic(upwards, rows=1)),
     "Placement": dl.Placement.from_xyz_rpy((1.0, 2.0, 3.0), (0.1, 0.2, 0.3)),
     "Inertia": dl.Inertia.of(2.0, (0.1, 0.2, 0.3), np.eye(3)),
+    "Joint": TREE.joints[0],
+    "Frame": TREE.frame_list[0],
+    "Mimic": dl.model.Mimic(0),
+    "Posture": dl.model.Posture("home", (0.0,)),
+    **{kind: getattr(dl.model, kind)() for kind in KINDS},
+    "BodyRows": dl.constraints.BodyRows(0, np.eye(6)),
+    "JointRow": dl.constraints.JointRow(0, 1),
     "Point": dl.Point("a", "b"),
     "Weld": dl.Weld("a"),
     "Hinge": dl.Hinge("a", "b", axis="y"),
@@ -55,6 +67,14 @@ EXAMPLES = {
     "ParameterCheck": dl.check_parameters(TREE.parametric("inertia"), TREE.parametric("inertia").parameters()),
     "MassReport": dl.mass_report(TREE),
     "Difference": dl.compare(TREE, BAR)[0],
+    "Contact": TIP,
+    "ContactProblem": STEP.problem,
+    "ContactSolution": STEP.solution,
+    "ContactStep": STEP,
+    "ContactForces": dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=None, model="relaxed"),
+    "ContactExplanation": dl.contact_inverse_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, model="relaxed"),
+    "Relaxation": dl.contact.Relaxation(),
+    "Softness": dl.contact.Softness(),
 }
 
 
@@ -86,7 +106,8 @@ def test_data_can_be_copied_after_all_was_asked_of_it(case, duplicate):
 
 
 def test_every_public_data_class_has_an_example():
-    public = {x for name in dl.__all__ if dataclasses.is_dataclass(x := getattr(dl, name))}
+    names = [name for room in dl.NAMESPACES for name in getattr(dl, room).__all__]
+    public = {x for name in names if dataclasses.is_dataclass(x := getattr(dl, name))} - {dl.constraints.Constraint}
     assert public <= {type(x) for x in EXAMPLES.values()}
 
 

@@ -11,7 +11,7 @@ import pytest
 import delassus as dl
 from delassus.compiler import jacobian
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.dynamics.check import SingularMassMatrix
+from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.model.generators import random_tree
 from delassus.model.model import WORLD, Frame
 from robots import file

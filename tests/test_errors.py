@@ -12,7 +12,7 @@ import pytest
 
 import delassus
 from delassus.compiler.host.cache import _Trouble
-from delassus.dynamics.check import SingularMassMatrix
+from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.errors import DelassusError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName

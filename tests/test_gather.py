@@ -16,7 +16,7 @@ from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import schedule
 from delassus.compiler.backends.steps import Chunk
 from delassus.compiler.functions.lower import lower
-from delassus.compiler.tracing.gather import FEW
+from delassus.compiler.tracing.operations.gather import FEW
 from delassus.errors import DelassusError
 from test_c99 import check as check_c
 from test_c99 import needs_compiler

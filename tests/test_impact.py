@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.projection.impact import solve_impact
-from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName
 from mechanisms import FOUR_BAR, Dense, dense, robot, state, two_bodies, weighted

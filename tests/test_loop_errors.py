@@ -8,7 +8,7 @@ import pytest
 import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.host.signature import SignatureError
-from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.basis.constraint import ConstraintError
 from mechanisms import FOUR_BAR
 
 TREE = replace(FOUR_BAR.model, constraints=())

@@ -12,7 +12,8 @@ from delassus.model.generators import random_tree
 TREE = random_tree(3, seed=5)
 FRAME = TREE.frame_list[-1].name
 HELD = dl.Mechanism(TREE, dl.Point(FRAME))
-KERNELS = {name: k for name in dl.__all__ if isinstance(k := getattr(dl, name), Kernel)}
+PUBLIC = [name for room in dl.NAMESPACES for name in getattr(dl, room).__all__]
+KERNELS = {name: k for name in PUBLIC if isinstance(k := getattr(dl, name), Kernel)}
 KINDS = {name: next(iter(typing.get_type_hints(k.function).values())) for name, k in KERNELS.items()}
 OF_MODELS = {name: k for name, k in KERNELS.items() if KINDS[name] is dl.Model}
 

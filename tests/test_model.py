@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
-from delassus.dynamics.check import SingularMassMatrix
+from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.model.equality import Connect, JointCoupling
 from delassus.model.generators import balanced_tree, chain, random_tree
 from delassus.model.joints import (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.backends import numpy_loop as loop_ir
 from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.llvm import states
 from delassus.compiler.backends.schedule import CHUNK, schedule
 from delassus.compiler.backends.target import Target
 from delassus.compiler.functions.lower import lower
@@ -218,7 +218,7 @@ def test_frames_larger_than_the_stack_allows_live_on_the_heap(lanes):
         return dnp.stack([x[0] + x[8999], x[4000] * x[5000]])
 
     planned = check(f, lanes, numbers(5, 9000))
-    assert 8 * planned.frame > loop_ir.STACK_BYTES
+    assert 8 * planned.frame > states.STACK_BYTES
 
 
 @every_width

@@ -6,8 +6,8 @@ from scipy.integrate import solve_ivp
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.constraints.constraint import ConstraintError
-from delassus.dynamics.manifold import coordinate_rates
+from delassus.constraints.basis.constraint import ConstraintError
+from delassus.dynamics.kinematics.manifold import coordinate_rates
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
 from delassus.model.model import Frame, Joint, Model
 from delassus.spatial.quaternions import quaternion_from_rotation

@@ -243,7 +243,7 @@ def test_a_parametric_model_survives_pickling():
 def test_packed_arrays_broadcast_and_the_rest_is_the_models():
     model = TREE.parametric("gravity", "armature:joint2", "inertia:joint1")
     packed = model.pack({"gravity": np.ones((4, 1, 3)), "armature:joint2": np.full((5, 1), 2.0)})
-    assert packed.shape == (4, 5, model.np)
+    assert packed.shape == (4, 5, model.nparameters)
     np.testing.assert_array_equal(packed[3, 4], [1.0, 1.0, 1.0, 2.0, *model.parameters()[4:]])
 
 

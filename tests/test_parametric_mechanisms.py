@@ -233,6 +233,6 @@ def released(mechanism: dl.Mechanism, q, v):
 def test_a_kernel_of_kernels_takes_the_parameters_of_a_mechanism():
     parametric = ARM.parametric("gravity", "inertia")
     held, (q, v, _), p = dl.Mechanism(parametric, HOLDING["point"]), state(ARM), others(ARM.parametric(*NAMES))
-    p = p[: parametric.np]
+    p = p[: parametric.nparameters]
     found = evaluate(released.program(held), q, v, p)
     agree(found, [released.python(held.with_parameters(p), q, v)], tolerance=1e-9)

@@ -8,9 +8,10 @@ import pytest
 import delassus as dl
 import delassus.numpy as np
 from delassus.compiler import random
-from delassus.compiler.backends.llvm_ir import emit_module
+from delassus.compiler.backends.llvm.module import emit_module
+from delassus.compiler.backends.llvm.numpy_loop import emit_loop
+from delassus.compiler.backends.llvm.states import emit_states
 from delassus.compiler.backends.native import emit_assembly, emit_object
-from delassus.compiler.backends.numpy_loop import emit_loop, emit_states
 from delassus.compiler.backends.schedule import schedule
 from delassus.compiler.backends.target import Target
 from delassus.compiler.functions.lower import lower

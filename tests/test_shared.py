@@ -260,7 +260,7 @@ def test_large_products_have_the_bits_of_unrolled_ones(lanes, shape, turned, mon
     assert rolled.program(None).loops
     x, W = RNG.normal(size=(9, columns)), RNG.normal(size=shape)
     got = compile_kernel(rolled, HOST.with_lanes(lanes))(x, W)
-    monkeypatch.setattr("delassus.compiler.tracing.products.LARGEST_UNROLLED", 10**9)
+    monkeypatch.setattr("delassus.compiler.tracing.operations.products.LARGEST_UNROLLED", 10**9)
     unrolled = kernel().program(None)
     assert not unrolled.loops
     assert_same_bits(got, evaluate(unrolled, x, W, fma=HOST.fma)[0])
@@ -334,7 +334,7 @@ def test_a_shared_input_is_another_program_than_an_ordinary_one():
 
 
 def test_derivatives_pass_through_products_with_shared_matrices(monkeypatch):
-    monkeypatch.setattr("delassus.compiler.tracing.products.LARGEST_UNROLLED", 50)
+    monkeypatch.setattr("delassus.compiler.tracing.operations.products.LARGEST_UNROLLED", 50)
 
     def slopes(x, W):
         return jacobian(lambda x: dnp.tanh(W @ x))(x), grad(lambda x: dnp.sum(dnp.tanh(W @ x) ** 2))(x)

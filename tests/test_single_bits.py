@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.backends import numpy_loop as loop_ir
 from delassus.compiler.backends.interpreter import evaluate
+from delassus.compiler.backends.llvm import states
 from delassus.compiler.backends.schedule import CHUNK, schedule
 from delassus.compiler.backends.target import Target
 from delassus.compiler.host import build, runtime, threads
-from delassus.compiler.tracing.control import scan, while_loop
+from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.model.generators import random_tree
 from programs import programs
 
@@ -171,7 +171,7 @@ def test_frames_larger_than_the_stack_allows_live_on_the_heap(lanes):
         return dnp.stack([x[0] + x[17999], x[8000] * x[10000]])
 
     check(f, lanes, numbers(5, 18000))
-    assert 4 * 18000 > loop_ir.STACK_BYTES
+    assert 4 * 18000 > states.STACK_BYTES
 
 
 TRIGONOMETRIC = [dnp.sin, dnp.cos, dnp.tan, dnp.arcsin, dnp.arccos, dnp.arctan]

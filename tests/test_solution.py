@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
-from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.model import UnknownName
 from in_pinocchio import to_pinocchio
 from mechanisms import FOUR_BAR, state, two_bodies

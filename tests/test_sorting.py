@@ -12,7 +12,7 @@ import delassus.numpy as dnp
 import test_single_bits as single
 from delassus.compiler import jacobian
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.tracing.sorting import network
+from delassus.compiler.tracing.operations.sorting import network
 from test_c99 import check as check_c
 from test_c99 import needs_compiler
 from test_c99 import numbers as numbers_c

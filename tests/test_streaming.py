@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from delassus.compiler.backends import streaming
+from delassus.compiler.backends.llvm import streaming
 from delassus.compiler.host import runtime
 from test_native_bits import compile_program, every_width
 

@@ -5,10 +5,10 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
-from delassus.dynamics.articulated import free_joint
-from delassus.dynamics.poses import fixed_pose, poses_of
-from delassus.dynamics.recursion import joint_motions, link_velocities
-from delassus.dynamics.sweep import Inward, carried, world_acceleration
+from delassus.dynamics.tree.articulated import free_joint
+from delassus.dynamics.tree.poses import fixed_pose, poses_of
+from delassus.dynamics.tree.recursion import joint_motions, link_velocities
+from delassus.dynamics.tree.sweep import Inward, carried, world_acceleration
 from delassus.model.links import links_of
 from delassus.model.model import WORLD
 from robots import file, pinocchio_model

@@ -15,7 +15,7 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.choice import best_method
-from delassus.constraints.constraint import BodyRows, Constraint, ConstraintError, JointRow
+from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.generators import chain, random_tree
 from delassus.model.joints import Free, Prismatic, Revolute, Spherical, Universal

@@ -13,7 +13,7 @@ from delassus.constrained.projection.svd_projection import rows_and_references
 from delassus.constrained.rows.residual import constraint_residual
 from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.constrained.solvers.kkt import dense_system
-from delassus.constraints.constraint import ConstraintError
+from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import random_tree
 
 TREE = random_tree(3, seed=5)

@@ -11,9 +11,10 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.backends import llvm_ir, native
+from delassus.compiler.backends import native
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.compiler.tracing.control import map as map_rounds
+from delassus.compiler.backends.llvm import module
+from delassus.compiler.tracing.flow.control import map as map_rounds
 from delassus.model.generators import random_tree
 from test_native_bits import HOST, assert_same_bits, compile_program
 
@@ -239,7 +240,7 @@ def mixed(model, x, a):
 
 
 def test_parts_that_are_compiled_apart_have_the_same_bits(monkeypatch):
-    monkeypatch.setattr(llvm_ir, "PART", 30)
+    monkeypatch.setattr(module, "PART", 30)
     program = mixed.program(None)
     rng = np.random.default_rng(0)
     x, a = rng.normal(size=(19, 6)), rng.normal(size=(19, 6, 6))
@@ -251,7 +252,7 @@ def test_parts_that_are_compiled_apart_have_the_same_bits(monkeypatch):
 
 
 def test_a_kernel_of_several_parts_says_so(monkeypatch):
-    monkeypatch.setattr(llvm_ir, "PART", 30)
+    monkeypatch.setattr(module, "PART", 30)
     seen, true = [], native.emit_objects
     monkeypatch.setattr(native, "emit_objects", lambda texts, target: seen.append(len(texts)) or true(texts, target))
     compile_program(mixed.program(None), HOST.lanes, chunk=20)(np.ones(6), np.ones((6, 6)))

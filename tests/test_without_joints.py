@@ -19,7 +19,7 @@ NEEDS_ROWS = {"solve_to_tolerance", "optimality", "constraint_wrench"}  # what i
 WITHOUT_MASS = {
     "center_of_mass",
     "center_of_mass_jacobian",
-    *(name for name in dir(dl) if name.startswith("centroidal_")),
+    *(name for name in dir(dl.dynamics) if name.startswith("centroidal_")),
 }
 
 

@@ -10,8 +10,8 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.differentiation.derivatives import jvp
 from delassus.constrained.rows.references import velocities_asked
-from delassus.constraints.constraint import ConstraintError
-from delassus.dynamics.manifold import coordinate_rates
+from delassus.constraints.basis.constraint import ConstraintError
+from delassus.dynamics.kinematics.manifold import coordinate_rates
 from delassus.model.model import Frame
 from differences import jacobian
 from in_pinocchio import to_pinocchio

@@ -17,7 +17,7 @@ from delassus import info as tables
 from delassus.compiler.host.behind import check_kernel, kernel_behind
 from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.kernel import Kernel
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError
 from delassus.model.equality import described
 from delassus.model.model import Model
@@ -155,7 +155,7 @@ def export(
 
 def _kernel(name: str) -> Kernel[..., Any]:
     """The kernel of this name among those that the package exports, or that its functions are around."""
-    public = {n: getattr(delassus, n) for n in delassus.__all__}
+    public = {n: getattr(delassus, n) for room in delassus.NAMESPACES for n in getattr(delassus, room).__all__}
     kernels = {n: x for n, x in public.items() if isinstance(x, Kernel)}
     kernels |= {k.name: k for x in public.values() if (k := kernel_behind(x)) is not None}
     if name not in kernels:
@@ -171,7 +171,7 @@ def _mechanism(kernel: Kernel[..., Any], model: Model) -> Mechanism:
     if not model.constraints:
         raise DelassusError(
             f"{kernel.name} is of a mechanism, and {model.name!r} comes without constraints: add them in Python, and "
-            "export it by delassus.compiler.host.c99.export_c."
+            "export it by delassus.compiler.export_c."
         )
     return Mechanism(model)
 
@@ -197,7 +197,7 @@ def _option(kernel: Kernel[..., Any], text: str) -> tuple[str, Any]:
     if default is None or default is inspect.Parameter.empty or isinstance(default, str):
         return name, value
     raise DelassusError(
-        f"the option {name} cannot be given on the command line: use delassus.compiler.host.c99 in Python."
+        f"the option {name} cannot be given on the command line: use delassus.compiler.export_c in Python."
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from rich.tree import Tree
 
 from delassus.constrained.rows.references import constraint_error
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError
 from delassus.model.bundled import robots
 from delassus.model.model import WORLD, WORLD_FRAME, Joint, Model

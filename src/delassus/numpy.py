@@ -34,16 +34,10 @@ from typing import Any
 
 import numpy as _np
 
-from delassus.compiler.tracing import elementwise as _elementwise  # noqa: F401  (registers its functions, as the next ones do)
-from delassus.compiler.tracing import gather as _gather  # noqa: F401
-from delassus.compiler.tracing import interpolation as _interpolation  # noqa: F401
-from delassus.compiler.tracing import linalg as _linalg
-from delassus.compiler.tracing import movement as _movement
-from delassus.compiler.tracing import products as _products  # noqa: F401
-from delassus.compiler.tracing import reductions as _reductions  # noqa: F401
-from delassus.compiler.tracing import sorting as _sorting  # noqa: F401
 from delassus.compiler.tracing.handlers import HANDLERS as _HANDLERS
 from delassus.compiler.tracing.handlers import dispatch as _dispatch
+from delassus.compiler.tracing.operations import linalg as _linalg
+from delassus.compiler.tracing.operations import movement as _movement
 from delassus.compiler.tracing.trace import current as _current
 from delassus.compiler.tracing.trace import trace_of as _trace_of
 

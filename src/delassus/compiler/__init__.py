@@ -1,8 +1,48 @@
 """Numbers, not robots: NumPy functions traced to expression graphs and compiled to native SIMD ufuncs."""
 
-from delassus.compiler import random
-from delassus.compiler.differentiation.derivatives import grad, jacobian, jvp, vjp
-from delassus.compiler.tracing.branch import cond
-from delassus.compiler.tracing.control import map, scan, while_loop
+from typing import TYPE_CHECKING
 
-__all__ = ["cond", "grad", "jacobian", "jvp", "map", "random", "scan", "vjp", "while_loop"]
+from delassus.lazy import lazily
+
+if TYPE_CHECKING:
+    from delassus.compiler import random
+    from delassus.compiler.differentiation.derivatives import grad, jacobian, jvp, vjp
+    from delassus.compiler.host.c99 import export_c
+    from delassus.compiler.host.kernel import kernel
+    from delassus.compiler.host.threads import threads
+    from delassus.compiler.host.versions import clear_kernels, kernel_memory
+    from delassus.compiler.tracing.flow.branch import cond
+    from delassus.compiler.tracing.flow.control import map, scan, while_loop
+
+__all__ = [
+    "clear_kernels",
+    "cond",
+    "export_c",
+    "grad",
+    "jacobian",
+    "jvp",
+    "kernel",
+    "kernel_memory",
+    "map",
+    "random",
+    "scan",
+    "threads",
+    "vjp",
+    "while_loop",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "compiler.differentiation.derivatives": "grad jacobian jvp vjp",
+            "compiler.host.c99": "export_c",
+            "compiler.host.kernel": "kernel",
+            "compiler.host.threads": "threads",
+            "compiler.host.versions": "clear_kernels kernel_memory",
+            "compiler.random": "",
+            "compiler.tracing.flow.branch": "cond",
+            "compiler.tracing.flow.control": "map scan while_loop",
+        },
+    )

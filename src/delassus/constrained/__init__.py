@@ -1,1 +1,75 @@
 """Dynamics of mechanisms under constraints, one file an algorithm."""
+
+from typing import TYPE_CHECKING
+
+from delassus.lazy import lazily
+
+if TYPE_CHECKING:
+    from delassus.constrained.delassus.by_products import delassus_matrix, operational_inertia
+    from delassus.constrained.delassus.delassus_operator import delassus_apply, delassus_solve
+    from delassus.constrained.projection.assemble import Assembly, assemble
+    from delassus.constrained.projection.impact import Impact, impact
+    from delassus.constrained.projection.project import project
+    from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
+    from delassus.constrained.rows.references import constraint_error
+    from delassus.constrained.solvers.caba import caba
+    from delassus.constrained.solvers.dynamics import constrained_dynamics
+    from delassus.constrained.solvers.kkt import kkt
+    from delassus.constrained.solvers.prox_ltl import prox_ltl
+    from delassus.constrained.solvers.prox_ltls import prox_ltls
+    from delassus.constrained.solvers.prox_pv import prox_pv
+    from delassus.constrained.solvers.pv_early import pv_early
+    from delassus.constrained.solvers.pv_soft import pv_soft
+    from delassus.constrained.solvers.status import Solution, Status
+    from delassus.constrained.solvers.three_steps import three_steps
+
+__all__ = [
+    "Assembly",
+    "Impact",
+    "Solution",
+    "Status",
+    "assemble",
+    "caba",
+    "constrained_dynamics",
+    "constraint_bias",
+    "constraint_error",
+    "constraint_jacobian",
+    "delassus_apply",
+    "delassus_matrix",
+    "delassus_solve",
+    "impact",
+    "kkt",
+    "operational_inertia",
+    "project",
+    "prox_ltl",
+    "prox_ltls",
+    "prox_pv",
+    "pv_early",
+    "pv_soft",
+    "three_steps",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "constrained.delassus.by_products": "delassus_matrix operational_inertia",
+            "constrained.delassus.delassus_operator": "delassus_apply delassus_solve",
+            "constrained.projection.assemble": "Assembly assemble",
+            "constrained.projection.impact": "Impact impact",
+            "constrained.projection.project": "project",
+            "constrained.rows.jacobian": "constraint_bias constraint_jacobian",
+            "constrained.rows.references": "constraint_error",
+            "constrained.solvers.caba": "caba",
+            "constrained.solvers.dynamics": "constrained_dynamics",
+            "constrained.solvers.kkt": "kkt",
+            "constrained.solvers.prox_ltl": "prox_ltl",
+            "constrained.solvers.prox_ltls": "prox_ltls",
+            "constrained.solvers.prox_pv": "prox_pv",
+            "constrained.solvers.pv_early": "pv_early",
+            "constrained.solvers.pv_soft": "pv_soft",
+            "constrained.solvers.status": "Solution Status",
+            "constrained.solvers.three_steps": "three_steps",
+        },
+    )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from delassus.model.joints import Motion, aligned
 from delassus.model.model import WORLD, Model
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
-from delassus.model.runtime import BoundModel
+from delassus.model.traced import TracedModel
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Links:
 
 def links_of(model: Model) -> Links:
     """The elementary joints of a model."""
-    return model.links if isinstance(model, BoundModel) else _remembered(model)
+    return model.links if isinstance(model, TracedModel) else _remembered(model)
 
 
 @lru_cache(maxsize=256)

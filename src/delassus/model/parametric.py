@@ -1,7 +1,7 @@
 """Models with parameters: constants of a robot as inputs of the compiled code, one set per item of a batch.
 
     model = dl.load("robot.urdf").parametric("gravity", "inertia:trunk")
-    p = model.pack({"inertia:trunk": inertias})     (…, np); the rest as in the robot
+    p = model.pack({"inertia:trunk": inertias})     (…, nparameters); the rest as in the robot
     dl.aba(model, q, v, tau, parameters=p)
 
 | name | numbers |
@@ -36,7 +36,7 @@ from delassus.model.model import Model, UnknownName
 from delassus.model.of_model import OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.placement import Inertia, Placement
-from delassus.model.runtime import BoundModel, RuntimeInertia, RuntimePlacement
+from delassus.model.traced import TracedInertia, TracedModel, TracedPlacement
 from delassus.spatial.inertias import inertia_from_parameters, inertia_parameters
 from delassus.spatial.quaternions import quaternion_from_rotation, quaternion_to_rotation
 
@@ -66,10 +66,10 @@ class ParametricModel(OfModel, Parametric):
                 )
 
     def __repr__(self) -> str:
-        return f"<ParametricModel {self.model.name!r}: {self.np} parameters: {', '.join(self.names)}>"
+        return f"<ParametricModel {self.model.name!r}: {self.nparameters} parameters: {', '.join(self.names)}>"
 
     @cached_property
-    def np(self) -> int:
+    def nparameters(self) -> int:
         """Number of parameters."""
         return int(self.parts[-1].at.stop)
 
@@ -96,11 +96,11 @@ class ParametricModel(OfModel, Parametric):
         return MappingProxyType({name: slice(*end) for name, end in zip(self.names, ends, strict=True)})
 
     def parameters(self) -> NDArray[numpy.float64]:
-        """The parameters (np,) that the model has as its constants."""
+        """The parameters (nparameters,) that the model has as its constants."""
         return numpy.concatenate([_default(self.model, part.kind, part.index) for part in self.parts])
 
     def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
-        """Parameters (…, np) from arrays by name, which broadcast; those of the model where none are given."""
+        """Parameters (…, nparameters) from arrays by name, which broadcast; those of the model where none are given."""
         arrays = {name: numpy.asarray(value, float) for name, value in values.items()}
         slices = self.slices
         for name, array in arrays.items():
@@ -110,19 +110,19 @@ class ParametricModel(OfModel, Parametric):
             if array.shape[-1:] != (size,):
                 raise ValueError(f"the parameter {name!r} has shape {array.shape}; it needs (…, {size}).")
         batch = numpy.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
-        packed = numpy.broadcast_to(self.parameters(), (*batch, self.np)).copy()
+        packed = numpy.broadcast_to(self.parameters(), (*batch, self.nparameters)).copy()
         for name, array in arrays.items():
             packed[..., slices[name]] = array
         return packed
 
     def with_parameters(self, parameters: Any) -> Model:
-        """The model with these parameters (np,) in place of its constants: of plain numbers, if these are plain."""
+        """The model with these parameters (nparameters,) as its constants: of plain numbers, if these are plain."""
         if trace_of(parameters) is not None:
-            fields = _replaced(self.model, self.parts, parameters, _RUNTIME)
-            return BoundModel.like(self.sample, self, parameters, **fields)
+            fields = _replaced(self.model, self.parts, parameters, _TRACED)
+            return TracedModel.like(self.sample, self, parameters, **fields)
         given = numpy.asarray(parameters, float)
-        if given.shape != (self.np,):
-            raise ValueError(f"the parameters have shape {given.shape}; this model needs ({self.np},).")
+        if given.shape != (self.nparameters,):
+            raise ValueError(f"the parameters have shape {given.shape}; this model needs ({self.nparameters},).")
         return replace(self.model, **_replaced(self.model, self.parts, given, _PLAIN))
 
     @cached_property
@@ -180,12 +180,12 @@ _PLAIN: _Makers = {
     "frame": lambda x, frame: _placement(x),
     "armature": lambda x, joint: tuple(x.tolist()),
 }
-_RUNTIME: _Makers = {
+_TRACED: _Makers = {
     "gravity": lambda x, model: tuple(x),
-    "mass": lambda x, joint: RuntimeInertia.of_mass(x[0], joint.inertia),
-    "inertia": lambda x, joint: RuntimeInertia.of_parameters(x),
-    "placement": lambda x, joint: RuntimePlacement.of_parameters(x),
-    "frame": lambda x, frame: RuntimePlacement.of_parameters(x),
+    "mass": lambda x, joint: TracedInertia.of_mass(x[0], joint.inertia),
+    "inertia": lambda x, joint: TracedInertia.of_parameters(x),
+    "placement": lambda x, joint: TracedPlacement.of_parameters(x),
+    "frame": lambda x, frame: TracedPlacement.of_parameters(x),
     "armature": lambda x, joint: tuple(x),
 }
 """How the numbers of each kind, and what they belong to in the model, make what stands there instead."""

@@ -37,9 +37,9 @@ from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.differentiation.linearize import Tape
 from delassus.compiler.graph.graph import ONE, ZERO
 from delassus.compiler.graph.program import Operand
-from delassus.compiler.tracing import control
 from delassus.compiler.tracing.array import Array
-from delassus.compiler.tracing.nests import leaves, like
+from delassus.compiler.tracing.flow import control
+from delassus.compiler.tracing.flow.nests import leaves, like
 from delassus.compiler.tracing.trace import LeakedTracer, Trace, current, trace_of
 
 LARGEST_UNROLLED: Final = 60_000

@@ -22,18 +22,9 @@ from typing import Final
 
 import numpy as np
 
+from delassus.compiler.graph.finishing import finished
 from delassus.compiler.graph.precision import DOUBLE, Precision
-from delassus.compiler.graph.program import (
-    LOGICAL,
-    SPECIAL,
-    WHOLE,
-    Loop,
-    Node,
-    Operand,
-    Program,
-    arguments,
-    with_arguments,
-)
+from delassus.compiler.graph.program import LOGICAL, WHOLE, Loop, Node, Operand, Program
 
 ZERO: Final = 0
 ONE: Final = -1
@@ -357,46 +348,7 @@ class Builder:
         results: tuple[tuple[int, ...], ...],
     ) -> Program:
         """The program that computes `results`: what they need, in the order it was made, renumbered."""
-        nodes_before = self.nodes
-        alive = bytearray(len(nodes_before))
-        for values in results:
-            for value in values:
-                if value > 0:
-                    alive[value] = 1
-        for value in range(len(nodes_before) - 1, 0, -1):
-            if alive[value]:
-                node = nodes_before[value]
-                for argument in node[1:] if node[0] not in SPECIAL else arguments(node):
-                    if argument > 0:
-                        alive[argument] = 1
-        # Operations are renumbered before they are used, constants when they are met for the first time.
-        renumbered = {ZERO: ZERO}
-        constants: list[float] = [0.0]
-
-        def constant(value: int) -> int:
-            renumbered[value] = -len(constants)
-            constants.append(self.constants[-value])
-            return renumbered[value]
-
-        def new(values: Iterable[int]) -> list[int]:
-            return [renumbered[v] if v in renumbered else constant(v) for v in values]
-
-        nodes: list[Node] = [nodes_before[0]]
-        numbers: dict[int, int] = {}
-        for value in range(1, len(nodes_before)):
-            if alive[value]:
-                node = nodes_before[value]
-                renumbered[value] = len(nodes)
-                if node[0] not in SPECIAL:
-                    nodes.append((node[0], *[renumbered[v] if v in renumbered else constant(v) for v in node[1:]]))
-                elif node[0] == "loop":
-                    number = numbers.setdefault(node[1], len(numbers))
-                    nodes.append(("loop", number, *new(node[2:])))
-                else:
-                    nodes.append(with_arguments(node, new(arguments(node))))
-        final = tuple(tuple(new(values)) for values in results)
-        loops = tuple(self.loops[k] for k in numbers)
-        return Program(tuple(nodes), tuple(constants), inputs, outputs, final, loops)
+        return finished(self.nodes, self.constants, self.loops, inputs, outputs, results)
 
 
 def _exact_inverse(divisor: float, precision: Precision) -> float | None:

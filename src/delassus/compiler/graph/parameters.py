@@ -11,19 +11,24 @@ PARAMETERS: Final = "parameters"
 class Parametric:
     """What a model derives from to have parameters.
 
-    A kernel for such a model takes one more array (np,), and its function gets the model that `with_parameters`
-    makes of it. The functions need not know: they meet traced values where other models have numbers.
+    A kernel for such a model takes one more array (nparameters,), and its function gets the model that
+    `with_parameters` makes of it. The functions need not know: they meet traced values where other models have numbers.
     """
 
     @property
-    def np(self) -> int:
+    def nparameters(self) -> int:
         """Number of parameters."""
         raise TypeError(f"{type(self).__name__} does not say how many parameters it has.")
 
+    @property
+    def np(self) -> int:
+        """Number of parameters, as `kernel` reads it."""
+        return self.nparameters
+
     def parameters(self) -> Any:
-        """The parameters (np,) that the model has unless others are given."""
+        """The parameters (nparameters,) that the model has unless others are given."""
         raise TypeError(f"{type(self).__name__} does not say which parameters it has unless others are given.")
 
     def with_parameters(self, parameters: Any) -> Any:
-        """A model whose numbers are these parameters (np,), traced or plain."""
+        """A model whose numbers are these parameters (nparameters,), traced or plain."""
         raise TypeError(f"{type(self).__name__} does not say what its {len(parameters)} parameters mean.")

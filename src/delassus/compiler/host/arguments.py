@@ -79,8 +79,8 @@ class Arguments:
         if isinstance(model, Parametric):
             if parameters is None:
                 raise TypeError(
-                    f"{self.kernel}: this model has {model.np} parameters: give an array (…, {model.np}) as "
-                    f"{PARAMETERS}=."
+                    f"{self.kernel}: this model has {model.nparameters} parameters: give an array "
+                    f"(…, {model.nparameters}) as {PARAMETERS}=."
                 )
             inputs[PARAMETERS] = parameters
         elif parameters is not None:

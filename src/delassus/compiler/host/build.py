@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from delassus.compiler.backends.llvm_ir import LARGEST_FRAME, check_frame
+from delassus.compiler.backends.llvm.module import LARGEST_FRAME, check_frame
 from delassus.compiler.backends.progress import tracing
 from delassus.compiler.backends.schedule import schedule
 from delassus.compiler.backends.steps import Schedule

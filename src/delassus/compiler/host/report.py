@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from delassus.compiler.backends import native
-from delassus.compiler.backends.llvm_ir import emit_template
+from delassus.compiler.backends.llvm.module import emit_template
 from delassus.compiler.backends.schedule import schedule
 from delassus.compiler.backends.steps import count_chunks
 from delassus.compiler.backends.target import Target

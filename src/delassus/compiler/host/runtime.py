@@ -14,9 +14,10 @@ from functools import cache
 from typing import Any, Final
 
 from delassus.compiler.backends import native
-from delassus.compiler.backends.numpy_loop import LOOP, STATES, emit_loop, emit_states
+from delassus.compiler.backends.llvm.numpy_loop import LOOP, emit_loop
+from delassus.compiler.backends.llvm.states import STATES, emit_states
+from delassus.compiler.backends.llvm.streaming import STREAM_BYTES
 from delassus.compiler.backends.steps import first_slots
-from delassus.compiler.backends.streaming import STREAM_BYTES
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.host import cache as disk

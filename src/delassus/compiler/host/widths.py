@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 from delassus.compiler.backends import native
-from delassus.compiler.backends.llvm_ir import Template, emit_template
+from delassus.compiler.backends.llvm.module import Template, emit_template
 from delassus.compiler.backends.progress import compiling
 from delassus.compiler.backends.steps import Schedule
 from delassus.compiler.backends.target import Target

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from delassus.compiler.graph.program import Operand, Program
+from delassus.compiler.tracing import operations as _operations  # noqa: F401  (what traced arrays can do)
 from delassus.compiler.tracing.array import Array
 from delassus.compiler.tracing.shared import SharedArray
 from delassus.compiler.tracing.trace import Trace, current

@@ -16,12 +16,12 @@ from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.options import check_method
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import compliance_of
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.factor import forward
-from delassus.dynamics.ldl import Ldl, ldl
-from delassus.dynamics.poses import mirrored
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
+from delassus.dynamics.mass.factor import forward
+from delassus.dynamics.tree.check import check_inertias
+from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.dynamics.tree.poses import mirrored
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from delassus.constrained.delassus.pv_osim import pv_osim
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.elimination import free_tree
 from delassus.constrained.elimination.row_forces import pieces_of
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import Rows
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Rows
 
 
 def caba_osim(mechanism: Mechanism, q: Any, damping: Any, time: Any = None) -> Any:

@@ -13,8 +13,8 @@ from delassus.constrained.elimination.row_forces import Piece, pieces_of
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.options import check_method
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.check import check_inertias
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.tree.check import check_inertias
 from delassus.model.links import links_of
 
 TREE_METHODS: Final[dict[str, Callable[[ArticulatedTree, list[Piece], int], Any]]] = {

@@ -22,9 +22,9 @@ from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.elimination import free_tree
 from delassus.constrained.rows.jacobian import constraint_jacobian
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import Rows, row_values
-from delassus.dynamics.factor import udu_solve
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Rows, row_values
+from delassus.dynamics.mass.factor import udu_solve
 from delassus.errors import DelassusError
 from delassus.model.links import links_of
 

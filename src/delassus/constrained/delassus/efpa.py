@@ -20,8 +20,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.row_forces import Piece
-from delassus.dynamics.poses import Pair
-from delassus.dynamics.sweep import ZERO, carried
+from delassus.dynamics.tree.poses import Pair
+from delassus.dynamics.tree.sweep import ZERO, carried
 from delassus.model.model import WORLD
 
 

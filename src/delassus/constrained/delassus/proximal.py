@@ -17,7 +17,7 @@ import numpy
 from numpy.typing import NDArray
 
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError
 
 Proximal: TypeAlias = float | tuple[float, ...] | None

@@ -24,7 +24,7 @@ from typing import Any, Final
 import delassus.numpy as np
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.row_forces import Piece
-from delassus.dynamics.poses import Pair
+from delassus.dynamics.tree.poses import Pair
 
 _MOST: Final = 6
 """The forces on a link that are independent."""

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from delassus.compiler.tracing.trace import untraced
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.rows.jacobian import constraint_jacobian
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import rows_in
-from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.manifold import integrate
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import rows_in
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.dynamics.mass.crba import mass_matrix
 from delassus.model.model import Model
 
 Floats: TypeAlias = NDArray[numpy.float64]

@@ -14,11 +14,11 @@ from typing import Any
 import delassus.numpy as np
 from delassus.constrained.elimination.ports import Bonds, Port
 from delassus.constrained.elimination.row_forces import row_forces
-from delassus.constraints.rows import Rows
-from delassus.dynamics.articulated import FreeJoint
-from delassus.dynamics.poses import Pair, Pose
-from delassus.dynamics.sums import total
-from delassus.dynamics.sweep import ZERO, carried
+from delassus.constraints.mechanism.rows import Rows
+from delassus.dynamics.tree.articulated import FreeJoint
+from delassus.dynamics.tree.poses import Pair, Pose
+from delassus.dynamics.tree.sums import total
+from delassus.dynamics.tree.sweep import ZERO, carried
 from delassus.model.links import Links
 from delassus.model.model import WORLD
 

@@ -36,9 +36,9 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.constrained.elimination.ports import Bonds, Loosened, Part, Port, ties_of
-from delassus.constraints.rows import Rows
-from delassus.dynamics.articulated import FreeJoint
-from delassus.dynamics.poses import Blocks, Pair, Pose, mirrored
+from delassus.constraints.mechanism.rows import Rows
+from delassus.dynamics.tree.articulated import FreeJoint
+from delassus.dynamics.tree.poses import Blocks, Pair, Pose, mirrored
 from delassus.model.links import Links
 
 

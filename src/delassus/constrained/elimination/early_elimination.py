@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.dynamics.articulated import is_plain
-from delassus.dynamics.poses import mirrored
+from delassus.dynamics.tree.articulated import is_plain
+from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import Link
 
 _VANISHED: Final = 1e-8

@@ -16,14 +16,14 @@ from delassus.constrained.elimination.couplings import Couplings
 from delassus.constrained.elimination.elimination_order import elimination_order
 from delassus.constrained.elimination.ports import Bonds
 from delassus.constrained.elimination.row_forces import row_forces
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import Rows, rows_in
-from delassus.dynamics.articulated import free_joint
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.poses import Blocks, mirrored
-from delassus.dynamics.sums import total
-from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Rows, rows_in
+from delassus.dynamics.tree.articulated import free_joint
+from delassus.dynamics.tree.check import check_inertias
+from delassus.dynamics.tree.poses import Blocks, mirrored
+from delassus.dynamics.tree.sums import total
+from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.errors import DelassusError
 from delassus.model.links import Links, links_of
 

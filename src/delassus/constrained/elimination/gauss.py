@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.constrained.elimination.jacobi import orthogonal
 from delassus.constrained.elimination.tree_factor import TreeFactor
-from delassus.dynamics.factor import backward, forward
+from delassus.dynamics.mass.factor import backward, forward
 
 RANK: Final = 1e-12
 """Squares of singular values below this share of the largest count as zero, and so do eigenvalues of J M⁻¹ Jᵀ."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import map, scan, while_loop
+from delassus.compiler.tracing.flow.control import map, scan, while_loop
 from delassus.compiler.tracing.trace import computing_in
 
 _SWEEPS: Final = 30

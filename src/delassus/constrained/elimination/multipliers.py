@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.dynamics.ldl import Ldl, ldl
-from delassus.dynamics.poses import Blocks, Pair
-from delassus.dynamics.sums import total
+from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.dynamics.tree.poses import Blocks, Pair
+from delassus.dynamics.tree.sums import total
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.constraints.rows import Rows
-from delassus.dynamics.poses import Pair
+from delassus.constraints.mechanism.rows import Rows
+from delassus.dynamics.tree.poses import Pair
 from delassus.model.links import Links
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constraints.rows import Rows
-from delassus.dynamics.poses import Pair
-from delassus.dynamics.sweep import ZERO
+from delassus.constraints.mechanism.rows import Rows
+from delassus.dynamics.tree.poses import Pair
+from delassus.dynamics.tree.sweep import ZERO
 from delassus.model.links import Links
 
 

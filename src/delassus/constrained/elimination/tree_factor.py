@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.factor import ancestors, factor_tree
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.mass.factor import ancestors, factor_tree
 from delassus.model.model import Model
 
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.jacobian import constraint_jacobian
@@ -43,11 +43,11 @@ from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.options import check_iterations, check_mechanism, checked_tolerance
 from delassus.constrained.rows.references import constraint_error, error_derivative
 from delassus.constrained.solvers.status import Status, described, statuses_of
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.ldl import ldl
-from delassus.dynamics.manifold import integrate, normalize
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.kinematics.manifold import integrate, normalize
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.tree.check import check_inertias
+from delassus.dynamics.tree.ldl import ldl
 
 _FIRST_DAMPING: Final = 1e-3
 _LEAST_DAMPING: Final = 1e-10
@@ -109,7 +109,7 @@ def assemble(
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
         iterations: How many are made at most.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}

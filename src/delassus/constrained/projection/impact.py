@@ -28,9 +28,9 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.options import check_mechanism
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constrained.rows.task import switched
-from delassus.constraints.constraint import PerRow, frozen_numbers
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.check import check_inertias
+from delassus.constraints.basis.constraint import PerRow, frozen_numbers
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.tree.check import check_inertias
 from delassus.errors import DelassusError, expect
 from delassus.model.model import UnknownName
 
@@ -70,7 +70,7 @@ def impact(
         restitution: e from 0 to 1: one number, one per row, or by the names of constraints (others have 0).
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     e = restitution_rows(mechanism, restitution)

@@ -25,12 +25,12 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.proximal import natural_proximal
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.factor import forward
-from delassus.dynamics.ldl import Ldl, ldl
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.mass.factor import forward
+from delassus.dynamics.tree.ldl import Ldl, ldl
 
 _SHARE: Final = 1e-7
 """ε as a share of what rows yield; where rows repeat each other, λ is known to 1e-16 over it."""

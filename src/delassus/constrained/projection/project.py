@@ -14,7 +14,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.projection.least_motion import LeastMotion
 from delassus.constrained.projection.svd_projection import project_by_svd
@@ -22,9 +22,9 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_coordinates, locked_velocities
 from delassus.constrained.rows.options import check_iterations, check_mechanism, check_method, checked_tolerance
 from delassus.constrained.rows.references import constraint_error, error_derivative, velocities_asked
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.manifold import integrate
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.dynamics.tree.check import check_inertias
 
 METHODS: Final = ("mass", "svd")
 
@@ -70,7 +70,7 @@ def project(
             cancel in the rows; "svd" does not look.
         iterations: How often the configuration is corrected at most; "svd" does it once.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     check_method(method, METHODS)

@@ -26,8 +26,8 @@ from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_coordinates
 from delassus.constrained.rows.references import constraint_error, velocities_asked
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.manifold import integrate
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.kinematics.manifold import integrate
 
 Floats = NDArray[np.float64]
 

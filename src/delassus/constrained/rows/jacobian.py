@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import Rows, right_hand_side, row_values, rows_in
-from delassus.dynamics.poses import ShiftStep
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Rows, right_hand_side, row_values, rows_in
+from delassus.dynamics.tree.poses import ShiftStep
 from delassus.model.model import WORLD
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError, expect
 
 

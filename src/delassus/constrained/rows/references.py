@@ -8,9 +8,9 @@ import delassus.numpy as np
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.dynamics.manifold import rates_per_velocity
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.kinematics.manifold import rates_per_velocity
 
 
 @kernel("(nq)->(m)", inputs={"time": "()"})

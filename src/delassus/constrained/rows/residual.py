@@ -11,8 +11,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import compliance_of
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
 
 
 @kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs={"time": "()"})

@@ -23,10 +23,10 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import Rows, right_hand_side, rows_in
-from delassus.dynamics.check import check_inertias
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Rows, right_hand_side, rows_in
+from delassus.dynamics.tree.check import check_inertias
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
 SINGLE: Final = (

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constraints.constraint import Constraint, ConstraintError
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.dynamics.kinematics import frame_in_world
-from delassus.dynamics.poses import Pair, fixed_pose
+from delassus.constraints.basis.constraint import Constraint, ConstraintError
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.kinematics.kinematics import frame_in_world
+from delassus.dynamics.tree.poses import Pair, fixed_pose
 from delassus.model.model import WORLD, UnknownName
 
 OWN: Final = "frame"

@@ -32,10 +32,10 @@ from delassus.constrained.elimination.elimination import Loads, eliminated
 from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
 from delassus.constrained.solvers import prox_ltls
 from delassus.constrained.solvers.solver import PrimalState, Solver, solve
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import against_gravity, row_values
-from delassus.dynamics.poses import Pair
-from delassus.dynamics.sweep import world_acceleration
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import against_gravity, row_values
+from delassus.dynamics.tree.poses import Pair
+from delassus.dynamics.tree.sweep import world_acceleration
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)

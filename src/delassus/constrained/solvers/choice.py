@@ -7,7 +7,7 @@ from typing import Final
 from delassus.constrained.rows.options import check_method
 from delassus.constrained.solvers import caba, prox_ltl, prox_ltls, prox_pv
 from delassus.constrained.solvers.solver import Solver
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.model.links import links_of
 
 SOLVERS: Final = {solver.name: solver for solver in (caba.SOLVER, prox_ltl.SOLVER, prox_ltls.SOLVER, prox_pv.SOLVER)}

@@ -44,14 +44,14 @@ from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.task import ROW_INPUTS, Task, task_of
 from delassus.constrained.solvers import prox_ltl
 from delassus.constrained.solvers.solver import share_of
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import right_hand_side, rows_in
-from delassus.dynamics.aba_derivatives import aba_derivatives
-from delassus.dynamics.columns import inverse_factor, outward
-from delassus.dynamics.ldl import ldl
-from delassus.dynamics.manifold import coordinate_rates
-from delassus.dynamics.rnea_derivatives import torque_derivatives
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import right_hand_side, rows_in
+from delassus.dynamics.derivatives.aba_derivatives import aba_derivatives
+from delassus.dynamics.derivatives.columns import inverse_factor, outward
+from delassus.dynamics.derivatives.rnea_derivatives import torque_derivatives
+from delassus.dynamics.kinematics.manifold import coordinate_rates
+from delassus.dynamics.tree.ldl import ldl
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv),(m,nv),(m,nv),(m,nv)", inputs=ROW_INPUTS)

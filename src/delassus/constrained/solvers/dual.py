@@ -16,7 +16,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.constrained.rows.task import Task
 from delassus.constrained.solvers.solver import State
-from delassus.dynamics.ldl import ldl
+from delassus.dynamics.tree.ldl import ldl
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.gauss import RANK, by_singular_values
@@ -36,8 +36,8 @@ from delassus.constrained.solvers.optimality import Check
 from delassus.constrained.solvers.prox_ltls import moving_dofs
 from delassus.constrained.solvers.solver import Solver
 from delassus.constrained.solvers.status import Asked, Solution, Status
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.aba import aba
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.aba import aba
 
 _SHARES: Final = {("float64", False): 1e-7, ("float64", True): 3e-5, ("float32", False): 1e-6, ("float32", True): 3e-4}
 """ε as a share of the rows' mobility, by precision, without and with penalties."""
@@ -84,7 +84,7 @@ def constrained_dynamics(
         force: (…, m) forces to start from [N, N·m].
         acceleration: (…, m) desired accelerations of the rows, instead of the constraints' own [m/s², rad/s²].
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     check_mechanism(mechanism)
     check_method(method, _NAMES)

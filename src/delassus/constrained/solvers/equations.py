@@ -21,8 +21,8 @@ from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.scales import joint_mobilities, row_groups, row_mobilities
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.task import Task
-from delassus.dynamics.aba import aba
-from delassus.dynamics.rnea import bias_torques, rnea
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.forces.rnea import bias_torques, rnea
 
 _BALANCE: Final = {"float64": 1e-9, "float32": 1e-3}
 """The share of the forces at a joint by which its equation of motion may be off: what penalties cost, and a reserve."""

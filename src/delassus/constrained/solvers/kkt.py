@@ -23,11 +23,11 @@ from delassus.compiler.tracing.record import refuse_inside
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import compliance_of
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.rnea import bias_torques
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
+from delassus.dynamics.forces.rnea import bias_torques
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.tree.check import check_inertias
 
 Floats = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ def kkt(
         proximal: ε [1/kg, 1/(kg·m²)], one number or one per row: the norm of forces and residuals where they are not
             unique. By default what the rows yield, as for the other methods; one number makes it the Euclidean norm.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
     given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}

@@ -9,7 +9,7 @@ from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.options import checked_tolerance
 from delassus.constrained.rows.task import task_of
 from delassus.constrained.solvers.equations import Equations
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 
 
 class Check:

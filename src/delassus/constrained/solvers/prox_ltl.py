@@ -24,9 +24,9 @@ from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constrained.solvers import dual
 from delassus.constrained.solvers.solver import Solver, State, solve
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.factor import backward, forward
-from delassus.dynamics.rnea import bias_torques
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.rnea import bias_torques
+from delassus.dynamics.mass.factor import backward, forward
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS)

@@ -23,10 +23,10 @@ from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
 from delassus.constrained.solvers.solver import PrimalState, Solver, solve
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.crba import mass_matrix
-from delassus.dynamics.factor import ancestors, backward, factor_tree, forward
-from delassus.dynamics.rnea import bias_torques
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.rnea import bias_torques
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.mass.factor import ancestors, backward, factor_tree, forward
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS, single=SINGLE)

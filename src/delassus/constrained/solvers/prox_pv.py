@@ -31,11 +31,11 @@ from delassus.constrained.elimination.multipliers import Eliminated, eliminate
 from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, Task
 from delassus.constrained.solvers import dual, prox_ltl
 from delassus.constrained.solvers.solver import Solver, State, solve
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import against_gravity
-from delassus.dynamics.articulated import FreeJoint, free_joint
-from delassus.dynamics.poses import Pair
-from delassus.dynamics.sweep import ZERO, Inward, carried, world_acceleration
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import against_gravity
+from delassus.dynamics.tree.articulated import FreeJoint, free_joint
+from delassus.dynamics.tree.poses import Pair
+from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.model.model import WORLD
 
 

@@ -44,12 +44,12 @@ from delassus.constrained.elimination.early_elimination import (
 )
 from delassus.constrained.rows.task import Task, task_of
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import against_gravity
-from delassus.dynamics.aba import aba
-from delassus.dynamics.poses import Blocks
-from delassus.dynamics.recursion import bias_force
-from delassus.dynamics.sweep import carried, rigid_blocks, world_acceleration
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import against_gravity
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.tree.poses import Blocks
+from delassus.dynamics.tree.recursion import bias_force
+from delassus.dynamics.tree.sweep import carried, rigid_blocks, world_acceleration
 from delassus.errors import DelassusError
 from delassus.model.model import WORLD
 

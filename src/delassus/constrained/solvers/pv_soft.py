@@ -13,7 +13,7 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.rows.task import SIGNATURE
 from delassus.constrained.solvers.caba import caba
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 
 
 @kernel(SIGNATURE, inputs={"mask": "(m)", "acceleration": "(m)", "time": "()"})

@@ -18,8 +18,8 @@ from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.task import Task, task_of
-from delassus.constraints.mechanism import Mechanism
-from delassus.dynamics.aba import aba
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.aba import aba
 from delassus.model.links import links_of
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from delassus.constrained.rows.wrench import constraint_wrench
 from delassus.constrained.solvers.optimality import optimality
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError, Sentences
 
 

@@ -18,13 +18,13 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.rows import compliance_of
-from delassus.dynamics.aba import aba
-from delassus.dynamics.check import check_inertias
-from delassus.dynamics.factor import backward, forward
-from delassus.dynamics.ldl import Ldl
-from delassus.dynamics.rnea import bias_torques
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.forces.rnea import bias_torques
+from delassus.dynamics.mass.factor import backward, forward
+from delassus.dynamics.tree.check import check_inertias
+from delassus.dynamics.tree.ldl import Ldl
 
 _VANISHED = 1e-10
 """Pivots below this share of their diagonal entry count as zero."""

@@ -1,8 +1,47 @@
 """Cones of impulses: what a contact may push, how friction limits it, and the nearest point that is allowed.
 
-`Friction`, `Free`, `NonNegative` and `Interval` are the parts of a `ContactProblem`.
+`Friction`, `Free`, `NonNegative` and `Interval` are the parts of a `ContactProblem`. The functions work on batches of
+numbers and inside kernels:
+
+the cone, ‖t‖ ≤ friction · n          project, distance, contains
+its dual, friction · ‖t‖ ≤ n          project_dual, distance_dual, contains_dual
+pyramids of K faces                   pyramid_rows, pyramid_edges, project_pyramid
+a flat foot's wrenches                foot_rows, foot_contains, center_of_pressure
+rows of either, A x ≤ 0               violation
+tangents of a normal                  contact_axes
 """
 
+from delassus.contact.cones.foot import center_of_pressure, foot_contains, foot_rows
 from delassus.contact.cones.kinds import ConeError, Free, Friction, Interval, NonNegative
+from delassus.contact.cones.pyramid import project_pyramid, pyramid_edges, pyramid_rows, violation
+from delassus.contact.cones.second_order import (
+    contains,
+    contains_dual,
+    distance,
+    distance_dual,
+    project,
+    project_dual,
+)
+from delassus.contact.cones.tangents import contact_axes
 
-__all__ = ["ConeError", "Free", "Friction", "Interval", "NonNegative"]
+__all__ = [
+    "ConeError",
+    "Free",
+    "Friction",
+    "Interval",
+    "NonNegative",
+    "center_of_pressure",
+    "contact_axes",
+    "contains",
+    "contains_dual",
+    "distance",
+    "distance_dual",
+    "foot_contains",
+    "foot_rows",
+    "project",
+    "project_dual",
+    "project_pyramid",
+    "pyramid_edges",
+    "pyramid_rows",
+    "violation",
+]

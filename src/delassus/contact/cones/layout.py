@@ -33,6 +33,11 @@ class Layout:
         return sum(cone.rows for cone in self.cones)
 
     @property
+    def large(self) -> bool:
+        """Whether it has so many rows that loops over them are rolled: code written out would take long to compile."""
+        return self.m > 36
+
+    @property
     def contacts(self) -> int:
         """The number of contacts with friction."""
         return len(self.friction)

@@ -62,10 +62,6 @@ class Asked:
             _checked(scene, solver),
         )
 
-    def kept(self) -> tuple[Any, ...]:
-        """The state as it is now: arrays of a simulation change in place."""
-        return tuple(np.array(x, float) for x in self.state)
-
     def per_point(self, values: list[Any]) -> NDArray[np.float64]:
         """Numbers (points, …) from one for each contact."""
         return np.array([x for x, contact in zip(values, self.contacts, strict=True) for _ in contact.corners], float)

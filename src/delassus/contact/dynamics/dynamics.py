@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from delassus.contact.dynamics.asked import Asked
-from delassus.contact.dynamics.steps import Relaxed, accelerations, free, problem_of, relaxed, rigid, soft
+from delassus.contact.dynamics.origins import rigid_problem
+from delassus.contact.dynamics.steps import Relaxed, accelerations, free, relaxed, rigid, soft
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.relaxed import CONES
 from delassus.contact.models.softness import Softness
@@ -87,7 +88,7 @@ def contact_dynamics(
         rest_gap: [m] points that are nearer to their plane touch it (without a step of time).
         rest_speed: [m/s] points that are slower rest (without a step of time).
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, np) those of a mechanism whose model has some.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
     """
     numbers = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
     numbers |= {"compliance": compliance, "normal": normal, "height": height}
@@ -138,7 +139,7 @@ def contact_problem(
     asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, {}, rows)
     if not asked.scene.m:
         raise ContactProblemError("there are no contacts, constraints or limits: there is nothing to solve.")
-    return problem_of(asked.scene, asked.state, asked)
+    return rigid_problem(asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
 
 
 def check_cone(cone: Any) -> None:

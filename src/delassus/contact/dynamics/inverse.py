@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.counts import whole
 from delassus.contact.dynamics.asked import Asked
 from delassus.contact.dynamics.dynamics import check_cone
+from delassus.contact.dynamics.origins import Origin
 from delassus.contact.dynamics.result import InContact
-from delassus.contact.dynamics.steps import Relaxed, no_problem, relaxed_numbers
+from delassus.contact.dynamics.steps import Relaxed, relaxed_numbers
 from delassus.contact.models.inverse import explain_relaxed, explain_rigid, explain_yielding
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.problems.checks import ContactProblemError
@@ -175,7 +175,7 @@ def _explanation(
         residuals=np.zeros_like(force) if residual is None else residual,
         iterations=whole(np.zeros(np.shape(status)) if made is None else made),
         status=whole(status),
-        build=partial(no_problem, f"{model}, backwards,"),
+        origin=Origin("inverse dynamics", asked.scene),
         torque=torque,
         force=force,
         unexplained=passive * (torque if tau is None else torque - np.asarray(tau)),

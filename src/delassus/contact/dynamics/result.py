@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status, statuses_of, worst_status
+from delassus.contact.dynamics.origins import Origin
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.robots.scene import Scene
@@ -29,7 +30,7 @@ class InContact:
         residuals: (…, m) what is left of the laws [m/s, rad/s; per second for forces].
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
-        build: Makes the contact problem, when it is asked for.
+        origin: What it is of, from which the contact problem is built when it is asked for.
     """
 
     scene: Scene
@@ -38,7 +39,7 @@ class InContact:
     residuals: Array
     iterations: NDArray[np.int64]
     status: NDArray[np.int64]
-    build: Any
+    origin: Origin
 
     @property
     def residual(self) -> Any:
@@ -53,8 +54,7 @@ class InContact:
     @cached_property
     def problem(self) -> ContactProblem:
         """The contact problem that was solved, built anew."""
-        found: ContactProblem = self.build()
-        return found
+        return self.origin.problem()
 
     def by_name(self, values: Array) -> Mapping[str, Array]:
         """Views of values (…, m) by the names of contacts, constraints and joints."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,19 +9,18 @@ import numpy as np
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
 from delassus.contact.dynamics.asked import Asked
+from delassus.contact.dynamics.origins import Origin
 from delassus.contact.dynamics.result import ContactForces, ContactStep, InContact
 from delassus.contact.models.relaxation import Relaxation
-from delassus.contact.models.relaxed import relaxed_forces, relaxed_rows
-from delassus.contact.models.rigid import assemble_contacts, contact_step
+from delassus.contact.models.relaxed import relaxed_forces
+from delassus.contact.models.rigid import contact_step
 from delassus.contact.models.rigid_forces import rigid_forces
 from delassus.contact.models.soft import soft_step
 from delassus.contact.models.softness import Softness
 from delassus.contact.models.weights import row_weights
 from delassus.contact.problems.checks import ContactProblemError
-from delassus.contact.problems.problem import ContactProblem
-from delassus.contact.robots.scene import Scene
-from delassus.dynamics.aba import aba
-from delassus.errors import DelassusError, expect
+from delassus.dynamics.forces.aba import aba
+from delassus.errors import expect
 
 
 class Relaxed(NamedTuple):
@@ -36,16 +34,9 @@ class Relaxed(NamedTuple):
 def rigid(asked: Asked, law: str) -> ContactStep:
     """A step with rigid contact."""
     found = contact_step(asked.scene, *asked.state, asked.step, **asked.solver, **asked.numbers, **asked.rest, law=law)
-    return _step(asked, law, found, partial(problem_of, asked.scene, asked.kept(), asked))
-
-
-def problem_of(scene: Scene, state: tuple[Any, ...], asked: Asked) -> ContactProblem:
-    """The contact problem of a step."""
-    cone = {name: asked.numbers[name] for name in ("friction", "torsional", "rolling") if name in asked.numbers}
-    rest = {name: value for name, value in asked.numbers.items() if name not in cone}
-    G, g, R, _, _ = assemble_contacts(scene, *state, asked.step, **rest, **asked.rest)
-    bounds = _bounds(scene, asked.step)
-    return ContactProblem(G, g, scene.layout.cones, **cone, **bounds, compliance=R if np.any(R) else None, check=False)
+    return _step(
+        asked, law, found, Origin.of("rigid", asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
+    )
 
 
 def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) -> ContactForces:
@@ -64,7 +55,7 @@ def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) ->
         rest_gap=float(rest_gap),
         rest_speed=float(rest_speed),
     )
-    return forces_of(asked, law, found, partial(no_problem, f"{law}, without a step of time,"))
+    return forces_of(asked, law, found, Origin("accelerations without a step of time", asked.scene))
 
 
 def soft(asked: Asked, softness: Softness | None) -> ContactStep:
@@ -76,7 +67,7 @@ def soft(asked: Asked, softness: Softness | None) -> ContactStep:
     if own:
         springs = {name: asked.per_point([getattr(x, name) for x in own]) for name in vars(softness)}
     found = soft_step(asked.scene, *asked.state, asked.step, **asked.solver, **_cones(asked), **springs, **asked.rest)
-    return _step(asked, "soft", found, partial(no_problem, "soft"))
+    return _step(asked, "soft", found, Origin("the soft model", asked.scene))
 
 
 def relaxed(asked: Asked, how: Relaxed) -> InContact:
@@ -84,15 +75,15 @@ def relaxed(asked: Asked, how: Relaxed) -> InContact:
     numbers = relaxed_numbers(asked, how)
     h = np.zeros(()) if asked.step is None else asked.step
     found = relaxed_forces(asked.scene, *asked.state, h, **asked.solver, **numbers, cone=how.cone)
-    build = partial(_relaxed_problem, asked.scene, asked.kept(), h, numbers)
+    origin = Origin.of("relaxed", asked.scene, (*asked.state, h), numbers)
     if how.cone != "elliptic":
-        build = partial(no_problem, "relaxed, with pyramids,")
+        origin = Origin("the relaxed model with pyramids", asked.scene)
     if asked.step is None:
-        return forces_of(asked, "relaxed", found, build)
+        return forces_of(asked, "relaxed", found, origin)
     a, force, moving, residual, gap, made, status = found
     rows = h[..., None]
     v = np.asarray(asked.state[1]) + rows * a
-    return _step(asked, "relaxed", (v, rows * force, rows * moving, rows * residual, gap, made, status), build)
+    return _step(asked, "relaxed", (v, rows * force, rows * moving, rows * residual, gap, made, status), origin)
 
 
 def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
@@ -132,10 +123,12 @@ def free(asked: Asked, law: str) -> InContact:
     empty = np.zeros((*moved.shape[:-1], 0))
     status = np.where(np.isfinite(moved).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
     found = (moved, empty, empty, empty, empty, np.zeros(moved.shape[:-1]), status)
-    return (forces_of if asked.step is None else _step)(asked, law, found, partial(no_problem, "without rows"))
+    return (forces_of if asked.step is None else _step)(
+        asked, law, found, Origin("a robot that nothing touches", asked.scene)
+    )
 
 
-def forces_of(asked: Asked, law: str, found: Any, build: Any) -> ContactForces:
+def forces_of(asked: Asked, law: str, found: Any, origin: Origin) -> ContactForces:
     """The result of a kernel that gives accelerations and forces."""
     a, force, moving, residual, gap, made, status = found
     return ContactForces(
@@ -145,14 +138,14 @@ def forces_of(asked: Asked, law: str, found: Any, build: Any) -> ContactForces:
         residuals=residual,
         iterations=whole(made),
         status=whole(status),
-        build=build,
+        origin=origin,
         acceleration=a,
         force=force,
         row_acceleration=moving,
     )
 
 
-def _step(asked: Asked, law: str, found: Any, build: Any) -> ContactStep:
+def _step(asked: Asked, law: str, found: Any, origin: Origin) -> ContactStep:
     velocity, impulse, moving, residual, gap, made, status = found
     return ContactStep(
         scene=asked.scene,
@@ -161,34 +154,14 @@ def _step(asked: Asked, law: str, found: Any, build: Any) -> ContactStep:
         residuals=residual,
         iterations=whole(made),
         status=whole(status),
-        build=build,
+        origin=origin,
         velocity=velocity,
         impulse=impulse,
         row_velocity=moving,
     )
 
 
-def _relaxed_problem(scene: Scene, state: tuple[Any, ...], h: Any, numbers: dict[str, Any]) -> ContactProblem:
-    """(G + R) f + a_f - a*: a convex problem of forces."""
-    G, R, wanted, moving, on = relaxed_rows(scene, *state, h, **numbers)
-    cone = {name: numbers[name] for name in ("friction", "torsional", "rolling") if name in numbers}
-    bounds = _bounds(scene, np.ones(()))
-    return ContactProblem(G, on * (moving - wanted), scene.layout.cones, **cone, **bounds, compliance=R, check=False)
-
-
 def _cones(asked: Asked) -> dict[str, Any]:
     """What of the numbers is friction, or where planes are."""
     names = ("friction", "torsional", "rolling", "normal", "height")
     return {name: asked.numbers[name] for name in names if name in asked.numbers}
-
-
-def _bounds(scene: Scene, h: Any) -> dict[str, Any]:
-    if not scene.dry_bounds:
-        return {}
-    bounds = h[..., None] * np.array(scene.dry_bounds)
-    return {"lower": -bounds, "upper": bounds}
-
-
-def no_problem(what: str) -> ContactProblem:
-    """Say that there is none."""
-    raise DelassusError(f"the model {what} solves no ContactProblem.")

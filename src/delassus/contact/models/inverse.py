@@ -19,8 +19,8 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import row_values, rows_in
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.cones.kinds import Free
 from delassus.contact.models.explaining import explained
 from delassus.contact.models.relaxed import RELAXED_INPUTS, edges_of, pyramids, rows_relaxed
@@ -28,8 +28,8 @@ from delassus.contact.robots.assembly import Numbers, compliances, demanded, gap
 from delassus.contact.robots.coefficients import coefficients_of
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
-from delassus.dynamics.crba import crba
-from delassus.dynamics.rnea import rnea
+from delassus.dynamics.forces.rnea import rnea
+from delassus.dynamics.mass.crba import crba
 
 INVERSE_INPUTS: Final = {
     "friction": "(points)",

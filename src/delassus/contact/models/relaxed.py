@@ -28,9 +28,9 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.rows.jacobian import link_values
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import row_values, rows_in
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.cones.kinds import Cone, Friction, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.models.rigid import SOLVER_INPUTS
@@ -38,8 +38,8 @@ from delassus.contact.robots.assembly import gaps, responding
 from delassus.contact.robots.coefficients import coefficients_of
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
-from delassus.dynamics.aba import aba
-from delassus.dynamics.poses import mirrored
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.tree.poses import mirrored
 from delassus.model.joints import Motion
 
 CONES: Final = ("elliptic", "pyramidal")

@@ -26,8 +26,8 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.rows.jacobian import link_values
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import compliance_of, right_hand_side, row_values, rows_in
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
 from delassus.contact.models.rigid import SOLVER_INPUTS
 from delassus.contact.robots.assembly import gaps, responding
 from delassus.contact.robots.coefficients import coefficients_of
@@ -35,8 +35,8 @@ from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
-from delassus.dynamics.aba import aba
-from delassus.dynamics.poses import mirrored
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.tree.poses import mirrored
 
 FORCE_INPUTS: Final = {
     "normal": "(points,3)",
@@ -107,7 +107,8 @@ def rigid_forces(
     symmetric = Scaled.of(scene.layout, law == "ccp", G, on * b, *numbers)
     f = factors[order] / symmetric.root
     problem = symmetric._replace(G=A[order][:, order] * f[:, None] * f[None, :])
-    budget = Budget(1e-8 if tolerance is None else tolerance, 1000.0 if iterations is None else iterations)
+    most = 1000.0 if iterations is None else iterations
+    budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = started(problem, None if start is None else problem.taken(start, factors))
     found = METHODS[method](problem, first, budget)
     best = found.best

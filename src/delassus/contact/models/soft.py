@@ -14,8 +14,8 @@ from typing import Any, Final
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import row_values, rows_in
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.cones.kinds import Friction
 from delassus.contact.cones.layout import Layout
 from delassus.contact.models.rigid import SOLVER_INPUTS

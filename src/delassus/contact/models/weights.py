@@ -13,11 +13,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.constraints.constraint import Constraint
-from delassus.constraints.motions import LinkMotions
+from delassus.constraints.basis.constraint import Constraint
+from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.robots.scene import Scene
-from delassus.dynamics.crba import crba
-from delassus.dynamics.jacobians import frame_jacobian
+from delassus.dynamics.kinematics.jacobians import frame_jacobian
+from delassus.dynamics.mass.crba import crba
 from delassus.model.joints import Motion
 from delassus.model.links import links_of
 from delassus.model.model import Frame, Model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,13 +116,13 @@ class ContactProblem:
         """The number of contacts with friction."""
         return self.layout.contacts
 
-    @property
+    @cached_property
     def batch(self) -> tuple[int, ...]:
         """The leading axes: () for one problem."""
         arrays = [x.shape[:-1] for x in self.numbers.values()]
         return np.broadcast_shapes(self.G.shape[:-2], self.g.shape[:-1], *arrays)
 
-    @property
+    @cached_property
     def numbers(self) -> dict[str, NDArray[np.float64]]:
         """The coefficients, bounds and compliances that there are."""
         return {name: getattr(self, name) for name in _NUMBERS if getattr(self, name) is not None}

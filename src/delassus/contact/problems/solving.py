@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
+from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
+from delassus.contact.references.dual import REFERENCES
 from delassus.contact.solvers.choice import METHODS
 from delassus.contact.solvers.solve import solve_contacts
 
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
 
 MODELS: Final = ("ncp", "ccp")
+
+LARGEST_COMPILED: Final = 180
+"""Rows up to which a problem is solved by compiled code, whose matrices are all in its frame; larger ones by NumPy."""
+
+_NAMES: Final = (*METHODS, *REFERENCES)
+_UNSOLVED: Final = float(Status.ITERATIONS)
 
 _MANY: Final = 16
 """Problems from which on those that are not solved at once are collected and solved apart."""
@@ -30,41 +38,79 @@ def solve_problem(
     """The solution by a model and a method.
 
     States of a batch that are computed together wait for the slowest of them. So a batch is tried quickly first, and
-    what is left is solved as a batch of its own.
+    what is left is solved as a batch of its own. What even that leaves is given to another method.
     """
     if model not in MODELS:
         raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(MODELS)}.")
-    check_method(method, METHODS)
+    check_method(method, _NAMES)
     check_iterations(iterations)
     checked_tolerance(tolerance, 1e-8)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
         raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.")
+    if method in REFERENCES:
+        return solve_by_reference(problem, model, method, tolerance)
     arrays = {"G": problem.G, "g": problem.g, **problem.numbers}
     if start is not None:
         arrays["start"] = np.asarray(start, float)
-    count = int(np.prod(problem.batch))
-    first = "quick" if method == "auto" and count >= _MANY else method
-    found = _solved(problem, arrays, model, first, tolerance, iterations)
-    if first != method:
-        left = np.flatnonzero(found[-1].reshape(-1) == Status.ITERATIONS)
-        if left.size:
-            core = {"G": 2}
-            some = {
-                name: np.broadcast_to(x, (*problem.batch, *x.shape[x.ndim - core.get(name, 1) :])).reshape(
-                    count, *x.shape[x.ndim - core.get(name, 1) :]
-                )[left]
-                for name, x in arrays.items()
-            }
-            again = _solved(problem, some, model, method, tolerance, iterations)
-            for old, new in zip(found, again, strict=True):
-                old.reshape(count, *old.shape[len(problem.batch) :])[left] = new
+    ways = [method, "admm"] if method == "auto" else [method]
+    if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY:
+        ways = ["quick", *ways]
+    found = _solved(problem, arrays, model, ways[0], tolerance, iterations)
+    for way in ways[1:]:
+        unsolved = found[-1] == _UNSOLVED
+        if np.any(unsolved):
+            left = np.flatnonzero(unsolved)
+            _solve_again(problem, arrays, model, way, tolerance, iterations, left, found)
     impulse, velocity, residuals, made, status = found
     return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
+
+
+def _solve_again(
+    problem: ContactProblem,
+    arrays: dict[str, Any],
+    law: str,
+    method: str,
+    tolerance: float,
+    iterations: int,
+    left: NDArray[np.int64],
+    found: tuple[NDArray[np.float64], ...],
+) -> None:
+    """Solve some problems of a batch in another way, and put the answers that are better among those found."""
+    batch, count = problem.batch, int(np.prod(problem.batch))
+
+    def some(name: str, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        core = x.shape[x.ndim - (2 if name == "G" else 1) :]
+        return np.broadcast_to(x, (*batch, *core)).reshape(count, *core)[left]
+
+    again = _solved(problem, {k: some(k, x) for k, x in arrays.items()}, law, method, tolerance, iterations)
+    flat = [x.reshape(count, *x.shape[len(batch) :]) for x in found]
+    better = np.abs(again[2]).max(-1) < np.abs(flat[2][left]).max(-1)
+    better |= again[-1] != Status.ITERATIONS
+    again[3][...] += flat[3][left]
+    flat[3][left] = again[3]
+    for old, new in zip(flat, again, strict=True):
+        old[left[better]] = new[better]
 
 
 def _solved(
     problem: ContactProblem, arrays: dict[str, Any], law: str, method: str, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
     given = {name: x for name, x in arrays.items() if name not in ("G", "g")}
-    limits = {"tolerance": float(tolerance), "iterations": float(iterations)}
-    return solve_contacts(problem.layout, arrays["G"], arrays["g"], **given, **limits, law=law, method=method)
+    options: dict[str, Any] = {
+        "tolerance": float(tolerance),
+        "iterations": float(iterations),
+        "law": law,
+        "method": method,
+    }
+    if problem.m <= LARGEST_COMPILED:
+        return solve_contacts(problem.layout, arrays["G"], arrays["g"], **given, **options)
+    lead = np.broadcast_shapes(arrays["G"].shape[:-2], *(x.shape[:-1] for name, x in arrays.items() if name != "G"))
+    G, rest = np.broadcast_to(arrays["G"], (*lead, problem.m, problem.m)), {}
+    for name, x in arrays.items():
+        if name != "G":
+            rest[name] = np.broadcast_to(x, (*lead, x.shape[-1]))
+    found = []
+    for at in np.ndindex(*lead):
+        one = {name: x[at] for name, x in rest.items() if name != "g"}
+        found.append(solve_contacts.python(problem.layout, G[at], rest["g"][at], **one, **options))
+    return tuple(np.reshape(np.array(x), (*lead, *np.shape(x[0]))) for x in zip(*found, strict=True))

@@ -24,14 +24,14 @@ import delassus.numpy as np
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.elimination.elimination import free_tree
 from delassus.constrained.rows.jacobian import constraint_jacobian, link_values
-from delassus.constraints.constraint import Constraint
-from delassus.constraints.mechanism import Mechanism
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.rows import Rows, compliance_of, right_hand_side, row_values, rows_in
+from delassus.constraints.basis.constraint import Constraint
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Rows, compliance_of, right_hand_side, row_values, rows_in
 from delassus.contact.robots.scene import Scene
-from delassus.dynamics.aba import aba
-from delassus.dynamics.factor import udu_solve
-from delassus.dynamics.poses import mirrored
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.mass.factor import udu_solve
+from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import links_of
 
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.constraints.constraint import ConstraintError, frozen_numbers
-from delassus.constraints.on_frame import WORLD_FRAME
-from delassus.contact.robots.planes import axes_across
+from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
+from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.contact.cones.tangents import contact_axes
 from delassus.model.model import Frame
 from delassus.model.placement import ZERO, Vector, vector
 
@@ -27,7 +27,7 @@ class Contact:
     Against "world" the plane is the one of all points x with normal · x = height; against another frame it is that
     frame's x-y plane, whose normal is its z axis and which moves with its body. The normal points to the first body:
     the gap is the distance along it, positive as long as there is air between. A contact has the rows t1, t2, n; those
-    of a plane in the world turn with the normal without a jump (see `axes_across`), those of a frame are its x, y, z.
+    of a plane in the world turn with the normal without a jump (see `contact_axes`), those of a frame are its x, y, z.
 
     Attributes:
         frame: The frame of the robot that carries the points: a name or a `Frame`.
@@ -114,7 +114,7 @@ class Contact:
         """t1, t2 and the normal as columns (3, 3), of a plane in the world."""
         n = np.array(self.normal)
         if self.tangent is None:
-            return np.asarray(axes_across(n))
+            return np.asarray(contact_axes(n))
         first = np.array(self.tangent) - n * (n @ np.array(self.tangent))
         if np.linalg.norm(first) < 1e-6:
             raise ConstraintError(f"the tangent {self.tangent} of {self.label!r} is along its normal {self.normal}.")

@@ -7,7 +7,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
-from delassus.constraints.motions import LinkMotions
+from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.robots.assembly import gaps
 from delassus.contact.robots.scene import Scene
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.constraints.constraint import Constraint, JointRow
-from delassus.constraints.joint_lock import JointLock
-from delassus.constraints.motions import LinkMotions
+from delassus.constraints.basis.constraint import Constraint, JointRow
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.kinds.joint_lock import JointLock
 from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.options import check_mechanism
-from delassus.constraints.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
 from delassus.contact.robots.contact import Contact, contacts_of
 from delassus.contact.robots.scene import Scene

@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constraints.constraint import BodyRows, Constraint
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.on_frame import ROW_NAMES, OnFrame
-from delassus.constraints.point import Point
-from delassus.constraints.weld import Weld
+from delassus.constraints.basis.constraint import BodyRows, Constraint
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.on_frame import ROW_NAMES, OnFrame
+from delassus.constraints.kinds.point import Point
+from delassus.constraints.kinds.weld import Weld
 from delassus.spatial.quaternions import quaternion_from_rotation
 from delassus.spatial.rotations import skew
 

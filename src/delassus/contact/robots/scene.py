@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from delassus.compiler.graph.parameters import Parametric
-from delassus.constraints.constraint import Constraint
-from delassus.constraints.mechanism import Mechanism, ParametricMechanism
-from delassus.constraints.on_frame import WORLD_FRAME
+from delassus.constraints.basis.constraint import Constraint
+from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.tangents import contact_axes
 from delassus.contact.robots.contact import Contact
 from delassus.contact.robots.limits import JointLimit, dry_joints, limits_of
-from delassus.contact.robots.planes import axes_across, unit
 from delassus.contact.robots.quaternion_weld import as_in_mujoco
 from delassus.contact.robots.spot import ROWS, Plane, Spot
 from delassus.model.of_model import OfModel
@@ -91,7 +91,7 @@ class Scene(OfModel):
             if spot.frame2 != WORLD_FRAME:
                 spots.append(spot)
                 continue
-            axes = spot.placement2.R if normal is None else axes_across(unit(normal[k]))
+            axes = spot.placement2.R if normal is None else contact_axes(normal[k])
             far = axes[:, 2] @ spot.placement2.p if height is None else height[k]
             spots.append(replace(spot, plane=Plane(axes, far * axes[:, 2])))
         constraints = (*spots, *self.rows.constraints[len(spots) :])
@@ -156,16 +156,17 @@ class ParametricScene(Scene, Parametric):
     """The scene of a mechanism whose model has parameters."""
 
     @property
-    def np(self) -> int:
+    def nparameters(self) -> int:
         """Number of parameters."""
-        return self._parametric.np
+        found: int = self._parametric.nparameters
+        return found
 
     def parameters(self) -> Any:
-        """The parameters (np,) that the model has unless others are given."""
+        """The parameters (nparameters,) that the model has unless others are given."""
         return self._parametric.parameters()
 
     def with_parameters(self, parameters: Any) -> Scene:
-        """The scene with these parameters (np,)."""
+        """The scene with these parameters (nparameters,)."""
         mechanism = self._parametric.with_parameters(parameters)
         return Scene(mechanism, self.contacts, self.limits, self.joint_friction, self.as_in_mujoco)
 

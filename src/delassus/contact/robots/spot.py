@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.constraints.constraint import BodyRows
-from delassus.constraints.motions import LinkMotions
-from delassus.constraints.on_frame import OnFrame
+from delassus.constraints.basis.constraint import BodyRows
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.on_frame import OnFrame
 from delassus.model.model import WORLD, Model
 from delassus.spatial.rotations import skew
 

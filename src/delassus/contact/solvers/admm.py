@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.progress import FOREVER, Best, Budget
 from delassus.contact.solvers.scaled import Scaled
 

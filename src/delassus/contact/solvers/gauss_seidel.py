@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import scan
 from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.solvers.progress import Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
@@ -43,11 +46,30 @@ def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0)
         velocity = velocity + G[:, k] * (new - impulse[k])
         impulse[k] = new
     one = _cone_step if problem.convex else _coulomb_step
+    if layout.large and layout.torsional == 0:
+        return _rolled(problem, impulse, velocity, one, relaxation)
     for k, at in enumerate(layout.blocks):
         new = one(G[at, at], impulse[at], velocity[at], problem.friction[k], relaxation)
         velocity = velocity + G[:, at] @ (new - impulse[at])
         impulse[at] = new
     return impulse, velocity
+
+
+def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: Any, relaxation: float) -> tuple[Any, Any]:
+    """The contacts of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
+    start, count = problem.layout.scalars, problem.layout.contacts
+    places = start + 3.0 * numpy.arange(count)[:, None] + numpy.arange(3.0)
+    rows = problem.G[start:].reshape(count, 3, -1)
+    own = np.stack([problem.G[at, at] for at in problem.layout.blocks])
+
+    def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
+        G, G_own, pushed, mu, place = contact
+        new = one(G_own, pushed, np.take(velocity, place), mu, relaxation)
+        return velocity + (new - pushed) @ G, new
+
+    pushed = impulse[start:].reshape(count, 3)
+    velocity, pushed = scan(step, velocity, (rows, own, pushed, problem.friction, np.array(places)))
+    return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
 
 
 def _coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: float) -> Any:

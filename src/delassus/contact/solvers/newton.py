@@ -18,30 +18,47 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.elimination import solve_without_pivots
 from delassus.contact.solvers.progress import FOREVER, Best, Budget
 from delassus.contact.solvers.scaled import Scaled, small
 
 ATTEMPTS: Final = (
     # e at the beginning, as a share of the impulses' scale; by what it shrinks; iterations; from the best or from zero
-    (0.0, 0.0, 8.0, 1.0),
-    (1.0, 0.5, 40.0, 0.0),
-    (0.1, 0.2, 25.0, 1.0),
-    (3.0, 0.7, 90.0, 0.0),
-    (1.0, 0.2, 40.0, 0.0),
-    (0.01, 0.5, 40.0, 1.0),
-    (10.0, 0.8, 120.0, 0.0),
+    (0.0, 0.0, 5.0, 1.0),
+    (0.01, 0.1, 20.0, 1.0),
+    (1.0, 0.3, 45.0, 0.0),
+    (10.0, 0.7, 60.0, 0.0),
+    (100.0, 0.1, 40.0, 0.0),
+    (0.1, 0.3, 45.0, 0.0),
+    (3.0, 0.5, 50.0, 0.0),
+    (30.0, 0.2, 40.0, 0.0),
+    (1.0, 0.7, 60.0, 0.0),
+    (100.0, 0.7, 70.0, 0.0),
+    (10.0, 0.1, 40.0, 0.0),
+    (0.1, 0.8, 100.0, 0.0),
+    (3.0, 0.3, 45.0, 0.0),
+    (100.0, 0.3, 50.0, 0.0),
+    (0.01, 0.3, 70.0, 0.0),
+    (30.0, 0.8, 110.0, 0.0),
+    (1.0, 0.1, 40.0, 0.0),
 )
 
 
-def newton(problem: Scaled, best: Best, budget: Budget, attempts: tuple[tuple[float, ...], ...] = ATTEMPTS) -> Best:
-    """From the best impulses so far to better ones."""
+def newton(
+    problem: Scaled,
+    best: Best,
+    budget: Budget,
+    attempts: tuple[tuple[float, ...], ...] = ATTEMPTS,
+    span: tuple[Any, Any] | None = None,
+) -> Best:
+    """From the best impulses so far to better ones, by some attempts, or by those of them that `span` says."""
+    first, end = (0.0, float(len(attempts))) if span is None else span
     schedule, scale = np.array(attempts), np.max(np.abs(problem.g))
     begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
 
     def goes_on(carry: Any) -> Any:
-        return Best(*carry[-1]).open(budget) & (carry[2] < len(attempts) - 0.5)
+        return Best(*carry[-1]).open(budget) & (carry[2] < end - 0.5)
 
     def step(carry: Any) -> Any:
         impulse, e, attempt, made, last = carry
@@ -51,7 +68,7 @@ def newton(problem: Scaled, best: Best, budget: Budget, attempts: tuple[tuple[fl
         far = np.max(np.abs(problem.smooth(x, e)[0] - impulse))
         e = np.where(far <= e, e * np.take(shrinks, attempt), e)
         y, jacobians = problem.smooth(x, e)
-        moved = impulse + solve_without_pivots(_matrix(problem, jacobians), y - impulse)
+        moved = impulse + solve_without_pivots(matrix_of(problem, jacobians), y - impulse)
         found = last.or_better(Best.of(problem, problem.projected(moved), last.count + 1.0))
         over = (made + 1.5 > np.take(lengths, attempt)) | ~np.isfinite(np.sum(moved))
         attempt = np.where(over, attempt + 1.0, attempt)
@@ -60,20 +77,21 @@ def newton(problem: Scaled, best: Best, budget: Budget, attempts: tuple[tuple[fl
         e = np.where(over, np.take(begins, attempt) * scale, e)
         return impulse, e, attempt, np.where(over, 0.0, made + 1.0), tuple(found)
 
-    start = np.where(where[0] > 0.5, best.impulse, 0.0)
-    carry = (start, begins[0] * scale, np.array(0.0), np.array(0.0), tuple(best))
+    first = np.array(first)
+    start = np.where(np.take(where, first) > 0.5, best.impulse, 0.0)
+    carry = (start, np.take(begins, first) * scale, first, np.array(0.0), tuple(best))
     return Best(*while_loop(goes_on, step, carry, FOREVER)[-1])
 
 
-def _matrix(problem: Scaled, jacobians: list[Any]) -> Any:
+def matrix_of(problem: Scaled, jacobians: list[Any]) -> Any:
     """I - D + D G, and a little of I (m, m)."""
     layout, G = problem.layout, problem.G
     rows = []
     if layout.scalars:
         D, *jacobians = jacobians
         rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - D) @ np.eye(layout.scalars, layout.m))
+    rows += problem.by_contact(lambda G, D: D @ G, G, jacobians if not layout.large else np.stack(jacobians))
+    matrix = np.concatenate(rows)
     for at, D in zip(layout.blocks, jacobians, strict=True):
-        block = D @ G[at]
-        block[:, at] = block[:, at] + np.eye(len(D)) - D
-        rows.append(block)
-    return np.concatenate(rows) + small() * np.eye(layout.m)
+        matrix[at, at] = matrix[at, at] + np.eye(len(D)) - D
+    return matrix + small() * np.eye(layout.m)

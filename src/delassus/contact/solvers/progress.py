@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.control import while_loop
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.scaled import Scaled
 
 FOREVER = 1_000_000
@@ -14,10 +14,14 @@ FOREVER = 1_000_000
 
 
 class Budget(NamedTuple):
-    """When a solver ends: at an error (a share of the velocity scale), or after a number of iterations."""
+    """When a solver ends: at an error (a share of the velocity scale), or after a number of iterations.
+
+    `warm` says that it starts from impulses that may be almost right.
+    """
 
     tolerance: Any
     iterations: Any
+    warm: bool = False
 
 
 class Best(NamedTuple):
@@ -63,7 +67,7 @@ def repeated(
 ) -> Best:
     """`held, best = step(held, best)` while there is something to do, at most so many times."""
     end = budget.iterations if most is None else np.minimum(budget.iterations, best.count + most)
-    limited = Budget(budget.tolerance, end)
+    limited = budget._replace(iterations=end)
 
     def body(carry: Any) -> Any:
         held, last = step(carry[0], Best(*carry[1]))

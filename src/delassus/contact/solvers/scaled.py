@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import map
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.smooth import Turned, coulomb, positive_part, second_order, slopes
 
 ENORMOUS = 1e150
@@ -58,7 +60,7 @@ class Scaled(NamedTuple):
         """From rows as the user has them."""
         order = list(layout.order)
         shape, coefficients = _shape(layout, friction, torsional, rolling)
-        G = 0.5 * (G + G.T)  # rounding alone: an asymmetric matrix has been refused
+        G = np.tril(G) + np.tril(G, -1).T  # an asymmetric matrix has been refused
         if compliance is not None:
             G = G + np.diag(compliance)
         response = np.stack([G[r, r] for r in range(layout.m)])
@@ -74,7 +76,7 @@ class Scaled(NamedTuple):
         d = np.where(d > 0.0, d, 1.0)
         root = np.sqrt(d)
         factor = (shape / root)[order]
-        G, g, root = G[order][:, order] * factor[:, None] * factor[None, :], g[order] * factor, root[order]
+        G, g, root = G[order][:, order] * (factor[:, None] * factor[None, :]), g[order] * factor, root[order]
         if lower is not None:
             bounded = root[layout.scalars - layout.intervals : layout.scalars]
             lower, upper = (np.clip(b, -ENORMOUS, ENORMOUS) * bounded for b in (lower, upper))
@@ -105,22 +107,22 @@ class Scaled(NamedTuple):
 
     def velocity(self, impulse: Any) -> Any:
         """σ = G λ + g (m,)."""
-        return self.G @ impulse + self.g
+        return product(self.G, impulse) + self.g
 
     def corrected(self, velocity: Any) -> Any:
         """σ + Γ(σ): with friction · ‖σ_t‖ on the normals (de Saxcé), unless the problem is convex."""
         if self.convex:
             return velocity
+        lifts = self.by_contact(lambda sigma, mu: mu * length(sigma[:-1]), velocity, self.friction)
         result = np.array(velocity)
-        for at, mu in zip(self.layout.blocks, self._friction(), strict=True):
-            result[at.stop - 1] = result[at.stop - 1] + mu * length(velocity[at][:-1])
+        for at, lift in zip(self.layout.blocks, lifts, strict=True):
+            result[at.stop - 1] = result[at.stop - 1] + lift
         return result
 
     def projected(self, x: Any) -> Any:
         """The nearest impulses (m,) that the cones allow."""
         parts = [self._projected_scalars(x, 0.0)[0]] if self.layout.scalars else []
-        for at, mu in zip(self.layout.blocks, self._friction(), strict=True):
-            parts.append(_applied(second_order, x[at], mu, 0.0)[0])
+        parts += self.by_contact(lambda x, mu: _applied(second_order, x, mu, 0.0)[0], x, self.friction)
         return np.concatenate(parts)
 
     def residual(self, impulse: Any, velocity: Any) -> Any:
@@ -128,8 +130,15 @@ class Scaled(NamedTuple):
         return impulse - self.projected(impulse - self.corrected(velocity))
 
     def error(self, impulse: Any, velocity: Any) -> Any:
-        """The largest residual of a row as a share of what a tolerance of one allows."""
-        return np.max(np.abs(self.residual(impulse, velocity)) / self.limit)
+        """The largest residual of a row as a share of what a tolerance of one allows.
+
+        With much friction, the residual of de Saxcé's form shows little of a contact that penetrates. So the one of
+        Alart and Curnier, whose first part is that of the normals alone, counts as well.
+        """
+        error = np.max(np.abs(self.residual(impulse, velocity)) / self.limit)
+        if self.convex:
+            return error
+        return np.maximum(error, np.max(np.abs(impulse - self.smooth(impulse - velocity, 0.0)[0]) / self.limit))
 
     def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
         """Smooth projection (m,) of λ - σ, whose fixed points solve the problem for e = 0, and its Jacobian by blocks.
@@ -142,11 +151,8 @@ class Scaled(NamedTuple):
             parts.append(y)
             jacobians.append(diagonal)
         kind = second_order if self.convex else coulomb
-        for at, mu in zip(self.layout.blocks, self._friction(), strict=True):
-            y, D = _applied(kind, x[at], mu, e)
-            parts.append(y)
-            jacobians.append(D)
-        return np.concatenate(parts), jacobians
+        found = self.by_contact(lambda x, mu: _applied(kind, x, mu, e), x, self.friction)
+        return np.concatenate([*parts, *(y for y, _ in found)]), [*jacobians, *(D for _, D in found)]
 
     def _projected_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
         layout = self.layout
@@ -160,8 +166,14 @@ class Scaled(NamedTuple):
             y[k], slope[k] = x[k] + below - above, 1.0 - below_x - above_x
         return y, slope
 
-    def _friction(self) -> list[Any]:
-        return [self.friction[k] for k in range(self.layout.contacts)]
+    def by_contact(self, function: Any, rows: Any, *others: Any) -> list[Any]:
+        """What a function of a contact's rows, and of a number or array of it, gives for each of the contacts."""
+        layout = self.layout
+        if not layout.large or len({at.stop - at.start for at in layout.blocks}) > 1:
+            return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
+        found = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *others)
+        several = isinstance(found, tuple)
+        return [tuple(x[k] for x in found) if several else found[k] for k in range(layout.contacts)]
 
 
 def shape_of(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> Any:
@@ -194,17 +206,20 @@ def _shape(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> tuple
 def _limit(layout: Layout, g: Any, root: Any) -> Any:
     """The residual (m,) that rows may have at a tolerance of one.
 
-    For contacts it is the largest of their free velocities in m/s; other rows may have other units, so they have what
-    the motion as a whole does: the largest free velocity in units of √d.
+    For contacts it is the largest of their free velocities in m/s. Other rows may have other units: they have the
+    largest
+    free velocity of all rows, or a small part of what the motion as a whole has, in units of √d, if that is more.
     """
-    energy = np.max(np.abs(g))
+    energy, start = np.max(np.abs(g)), layout.scalars
     energy = np.where(energy > 0.0, energy, 1.0)
-    if not layout.contacts:
-        return np.ones(layout.m) * energy
-    start = layout.scalars
-    speed = np.max(np.abs(g[start:] * root[start:]))
-    contact = np.where(speed > 0.0, speed / root, energy)
-    return np.concatenate([np.ones(start) * energy, contact[start:]])
+    speeds = np.abs(g * root)
+    found = []
+    if start:
+        found.append(np.maximum(np.max(speeds) / root[:start], 1e-4 * energy))
+    if layout.contacts:
+        speed = np.max(speeds[start:])
+        found.append(np.where(speed > 0.0, speed / root[start:], energy))
+    return np.concatenate(found)
 
 
 def length(x: Any) -> Any:
@@ -223,4 +238,4 @@ def _applied(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
 
 def small() -> float:
     """The share of a row's response that is added to it where a matrix is factored."""
-    return 1e-10 if computing_in().name == "float64" else 1e-5
+    return 1e-12 if computing_in().name == "float64" else 1e-5

@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
 
@@ -47,23 +49,27 @@ def solve_contacts(
     numbers = (friction, torsional, rolling, lower, upper)
     problem = Scaled.of(layout, law == "ccp", G, g, *numbers, compliance)
     factors = shape_of(layout, friction, torsional, rolling)
-    budget = Budget(1e-8 if tolerance is None else tolerance, 1000.0 if iterations is None else iterations)
+    most = 1000.0 if iterations is None else iterations
+    budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = started(problem, None if start is None else problem.taken(start, factors))
     found = METHODS[method](problem, first, budget)
     best = found.best
     impulse = problem.given(best.impulse, factors)
-    velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
+    velocity = product(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)
     # Recomputed from what is returned, and with responses that compliance is no part of.
     plain = problem if compliance is None else Scaled.of(layout, law == "ccp", G, g, *numbers)
     taken = plain.taken(impulse, factors)
     moving = plain.taken_velocity(velocity, factors)
     residual = plain.residual_given(plain.residual(taken, moving), factors)
 
-    known = [x for x in (G, g, *numbers, compliance, start) if x is not None]
-    finite = np.isfinite(np.sum(impulse)) & np.isfinite(sum(np.sum(x) for x in (G, g)))
-    for x in known[2:]:
-        finite = finite & ~np.any(np.isnan(x))
+    # A number of G or g that is not finite shows in the velocities: zero times infinity is not a number.
+    finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(velocity))
+    for x in (*numbers, start):
+        finite = finite if x is None else finite & ~np.any(np.isnan(x))
     status = np.where(best.error <= budget.tolerance, float(Status.CONVERGED), float(Status.ITERATIONS))
+    # What rounding leaves of impulses that cancel each other cannot be less.
+    rounding = 16.0 * 2.0 ** -computing_in().digits * np.max(np.abs(best.impulse)) / np.min(problem.limit)
+    status = np.where((status > 0.5) & (best.error <= rounding), float(Status.PRECISION), status)
     status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
     return impulse, velocity, residual, best.count, status

@@ -65,7 +65,7 @@ class ParameterCheck:
 
 
 def check_parameters(model: ParametricModel, parameters: ArrayLike) -> ParameterCheck:
-    """Whether parameters (…, np) are physical; kernels compute with any.
+    """Whether parameters (…, nparameters) are physical; kernels compute with any.
 
     Args:
         model: The model that has the parameters.
@@ -73,8 +73,8 @@ def check_parameters(model: ParametricModel, parameters: ArrayLike) -> Parameter
     """
     expect("the model", model, ParametricModel, 'model.parametric("inertia")')
     p = np.asarray(parameters, float)
-    if p.shape[-1:] != (model.np,):
-        raise ValueError(f"the parameters have shape {p.shape}; this model needs (…, {model.np}).")
+    if p.shape[-1:] != (model.nparameters,):
+        raise ValueError(f"the parameters have shape {p.shape}; this model needs (…, {model.nparameters}).")
     by_part = np.zeros((*p.shape[:-1], len(model.parts)), np.int64)
     for k, part in enumerate(model.parts):
         own = p[..., part.at]

@@ -1,0 +1,252 @@
+"""LLVM IR of a chunk: one instruction, or a few, for each of its operations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from delassus.compiler.backends.frame import Cursor
+from delassus.compiler.backends.llvm.loop_step import Wide
+from delassus.compiler.backends.llvm.marks import constant
+from delassus.compiler.backends.llvm.philox import emit_words
+from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.program import LOGICAL
+
+_OPERATIONS: Final = {
+    "add": "fadd $T {0}, {1}",
+    "sub": "fsub $T {0}, {1}",
+    "mul": "fmul $T {0}, {1}",
+    "div": "fdiv $T {0}, {1}",
+    "neg": "fneg $T {0}",
+    "sqrt": "call $T @llvm.sqrt.$N($T {0})",
+    "abs": "call $T @llvm.fabs.$N($T {0})",
+    "fma": "call $T @llvm.fma.$N($T {0}, $T {1}, $T {2})",
+    "lt": "fcmp olt $T {0}, {1}",
+    "le": "fcmp ole $T {0}, {1}",
+    "eq": "fcmp oeq $T {0}, {1}",
+    "ne": "fcmp une $T {0}, {1}",
+    "and": "and $B {0}, {1}",
+    "xor": "xor $B {0}, {1}",
+    "not": "xor $B {0}, $(i1 true$)",
+    "select": "select $B {0}, $T {1}, $T {2}",
+}
+"""Operations that are one instruction."""
+
+_ZERO: Final = "$($E 0.0$)"
+_ONE: Final = "$($E 1.0$)"
+
+_WHOLE: Final = {"floor": "floor", "ceil": "ceil", "rint": "roundeven", "trunc": "trunc"}
+"""LLVM's names of the ways to round to a whole number."""
+
+DECLARATIONS: Final = """
+declare $T @llvm.fma.$N($T, $T, $T)
+declare $T @llvm.sqrt.$N($T)
+declare $T @llvm.fabs.$N($T)
+declare $T @llvm.copysign.$N($T, $T)
+""" + "".join(f"declare $T @llvm.{name}.$N($T)\n" for name in _WHOLE.values())
+"""What operations call."""
+
+GATHER: Final = "declare $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr>, i32, $B, $T)\n"
+"""What choices by position call, for more than one lane."""
+
+ONE_IN_MEMORY: Final = "@one = internal global $E 1.0\n"
+"""A factor that LLVM must not know: the product with it makes subnormals zero."""
+
+
+class ChunkText:
+    """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        chunk: Chunk,
+        target: Target,
+        inside: LoopStep | None = None,
+        wide: Wide | None = None,
+    ) -> None:
+        self.schedule = schedule
+        self.chunk = chunk
+        self.target = target
+        self.precision = target.precision
+        self.inside = inside
+        self.wide = wide
+        self.names: dict[int, str] = {}
+        self.addresses: dict[Cursor, str] = {}
+        self.one = ""
+        self.ciphers: dict[tuple[str, ...], list[str]] = {}
+        self.lines: list[str] = []
+        self.count = 0
+
+    def text(self) -> str:
+        """All of it."""
+        nodes = self.schedule.program.nodes
+        own = set(self.chunk.values)
+        for value in (*self.chunk.stores, *self.chunk.keeps):
+            if value not in own:  # a constant, or a value of an earlier step
+                own.add(value)
+                self.store(value)
+        for value in self.chunk.values:
+            node = nodes[value]
+            template = _OPERATIONS.get(node[0])
+            if template is not None:
+                self.names[value] = self.emit(template.format(*[self.names.get(a) or self.known(a) for a in node[1:]]))
+            elif node[0] in ("gather", "lookup"):
+                self.names[value] = self.found(value)
+            else:
+                self.names[value] = self.composite(node[0], [self.names.get(a) or self.known(a) for a in node[1:]])
+            if value in self.chunk.stores or value in self.chunk.keeps:
+                self.store(value)
+        return "".join(self.lines)
+
+    def emit(self, instruction: str) -> str:
+        """Append an instruction; returns the name of its value."""
+        name = f"%{self.count}"
+        self.lines.append(f"  {name} = {instruction}\n")
+        self.count += 1
+        return name
+
+    def composite(self, kind: str, args: list[str]) -> str:
+        """An operation of several instructions."""
+        if kind in ("fms", "fnma"):
+            flipped = 2 if kind == "fms" else 0
+            args[flipped] = self.emit(f"fneg $T {args[flipped]}")
+            return self.emit(_OPERATIONS["fma"].format(*args))
+        if kind in _WHOLE:
+            return self.whole(kind, args[0])
+        if kind.startswith("philox"):
+            if tuple(args) not in self.ciphers:
+                self.ciphers[tuple(args)] = emit_words(self.emit, args, self.precision)
+            return self.ciphers[tuple(args)][int(kind.removeprefix("philox"))]
+        bits = self.emit(f"bitcast $T {args[0]} to $I")
+        if kind == "exponent":
+            return self.exponent(bits)
+        if kind == "scale":
+            return self.scale(bits, args[1])
+        masked = self.emit(f"and $I {bits}, $($W {1 << int(kind.removeprefix('bit'))}$)")
+        return self.emit(f"icmp ne $I {masked}, $($W 0$)")
+
+    def found(self, value: int) -> str:
+        """A value of a row of slots, or a number of a table, at an index that is not outside."""
+        node = self.schedule.program.nodes[value]
+        index = node[1] if node[0] == "gather" else node[2]
+        place = self.emit(f"fptosi $T {self.names.get(index) or self.known(index)} to $J")
+        if node[0] == "gather":
+            row = self.schedule.rows[value]
+            steps = self.emit(f"mul $J {self.emit(f'mul $J {place}, $(i32 $X$)')}, $(i32 {row.per_value}$)")
+            start, place = f"getelementptr $T, ptr %frame, i64 {row.first}", self.emit(f"add $J {steps}, $L")
+        else:
+            source, shared = node[1], isinstance(node[1].table, int)
+            table = self.address(self.schedule.roots[source.table]) if shared else f"@table_{source.table.digest}"
+            start = f"getelementptr $E, ptr {table}, i64 {source.first}"
+            place = self.emit(f"mul $J {place}, $(i32 {source.step}$)")
+        found = self.emit(f"$[{self.emit(f'getelementptr $E, ptr {self.emit(start)}, $J {place}')}$]")
+        return self.flushed(value, found) if node[0] == "lookup" and shared else found
+
+    def whole(self, kind: str, x: str) -> str:
+        """A number rounded to a whole one, by an instruction if there is one: LLVM would else call the C library.
+
+        Without, the sum with 2⁵² (float32: 2²³) rounds to the nearest, and a comparison tells which way that was.
+        """
+        if self.target.rounds:
+            return self.emit(f"call $T @llvm.{_WHOLE[kind]}.$N($T {x})")
+        size, border = self.emit(_OPERATIONS["abs"].format(x)), constant(2.0**self.precision.digits)
+        start = size if kind == "trunc" else x
+        digits = self.emit(f"fsub $T {self.emit(f'fadd $T {size}, {border}')}, {border}")
+        signed = self.emit(f"call $T @llvm.copysign.$N($T {digits}, $T {start})")
+        nearest = self.emit(f"select $B {self.emit(f'fcmp olt $T {size}, {border}')}, $T {signed}, $T {start}")
+        if kind == "rint":
+            return nearest
+        above = self.emit(f"fcmp {'olt' if kind == 'ceil' else 'ogt'} $T {nearest}, {start}")
+        step = self.emit(f"select $B {above}, $T {_ONE}, $T {_ZERO}")
+        moved = self.emit(f"{'fadd' if kind == 'ceil' else 'fsub'} $T {nearest}, {step}")
+        return moved if kind == "floor" else self.emit(f"call $T @llvm.copysign.$N($T {moved}, $T {x})")
+
+    def exponent(self, bits: str) -> str:
+        """An exponent as a float: put into 2⁵² (float32: 2²³) as its last digits, since not every machine converts
+        vectors of i64."""
+        p = self.precision
+        shifted = self.emit(f"lshr $I {bits}, $($W {p.digits}$)")
+        masked = self.emit(f"and $I {shifted}, $($W {p.exponents}$)")
+        merged = self.emit(f"or $I {masked}, $($W {(p.bias + p.digits) << p.digits}$)")
+        number = self.emit(f"bitcast $I {merged} to $T")
+        return self.emit(f"fsub $T {number}, {constant(2.0**p.digits + p.bias)}")
+
+    def scale(self, bits: str, n: str) -> str:
+        """The bits of a float with n added to its exponent; the last digits of the sum are those of n."""
+        rounded = self.emit(f"fadd $T {n}, {constant(self.precision.rounder)}")
+        digits = self.emit(f"bitcast $T {rounded} to $I")
+        shifted = self.emit(f"shl $I {digits}, $($W {self.precision.digits}$)")
+        total = self.emit(f"add $I {bits}, {shifted}")
+        return self.emit(f"bitcast $I {total} to $T")
+
+    def known(self, value: int) -> str:
+        """The name of a constant, or of a value of an earlier step, which is taken from its slot.
+
+        Truth values are 1.0 and 0.0 in slots.
+        """
+        if value <= 0:
+            name = constant(self.schedule.program.constants[-value])
+        else:
+            name = self.loaded(value)
+            if self.schedule.program.nodes[value][0] in LOGICAL:
+                name = self.emit(f"fcmp une $T {name}, {_ZERO}")
+        self.names[value] = name
+        return name
+
+    def address(self, cursor: Cursor) -> str:
+        """The address that a cursor holds."""
+        if cursor not in self.addresses:
+            place = self.emit(f"getelementptr {'$E' if self.wide else '$T'}, ptr %frame, i64 {cursor.slot}")
+            self.addresses[cursor] = self.emit(f"load ptr, ptr {place}, align $S")
+        return self.addresses[cursor]
+
+    def flushed(self, value: int, name: str) -> str:
+        """A number of a shared array: zero for a subnormal one, where that is not arithmetic's own doing."""
+        if value not in self.schedule.program.exposed:
+            return name
+        self.one = self.one or self.spread(self.emit("load $E, ptr @one, align $S"))
+        return self.emit(f"fmul $T {name}, {self.one}")
+
+    def spread(self, name: str) -> str:
+        """A number in all lanes."""
+        return self.emit(f"$>{self.emit(f'$<{name}$;')}$:")
+
+    def loaded(self, value: int) -> str:
+        """A value from the item or from a slot. Executions that are side by side share what is not their own."""
+        if value in self.schedule.shared:
+            cursor, offset = self.schedule.shared[value]
+            place = self.emit(f"getelementptr $E, ptr {self.address(cursor)}, i64 {offset}")
+            if self.wide and self.inside and any(cursor == own for _, _, own in self.inside.cursors):
+                return self.flushed(value, self.emit(f"load $T, ptr {place}, align $S"))
+            return self.flushed(value, self.spread(self.emit(f"load $E, ptr {place}, align $S")))
+        if value in self.schedule.direct and self.inside:
+            source = f"%item, i64 {self.schedule.direct[value] * self.inside.items.per_value}"
+            own = True
+        else:
+            slot, own = self.schedule.slots[value], self.schedule.program.nodes[value][0] != "input"
+            source = f"%scratch, i64 {self.wide.scratch[slot]}" if self.wide and own else f"%frame, i64 {slot}"
+        if not self.wide or source.startswith("%scratch"):
+            return self.emit(f"load $T, ptr {self.emit(f'getelementptr $T, ptr {source}')}, align $A")
+        place = self.emit(f"getelementptr $E, ptr {source}")
+        if own:
+            return self.emit(f"load $T, ptr {place}, align $S")
+        return self.spread(self.emit(f"load $E, ptr {place}, align $S"))
+
+    def store(self, value: int) -> None:
+        """Put a value into its places."""
+        name = self.names.get(value) or self.known(value)
+        if self.schedule.program.is_logical(value):
+            name = self.emit(f"select $B {name}, $T {_ONE}, $T {_ZERO}")
+        slots = self.chunk.stores.get(value, ())
+        places = [f"%out, i64 {self.wide.scratch[slot] if self.wide else slot}" for slot in slots]
+        self.put(name, "$T", places, "$A")
+        if self.inside:
+            step = self.inside.kept.per_value
+            places = [f"%keep, i64 {k * step}" for k in self.chunk.keeps.get(value, ())]
+            self.put(name, *(("$E", places, "$S") if self.wide else ("$T", places, "$A")))
+
+    def put(self, name: str, unit: str, places: list[str], alignment: str) -> None:
+        """Stores of a value; places are counted in a unit."""
+        for target in places:
+            place = self.emit(f"getelementptr {unit}, ptr {target}")
+            self.lines.append(f"  store $T {name}, ptr {place}, align {alignment}\n")

@@ -1,0 +1,168 @@
+"""LLVM IR of a loop between chunks: copies items, calls the steps of the body, copies what is carried and kept.
+
+In the code for a single state, executions of a loop that know nothing of each other go side by side into the lanes of
+vectors, where their items and what they keep are side by side in memory. Values of the body then have places on the
+stack, as wide as these vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delassus.compiler.backends.steps import Chunk, LoopStep
+from delassus.compiler.backends.target import Target
+
+_UNROLLED = 16  # copies up to this number are written out
+_LARGEST_SCRATCH = 64 * 1024  # bytes on the stack
+
+
+@dataclass(frozen=True)
+class Wide:
+    """How many executions are side by side, and where values that pass between chunks of the body are, by slot."""
+
+    width: int
+    scratch: dict[int, int]
+
+    def named(self, chunk: str) -> str:
+        """The name of a chunk in this form."""
+        return chunk.replace("@chunk", "@wide").replace("$X", str(self.width))
+
+
+def widened(step: LoopStep, target: Target) -> Wide | None:
+    """How a loop runs for a single state, if not one execution after the other."""
+    loop, width = step.loop, 1
+    beside = step.kept.per_item == 1 and (step.items.per_item == 1 or not step.length)
+    beside = beside and all(way == 1 for _, way, _ in step.cursors)
+    if not (loop.is_map and beside) or step.body.rows:
+        return None
+    while 2 * width <= min(loop.count, target.lanes):
+        width *= 2
+    chunks = [chunk for chunk in step.body.steps if isinstance(chunk, Chunk)]
+    slots = {slot for chunk in chunks for some in chunk.stores.values() for slot in some}
+    if width == 1 or len(slots) * width * target.precision.bytes > _LARGEST_SCRATCH:
+        return None
+    return Wide(width, {slot: k for k, slot in enumerate(sorted(slots))})
+
+
+def emit_wide_step(step: LoopStep, name: str, calls: list[str], wide: Wide) -> str:
+    """The function of such a loop for a single state. The last vector overlaps the one before, if they do not fit."""
+    last = step.loop.count - wide.width
+    text = f"""define internal void {name}(ptr %frame, ptr %unused) #0 {{
+entry:
+  %scratch = alloca [ {max(1, len(wide.scratch))} x <{wide.width} x $E> ], align 64
+  br label %head
+head:
+  %at = phi i64 [ 0, %entry ], [ %next, %head ]
+"""
+    for place, table in (("item", step.items), ("keep", step.kept)):
+        text += (
+            f"  %{place}.slot = add i64 %at, {table.first}\n"
+            f"  %{place} = getelementptr $E, ptr %frame, i64 %{place}.slot\n"
+        )
+    text += _set_cursors(step)
+    for call in calls:
+        text += f"  call void {wide.named(call)}(ptr %frame, ptr %scratch, ptr %item, ptr %keep, ptr %scratch)\n"
+    return (
+        text
+        + f"  %step = add i64 %at, {wide.width}\n"
+        + f"  %over = icmp sgt i64 %step, {last}\n"
+        + f"  %next = select i1 %over, i64 {last}, i64 %step\n"
+        + f"  %more = icmp slt i64 %at, {last}\n"
+        + "  br i1 %more, label %head, label %exit\nexit:\n  ret void\n}\n"
+    )
+
+
+def emit_loop_step(step: LoopStep, name: str, calls: list[str]) -> str:
+    """The function of a loop, with the marks of `marks` where the number of lanes matters; `calls` are its steps."""
+    loop = step.loop
+    at = f"sub i64 {loop.count - 1}, %i" if loop.reverse else "add i64 0, %i"
+    enter = _still("first", step.carried) + "  br i1 %first.any, label %head, label %exit" if loop.conditional else ""
+    text = f"""define internal void {name}(ptr %frame, ptr %unused) #0 {{
+entry:
+{enter or "  br label %head"}
+head:
+  %i = phi i64 [ 0, %entry ], [ %i1, %end ]
+  %at = {at}
+"""
+    for place, table in (("item", step.items), ("keep", step.kept)):
+        text += (
+            f"  %{place}.offset = mul i64 %at, {table.per_item}\n"
+            f"  %{place}.slot = add i64 %{place}.offset, {table.first}\n"
+            f"  %{place} = getelementptr $T, ptr %frame, i64 %{place}.slot\n"
+        )
+    text += _set_cursors(step) + _take(step)
+    for call in calls:
+        own = ", ptr %item, ptr %keep" if call.startswith("@chunk") else ""
+        text += f"  call void {call}(ptr %frame, ptr %frame{own})\n"
+    text += _copy("carry", loop.carried, (str(step.onward), 1), (str(step.carried), 1))
+    text += f"  br label %end\nend:\n  %i1 = add i64 %i, 1\n  %more = icmp slt i64 %i1, {loop.count}\n"
+    if loop.conditional:
+        text += _still("next", step.carried) + "  %again = and i1 %more, %next.any\n"
+    return (
+        text + f"  br i1 {'%again' if loop.conditional else '%more'}, label %head, label %exit\nexit:\n  ret void\n}}\n"
+    )
+
+
+def _still(label: str, carried: int) -> str:
+    """Whether the first carried value is other than zero in any lane."""
+    return (
+        f"  %{label}.at = getelementptr $T, ptr %frame, i64 {carried}\n"
+        f"  %{label} = load $T, ptr %{label}.at, align $A\n"
+        f"  %{label}.go = fcmp une $T %{label}, $($E 0.0$)\n"
+        f"  %{label}.any = $ANY%{label}.go$?\n"
+    )
+
+
+def _set_cursors(step: LoopStep) -> str:
+    """Addresses in shared arrays that go with the loop."""
+    text = ""
+    for source, way, own in step.cursors:
+        k = own.number
+        text += (
+            f"  %source{k}.at = getelementptr $T, ptr %frame, i64 {source.slot}\n"
+            f"  %source{k} = load ptr, ptr %source{k}.at, align $S\n"
+            f"  %way{k} = mul i64 %at, {way}\n"
+            f"  %cursor{k} = getelementptr $E, ptr %source{k}, i64 %way{k}\n"
+            f"  %cursor{k}.at = getelementptr $T, ptr %frame, i64 {own.slot}\n"
+            f"  store ptr %cursor{k}, ptr %cursor{k}.at, align $S\n"
+        )
+    return text
+
+
+def _take(step: LoopStep) -> str:
+    """Copies what inner loops need of an item; their slots are in a row."""
+    positions, slots = list(step.copied), list(step.copied.values())
+    per_value = step.items.per_value
+    if positions == list(range(len(positions))):
+        return _copy("take", len(positions), ("%item.slot", per_value), (str(slots[0] if slots else 0), 1))
+    return "".join(
+        _copy_one(f"take{k}", str(k), ("%item.slot", per_value), (str(slot), 0)) for k, slot in step.copied.items()
+    )
+
+
+def _copy(label: str, count: int, source: tuple[str, int], target: tuple[str, int]) -> str:
+    """Copies `count` values; source and target are a first slot and a step."""
+    if count <= _UNROLLED:
+        return "".join(_copy_one(f"{label}{k}", str(k), source, target) for k in range(count))
+    return (
+        f"  br label %{label}.start\n{label}.start:\n  br label %{label}\n{label}:\n"
+        f"  %{label}.k = phi i64 [ 0, %{label}.start ], [ %{label}.k1, %{label} ]\n"
+        + _copy_one(label, f"%{label}.k", source, target)
+        + f"  %{label}.k1 = add i64 %{label}.k, 1\n"
+        f"  %{label}.more = icmp slt i64 %{label}.k1, {count}\n"
+        f"  br i1 %{label}.more, label %{label}, label %{label}.done\n{label}.done:\n"
+    )
+
+
+def _copy_one(label: str, k: str, source: tuple[str, int], target: tuple[str, int]) -> str:
+    text = ""
+    for way, (first, step) in (("from", source), ("to", target)):
+        text += (
+            f"  %{label}.{way}.offset = mul i64 {k}, {step}\n"
+            f"  %{label}.{way}.slot = add i64 %{label}.{way}.offset, {first}\n"
+            f"  %{label}.{way} = getelementptr $T, ptr %frame, i64 %{label}.{way}.slot\n"
+        )
+    return (
+        f"{text}  %{label}.value = load $T, ptr %{label}.from, align $A\n"
+        f"  store $T %{label}.value, ptr %{label}.to, align $A\n"
+    )

@@ -1,0 +1,229 @@
+"""Emits the chunks of a schedule as LLVM IR text.
+
+The text is written once, with marks where the number of lanes matters, and filled in for each width: one state per
+lane, so the scalar and the vector versions differ in nothing but their types and compute the same bits. Values are
+numbered, not named, which LLVM reads fastest. LLVM's verifier reads it all before anything runs.
+
+There is one exception: a single state leaves the vector registers empty, so that the executions of a `map` take the
+lanes there. These are the same operations on the same numbers, and give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from delassus.compiler.backends.llvm.chunk import DECLARATIONS, GATHER, ONE_IN_MEMORY, ChunkText
+from delassus.compiler.backends.llvm.loop_step import emit_loop_step, emit_wide_step, widened
+from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule, count_operations
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.precision import Precision
+from delassus.compiler.graph.program import Program
+from delassus.errors import DelassusError
+
+LARGEST_FRAME: Final = 128 * 1024  # slots: one megabyte for one state
+PART: Final = 1500  # operations of a part at least: less is not worth a module of its own
+MOST_PARTS: Final = 16
+
+_REDUCTION: Final = "declare i1 @llvm.vector.reduce.or.v$Xi1($B)\n"
+
+
+def check_frame(schedule: Schedule) -> None:
+    """Refuse a frame that is too large."""
+    if schedule.frame > LARGEST_FRAME:
+        raise DelassusError(
+            f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
+            "split it, or make its arrays smaller."
+        )
+
+
+def emit_template(schedule: Schedule, target: Target) -> Template:
+    """The code of a kernel, to be filled in for one state or for many."""
+    check_frame(schedule)
+    functions: list[Function] = []
+    ends, calls = [], []
+    for step in schedule.steps:
+        calls += _emit_steps((step,), schedule, functions, target)
+        ends.append(len(functions))
+    parts, first = [], 0
+    for k, steps in enumerate(_shared_out(schedule)):
+        own, done = calls[steps.start : steps.stop], ends[steps.stop - 1]
+        body = _emit_start(schedule, target) if k == 0 else ""
+        bodies = body + _emit_body1(k, own), _emit_body2(k, own, range(steps.start, len(calls)), 2 * target.lanes)
+        parts.append(Part(tuple(functions[first:done]), *bodies))
+        first = done
+    tables = _emit_tables(schedule.program, target.precision)
+    return Template(tuple(parts), target, sum(map(count_operations, schedule.steps)), tables, bool(schedule.roots))
+
+
+def emit_module(schedule: Schedule, target: Target) -> str:
+    """All the code of a kernel in one module, for reading."""
+    return emit_template(schedule, target).everything()
+
+
+def _shared_out(schedule: Schedule) -> list[range]:
+    """The steps of a schedule, cut into ranges that take LLVM about as long as each other."""
+    sizes = [count_operations(step) for step in schedule.steps]
+    total = sum(sizes)
+    number = max(1, min(MOST_PARTS, total // PART, len(sizes)))
+    ranges: list[range] = []
+    first = done = 0
+    for k, size in enumerate(sizes):
+        done += size
+        last = k + 1 == len(sizes)
+        if last or (done * number >= total * (len(ranges) + 1) and len(ranges) + 1 < number):
+            ranges.append(range(first, k + 1))
+            first = k + 1
+    return ranges
+
+
+@dataclass(frozen=True)
+class Function:
+    """The text of a function, with marks; and the one for a single state, in so many lanes."""
+
+    text: str
+    alone: str
+    width: int = 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some steps of a kernel that follow each other, and what calls them: for one group of lanes, and for two."""
+
+    functions: tuple[Function, ...]
+    body1: str
+    body2: str
+
+
+@dataclass(frozen=True)
+class Template:
+    """The code of a kernel as text with marks, in parts that LLVM can compile apart from each other.
+
+    `start_x…` makes a new frame, `body1_…_x…` and `body2_…_x…` are the parts for one and two groups of lanes. `tables`
+    are constants that they read, by name, and `shares` tells whether they read arrays in place.
+    """
+
+    parts: tuple[Part, ...]
+    target: Target
+    operations: int
+    tables: dict[str, str]
+    shares: bool
+
+    def modules(self, lanes: int) -> list[str]:
+        """A module for each part: for a single state, or for as many as the target has lanes."""
+        filled = self._alone if lanes == 1 else self._wide
+        return [self._declared([part], lanes) + filled(part) + self.target.attributes for part in self.parts]
+
+    def everything(self) -> str:
+        """One module of all parts for all numbers of lanes."""
+        text = self._declared(self.parts, 1) + "".join(map(self._alone, self.parts))
+        if self.target.lanes > 1:
+            text += self._declared(self.parts, self.target.lanes, but=self._widths(self.parts))
+            text += "".join(map(self._wide, self.parts))
+        return text + self.target.attributes
+
+    def _widths(self, parts: Iterable[Part]) -> set[int]:
+        """The numbers of lanes in the code for a single state."""
+        return {1, *(f.width for part in parts for f in part.functions)}
+
+    def _declared(self, parts: Iterable[Part], lanes: int, but: Iterable[int] = ()) -> str:
+        widths = self._widths(parts) if lanes == 1 else {lanes} - set(but)
+        once = () if but else (*self._read(parts), *([ONE_IN_MEMORY] if self.shares else []))
+        text = "".join(fill_in(own, 1, self.target.precision) for own in once)
+        for width in sorted(widths):
+            text += fill_in(DECLARATIONS + (GATHER if width > 1 else ""), width, self.target.precision)
+        return text + (fill_in(_REDUCTION, lanes, self.target.precision) if lanes > 1 else "")
+
+    def _read(self, parts: Iterable[Part]) -> list[str]:
+        """The tables that some parts read."""
+        code = "".join(f.text + f.alone for part in parts for f in part.functions) if self.tables else ""
+        return [text for name, text in self.tables.items() if name in code]
+
+    def _alone(self, part: Part) -> str:
+        text = "".join(fill_in(f.alone, f.width, self.target.precision) for f in part.functions)
+        return text + fill_in(part.body1, 1, self.target.precision)
+
+    def _wide(self, part: Part) -> str:
+        text = "".join((*(f.text for f in part.functions), part.body1, part.body2))
+        return fill_in(text, self.target.lanes, self.target.precision)
+
+
+def _emit_steps(
+    steps: Sequence[Chunk | LoopStep],
+    schedule: Schedule,
+    functions: list[Function],
+    target: Target,
+    inside: LoopStep | None = None,
+) -> list[str]:
+    """A function per chunk and per loop, `void step(ptr frame, ptr frame)`, appended to `functions`; returns names.
+
+    A chunk gets its frame twice, as a place to read and as a place to write. No slot is read and written in the
+    same chunk, so the two never alias, and LLVM may order loads and stores freely. In the body of a loop it also gets
+    the addresses of its item and of what is kept.
+    """
+    names = []
+    wide = None if inside is None else widened(inside, target)
+    for step in steps:
+        if isinstance(step, Chunk):
+            name = f"@chunk{len(functions)}_x$X"
+            item = ", ptr noalias readonly %item, ptr noalias writeonly %keep" if inside else ""
+            header = f"(ptr noalias readonly %frame, ptr noalias writeonly %out{item}"
+            lines = ChunkText(schedule, step, target, inside).text()
+            text = alone = f"define internal void {name}{header}) #0 {{\nentry:\n{lines}  ret void\n}}\n"
+            if wide:
+                lines = ChunkText(schedule, step, target, inside, wide).text()
+                alone = f"define internal void {wide.named(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
+                alone += f"entry:\n{lines}  ret void\n}}\n"
+            functions.append(Function(text, alone, wide.width if wide else 1))
+        else:
+            calls = _emit_steps(step.body.steps, step.body, functions, target, step)
+            name = f"@loop{len(functions)}_x$X"
+            text, inner = emit_loop_step(step, name, calls), widened(step, target)
+            functions.append(Function(text, emit_wide_step(step, name, calls, inner) if inner else text))
+        names.append(name)
+    return names
+
+
+def _emit_tables(program: Program, precision: Precision) -> dict[str, str]:
+    """The tables that a program reads, as constants of the module: bytes, which LLVM reads faster than numbers."""
+    texts, words = {}, np.array([f"\\{byte:02X}" for byte in range(256)], "S3")
+    for table in program.tables:
+        data = np.frombuffer(table.rounded(precision).astype(f"<f{precision.bytes}").tobytes(), np.uint8)
+        content = words[data].tobytes().decode()
+        name = f"@table_{table.digest}"
+        texts[name] = f'{name} = internal constant [ {data.size} x i8 ] c"{content}", align 64\n'
+    return texts
+
+
+def _emit_start(schedule: Schedule, target: Target) -> str:
+    """`start(frame)`: outputs that are constants, which stay in a frame for all the states that pass through it."""
+    lines = ChunkText(schedule, Chunk((), schedule.fixed), target).text()
+    return f"define void @start_x$X(ptr %out) #0 {{\nentry:\n{lines}  ret void\n}}\n"
+
+
+def _emit_body1(part: int, steps: list[str]) -> str:
+    """`body1(frame)`: the steps of a part for one frame."""
+    calls = "".join(f"  call void {name}(ptr %a, ptr %a)\n" for name in steps)
+    return f"define void @body1_{part}_x$X(ptr %a) #0 {{\n{calls}  ret void\n}}\n"
+
+
+def _emit_body2(part: int, steps: list[str], places: range, states: int) -> str:
+    """`body2(a, b, fetch, context, ahead)`: the steps of a part for two frames that take turns.
+
+    So the code of a chunk is fetched once for both: large kernels are limited by the fetching of their code, not by
+    arithmetic. Between the steps, `fetch(context, state, count)` asks for the memory of the next `states` states,
+    from `ahead` on, a few at a time, at a pace that the memory can follow; `places` are those of the steps, from the
+    first of this part to the last of all.
+    """
+    text = f"define void @body2_{part}_x$X(ptr %a, ptr %b, ptr %fetch, ptr %context, i64 %ahead) #0 {{\n"
+    for c, name in zip(places, steps, strict=False):
+        text += f"  call void {name}(ptr %a, ptr %a)\n  call void {name}(ptr %b, ptr %b)\n"
+        first, end = states * c // places.stop, states * (c + 1) // places.stop
+        if end > first:
+            text += f"  %next{c} = add i64 %ahead, {first}\n"
+            text += f"  call void %fetch(ptr %context, i64 %next{c}, i64 {end - first})\n"
+    return text + "  ret void\n}\n"

@@ -1,0 +1,111 @@
+"""IR of the loop that NumPy calls, around the compiled body of any kernel.
+
+NumPy hands a loop the addresses of the arrays, the number of states, the strides, and a pointer of our own, which
+here leads to the kernel's descriptor (see `runtime`). A single state runs the scalar body. More states run the
+vector body, two groups of lanes at a time. The loop finds either code by a pointer in the descriptor, and asks Python
+to make what is not there yet. The floating-point environment is saved, set to round to nearest with subnormals as zero
+and no traps, and restored at the end, so that the caller's modes do not change results and padding lanes raise no
+warnings.
+"""
+
+from delassus.compiler.backends.llvm import transpose
+from delassus.compiler.backends.llvm.float_environment import float_environment
+from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.llvm.shared import WITH_SHARED
+from delassus.compiler.backends.llvm.states import DECLARATIONS
+from delassus.compiler.backends.target import Target
+
+LOOP = "delassus_loop"
+
+
+def emit_loop(target: Target) -> str:
+    """The module of what NumPy calls, as text; its entry is `LOOP`."""
+    environment = float_environment(target)
+    run = _RUN.replace("$KEEP", environment.keep).replace("$SAVE", environment.save)
+    run = run.replace("$RESTORE", environment.restore)
+    shared = fill_in(transpose.ELEMENTS + WITH_SHARED, 1, target.precision)
+    loop = (shared + _LOOP).replace("$MANY", str(int(target.lanes > 1)))
+    return DECLARATIONS + environment.declarations + run + loop + target.attributes
+
+
+# Runs the code number %width of a kernel. If it is missing, Python is asked for it: before the modes of arithmetic
+# change, with Python's lock, and not if an exception is on its way already. Making code computes, too, so that flags of
+# arithmetic are restored, which NumPy looks at in the end. Without code in the end, an exception is set, which NumPy
+# raises. False if the code ran out of memory.
+_RUN = """
+define internal i1 @run(ptr %kernel, i64 %width, ptr %args, ptr %strides, i64 %n) #0 {
+entry:
+  %place = add i64 %width, 5
+  %code.at = getelementptr ptr, ptr %kernel, i64 %place
+  %found = load atomic ptr, ptr %code.at acquire, align 8
+  %missing = icmp eq ptr %found, null
+  br i1 %missing, label %ask, label %ready
+ask:
+$KEEP  %maker.place = add i64 %width, 7
+  %maker.at = getelementptr ptr, ptr %kernel, i64 %maker.place
+  %maker = load ptr, ptr %maker.at, align 8
+  %python.at = getelementptr ptr, ptr %kernel, i64 9
+  %python = load ptr, ptr %python.at, align 8
+  %lock = load ptr, ptr %python, align 8
+  %occurred.at = getelementptr ptr, ptr %python, i64 1
+  %occurred = load ptr, ptr %occurred.at, align 8
+  %call.at = getelementptr ptr, ptr %python, i64 2
+  %call = load ptr, ptr %call.at, align 8
+  %drop.at = getelementptr ptr, ptr %python, i64 3
+  %drop = load ptr, ptr %drop.at, align 8
+  %unlock.at = getelementptr ptr, ptr %python, i64 4
+  %unlock = load ptr, ptr %unlock.at, align 8
+  %state = call i32 %lock()
+  %error = call ptr %occurred()
+  %fine = icmp eq ptr %error, null
+  br i1 %fine, label %make, label %asked
+make:
+  %result = call ptr %call(ptr %maker)
+  call void %drop(ptr %result)
+  br label %asked
+asked:
+  call void %unlock(i32 %state)
+$RESTORE  %made = load atomic ptr, ptr %code.at acquire, align 8
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %exit, label %ready
+ready:
+  %code = phi ptr [ %found, %entry ], [ %made, %asked ]
+  %states = load ptr, ptr %code, align 8
+  %done = call i1 @within(ptr %states, ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n)
+  ret i1 %done
+exit:
+  ret i1 true
+}
+define internal i1 @within(ptr %states, ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n) #0 {
+$SAVE  %done = call i1 %states(ptr %kernel, ptr %code, ptr %args, ptr %strides, i64 %n)
+$RESTORE  ret i1 %done
+}
+"""
+
+_LOOP = f"""
+define void @{LOOP}(ptr %args, ptr %dimensions, ptr %strides, ptr %kernel) #0 {{
+entry:
+  %n = load i64, ptr %dimensions, align 8
+  %any = icmp sgt i64 %n, 0
+  br i1 %any, label %start, label %exit
+start:
+  %shared.at = getelementptr i64, ptr %kernel, i64 11
+  %shared = load i64, ptr %shared.at, align 8
+  %any.shared = icmp ne i64 %shared, 0
+  br i1 %any.shared, label %with.shared, label %without
+with.shared:
+  call void @with_shared(ptr %kernel, ptr %args, ptr %strides, i64 %n)
+  br label %exit
+without:
+  %alone = icmp eq i64 %n, 1
+  br i1 %alone, label %one, label %many
+many:
+  %done = call i1 @run(ptr %kernel, i64 $MANY, ptr %args, ptr %strides, i64 %n)
+  br i1 %done, label %exit, label %one
+one:
+  %always = call i1 @run(ptr %kernel, i64 0, ptr %args, ptr %strides, i64 %n)
+  br label %exit
+exit:
+  ret void
+}}
+"""

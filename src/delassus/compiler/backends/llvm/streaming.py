@@ -1,0 +1,108 @@
+"""IR that writes large results past the caches.
+
+A store to memory that is in no cache first reads its cache line, and the line is written back later: twice the traffic.
+Stores of whole lines marked as nontemporal do without, and leave the caches to the frames. The values of a state lie in
+one row of the array, and the rows of a group of states are filled side by side: a piece of each is first put together
+in a small buffer, and then streamed from there, from one boundary of vectors to the next.
+
+For results that do not stay in a cache anyhow: the threshold is `STREAM_BYTES` for all outputs of a call.
+"""
+
+from delassus.compiler.backends.llvm.marks import fill_in
+from delassus.compiler.backends.target import Target
+
+STREAM_BYTES = 16 * 1024 * 1024
+SMALLEST_ROW = 512  # values of a state in an array; shorter rows have too many ends, which fill a line in part
+_PIECE = 128  # values of a row that are put together at once
+
+
+def emit_stream(target: Target) -> str:
+    """`stream`, with the arguments of `unpack` (see `transpose`), which it calls; and `finish_streams`."""
+    length = _PIECE + target.lanes
+    filled = _STREAM.replace("$PIECE", str(_PIECE)).replace("$LENGTH", str(length))
+    filled = filled.replace("$STRIDE", str(length * target.precision.bytes)).replace("$ALL", str(length * target.lanes))
+    return fill_in(filled, target.lanes, target.precision) + _FINISH
+
+
+# The buffer holds $LENGTH values of each row, $PIECE of which are streamed: those from the row's first boundary of
+# vectors on. A piece is the last one if the buffer reaches the end of the row.
+_STREAM = """
+define internal void @stream_x$X(ptr %frame, ptr %array, i64 %stride, i64 %size, i64 %states) #0 {
+entry:
+  %buffer = alloca [ $ALL x $E ], align 64
+  br label %piece
+piece:
+  %a = phi i64 [ 0, %entry ], [ %a1, %piece.done ]
+  %left = sub i64 %size, %a
+  %is.last = icmp sle i64 %left, $LENGTH
+  %count = select i1 %is.last, i64 %left, i64 $LENGTH
+  %place = getelementptr $T, ptr %frame, i64 %a
+  call void @unpack_x$X(ptr %place, ptr %buffer, i64 $STRIDE, i64 %count, i64 $X)
+  %is.first = icmp eq i64 %a, 0
+  br label %row
+row:
+  %r = phi i64 [ 0, %piece ], [ %r1, %row.done ]
+  %r.from = mul i64 %r, $STRIDE
+  %from = getelementptr i8, ptr %buffer, i64 %r.from
+  %r.to = mul i64 %r, %stride
+  %row.start = getelementptr i8, ptr %array, i64 %r.to
+  %to = getelementptr $E, ptr %row.start, i64 %a
+  %address = ptrtoint ptr %to to i64
+  %negative = sub i64 0, %address
+  %missing = urem i64 %negative, $A
+  %h = udiv i64 %missing, $S
+  %end.inside = add i64 %h, $PIECE
+  %end = select i1 %is.last, i64 %count, i64 %end.inside
+  %head = select i1 %is.first, i64 %h, i64 0
+  call void @some(ptr %to, ptr %from, i64 0, i64 %head)
+  br label %vector
+vector:
+  %v = phi i64 [ %h, %row ], [ %v1, %vector ]
+  %v.from = getelementptr $E, ptr %from, i64 %v
+  %x = load $T, ptr %v.from, align $S
+  %v.to = getelementptr $E, ptr %to, i64 %v
+  store $T %x, ptr %v.to, align $A, !nontemporal !0
+  %v1 = add i64 %v, $X
+  %v2 = add i64 %v1, $X
+  %more.vectors = icmp sle i64 %v2, %end
+  br i1 %more.vectors, label %vector, label %vectors.done
+vectors.done:
+  call void @some(ptr %to, ptr %from, i64 %v1, i64 %end)
+  br label %row.done
+row.done:
+  %r1 = add i64 %r, 1
+  %more.rows = icmp slt i64 %r1, %states
+  br i1 %more.rows, label %row, label %piece.done
+piece.done:
+  %a1 = add i64 %a, $PIECE
+  br i1 %is.last, label %exit, label %piece
+exit:
+  ret void
+}
+define internal void @some(ptr %to, ptr %from, i64 %first, i64 %end) #0 {
+entry:
+  %any = icmp slt i64 %first, %end
+  br i1 %any, label %loop, label %exit
+loop:
+  %k = phi i64 [ %first, %entry ], [ %k1, %loop ]
+  %k.from = getelementptr $E, ptr %from, i64 %k
+  %x = load $E, ptr %k.from, align $S
+  %k.to = getelementptr $E, ptr %to, i64 %k
+  store $E %x, ptr %k.to, align $S
+  %k1 = add i64 %k, 1
+  %more = icmp slt i64 %k1, %end
+  br i1 %more, label %loop, label %exit
+exit:
+  ret void
+}
+"""
+
+# Streamed stores may be seen by other threads in another order than they were made, up to here.
+_FINISH = """
+declare void @llvm.x86.sse.sfence()
+define internal void @finish_streams() #0 {
+  call void @llvm.x86.sse.sfence()
+  ret void
+}
+!0 = !{ i32 1 }
+"""

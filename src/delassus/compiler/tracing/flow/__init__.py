@@ -1,0 +1,1 @@
+"""Loops and branches while a function is traced."""

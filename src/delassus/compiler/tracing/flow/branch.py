@@ -1,0 +1,97 @@
+"""Branches in kernels: `cond`, which leaves out what no state needs.
+
+    y = cond(condition, function, otherwise, *operands)    function(*operands) where the condition holds, else otherwise
+
+`np.where` computes both of its choices for every state. With `cond`, the function is executed only if the condition
+holds for some of the states that are computed together, in the lanes of a vector, and a single state really branches.
+Each state gets what the condition says, whatever the others need. That pays for what is needed seldom, or by
+states that are neighbours in the batch: the code is a block of its own, whose results pass through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delassus.compiler.graph.graph import FALSE, TRUE
+from delassus.compiler.graph.program import Loop
+from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.flow.bodies import (
+    LoopError,
+    arrays_of,
+    described,
+    finish_body,
+    inputs_of,
+    kind_of,
+    numbers_of,
+    one_truth,
+    structure_of,
+    while_active,
+)
+from delassus.compiler.tracing.flow.nests import leaves, like
+from delassus.compiler.tracing.handlers import HANDLERS
+from delassus.compiler.tracing.trace import Trace, current, trace_of
+
+_EXAMPLE = "depth > 0.0"
+
+
+def cond(condition: Any, function: Callable[..., Any], otherwise: Any, *operands: Any) -> Any:
+    """What a function gives for the operands where a condition holds, and something else where it does not.
+
+    Args:
+        condition: One truth value.
+        function: A function of the operands; it may use other arrays from around it as well.
+        otherwise: Arrays like those that the function gives, or a function of the operands that gives them, which is
+            executed only if some state needs it.
+        operands: Arrays, or nests of tuples of them.
+    """
+    trace = current() or trace_of(condition, operands)
+    lift: Callable[[Any], Any] = np.asarray if trace is None else trace.lift
+    holds = one_truth("cond", _EXAMPLE, lift(condition))
+    if trace is None or holds.ids.item() in (TRUE, FALSE):
+        known = bool(holds) if trace is None else holds.ids.item() == TRUE
+        result = function(*operands) if known else otherwise(*operands) if callable(otherwise) else otherwise
+        return like(result, (lift(x) for x in leaves(result)))
+    other = _block(trace, ~holds, otherwise, None, operands) if callable(otherwise) else otherwise
+    return _block(trace, holds, function, other, operands)
+
+
+def _block(trace: Trace, holds: Array, function: Callable[..., Any], other: Any, operands: tuple[Any, ...]) -> Any:
+    """The results of a function where a condition holds; others, or zeros if there are none, elsewhere."""
+    go = while_active(trace, holds)
+    inner = Trace(trace)
+    with inner.recording():
+        (active,) = inputs_of(inner, 0, [go], lambda x: x.shape)
+        inner.active = active
+        returned = function(*operands)
+        new = [inner.lift(x) for x in leaves(returned)]
+        before = _like(trace, returned, new, other)
+        _, *held = inputs_of(inner, 0, [go, *before], lambda x: x.shape)
+        masked = [HANDLERS[np.where](active, n, h) for n, h in zip(new, held, strict=True)]
+        done = inner.lift(False)
+    start = [go, *before]
+    program, captured = finish_body(inner, trace, (sum(x.size for x in start), 0), [[done, *masked], []], hoist=False)
+    loop = Loop(program, 1, conditional=True)
+    parts = trace.builder.loop(loop, [*(i for x in start for i in numbers_of(x)), *captured])
+    return like(returned, arrays_of(trace, parts[1:], before))
+
+
+def _like(trace: Trace, returned: Any, new: list[Array], other: Any) -> list[Array]:
+    """What a state gets that the function is not executed for, in the shapes and kinds of what the function gave."""
+    if other is None:
+        return [trace.lift(np.zeros(x.shape, bool if x.truths else float)) for x in new]
+    if structure_of(other) != structure_of(returned):
+        raise LoopError(
+            f"cond: the function returned {described(returned)}, and otherwise there is {described(other)}: both have "
+            "to be alike."
+        )
+    lifted = [trace.lift(x) for x in leaves(other)]
+    for k, (a, b) in enumerate(zip(new, lifted, strict=True)):
+        if a.shape != b.shape or a.truths != b.truths:
+            raise LoopError(
+                f"cond: array {k} of what the function returned holds {kind_of(a)} of shape {a.shape}, and otherwise "
+                f"{kind_of(b)} of shape {b.shape}: both have to be alike."
+            )
+    return lifted

@@ -1,0 +1,243 @@
+"""Loops in kernels: `scan`, `map` and `while_loop`.
+
+    carry, kept = scan(body, carry, stacks)            carry, out = body(carry, item), once for each item
+    outs = map(body, stacks)                           out = body(item), once for each item
+    carry = while_loop(condition, body, carry, bound)  carry = body(carry), while condition(carry), at most bound times
+
+A plain `for` in a kernel is unrolled: right for the recursion over a tree, whose operations all differ, and too much
+code for dense algebra and for iterations. These functions trace their body once and compile to a loop of machine code.
+Outside a kernel, on numbers, they just loop.
+
+What is carried, items and results are arrays, numbers, or nests of tuples of them. Stacks are arrays whose first axis
+is walked along; what the body keeps is stacked in the same way. The body may use any array from around it. It must
+return what it carries in the shapes and kinds (numbers or truth values) it got.
+
+States that are computed together in the lanes of a vector may need different numbers of iterations of a `while_loop`.
+The loop goes on until all of them are done, and those that are done keep their values: the result of a state does not
+depend on its neighbours. A state whose condition compares a NaN leaves the loop at once.
+
+Cost: of the loop's own, a few instructions for each carried value and item in each iteration.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from delassus.compiler.graph.graph import Builder
+from delassus.compiler.graph.program import Loop
+from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.flow.bodies import (
+    LoopError,
+    array_of,
+    arrays_of,
+    described,
+    finish_body,
+    inputs_of,
+    kind_of,
+    numbers_of,
+    one_truth,
+    structure_of,
+    while_active,
+)
+from delassus.compiler.tracing.flow.nests import leaves, like
+from delassus.compiler.tracing.handlers import HANDLERS
+from delassus.compiler.tracing.trace import Trace, current, trace_of
+
+_EXAMPLE = "error > tolerance"
+
+
+def scan(
+    body: Callable[[Any, Any], tuple[Any, Any]],
+    carry: Any,
+    stacks: Any = None,
+    *,
+    length: int | None = None,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    """Walk along stacks with something in hand: `carry, out = body(carry, item)`; returns the last carry and all outs.
+
+    Args:
+        body: A function of the carry and an item (None if there are no stacks).
+        carry: What the first call gets.
+        stacks: Arrays of one length in their first axis.
+        length: How many times, if there are no stacks.
+        reverse: Whether to start at the end; outs stay next to their items.
+    """
+    count = _length("scan", stacks, length)
+    trace = current() or trace_of(carry, stacks)
+    if trace is None:
+        return _walk(body, carry, stacks, count, reverse)
+    first = [trace.lift(x) for x in leaves(carry)]
+    walked = [] if stacks is None else [trace.lift(x) for x in leaves(stacks)]
+    inner = Trace(trace)
+    with inner.recording():
+        held = list(inputs_of(inner, 0, first, lambda x: x.shape))
+        item = None if stacks is None else like(stacks, inputs_of(inner, 1, walked, lambda x: x.shape[1:]))
+        new, out = _pair(body(like(carry, iter(held)), item))
+        carried = _checked(inner, "scan", carry, held, new)
+        outs = [] if out is None else [inner.lift(x) for x in leaves(out)]
+    items = [i for k in range(count) for x in walked for i in numbers_of(x[k])]
+    sizes = (sum(x.size for x in first), sum(x.size // count for x in walked))
+    program, captured = finish_body(inner, trace, sizes, [carried, outs])
+    parts = trace.builder.loop(
+        Loop(program, count, reverse), [*(i for x in first for i in numbers_of(x)), *items, *captured]
+    )
+    end = like(carry, arrays_of(trace, parts[: sizes[0]], first))
+    table = np.array(parts[sizes[0] :], np.int64).reshape(count, -1)
+    ends = np.cumsum([x.size for x in outs]).tolist()
+    kept = (
+        array_of(trace, table[:, e - x.size : e].reshape(count, *x.shape), x.truths)
+        for e, x in zip(ends, outs, strict=True)
+    )
+    return end, None if out is None else like(out, kept)
+
+
+def map(body: Callable[..., Any], *stacks: Any) -> Any:
+    """What a function of one item of each stack gives, stacked: as if it were called in a list comprehension."""
+    return scan(lambda _, item: ((), body(*item)), (), stacks)[1]
+
+
+def while_loop(
+    condition: Callable[[Any], Any], body: Callable[[Any], Any], carry: Any, bound: int | None = None
+) -> Any:
+    """Repeat `carry = body(carry)` while `condition(carry)` holds, at most `bound` times; returns the last carry.
+
+    Whether the bound has ended it is told by the condition of what is returned. Carry a counter to know how often the
+    body was executed.
+    """
+    if bound is None:
+        raise LoopError(
+            "while_loop has no bound: one state that never meets its condition would hold up all others. Give the "
+            "largest number of iterations that makes sense, such as bound=100."
+        )
+    count = _positive("while_loop: the bound", bound)
+    trace = current() or trace_of(carry)
+    if trace is None:
+        return _repeat(condition, body, carry, count)
+    first = [trace.lift(x) for x in leaves(carry)]
+    go = _condition(trace, condition(like(carry, iter(first))))
+    start = [while_active(trace, go), *first]
+    inner = Trace(trace)
+    with inner.recording():
+        active, *held = inputs_of(inner, 0, start, lambda x: x.shape)
+        inner.active = active
+        new = _checked(inner, "while_loop", carry, held, body(like(carry, iter(held))))
+        masked = [HANDLERS[np.where](active, n, h) for n, h in zip(new, held, strict=True)]
+        further = active & _condition(inner, condition(like(carry, iter(masked))))
+    sizes = (sum(x.size for x in start), 0)
+    program, captured = finish_body(inner, trace, sizes, [[further, *masked], []])
+    loop = Loop(program, count, conditional=True)
+    parts = trace.builder.loop(loop, [*(i for x in start for i in numbers_of(x)), *captured])
+    return like(carry, arrays_of(trace, parts[1:], first))
+
+
+# --- on numbers -----------------------------------------------------------------------------------------------------
+
+
+def _walk(body: Any, carry: Any, stacks: Any, count: int, reverse: bool) -> tuple[Any, Any]:
+    held, walked = [np.asarray(x) for x in leaves(carry)], [np.asarray(x) for x in leaves(stacks)]
+    rows: list[Any] = [None] * count
+    out = None
+    for k in reversed(range(count)) if reverse else range(count):
+        item = None if stacks is None else like(stacks, iter([x[k] for x in walked]))
+        new, out = _pair(body(like(carry, iter(held)), item))
+        held = _checked(None, "scan", carry, held, new)
+        rows[k] = [] if out is None else leaves(out)
+    kept = (np.stack(parts) for parts in zip(*rows, strict=True))
+    return like(carry, iter(held)), None if out is None else like(out, kept)
+
+
+def _repeat(condition: Any, body: Any, carry: Any, count: int) -> Any:
+    held = [np.asarray(x) for x in leaves(carry)]
+    for _ in range(count):
+        if not one_truth("while_loop", _EXAMPLE, np.asarray(condition(like(carry, iter(held))))):
+            break
+        held = _checked(None, "while_loop", carry, held, body(like(carry, iter(held))))
+    return like(carry, iter(held))
+
+
+# --- what a body gets and gives -------------------------------------------------------------------------------------
+
+
+def _pair(returned: Any) -> tuple[Any, Any]:
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise LoopError(
+            "scan: the body returns two things, what is carried on and what is kept (None if nothing); it returned "
+            f"{type(returned).__name__ if not isinstance(returned, tuple) else f'{len(returned)} things'}."
+        )
+    return returned[0], returned[1]
+
+
+def _checked(trace: Trace | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
+    """What the body wants to carry on, which must be like what it got."""
+    if structure_of(new) != structure_of(carry):
+        raise LoopError(
+            f"{name}: the body got {described(carry)} to carry, and returned {described(new)}: it has to return what "
+            "it got, changed in value alone."
+        )
+    lifted = [np.asarray(x) if trace is None else trace.lift(x) for x in leaves(new)]
+    for k, (before, after) in enumerate(zip(held, lifted, strict=True)):
+        if before.shape != after.shape:
+            raise LoopError(
+                f"{name}: carried array {k} has shape {before.shape} before and {after.shape} after the body: an array "
+                "keeps its shape in a loop. Start with one that is large enough."
+            )
+        if (before.dtype == bool) != (after.dtype == bool):
+            raise LoopError(
+                f"{name}: carried array {k} holds {kind_of(before)} before and {kind_of(after)} after the body: start "
+                f"with {kind_of(after)}, or convert with .astype."
+            )
+    return lifted
+
+
+def _condition(trace: Trace, returned: Any) -> Array:
+    """A condition as a truth value that is false where it compares NaN."""
+    lifted = one_truth("while_loop", _EXAMPLE, trace.lift(returned))
+    g, value = trace.builder, lifted.ids.item()
+    for x in sorted(_doubtful(g, value, True)):
+        value = g.logical_and(value, g.eq(x, x))
+    return Array(trace, np.array(value), True)
+
+
+def _doubtful(g: Builder, value: int, sufficient: bool) -> set[int]:
+    """Numbers that a condition compares, where a NaN does not make it false by itself.
+
+    `sufficient` if the condition is false whenever `value` is: as a < and a <= are for NaN.
+    """
+    if value <= 0:
+        return set()
+    kind, *args = g.nodes[value]
+    if kind in ("lt", "le", "eq", "ne"):
+        return set() if sufficient and kind != "ne" else {x for x in args if x > 0}
+    if kind in ("and", "xor", "not"):
+        return {x for a in args for x in _doubtful(g, a, sufficient and kind == "and")}
+    return set()
+
+
+def _length(name: str, stacks: Any, length: int | None) -> int:
+    if stacks is None:
+        if length is None:
+            raise LoopError(f"{name}: there is nothing to walk along: give stacks, or a length.")
+        return _positive(f"{name}: the length", length)
+    shapes = [np.shape(x) for x in leaves(stacks)]
+    lengths = {shape[0] if shape else None for shape in shapes}
+    if len(lengths) != 1 or None in lengths or length not in (None, *lengths):
+        asked = "" if length is None else f", and length={length}"
+        raise LoopError(f"{name}: stacks have one and the same length in their first axis; got shapes {shapes}{asked}.")
+    return _positive(f"{name}: the length of the stacks", lengths.pop())
+
+
+def _positive(what: str, number: Any) -> int:
+    try:
+        count = operator.index(number)
+    except TypeError:
+        raise LoopError(
+            f"{what} is a whole number that is known when the kernel is compiled, not {number!r}."
+        ) from None
+    if count < 1:
+        raise LoopError(f"{what} is {count}; it must be at least 1.")
+    return count

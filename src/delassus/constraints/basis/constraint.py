@@ -1,0 +1,232 @@
+"""What all constraints share: rows of K a = k on the accelerations of bodies or of joints, and their parameters.
+
+Row r asks for an acceleration
+
+    a*_r = acceleration_r - velocity_gain_r · (its velocity) - position_gain_r · (its error of position)
+
+(Baumgarte), and gives way by `compliance_r` times its force. A constraint says, for every body that it touches, which
+combination K (rows, 6) of that body's acceleration it takes, and which multiples of the joints' own accelerations; a
+row may take both. What it touches is the same in all states, by how much depends on the state. Methods go by the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.errors import DelassusError
+from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
+from delassus.model.placement import Placement
+
+PerRow: TypeAlias = float | tuple[float, ...]
+"""One number for all rows, or one for each."""
+
+NOT_NEGATIVE: Final = ("position_gain", "velocity_gain", "compliance")
+"""Parameters that must not be negative."""
+
+
+class ConstraintError(DelassusError, ValueError):
+    """A constraint that says nothing, contradicts itself, or does not fit its model."""
+
+
+@dataclass(frozen=True, eq=False)
+class BodyRows:
+    """The rows of a constraint on one body: `K` (rows, 6) takes the link's acceleration, in its own axes."""
+
+    link: int
+    K: Any
+
+
+@dataclass(frozen=True, eq=False)
+class JointRow:
+    """What row number `row` of a constraint takes of one velocity: `factor` times the velocity number `v`."""
+
+    row: int
+    v: int
+    factor: Any = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """Parameters of any constraint, each one number for all rows or one per row.
+
+    Attributes:
+        name: What its forces are called; the frame's or joint's name if empty.
+        acceleration: Desired acceleration [m/s², rad/s²].
+        position_gain: Pull towards the reference [1/s²].
+        velocity_gain: Pull towards rest [1/s]; 2 √position_gain is critically damped.
+        compliance: Acceleration that the row gives way with, per unit of its force [1/kg, 1/(kg·m²)]. It is physical:
+            no iteration removes it, as it does the `proximal` parameter of the algorithms.
+    """
+
+    name: str = ""
+    acceleration: PerRow = 0.0
+    position_gain: PerRow = 0.0
+    velocity_gain: PerRow = 0.0
+    compliance: PerRow = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ConstraintError(f"the name of a constraint is {self.name!r}; it is a str, such as 'left foot'.")
+        for field in ("acceleration", *NOT_NEGATIVE):
+            numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
+            if field in NOT_NEGATIVE and np.min(numbers) < 0.0:
+                raise ConstraintError(
+                    f"{field} of {self.label!r} is {np.min(numbers):g}; it must not be negative, since the "
+                    "constraint would then drive the robot away."
+                )
+            object.__setattr__(self, field, numbers)
+
+    def per_row(self, field: str, count: int) -> NDArray[np.float64]:
+        """A parameter as one number per row."""
+        value = getattr(self, field)
+        if isinstance(value, tuple) and len(value) != count:
+            raise ConstraintError(
+                f"{field} of {self.label!r} has {len(value)} numbers; it needs one for all rows or one for each of "
+                f"its {count}."
+            )
+        return np.broadcast_to(np.asarray(value, float), count)
+
+    @property
+    def label(self) -> str:
+        """The name, or what it is attached to."""
+        raise TypeError(f"{type(self).__name__} has no label.")
+
+    def count(self, model: Model) -> int:
+        """How many rows it has on this model."""
+        raise TypeError(f"{type(self).__name__} has no rows.")
+
+    def bound(self, model: Model) -> Constraint:
+        """The constraint as it is on a model, its parameters checked to fit its rows there."""
+        for field in ("acceleration", *NOT_NEGATIVE):
+            self.per_row(field, self.count(model))
+        return self
+
+    def bound_with(self, parametric: ParametricModel) -> Constraint:
+        """The same for a model with parameters; those whose rows hold numbers of the model wait for them (`given`)."""
+        return self.bound(parametric.model)
+
+    def given(self, parameters: Any) -> Constraint:
+        """The same, once the parameters (nparameters,) of its model are known, traced or plain."""
+        return self
+
+    def links(self, model: Model) -> tuple[int, ...]:
+        """The links that it touches; none for a constraint on joints. A mechanism asks for them, as a check."""
+        return ()
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """The velocities that it touches by their numbers; none for a constraint on bodies. A check, as `links`."""
+        return ()
+
+    def inner(self, model: Model) -> bool:
+        """Whether joints that carry all of its bodies never move it: rows of a relative motion, seen from within."""
+        return False
+
+    def relative(self, model: Model) -> bool:
+        """Whether bodies that fall alike do not move it: rows of a relative motion, which feel no gravity."""
+        return False
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """Its rows on the links that it touches."""
+        return ()
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """Its rows on the velocities that it touches."""
+        return ()
+
+    def attached(self, model: Model) -> tuple[int, Placement] | None:
+        """The link (or the world) that its force acts on, and the placement there at which it does; None on joints."""
+        return None
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """The velocity (rows,) of its reference [m/s, rad/s], None if that stands still."""
+        return None
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether it has a position to be at, not only an acceleration."""
+        return False
+
+    @property
+    def holonomic(self) -> bool:
+        """Whether its velocity is the rate of its error of position, where that vanishes."""
+        return True
+
+    @property
+    def holds_positions(self) -> bool:
+        """Whether it keeps a place, or keeps to a path; rows on velocities alone do not (see `Nonholonomic`)."""
+        return True
+
+    def time_in(self, motions: LinkMotions, moves: bool) -> Any:
+        """The time [s] in a state; for a constraint that moves, somebody must have said it."""
+        if motions.time is not None:
+            return motions.time
+        if moves:
+            raise ConstraintError(f"the constraint {self.label!r} moves in time: say what time it is, with time= [s].")
+        return 0.0
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """What its acceleration has beyond K a (rows,): velocity products of its own."""
+        return np.zeros(self.count(motions.model))
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """How far it is from its reference (rows,) [m, rad]; called only where a position gain is not zero."""
+        raise TypeError(f"{type(self).__name__} has no reference.")
+
+
+def frozen_numbers(what: str, value: Any, form: str = "one number, or one per row") -> PerRow:
+    """A finite number, or a tuple of them; `form` says in errors what it should have been."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biufO":  # text that looks like a number, complex numbers, dates
+            raise TypeError
+        array = array.astype(float)
+    except (TypeError, ValueError):
+        raise ConstraintError(f"{what} is {value!r}; it is {form}.") from None
+    if array.ndim > 1 or array.size == 0:
+        raise ConstraintError(f"{what} has shape {array.shape}; it is {form}.")
+    if not np.all(np.isfinite(array)):
+        raise ConstraintError(f"{what} is {value!r}; it must be finite.")
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str, ...]:
+    """Rows given by numbers or names, as a tuple; truth values, which are no numbers of rows, are refused."""
+    try:
+        given = tuple(rows)
+    except TypeError:
+        raise ConstraintError(
+            f"the rows of {label!r} are {rows!r}; they are some numbers or names of rows, such as (0, 2)."
+        ) from None
+    listed: list[int | str] = []
+    for row in given:
+        if isinstance(row, str):
+            listed.append(str(row))
+        elif isinstance(row, Real) and not isinstance(row, bool) and float(row).is_integer():
+            listed.append(int(row))
+        else:
+            raise ConstraintError(f"{row!r} is no row of {label!r}: rows are given by their numbers or names.")
+    return tuple(listed)
+
+
+def chosen_rows(label: str, rows: str | Iterable[int | str], names: tuple[str, ...]) -> tuple[int, ...]:
+    """Rows given by numbers or names, as numbers in the order given."""
+    chosen = []
+    for row in listed_rows(label, rows):
+        number = names.index(row) if row in names else row
+        if isinstance(number, str) or not 0 <= number < len(names):
+            known = ", ".join(f"{k} ({name})" for k, name in enumerate(names))
+            raise ConstraintError(f"the constraint {label!r} has no row {row!r}; its rows are {known}.")
+        chosen.append(number)
+    if not chosen:
+        raise ConstraintError(f"the constraint {label!r} has no rows; leave it out instead.")
+    if len(set(chosen)) < len(chosen):
+        raise ConstraintError(f"the constraint {label!r} names a row twice: {rows!r}.")
+    return tuple(chosen)

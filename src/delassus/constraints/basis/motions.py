@@ -1,0 +1,78 @@
+"""Where the links of a model are and how they move, as constraints need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.tree.poses import Pair, Pose, poses_of, velocities
+from delassus.dynamics.tree.recursion import joint_motions, link_velocities
+from delassus.model.links import Links, links_of
+from delassus.model.model import WORLD, Model
+
+
+@dataclass(frozen=True)
+class LinkMotions:
+    """Poses, velocities and velocity-product accelerations v × v_J of all links, each in its own axes.
+
+    `time` [s] is None where nobody has said it; constraints that move ask for it by `Constraint.time_in`.
+    """
+
+    model: Model
+    tree: Links
+    q: Any
+    v: Any
+    poses: list[Pose]
+    velocity: list[Pair]
+    product: list[Pair]
+    time: Any = None
+
+    @classmethod
+    def of(cls, model: Model, q: Any, v: Any, time: Any = None) -> LinkMotions:
+        """From configuration (nq,), velocity (nv,) and the time [s] that references move with."""
+        tree = links_of(model)
+        poses = poses_of(tree, q)
+        velocity, product = link_velocities(tree, poses, joint_motions(tree, v))
+        return cls(model, tree, q, v, poses, velocity, product, time)
+
+    def in_world(self, link: int) -> Pair:
+        """Rotation and origin of a link in the world."""
+        return self._below(self.tree.path(link))
+
+    def between(self, first: int, second: int) -> Pair:
+        """Rotation and origin of the second link (or the world) in the first, by way of what carries both."""
+        path, other = self.tree.path(first), self.tree.path(second)
+        shared = sum(1 for i, j in zip(path, other, strict=False) if i == j)
+        R_1, p_1 = self._below(path[shared:])
+        R_2, p_2 = self._below(other[shared:])
+        return R_1.T @ R_2, R_1.T @ (p_2 - p_1)
+
+    def _below(self, path: list[int]) -> Pair:
+        """Rotation and origin of the last of some links, one on the other, in the frame that carries the first."""
+        R, p = np.array(np.eye(3)), np.zeros(3)
+        for i in path:
+            R, p = self.poses[i].compose(R, p)
+        return R, p
+
+    def velocity_of(self, link: int) -> Pair:
+        """The velocity of a link, or of the world."""
+        return (np.zeros(3), np.zeros(3)) if link == WORLD else self.velocity[link]
+
+    def gravity(self, link: int) -> Any:
+        """The acceleration of gravity (3,) [m/s²] in a link's axes."""
+        g, still = np.array(self.tree.gravity), np.zeros(3)
+        for i in self.tree.path(link):
+            g, _ = self.poses[i].motion_to_child(g, still)
+        return g
+
+    def acceleration(self, link: int, a: Any) -> Pair:
+        """The spatial acceleration of a link for accelerations a (nv,) of the joints, without gravity."""
+        lin, ang = np.zeros(3), np.zeros(3)
+        for i in self.tree.path(link):
+            carrier = self.tree.links[i]
+            S_lin, S_ang = carrier.subspace
+            own = velocities(carrier, a)
+            lin, ang = self.poses[i].motion_to_child(lin, ang)
+            lin, ang = lin + self.product[i][0] + S_lin @ own, ang + self.product[i][1] + S_ang @ own
+        return lin, ang

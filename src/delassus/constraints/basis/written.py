@@ -1,0 +1,194 @@
+"""Constraints that the user writes as functions in NumPy: how they are followed, and what their rows depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field, replace
+from numbers import Integral
+from typing import Any, Self
+
+import delassus.numpy as np
+from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.graph.program import Program
+from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
+from delassus.constraints.basis.followed import followed
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.dynamics.kinematics.kinematics import frame_in_world
+from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
+from delassus.model.traced import TracedModel
+
+
+@dataclass(frozen=True)
+class Kinematics:
+    """Where the frames of a model are, for functions that users write."""
+
+    model: Model
+    q: Any
+
+    def position(self, frame: str) -> Any:
+        """The origin (3,) [m] of a frame in the world."""
+        return frame_in_world(self.model, self.q, frame)[1]
+
+    def rotation(self, frame: str) -> Any:
+        """The rotation (3, 3) that takes vectors of a frame to the world."""
+        return frame_in_world(self.model, self.q, frame)[0]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A function as what it computes, with its model's parameters (nparameters,): numbers in a tuple, or traced."""
+
+    function: Recorded
+    parameters: Any
+
+    @property
+    def program(self) -> Program:
+        """What it computes; parameters are its last input."""
+        return self.function.program
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """The function's results, as a tuple."""
+        return self.function(*arguments, np.asarray(self.parameters))
+
+
+@dataclass(frozen=True)
+class Written(Constraint):
+    """A function g of the user's that must be zero, of `rows` rows; its rows on joints are derivatives of it.
+
+    Attributes:
+        g: The function; what it computes, once the constraint has met a model.
+        rows: How many there are.
+        pattern: For each row the velocities that it depends on; found when the constraint meets a model.
+        turning: Whether the rows change in time; found likewise.
+    """
+
+    g: Any
+    _: KW_ONLY
+    rows: int
+    pattern: tuple[tuple[int, ...], ...] | None = None
+    turning: bool = field(default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.rows, Integral) or isinstance(self.rows, bool) or self.rows < 1:
+            raise ConstraintError(
+                f"the constraint {self.label!r} has rows={self.rows!r}; it is a whole number, how many there are, 1 or "
+                "more."
+            )
+        object.__setattr__(self, "rows", int(self.rows))
+        if not callable(self.g):
+            raise ConstraintError(f"the constraint {self.label!r} needs a function {self.form}, not {self.g!r}.")
+        for parameter in ("acceleration", *NOT_NEGATIVE):
+            self.per_row(parameter, self.rows)
+
+    @property
+    def form(self) -> str:
+        """What the function takes, for messages."""
+        raise TypeError(f"{type(self).__name__} does not say what its function takes.")
+
+    def inputs(self, model: Model) -> dict[str, tuple[int, ...]]:
+        """The shapes of the arrays that g depends on, by name; the time t is the last."""
+        raise TypeError(f"{type(self).__name__} does not say what its function depends on.")
+
+    def written(self, model: Model, *arrays: Any) -> Any:
+        """The user's function (rows,) for a model and these arrays."""
+        raise TypeError(f"{type(self).__name__} does not call its function.")
+
+    def jacobian(self, model: Model, q: Any, t: Any) -> Any:
+        """J (rows, nv)."""
+        raise TypeError(f"{type(self).__name__} has no rows.")
+
+    def check(self, model: Model, extra: dict[str, tuple[int, ...]]) -> None:
+        """Raise unless what it computes is what it should be; `extra` are the inputs of a model with parameters."""
+
+    @property
+    def label(self) -> str:
+        """The name, or the function's."""
+        named = getattr(self.g, "__name__", self.fallback)
+        return self.name or (named if named.isidentifier() else self.fallback)
+
+    @property
+    def fallback(self) -> str:
+        """What it is called where neither it nor its function has a name."""
+        return type(self).__name__.lower()
+
+    def bound(self, model: Model) -> Self:
+        """The same with its function as what it computes for a model, and the velocities that each row depends on."""
+        if isinstance(model, TracedModel):
+            return self.bound_with(model.origin).given(model.parameters)
+        return self._recorded(model, lambda: model, {})
+
+    def bound_with(self, parametric: ParametricModel) -> Self:
+        """The same for a model with parameters, which are one more input of what it computes."""
+        return self._recorded(parametric.model, parametric.with_parameters, {"parameters": (parametric.nparameters,)})
+
+    def given(self, *parameters: Any) -> Self:
+        """The same with these parameters (nparameters,) of its model, which has some."""
+        if not parameters:
+            return self
+        return replace(self, g=Given(self.g.function if isinstance(self.g, Given) else self.g, *parameters))
+
+    def _recorded(self, model: Model, model_of: Callable[..., Model], extra: dict[str, tuple[int, ...]]) -> Self:
+        """The same as what it computes for the model that `model_of` makes of some more inputs."""
+        if isinstance(self.g, (Recorded, Given)):
+            return self
+        inputs = self.inputs(model)
+
+        def function(*arrays: Any) -> Any:
+            return self.written(model_of(*arrays[len(inputs) :]), *arrays[: len(inputs)])
+
+        made = replace(self, g=self.followed(function, inputs | extra, (self.rows,)), name=self.label)
+        made.check(model, extra)
+
+        def rows(q: Any, t: Any, *parameters: Any) -> Any:
+            return made.given(*parameters).jacobian(model, q, t)
+
+        program = made.followed(rows, {"q": (model.nq,), "t": ()} | extra, (self.rows, model.nv)).program
+        moving = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
+        nv = model.nv
+        pattern = tuple(tuple(v for v in range(nv) if moving[r * nv + v]) for r in range(self.rows))
+        if not all(pattern):
+            raise ConstraintError(
+                f"row {next(r for r, p in enumerate(pattern) if not p)} of the constraint {self.label!r} does not "
+                f"depend on the {self.moved_by}: no force can meet it."
+            )
+        return replace(made, pattern=pattern, turning=program.depends_on(1, output=0))
+
+    @property
+    def moved_by(self) -> str:
+        """What every row has to depend on."""
+        return "configuration"
+
+    def followed(self, function: Callable[..., Any], inputs: dict[str, tuple[int, ...]], *shapes: Any) -> Recorded:
+        """The program of a function of some arrays; whatever goes wrong is an error of this constraint."""
+        should = (
+            f"It is a function {self.form} that gives an array of shape ({self.rows},), in NumPy, and can be "
+            "differentiated."
+        )
+        return followed(f"the constraint {self.label!r}", function, inputs, shapes, should)
+
+    def count(self, model: Model) -> int:
+        """As given."""
+        return self.rows
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """All that a row depends on."""
+        return tuple(sorted({v for row in self._pattern for v in row}))
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """The rows of J."""
+        J = self.jacobian(motions.model, motions.q, np.asarray(self.time_in(motions, self.turning)))
+        return tuple(JointRow(r, v, J[r, v]) for r, row in enumerate(self._pattern) for v in row)
+
+    def time_of(self, motions: LinkMotions) -> Any:
+        """The time [s], which somebody must have said if g depends on it."""
+        program = self.g.program
+        at = [operand.name for operand in program.inputs].index("t")
+        return np.asarray(self.time_in(motions, program.depends_on(at, output=0)))
+
+    @property
+    def _pattern(self) -> tuple[tuple[int, ...], ...]:
+        if self.pattern is None:
+            raise ConstraintError(f"the constraint {self.label!r} has not met a model: put it into a Mechanism.")
+        return self.pattern

@@ -1,0 +1,1 @@
+"""The constraints that users meet, one file a kind."""

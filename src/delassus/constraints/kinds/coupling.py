@@ -1,0 +1,127 @@
+"""A joint that follows another: gears, racks, the fingers of a gripper."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from numpy.polynomial.polynomial import polyder
+
+import delassus.numpy as np
+from delassus.constraints.basis.constraint import Constraint, ConstraintError, JointRow, frozen_numbers
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.model.model import Model
+
+
+@dataclass(frozen=True)
+class Coupling(Constraint):
+    """A joint's coordinate is a polynomial of another's: y - y₀ = φ(x - x₀), φ(x) = Σ cₖ xᵏ. One row.
+
+    Its velocity is ẏ - φ'(x) ẋ, its force the torque [N·m] or force [N] on `joint`; `joint2` gets -φ'(x) times it.
+    Without `joint2`, the joint is held at y₀ + c₀. Unlike mimicry in a model file, the force is known, and the row can
+    be switched off.
+
+    Attributes:
+        joint: The joint y that follows, of one coordinate.
+        joint2: The joint x that leads, of one coordinate.
+        coefficients: c₀, c₁, … [rad or m per power of rad or m].
+        reference: y₀ [rad, m].
+        reference2: x₀ [rad, m].
+    """
+
+    joint: str
+    joint2: str | None = None
+    _: KW_ONLY
+    coefficients: Any = (0.0, 1.0)
+    reference: float = 0.0
+    reference2: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        form = "a list of numbers, (c₀, c₁, …)"
+        numbers = frozen_numbers(f"coefficients of {self.label!r}", self.coefficients, form)
+        object.__setattr__(self, "coefficients", numbers if isinstance(numbers, tuple) else (numbers,))
+        for field in ("reference", "reference2"):
+            number = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field), "one number")
+            if isinstance(number, tuple):
+                raise ConstraintError(f"{field} of {self.label!r} is {number!r}; it is one number.")
+            object.__setattr__(self, field, number)
+        if self.joint == self.joint2:
+            raise ConstraintError(f"the joint {self.joint!r} cannot follow itself: name the joint that leads.")
+
+    @property
+    def label(self) -> str:
+        """The name, or the joints'."""
+        return self.name or (self.joint if self.joint2 is None else f"{self.joint}-{self.joint2}")
+
+    @property
+    def has_reference(self) -> bool:
+        """Always."""
+        return True
+
+    def count(self, model: Model) -> int:
+        """One."""
+        return 1
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """Both joints'."""
+        starts = [model.v_starts[self._index(model, name)] for name in self._names]
+        if len(set(starts)) < len(starts):
+            raise ConstraintError(
+                f"the joints {self.joint!r} and {self.joint2!r} share a coordinate already (mimicry), so the coupling "
+                f"{self.label!r} has nothing to say: leave it out, or load the model with mimic='ignore'."
+            )
+        return tuple(starts)
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """1 and -φ'(x)."""
+        starts, ratios = self.velocities(motions.model), [self._ratio(motions.model, name) for name in self._names]
+        rows = [JointRow(0, starts[0], ratios[0])]
+        if self.joint2 is not None:
+            rows.append(JointRow(0, starts[1], -ratios[1] * self._polynomial(motions, 1)))
+        return tuple(rows)
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """-φ''(x) ẋ²."""
+        if self.joint2 is None:
+            return np.zeros(1)
+        model = motions.model
+        rate = self._ratio(model, self.joint2) * motions.v[self.velocities(model)[1]]
+        return np.stack([-self._polynomial(motions, 2) * rate * rate])
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """y - y₀ - φ(x - x₀)."""
+        return np.stack([self._coordinate(motions, self.joint) - self.reference - self._polynomial(motions, 0)])
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self.joint,) if self.joint2 is None else (self.joint, self.joint2)
+
+    def _index(self, model: Model, name: str) -> int:
+        index = model.joint_index(name)
+        kind = model.joints[index].kind
+        if (kind.nq, kind.nv) != (1, 1):
+            raise ConstraintError(
+                f"the coupling {self.label!r} needs joints of one coordinate; {name!r} is {kind.label}, with {kind.nv}."
+            )
+        return index
+
+    def _ratio(self, model: Model, name: str) -> float:
+        mimic = model.joint(name).mimic
+        return mimic.ratio if mimic else 1.0
+
+    def _coordinate(self, motions: LinkMotions, name: str) -> Any:
+        model = motions.model
+        mimic, own = model.joint(name).mimic, motions.q[model.q_starts[model.joint_index(name)]]
+        return mimic.ratio * own + mimic.offset if mimic else own
+
+    def _polynomial(self, motions: LinkMotions, order: int) -> Any:
+        """φ or a derivative of it, by Horner's rule."""
+        coefficients = [float(c) for c in polyder(self.coefficients, order)]
+        if self.joint2 is None:
+            return coefficients[0] if order == 0 else 0.0
+        x = self._coordinate(motions, self.joint2) - self.reference2
+        value: Any = 0.0
+        for c in reversed(coefficients):
+            value = value * x + c
+        return value

@@ -1,0 +1,104 @@
+"""A rod of fixed length between two points: a strut, a link without inertia, a taut cable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.constraints.basis.constraint import BodyRows, ConstraintError, frozen_numbers
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.on_frame import OnFrame
+from delassus.dynamics.tree.check import LEAST
+from delassus.model.model import WORLD
+from delassus.spatial.rotations import skew
+
+_SHORTEST: Final = math.sqrt(LEAST)
+"""A length [m] whose square has all its digits."""
+
+
+class _Rod(NamedTuple):
+    """From the second point to the first, in the first frame's axes: its length, direction n and velocity."""
+
+    length: Any
+    n: Any
+    velocity: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distance(OnFrame):
+    """The origins of two frames stay `length` [m] apart: one row.
+
+    Its velocity is n · (ṗ - ṗ₂), n the unit vector from the second point to the first, and its force is the one along
+    n [N] that pushes the points apart. The points must not meet. Without `frame2`, the second point is that of
+    `placement2` in the world.
+    """
+
+    rows: Any = (0,)
+    length: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        length = frozen_numbers(f"the length of {self.label!r}", self.length, "one number [m]")
+        if isinstance(length, tuple) or not length > _SHORTEST:
+            raise ConstraintError(
+                f"the length of {self.label!r} is {self.length!r} m; it is one number and must be positive, more than "
+                f"{_SHORTEST:.0e}. Points that meet are held together by a Point."
+            )
+        object.__setattr__(self, "length", length)
+
+    @property
+    def most(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def has_reference(self) -> bool:
+        """Always: the length."""
+        return True
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """K: nᵀ on the velocities of both points."""
+        first, second = self.ends(motions.model)
+        n = self._rod(motions).n
+        rows = []
+        if first.link != WORLD:
+            along = n @ np.array(first.placement.R.T)
+            rows.append(BodyRows(first.link, _on_point(along, first.placement.p)))
+        if second.link != WORLD:
+            R, _ = self.second_link(motions)
+            rows.append(BodyRows(second.link, _on_point(-n @ R, second.placement.p)))
+        return tuple(rows)
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """n · (ω × v of both points), and the centripetal part (|ṗ|² - (n·ṗ)²)/length."""
+        rod = self._rod(motions)
+        v_1, w_1 = self.local_velocity(motions)
+        product = np.cross(w_1, v_1)
+        _, second = self.ends(motions.model)
+        if second.link != WORLD:
+            R, _ = self.second_link(motions)
+            v_2, w_2 = self.second_velocity(motions)
+            product = product - R @ np.cross(w_2, v_2)
+        across = rod.velocity - (rod.n @ rod.velocity) * rod.n
+        return np.stack([rod.n @ product + across @ across / rod.length])
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """The distance, less the length."""
+        return np.stack([self._rod(motions).length - self.length])
+
+    def _rod(self, motions: LinkMotions) -> _Rod:
+        _, second = self.ends(motions.model)
+        _, p = self.second_frame(motions)
+        length = np.linalg.norm(p)
+        velocity, _ = self.local_velocity(motions)
+        if second.link != WORLD:
+            R, _ = self.second_link(motions)
+            velocity = velocity - R @ self.second_velocity(motions)[0]
+        return _Rod(length, -p / length, velocity)
+
+
+def _on_point(n: Any, p: Any) -> Any:
+    """The row (1, 6) that takes a link's motion to the velocity of its point p along n."""
+    return np.concatenate([n, -n @ np.array(skew(p))])[None, :]

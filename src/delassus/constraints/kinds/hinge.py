@@ -1,0 +1,71 @@
+"""A hinge that closes a loop: two frames share a point and an axis, and turn about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constraints.basis.constraint import ConstraintError
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.on_frame import ROW_NAMES
+from delassus.constraints.kinds.point import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hinge(Point):
+    """Two frames whose origins and one of whose axes coincide: 5 rows, x, y, z and the turns about the other axes.
+
+    `axis` is the one they share, "x", "y" or "z". The first rows are those of `Point`; the velocity of the others is
+    Rᵀ (ω - ω₂) and their force the moment [N·m] on the body of the first frame, in its axes. Their error is along
+    a₂ × a and 2 sin(θ/2) long, θ the angle between the axes: any number of whole turns about them is allowed, and axes
+    that point against each other are as far off as can be. `rows` leaves some of the five out.
+    """
+
+    rows: Any = None
+    axis: str = "z"
+
+    def __post_init__(self) -> None:
+        if self.axis not in ("x", "y", "z"):
+            raise ConstraintError(f"the axis of {self.label!r} is {self.axis!r}; it is 'x', 'y' or 'z'.")
+        if self.axes != "frame":
+            raise ConstraintError(
+                f"the hinge {self.label!r} has axes={self.axes!r}; its rows are across its own axis, which turns with "
+                "its frame: leave axes out, or take a Point or a Weld."
+            )
+        free = f"r{self.axis}"
+        if self.rows is None:
+            object.__setattr__(self, "rows", tuple(name for name in ROW_NAMES if name != free))
+        super().__post_init__()
+        if ROW_NAMES.index(free) in self.rows:
+            raise ConstraintError(
+                f"the hinge {self.label!r} turns about its {self.axis} axis, so the row {free!r} cannot act: leave it "
+                "out, choose another axis, or take a Weld."
+            )
+        if self.position is not None:
+            raise ConstraintError(f"the hinge {self.label!r} has a position, which does not say where its axis is.")
+
+    @property
+    def most(self) -> int:
+        """Six, of which one is free."""
+        return 6
+
+    @property
+    def holonomic(self) -> bool:
+        """With all of its five rows."""
+        return len(self.rows) == 5
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """Rᵀ (p - p₂), and for the axes a₂ × a, whose length sin θ becomes 2 sin(θ/2)."""
+        R, p = self.second_frame(motions)
+        k = "xyz".index(self.axis)
+        across, cosine = np.cross(R[:, k], np.eye(3)[k]), R[k, k]
+        sine2 = across @ across
+        parallel, beyond = sine2 < 1e-300, cosine < 0.0
+        # (2 sin(θ/2) / sin θ)²; beyond a quarter turn, 1 + cos θ would lose its digits
+        stretch2 = np.where(
+            beyond, 2.0 * (1.0 - cosine) / np.where(parallel, 1.0, sine2), 2.0 / (1.0 + np.where(beyond, 0.0, cosine))
+        )
+        opposite = parallel & beyond  # then any direction across the axes is as good
+        turn = np.where(opposite, 2.0 * np.eye(3)[k - 1], np.sqrt(stretch2) * across)
+        return self.selected(np.concatenate([-p, turn]))

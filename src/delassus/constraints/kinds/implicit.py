@@ -1,0 +1,95 @@
+"""Constraints that the user writes: g(kinematics, q) = 0, in NumPy, with derivatives by the compiler."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.differentiation.derivatives import jacobian, jvp
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.written import Kinematics, Written
+from delassus.dynamics.kinematics.manifold import coordinate_rates, rates_per_velocity
+from delassus.model.model import Model
+
+
+@dataclass(frozen=True)
+class Implicit(Written):
+    """g(kinematics, q) = 0, of `rows` rows, for a function that the user writes in NumPy.
+
+    `g` takes the frames' places (see `Kinematics`: `position(frame)`, `rotation(frame)`), the configuration q (nq,)
+    and, if it has a third argument, the time t [s]; it gives an array (rows,). A third argument that has a default is
+    left to it, unless it is called t or time. Its Jacobian J and J̇ v are derivatives of what it computes, found by the
+    compiler, and two constraints are equal when their functions compute the same.
+    The force of a row is what multiplies its row of J; it has the unit of energy per unit of g.
+
+    Where g has a kink (abs, maximum) the derivative is the one of `delassus.compiler`; where it has none (the norm of a
+    vector that vanishes), the results of that state are not finite and its status says so.
+    """
+
+    @property
+    def form(self) -> str:
+        """Of places, coordinates and the time."""
+        return "g(kinematics, q) or g(kinematics, q, t)"
+
+    @property
+    def has_reference(self) -> bool:
+        """Always: zero."""
+        return True
+
+    def inputs(self, model: Model) -> dict[str, tuple[int, ...]]:
+        """q and t."""
+        return {"q": (model.nq,), "t": ()}
+
+    def written(self, model: Model, *arrays: Any) -> Any:
+        """g, with the time if it takes it."""
+        q, t = arrays
+        return self.g(Kinematics(model, q), q, *((t,) if takes_time(self.g, after=2) else ()))
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """The second derivative of g along the motion, at v̇ = 0."""
+        return self._drift(motions.model, motions.q, motions.v, self.time_of(motions))[1]
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """-∂g/∂t."""
+        still = np.zeros(motions.model.nv)
+        return -self._drift(motions.model, motions.q, still, self.time_of(motions))[0]
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """g."""
+        return self.g(motions.q, self.time_of(motions))[0]
+
+    def jacobian(self, model: Model, q: Any, t: Any) -> Any:
+        """∂g/∂q times the rates of the coordinates per velocity: (rows, nv)."""
+        return jacobian(lambda q: self.g(q, t)[0])(q) @ rates_per_velocity(model, q)
+
+    def check(self, model: Model, extra: dict[str, tuple[int, ...]]) -> None:
+        """Raise unless its second derivatives can be found."""
+
+        def product(q: Any, v: Any, t: Any, *parameters: Any) -> Any:
+            return self.given(*parameters)._drift(model, q, v, t)[1]
+
+        self.followed(product, {"q": (model.nq,), "v": (model.nv,), "t": ()} | extra, (self.rows,))
+
+    def _drift(self, model: Model, q: Any, v: Any, t: Any) -> tuple[Any, Any]:
+        """The first and second derivatives (rows,) of g along the motion with constant v, time running on."""
+        one = np.ones(())
+
+        def rate(q: Any, t: Any) -> Any:
+            return jvp(lambda q, t: self.g(q, t)[0], (q, t), (coordinate_rates(model, q, v), one))[1]
+
+        return jvp(rate, (q, t), (coordinate_rates(model, q, v), one))
+
+
+def takes_time(g: Callable[..., Any], after: int) -> bool:
+    """Whether a function has an argument for the time after so many others.
+
+    One with a default is often there for a value of a loop, unless it is called t or time.
+    """
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    taken = [p for p in inspect.signature(g).parameters.values() if p.kind in positional]
+    if len(taken) <= after:
+        return False
+    return taken[after].default is inspect.Parameter.empty or taken[after].name in ("t", "time")

@@ -1,0 +1,131 @@
+"""A joint that is held: a brake, a prescribed motion."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constraints.basis.constraint import (
+    Constraint,
+    ConstraintError,
+    JointRow,
+    chosen_rows,
+    frozen_numbers,
+    listed_rows,
+)
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.basis.reference import MovingPoint, MovingReference, is_moving
+from delassus.model.joints import Motion
+from delassus.model.model import Joint, Model
+
+
+@dataclass(frozen=True)
+class JointLock(Constraint):
+    """The velocities of a joint have the derivative a*: one row each, whose force is a torque [N·m] or a force [N].
+
+    Unlike `Model.lock`, it can be switched off at run time and its force is known. `rows=(0,)` holds some of the
+    velocities of a joint that has several. `position` [rad, m] is the reference of the joint's coordinates, for a
+    `position_gain`: one number per row, or a function of time that gives an array of them. A joint follows such a
+    function, its acceleration included.
+    """
+
+    joint: str
+    _: KW_ONLY
+    rows: Any = None
+    position: Any = None
+
+    def __post_init__(self) -> None:
+        if self.rows is not None:
+            object.__setattr__(self, "rows", listed_rows(self.label, self.rows))
+        super().__post_init__()
+        if is_moving(self.position):
+            if not isinstance(self.position, MovingReference):
+                shape = (1 if self.rows is None else len(self.rows),)
+                object.__setattr__(self, "position", MovingReference.of(self.label, "position", self.position, shape))
+        elif self.position is not None:
+            object.__setattr__(self, "position", frozen_numbers(f"position of {self.label!r}", self.position))
+        elif np.any(self.position_gain):
+            raise ConstraintError(
+                f"the constraint {self.label!r} has a position_gain, and no position to pull to: give position=…, "
+                "the joint's coordinate."
+            )
+
+    @property
+    def label(self) -> str:
+        """The name, or the joint's."""
+        return self.name or self.joint
+
+    def count(self, model: Model) -> int:
+        """The velocities that are held."""
+        return len(self._chosen(model))
+
+    def bound(self, model: Model) -> Constraint:
+        """The same, its position checked as well."""
+        if isinstance(self.position, tuple):
+            self.per_row("position", self.count(model))
+        return super().bound(model)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether there is a position."""
+        return self.position is not None
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """The velocities that are held."""
+        if isinstance(self.position, MovingReference) and self.rows is None and self.count(model) > 1:
+            raise ConstraintError(
+                f"the constraint {self.label!r} follows a function of time and its joint has {self.count(model)} "
+                "velocities: say with rows=… which of them the function gives."
+            )
+        start = model.v_starts[model.joint_index(self.joint)]
+        if self._ratio(model) == 0.0:
+            raise ConstraintError(
+                f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move: there is nothing to lock."
+            )
+        return tuple(start + row for row in self._chosen(model))
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """One velocity a row."""
+        ratio = self._ratio(motions.model)
+        return tuple(JointRow(row, v, ratio) for row, v in enumerate(self.velocities(motions.model)))
+
+    def _ratio(self, model: Model) -> float:
+        mimic = self._joint(model).mimic
+        return mimic.ratio if mimic else 1.0
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """The coordinate, less the reference."""
+        model = motions.model
+        joint, start = self._joint(model), model.q_starts[model.joint_index(self.joint)]
+        if any(motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR) for motion, _, _ in joint.kind.elements):
+            raise ConstraintError(
+                f"the joint {self.joint!r} is {joint.kind.label}: its velocities are not the rates of its coordinates, "
+                "so a position_gain means nothing there. Weld the frame it carries."
+            )
+        ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
+        own = np.stack([ratio * motions.q[start + row] + offset for row in self._chosen(model)])
+        if isinstance(self.position, MovingReference):
+            return own - self._moving(motions).position
+        return own - np.array(self.per_row("position", self.count(model)))
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """The acceleration of a reference that moves, taken off."""
+        if not isinstance(self.position, MovingReference):
+            return np.zeros(self.count(motions.model))
+        return -self._moving(motions).acceleration
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """The velocity of a reference that moves."""
+        return self._moving(motions).velocity if isinstance(self.position, MovingReference) else None
+
+    def _moving(self, motions: LinkMotions) -> MovingPoint:
+        found: MovingPoint = self.position.point(self.time_in(motions, self.position.moves))
+        return found
+
+    def _joint(self, model: Model) -> Joint:
+        return model.joint(self.joint)
+
+    def _chosen(self, model: Model) -> tuple[int, ...]:
+        names = tuple(str(k) for k in range(self._joint(model).kind.nv))
+        return chosen_rows(self.label, range(len(names)) if self.rows is None else self.rows, names)

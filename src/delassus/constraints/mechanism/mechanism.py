@@ -1,0 +1,220 @@
+"""A mechanism: a robot and what holds it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.tracing.trace import trace_of
+from delassus.constraints.basis.constraint import Constraint, ConstraintError
+from delassus.constraints.mechanism.stability import check_gains
+from delassus.constraints.mechanism.ties import constraint_of
+from delassus.dynamics.tree.check import SingularMassMatrix, check_inertias
+from delassus.errors import DelassusError, short
+from delassus.model.model import Frame, Model
+from delassus.model.of_model import OfModel
+from delassus.model.parametric import ParametricModel
+from delassus.model.traced import TracedModel
+
+
+@dataclass(frozen=True)
+class Mechanism(OfModel):
+    """A model and its constraints, frozen and compared by content; what the algorithms of `constrained` take.
+
+    That of a model with parameters is a `ParametricMechanism`, which has the same ones.
+
+    Attributes:
+        model: The robot.
+        constraints: What holds it and closes its loops; those that come with the model are first.
+        step: The time step [s] that the mechanism will be simulated with, if it is known: gains are then checked.
+        model_constraints: Whether to include the model's own constraints; False once they are.
+    """
+
+    model: Model
+    constraints: tuple[Constraint, ...] = ()
+    step: float | None = None
+    model_constraints: bool = True
+
+    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+
+        def __init__(
+            self,
+            model: Model | ParametricModel,
+            constraints: Constraint | Iterable[Constraint] = (),
+            step: float | None = None,
+            model_constraints: bool = True,
+        ) -> None: ...
+
+    def __new__(cls, model: Any = None, *_: Any, **__: Any) -> Mechanism:
+        """A mechanism, with parameters if its model has some."""
+        return object.__new__(ParametricMechanism if isinstance(model, ParametricModel) else cls)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, Model):
+            raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
+        given = _several(self.constraints)
+        for constraint in given:
+            if not isinstance(constraint, Constraint):
+                raise _no_constraint(self.model, constraint)
+        own = map(constraint_of, self.model.constraints if self.model_constraints else ())
+        object.__setattr__(self, "constraints", tuple(self.bind(c) for c in (*own, *given)))
+        object.__setattr__(self, "model_constraints", False)
+        if self.step is not None and not (isinstance(self.step, Real) and 0.0 < self.step < math.inf):
+            raise DelassusError(f"the step is {self.step!r} s; it is one number, positive and finite.")
+        for constraint in self.constraints:
+            constraint.links(self.model), constraint.velocities(self.model)
+            if self.step is not None:
+                check_gains(constraint, self.model, self.step)
+
+    def __repr__(self) -> str:
+        size = f"nq {self.nq}, nv {self.nv}, {self.m} rows"
+        return f"<{type(self).__name__} {self.model.name!r}: {size}: {', '.join(self.names)}>"
+
+    @property
+    def __kernel_model__(self) -> Any:
+        """What kernels of a `Model` get."""
+        return self.model
+
+    def bind(self, constraint: Constraint) -> Constraint:
+        """A constraint as it is on the model."""
+        return constraint.bound(self.model)
+
+    @property
+    def plain(self) -> Mechanism:
+        """A mechanism of plain numbers: this one, or that of the model's own numbers where some come at run time."""
+        if not isinstance(self.model, TracedModel):
+            return self
+        return _nominal(self.model.origin, self.constraints)
+
+    @cached_property
+    def m(self) -> int:
+        """Number of rows of all constraints."""
+        return sum(constraint.count(self.model) for constraint in self.constraints)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A name for each constraint; the second of a name gets the suffix _2, the third _3."""
+        names: list[str] = []
+        for constraint in self.constraints:
+            name, k = constraint.label, 2
+            while name in names:
+                name, k = f"{constraint.label}_{k}", k + 1
+            names.append(name)
+        return tuple(names)
+
+    @property
+    def slices(self) -> Mapping[str, slice]:
+        """The rows of each constraint by its name, in the order of the rows."""
+        # Not kept: a view that cannot be changed cannot be pickled either.
+        return MappingProxyType(dict(zip(self.names, self.row_ranges(), strict=True)))
+
+    def row_ranges(self) -> Iterator[slice]:
+        """The rows of each constraint."""
+        start = 0
+        for constraint in self.constraints:
+            stop = start + constraint.count(self.model)
+            yield slice(start, stop)
+            start = stop
+
+
+@dataclass(frozen=True, repr=False)
+class ParametricMechanism(Mechanism, Parametric):
+    """The mechanism of a model with parameters: its kernels take them, one set per item of a batch.
+
+    Attributes:
+        model: The robot with the numbers that it has unless others are given.
+        parametric: The model with its parameters, from which it was made.
+    """
+
+    parametric: ParametricModel | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.model, ParametricModel):
+            object.__setattr__(self, "parametric", self.model)
+            object.__setattr__(self, "model", self.model.model)
+        super().__post_init__()
+
+    @property
+    def _parametric(self) -> ParametricModel:
+        if self.parametric is None:
+            raise DelassusError("a mechanism with parameters is made of a model with parameters: model.parametric(…).")
+        return self.parametric
+
+    @property
+    def __kernel_model__(self) -> ParametricModel:
+        """What kernels of a `Model` get: it takes the same parameters."""
+        return self._parametric
+
+    def bind(self, constraint: Constraint) -> Constraint:
+        """A constraint as it is on the model, whatever its parameters."""
+        return constraint.bound_with(self._parametric)
+
+    @property
+    def plain(self) -> Mechanism:
+        """That of the model's own numbers."""
+        return _nominal(self._parametric, self.constraints)
+
+    @property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        return self._parametric.nparameters
+
+    def parameters(self) -> NDArray[numpy.float64]:
+        """The parameters (nparameters,) that the model has as its constants."""
+        return self._parametric.parameters()
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
+        """Parameters (…, nparameters) from arrays by name; those of the model where none are given."""
+        return self._parametric.pack(values)
+
+    def with_parameters(self, parameters: Any) -> Mechanism:
+        """The mechanism with these parameters (nparameters,): of plain numbers, if these are plain."""
+        plain = trace_of(parameters) is None
+        numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
+        return _given(self._parametric.with_parameters(parameters), self.constraints, numbers)
+
+
+def _nominal(parametric: ParametricModel, constraints: tuple[Constraint, ...]) -> Mechanism:
+    """The mechanism of a model's own numbers, or those of its sample, if joints get all inertia at run time."""
+    numbers = tuple(parametric.parameters().tolist())
+    try:
+        check_inertias(parametric.model)
+    except SingularMassMatrix:
+        return _given(parametric.sample, constraints, numbers)
+    return _given(parametric.model, constraints, numbers)
+
+
+def _given(model: Model, constraints: tuple[Constraint, ...], parameters: Any) -> Mechanism:
+    """A mechanism whose constraints know the parameters (nparameters,) of their model."""
+    return Mechanism(model, tuple(c.given(parameters) for c in constraints), model_constraints=False)
+
+
+def _several(constraints: Any) -> tuple[Any, ...]:
+    """One constraint alone, or those of a list."""
+    if isinstance(constraints, Constraint | Frame | str):
+        return (constraints,)
+    if isinstance(constraints, bytes | Mapping) or not isinstance(constraints, Iterable):
+        raise ConstraintError(
+            f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them."
+        )
+    return tuple(constraints)
+
+
+def _no_constraint(model: Model, given: Any) -> ConstraintError:
+    """The error for something that is no constraint, with what may have been meant."""
+    name = given.name if isinstance(given, Frame) else given
+    if not isinstance(name, str):
+        kinds = "Point, Weld, Hinge, Distance, Coupling, JointLock, Implicit and Nonholonomic"
+        return ConstraintError(f"{short(repr(given))} is no constraint; {kinds} are.")
+    of_joint = any(joint.name == name for joint in model.joints)
+    examples = f"JointLock({name!r})" if of_joint else f"Point({name!r}) or Weld({name!r})"
+    return ConstraintError(f"{name!r} is a name, not a constraint: say how it is held, such as {examples}.")

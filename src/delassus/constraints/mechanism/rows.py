@@ -1,0 +1,211 @@
+"""All rows of a mechanism together: matrices K on its links, and right-hand sides k with K a = k.
+
+Accelerations of the links are spatial ones, in the links' axes. The algorithms of trees let the world accelerate
+against gravity, which adds -g to every acceleration: `against_gravity` gives the right-hand side for these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+import delassus.numpy as np
+from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.layout import Layout, layout_of
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.model.links import Links
+
+
+@dataclass(frozen=True, eq=False)
+class LinkRows:
+    """Rows that a link takes part in: their numbers `rows`, and K (len(rows), 6)."""
+
+    link: int
+    rows: tuple[int, ...]
+    K: Any
+
+
+@dataclass(frozen=True, eq=False)
+class DofRow:
+    """A part of a row: `factor` times direction `k` of the joint of `link`, the velocity `v`, in row number `row`."""
+
+    row: int
+    link: int
+    k: int
+    v: int
+    factor: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """All rows of a mechanism in a state, and the links that carry them."""
+
+    layout: Layout
+    links: dict[int, LinkRows]
+    dofs: tuple[DofRow, ...]
+    compliance: NDArray[numpy.float64]
+
+    @property
+    def m(self) -> int:
+        """Number of rows."""
+        return self.layout.m
+
+    @property
+    def support(self) -> tuple[int, ...]:
+        """Links that move a constraint, in order."""
+        return self.layout.support
+
+    @cached_property
+    def tied(self) -> tuple[int, ...]:
+        """Rows on several velocities, or on a velocity and a body: they tie a joint to what is elsewhere."""
+        numbers = [dof.row for dof in self.dofs]
+        on_bodies = {row for own in self.links.values() for row in own.rows}
+        return tuple(row for row in sorted(set(numbers)) if numbers.count(row) > 1 or row in on_bodies)
+
+    @cached_property
+    def untied(self) -> Rows:
+        """The other rows: on bodies alone, or on one velocity."""
+        if not self.tied:
+            return self
+        links = {}
+        for link, own in self.links.items():
+            kept = [j for j, row in enumerate(own.rows) if row not in self.tied]
+            if kept:
+                links[link] = LinkRows(link, tuple(own.rows[j] for j in kept), own.K[kept])
+        dofs = tuple(dof for dof in self.dofs if dof.row not in self.tied)
+        return Rows(self.layout, links, dofs, self.compliance)
+
+    def of_joint(self, link: int) -> list[DofRow]:
+        """The rows on the velocities of a link's joint."""
+        return [row for row in self.dofs if row.link == link]
+
+
+def rows_in(mechanism: Mechanism, motions: LinkMotions) -> Rows:
+    """The rows of a mechanism in a state."""
+    tree = motions.tree
+    parts: dict[int, list[tuple[range, Any]]] = {}
+    dofs: list[DofRow] = []
+    touched: list[list[int]] = []
+    driven: list[set[int]] = []
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        rows = range(at.start, at.stop)
+        own: dict[int, Any] = {}
+        for body in constraint.bodies(motions):
+            _check_body(constraint, body, len(rows), len(tree.links))
+            own[body.link] = own[body.link] + body.K if body.link in own else body.K
+        for link, K in own.items():
+            parts.setdefault(link, []).append((rows, K))
+        touched.append(sorted(own))
+        driven.append(set())
+        for joint in constraint.joints(motions):
+            _check_joint(constraint, joint, len(rows), mechanism.nv)
+            link = _link_of(tree, joint.v)
+            dofs.append(DofRow(rows[joint.row], link, joint.v - tree.links[link].v, joint.v, joint.factor))
+            driven[-1].add(link)
+    links = {
+        link: LinkRows(link, tuple(r for rows, _ in found for r in rows), _stacked([K for _, K in found]))
+        for link, found in parts.items()
+    }
+    return Rows(layout_of(mechanism, tree, touched, driven), links, tuple(dofs), compliance_of(mechanism))
+
+
+def compliance_of(mechanism: Mechanism) -> NDArray[numpy.float64]:
+    """C (m,): the acceleration that each row gives way with, per unit of its force."""
+    compliance = numpy.zeros(mechanism.m)
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        compliance[at] = constraint.per_row("compliance", at.stop - at.start)
+    return compliance
+
+
+def right_hand_side(mechanism: Mechanism, rows: Rows, motions: LinkMotions, acceleration: Any = None) -> Any:
+    """k (m,): the desired acceleration, pulled towards the references, less the rows' own velocity products.
+
+    `acceleration` (m,) takes the place of the constraints' desired accelerations.
+    """
+    k = np.zeros(mechanism.m)
+    velocity = row_values(rows, motions.velocity, motions.v)
+    for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
+        count = at.stop - at.start
+        Kp, Kd = constraint.per_row("position_gain", count), constraint.per_row("velocity_gain", count)
+        desired = constraint.per_row("acceleration", count) if acceleration is None else acceleration[at]
+        wanted = np.array(desired) - constraint.velocity_product(motions)
+        if numpy.any(Kd):
+            reference = constraint.reference_velocity(motions)
+            wanted = wanted - Kd * (velocity[at] if reference is None else velocity[at] - reference)
+        if numpy.any(Kp):
+            wanted = wanted - Kp * constraint.position_error(motions)
+        k[at] = wanted
+    return k
+
+
+def against_gravity(rows: Rows, motions: LinkMotions, k: Any) -> Any:
+    """k - K g (m,): the right-hand side where all accelerations are those against gravity, a - g."""
+    result = np.array(k)
+    for link, own in rows.links.items():
+        held = [j for j, row in enumerate(own.rows) if row in rows.layout.grounded]
+        if not held:
+            continue
+        pull = own.K[held, :3] @ motions.gravity(link)
+        for j, row in enumerate(own.rows[j] for j in held):
+            result[row] = result[row] - pull[j]
+    return result
+
+
+def row_values(rows: Rows, motions: Any, x: Any, tied: Mapping[int, Any] = MappingProxyType({})) -> Any:
+    """K times the links' motions (pairs by link), plus the velocities' own rows of x (nv,): (m,).
+
+    `tied` holds the values (1,) of the rows that tie joints, where these are known already.
+    """
+    values = np.zeros(rows.m)
+    for row, value in tied.items():
+        values[row] = value[0]
+    rows = rows.untied if tied else rows
+    for link, own in rows.links.items():
+        lin, ang = motions[link]
+        here = own.K[:, :3] @ lin + own.K[:, 3:] @ ang
+        for j, row in enumerate(own.rows):
+            values[row] = values[row] + here[j]
+    for dof in rows.dofs:
+        values[dof.row] = values[dof.row] + dof.factor * x[dof.v]
+    return values
+
+
+def _check_body(constraint: Constraint, body: BodyRows, count: int, links: int) -> None:
+    """Raise if rows on a body do not fit the constraint, or the model."""
+    if not 0 <= body.link < links:
+        raise ConstraintError(
+            f"the constraint {constraint.label!r} has rows on link {body.link}; the model has links 0 to {links - 1}. "
+            "The world has none: leave its part out."
+        )
+    if np.shape(body.K) != (count, 6):
+        raise ConstraintError(
+            f"the constraint {constraint.label!r} has rows of shape {np.shape(body.K)} on link {body.link}; the shape "
+            f"is ({count}, 6), one row for each that it counts."
+        )
+
+
+def _check_joint(constraint: Constraint, joint: JointRow, count: int, nv: int) -> None:
+    """Raise if a row on a velocity does not fit the constraint, or the model."""
+    if not (0 <= joint.v < nv and 0 <= joint.row < count):
+        raise ConstraintError(
+            f"the constraint {constraint.label!r} has the velocity {joint.v} in its row {joint.row}; the model has "
+            f"velocities 0 to {nv - 1}, the constraint rows 0 to {count - 1}."
+        )
+
+
+def _link_of(tree: Links, v: int) -> int:
+    """The link whose joint has a velocity; the first, where joints share it."""
+    return next(i for i, link in enumerate(tree.links) if v in link.dofs)
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """Matrices one above the other; plain ones stay plain, so that they cost nothing."""
+    plain = all(isinstance(K, numpy.ndarray) for K in parts)
+    return numpy.concatenate(parts) if plain else np.concatenate(parts)

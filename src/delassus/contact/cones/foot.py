@@ -1,0 +1,84 @@
+"""The wrenches that a flat rectangular foot can transmit: force and moment at its centre, by rows of inequalities.
+
+The ground pushes at the corners (±X, ±Y), each force in a square pyramid |f_x|, |f_y| ≤ μ f_z. All sums of such forces,
+and no others, have
+
+    f_z ≥ 0,  |f_x| ≤ μ f_z,  |f_y| ≤ μ f_z                           no pulling, no sliding
+    |m_x| ≤ Y f_z,  |m_y| ≤ X f_z                                     no tipping: the centre of pressure is on the sole
+     m_z ≤ μ (X + Y) f_z - |Y f_x + μ m_x| - |X f_y + μ m_y|          no turning on the spot
+    -m_z ≤ μ (X + Y) f_z - |Y f_x - μ m_x| - |X f_y - μ m_y|
+
+The last ones: m_x says how f_z is shared by the sides y = ±Y, (f_z ± m_x/Y)/2 each. Forces a and b along x on them,
+a + b = f_x, turn the foot by Y (b - a) = Y (f_x - 2 a) = Y (2 b - f_x). As friction bounds a from below and b from
+above, that is at most the smaller of Y (f_x + μ (f_z + m_x/Y)) and Y (μ (f_z - m_x/Y) - f_x), or
+μ Y f_z - |Y f_x + μ m_x|. Forces along y on the sides x = ±X do the same on their own account.
+
+Reference: S. Caron, Q.-C. Pham, Y. Nakamura, Stability of surface contacts for humanoid robots (2015).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.trace import trace_of
+from delassus.contact.cones.kinds import ConeError
+from delassus.contact.cones.pyramid import check_pyramid, violation
+from delassus.contact.cones.second_order import edge_of
+
+_SIGNS: Final = [(a, b) for a in (1.0, -1.0) for b in (1.0, -1.0)]
+
+
+def foot_rows(friction: Any, half_length: Any, half_width: Any, pyramid: str = "inner") -> Any:
+    """(…, 17, 6) rows A with A w ≤ 0 for wrenches w = (f, m) [N, N·m] at the centre of the sole, in its axes, z up.
+
+    Args:
+        friction: (…) coefficient of Coulomb friction.
+        half_length: (…) X [m], how far the sole reaches from its centre along ±x.
+        half_width: (…) Y [m], along ±y.
+        pyramid: "inner" for corner forces in the square inside of Coulomb's cone, μ = friction/√2: what these rows
+            allow, friction can do; "outer" for the square around it, μ = friction.
+    """
+    check_pyramid(pyramid)
+    # μ = c/s, and rows that have it are multiplied by s: infinite friction makes no infinite rows.
+    c, s = edge_of(friction, float(numpy.sqrt(0.5)) if pyramid == "inner" else 1.0)
+    c, s, X, Y = np.broadcast_arrays(c, s, _sizes(half_length), _sizes(half_width))
+    one, none = np.ones_like(c), np.zeros_like(c)
+    rows = [[none, none, -one, none, none, none]]
+    for sign in (1.0, -1.0):
+        rows += [[sign * s, none, -c, none, none, none], [none, sign * s, -c, none, none, none]]
+        rows += [[none, none, -Y, sign * one, none, none], [none, none, -X, none, sign * one, none]]
+        for a, b in _SIGNS:
+            rows.append([a * s * Y, b * s * X, -c * (X + Y), sign * a * c, sign * b * c, sign * s])
+    return np.stack([np.stack(row, -1) for row in rows], -2)
+
+
+def foot_contains(
+    wrench: Any, friction: Any, half_length: Any, half_width: Any, pyramid: str = "inner", tolerance: Any = 0.0
+) -> Any:
+    """(…) whether a foot can transmit a wrench (…, 6) [N, N·m] without sliding, tipping or turning.
+
+    The tolerance is the largest excess over a row of length one: newtons, where X and Y are of the order of metres.
+    """
+    wrench = np.asarray(wrench)
+    if wrench.shape[-1:] != (6,):
+        raise ConeError(f"the wrench has shape {wrench.shape}; its last axis holds six numbers, force then moment.")
+    return violation(foot_rows(friction, half_length, half_width, pyramid), wrench) <= tolerance
+
+
+def center_of_pressure(wrench: Any) -> Any:
+    """(…, 2) x, y [m] of the centre of pressure, (-m_y, m_x)/f_z; NaN where nothing presses."""
+    wrench = np.asarray(wrench)
+    presses = wrench[..., 2] > 0.0
+    f_z = np.where(presses, wrench[..., 2], 1.0)
+    x, y = -wrench[..., 4] / f_z, wrench[..., 3] / f_z
+    return np.where(presses[..., None], np.stack([x, y], -1), numpy.nan)
+
+
+def _sizes(values: Any) -> Any:
+    sizes = np.asarray(values)
+    if trace_of(sizes) is None and not numpy.all(sizes >= 0.0):
+        raise ConeError(f"a half length or half width of a foot is {numpy.min(sizes):.6g} m; it cannot be negative.")
+    return sizes

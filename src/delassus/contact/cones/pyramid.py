@@ -1,0 +1,92 @@
+"""Friction pyramids: K flat faces in place of Coulomb's cone, for linear programs and complementarity problems.
+
+Both kinds touch the cone in the K directions 2πk/K, counted from t1 towards t2: the inner one, all of whose impulses
+are in the cone, with its edges, and the outer one, which holds the whole cone, with the middles of its faces. With four
+faces the inner one is |λ_t1| + |λ_t2| ≤ friction · λ_n, and the outer one |λ_t1|, |λ_t2| ≤ friction · λ_n. They differ
+by a factor cos(π/K) in friction: 0.71 for four faces, 0.92 for eight, 0.98 for sixteen.
+
+All functions take batches of coefficients (…), of impulses (…, 3), and traced arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.contact.cones.kinds import ConeError
+from delassus.contact.cones.second_order import edge_of, three
+
+PYRAMIDS: Final = ("inner", "outer")
+
+
+def pyramid_rows(friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
+    """(…, K + 1, 3) rows A of length one with A λ ≤ 0 inside of the pyramid; the last one says that λ_n ≥ 0."""
+    angles, (c, s) = face_angles(faces, pyramid), edge_of(friction, reach(faces, pyramid))
+    c, s = c[..., None], s[..., None]
+    sides = np.stack([s * numpy.cos(angles), s * numpy.sin(angles), -c * numpy.ones(faces)], -1)
+    bottom = numpy.broadcast_to([0.0, 0.0, -1.0], (*sides.shape[:-2], 1, 3))
+    return np.concatenate([sides, bottom], -2)
+
+
+def pyramid_edges(friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
+    """(…, K, 3) edges of length one: sums of them, with weights of zero or more, are the pyramid."""
+    angles = face_angles(faces, pyramid) + numpy.pi / faces
+    c, s = edge_of(friction, reach(faces, pyramid) / numpy.cos(numpy.pi / faces))
+    c, s = c[..., None], s[..., None]
+    return np.stack([c * numpy.cos(angles), c * numpy.sin(angles), s * numpy.ones(faces)], -1)
+
+
+def project_pyramid(x: Any, friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
+    """The nearest point (…, 3) of the pyramid.
+
+    The mirrors of the pyramid keep a point and its nearest one in the same sector. So the sector of one face is
+    enough: nearest is the point itself, one on the face, one on an edge, or the apex.
+    """
+    x, angles, (c, s) = three(x), face_angles(faces, pyramid), edge_of(friction, reach(faces, pyramid))
+    step = 2.0 * numpy.pi / faces
+    turn = angles[0] + step * np.rint((np.arctan2(x[..., 1], x[..., 0]) - angles[0]) / step)
+    cos, sin = np.cos(turn), np.sin(turn)
+    # In the axes of the face: u across it, w along it, z the normal. The face is the ray (c, s) of the plane u, z, and
+    # as wide as its edges (c, ±half, s) are apart.
+    u, w, z = cos * x[..., 0] + sin * x[..., 1], cos * x[..., 1] - sin * x[..., 0], x[..., 2]
+    inside = (s * u <= c * z) & (z >= 0.0)
+    half = c * numpy.tan(numpy.pi / faces)
+    on_face = np.maximum(c * u + s * z, 0.0)
+    on_edge = np.maximum((c * u + half * np.abs(w) + s * z) / (1.0 + half * half), 0.0)
+    beside = np.abs(w) > half * on_face
+    along = np.where(beside, on_edge, on_face)
+    w = np.where(beside & ~inside, np.where(w < 0.0, -half, half) * along, w)
+    u, z = np.where(inside, u, c * along), np.where(inside, z, s * along)
+    return np.stack([cos * u - sin * w, sin * u + cos * w, z], -1)
+
+
+def violation(rows: Any, x: Any) -> Any:
+    """(…) how far x (…, n) is outside of the half-space that it violates most, of rows (…, k, n); zero inside.
+
+    For rows `pyramid_rows` and `foot_rows` give, or any others A with A x ≤ 0 inside.
+    """
+    rows, x = np.asarray(rows), np.asarray(x)
+    length = np.sqrt(np.sum(rows * rows, -1))
+    excess = np.sum(rows * x[..., None, :], -1) / np.where(length > 0.0, length, 1.0)
+    return np.maximum(np.max(excess, -1), 0.0)
+
+
+def face_angles(faces: int, pyramid: str) -> Any:
+    """(K,) directions of the faces' outward normals in the tangent plane."""
+    if not isinstance(faces, (int, numpy.integer)) or isinstance(faces, bool) or faces < 3:
+        raise ConeError(f"faces is {faces!r}; a pyramid has three or more.")
+    check_pyramid(pyramid)
+    return (2.0 * numpy.arange(faces) + (pyramid == "inner")) * numpy.pi / faces
+
+
+def check_pyramid(pyramid: str) -> None:
+    """Raise unless it is a kind of pyramid."""
+    if pyramid not in PYRAMIDS:
+        raise ConeError(f"there is no pyramid {pyramid!r}; it is 'inner', inside of Coulomb's cone, or 'outer'.")
+
+
+def reach(faces: int, pyramid: str) -> float:
+    """The slope of the faces as a share of the coefficient of friction."""
+    return float(numpy.cos(numpy.pi / faces)) if pyramid == "inner" else 1.0

@@ -1,0 +1,95 @@
+"""Coulomb's cone ‖t‖ ≤ friction · n of impulses (t1, t2, n), its dual, and the nearest points of both.
+
+In the plane of the normal and the tangential part the cone is a wedge whose edge has the direction (c, s), c and s the
+cosine and sine of its slope. Its dual, ‖t‖ · friction ≤ n, which holds the velocities, is the wedge with c and s
+exchanged: both are one computation. No squares of coefficients occur, so friction may be anything from zero, where
+the cone is a ray and the dual a half-space, to infinity, where they have changed places.
+
+All functions take batches, `x` (…, 3) and `friction` (…), and traced arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.trace import trace_of
+from delassus.contact.cones.kinds import ConeError
+
+
+def project(x: Any, friction: Any) -> Any:
+    """The nearest point (…, 3) of the cone: the impulse itself, one on the cone's edge, or none."""
+    return _projected(three(x), *edge_of(friction))
+
+
+def distance(x: Any, friction: Any) -> Any:
+    """(…) how far an impulse is from the cone, in its own units; zero inside."""
+    return _distance(three(x), *edge_of(friction))
+
+
+def contains(x: Any, friction: Any, tolerance: Any = 0.0) -> Any:
+    """(…) whether an impulse is in the cone, or no farther from it than a tolerance in its own units."""
+    return distance(x, friction) <= tolerance
+
+
+def project_dual(x: Any, friction: Any) -> Any:
+    """The nearest point (…, 3) of the dual cone, friction · ‖t‖ ≤ n."""
+    c, s = edge_of(friction)
+    return _projected(three(x), s, c)
+
+
+def distance_dual(x: Any, friction: Any) -> Any:
+    """(…) how far a velocity is from the dual cone, in its own units; zero inside."""
+    c, s = edge_of(friction)
+    return _distance(three(x), s, c)
+
+
+def contains_dual(x: Any, friction: Any, tolerance: Any = 0.0) -> Any:
+    """(…) whether a velocity is in the dual cone, or no farther from it than a tolerance in its own units."""
+    return distance_dual(x, friction) <= tolerance
+
+
+def _projected(x: Any, c: Any, s: Any) -> Any:
+    t, z, inside, apex = _regions(x, c, s)
+    along = c * t + s * z
+    direction = x[..., :2] / np.where(t > 0.0, t, 1.0)[..., None]
+    edge = np.concatenate([(c * along)[..., None] * direction, (s * along)[..., None]], -1)
+    return np.where(apex[..., None], 0.0, np.where(inside[..., None], x, edge))
+
+
+def _distance(x: Any, c: Any, s: Any) -> Any:
+    t, z, inside, apex = _regions(x, c, s)
+    return np.where(apex, np.hypot(t, z), np.where(inside, 0.0, s * t - c * z))
+
+
+def _regions(x: Any, c: Any, s: Any) -> tuple[Any, Any, Any, Any]:
+    """Tangential length and normal part, whether the point is inside, and whether the apex is its nearest point."""
+    t, z = np.hypot(x[..., 0], x[..., 1]), x[..., 2]
+    return t, z, s * t <= c * z, (c * t <= -s * z) & (z <= 0.0)
+
+
+def edge_of(friction: Any, share: float = 1.0) -> tuple[Any, Any]:
+    """The direction (c, s) of the ray t = share · friction · n in the plane of t and n."""
+    mu = share * checked_friction(friction)
+    steep = mu > 1.0
+    ratio = np.where(steep, 1.0 / np.where(steep, mu, 1.0), mu)
+    long = 1.0 / np.sqrt(1.0 + ratio * ratio)
+    return np.where(steep, long, ratio * long), np.where(steep, ratio * long, long)
+
+
+def checked_friction(friction: Any) -> Any:
+    """Coefficients as an array; negative ones are refused where they are numbers already."""
+    mu = np.asarray(friction)
+    if trace_of(mu) is None and numpy.any(mu < 0.0):
+        raise ConeError(f"friction is {numpy.nanmin(mu):.6g}; a coefficient is zero or more.")
+    return mu
+
+
+def three(x: Any) -> Any:
+    """An array whose last axis is t1, t2, n."""
+    x = np.asarray(x)
+    if x.shape[-1:] != (3,):
+        raise ConeError(f"the impulse has shape {x.shape}; its last axis holds three numbers: t1, t2, n.")
+    return x

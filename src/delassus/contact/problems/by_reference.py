@@ -1,0 +1,49 @@
+"""Solutions by general solvers, one problem of a batch after the other: slow, and independent of all methods here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from delassus.constrained.solvers.status import Status
+from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.problems.solution import ContactSolution
+from delassus.contact.references.dual import dual_impulses
+from delassus.contact.solvers.scaled import Scaled, shape_of
+
+if TYPE_CHECKING:
+    from delassus.contact.problems.problem import ContactProblem
+
+
+def solve_by_reference(problem: ContactProblem, model: str, method: str, tolerance: float) -> ContactSolution:
+    """The solution of a convex problem by clarabel or proxsuite."""
+    rubbing = problem.friction is not None and bool(np.any(problem.friction > 0.0))
+    if rubbing and (model != "ccp" or method == "proxsuite"):
+        raise ContactProblemError(
+            f"method {method!r} solves convex problems: take model='ccp' and method='clarabel', or friction=0."
+        )
+    batch, m = problem.batch, problem.m
+    count = int(np.prod(batch))
+    items = problem[...] if batch else problem
+    impulse, velocity, residuals = (np.full((count, m), np.nan) for _ in range(3))
+    iterations, status = np.zeros(count, np.int64), np.full(count, int(Status.NOT_FINITE))
+    for k, at in enumerate(np.ndindex(*batch)):
+        one = items[at] if batch else items
+        G, g, layout = one.G, one.g, one.layout
+        if any(np.any(np.isnan(x)) for x in one.numbers.values()) or not np.isfinite(G.sum() + g.sum()):
+            continue
+        numbers = {name: x for name, x in one.numbers.items() if name != "compliance"}
+        factors = shape_of(layout, one.friction, one.torsional, one.rolling)
+        asked = Scaled.of(layout, True, G, g, **numbers, compliance=one.compliance)
+        found, iterations[k], contradictory = dual_impulses(asked, method, tolerance)
+        impulse[k] = asked.given(found, factors)
+        velocity[k] = G @ impulse[k] + g + (0.0 if one.compliance is None else one.compliance * impulse[k])
+        plain = Scaled.of(layout, True, G, g, **numbers)
+        left = plain.residual(plain.taken(impulse[k], factors), plain.taken_velocity(velocity[k], factors))
+        residuals[k] = plain.residual_given(left, factors)
+        solved = asked.error(found, asked.velocity(found)) <= tolerance
+        status[k] = Status.CONVERGED if solved else Status.INFEASIBLE if contradictory else Status.ITERATIONS
+    impulse, velocity, residuals = (x.reshape(*batch, m) for x in (impulse, velocity, residuals))
+    made, ended = iterations.reshape(batch), status.reshape(batch)
+    return ContactSolution(problem, model, impulse, velocity, residuals, made, ended)

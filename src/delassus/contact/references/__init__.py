@@ -1,0 +1,1 @@
+"""Answers by general solvers of other people: slow, independent, and an extra to install."""

@@ -1,0 +1,85 @@
+"""The primal programme: of all velocities that contacts allow, the nearest to the free one in kinetic energy.
+
+    min ½ (v - v_f)ᵀ M (v - v_f)  with  J v = 0 in free rows, J v ≥ 0 in half-lines, friction ‖σ_t‖ ≤ σ_n in contacts
+
+(Gauss' principle.) Its multipliers are the impulses: M (v - v_f) = Jᵀ λ. They are those of the model "ccp", and without
+friction those of all models. It needs no Delassus matrix, and its answer v is unique whatever J is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.cones.kinds import ConeError, Free, Interval, NonNegative
+from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.second_order import project
+from delassus.contact.references.programme import Programme, answers_of_clarabel
+
+Array = NDArray[np.float64]
+
+_GOOD: Final = 1e-10
+"""The error, as a share of the free velocity, at which no other attempt is made."""
+
+
+def primal_impulses(cones: Any, M: Any, J: Any, free_velocity: Any, friction: Any = None) -> tuple[Array, Array]:
+    """Velocities v (n,) and impulses λ (m,) of one convex contact problem, by clarabel.
+
+    Args:
+        cones: Those of the rows, in their order: free rows, half-lines, contacts of three rows.
+        M: (n, n) mass matrix.
+        J: (m, n) Jacobian of the rows.
+        free_velocity: (n,) v_f, without any impulses.
+        friction: (contacts,) coefficients, or one for all.
+    """
+    layout = Layout(tuple(cones))
+    if layout.rows(Interval) or layout.torsional:
+        raise ConeError("the primal programme has free rows, half-lines and contacts of three rows, and no others.")
+    M, J, v_f = (np.asarray(x, float) for x in (M, J, free_velocity))
+    mu = np.broadcast_to(np.asarray(0.0 if friction is None else friction, float), (layout.contacts,))
+    # In units in which M is one and the free velocity, too: x = Lᵀ v / scale with M = L Lᵀ.
+    L = np.linalg.cholesky(M)
+    rows = np.linalg.solve(L, J.T).T
+    start = L.T @ v_f
+    scale = float(np.linalg.norm(start)) or 1.0
+    size = np.linalg.norm(rows, axis=-1)
+    for contact in layout.friction:
+        size[contact.start : contact.stop] = np.linalg.norm(size[contact.start : contact.stop])
+    size = np.where(size > 0.0, size, 1.0)
+    rows = rows / size[:, None]
+    made, places = Programme(np.eye(len(M)), -start / scale), []
+    for kind, add in ((Free, made.with_equal), (NonNegative, made.with_positive)):
+        if layout.rows(kind):
+            add(rows[list(layout.rows(kind))])
+            places.append((list(layout.rows(kind)), 1.0))
+    for contact, coefficient in zip(layout.friction, mu, strict=True):
+        # friction ‖σ_t‖ ≤ σ_n, divided by friction where that is large
+        factors = np.array([1.0, coefficient, coefficient]) / max(1.0, coefficient)
+        at = [contact[2], contact[0], contact[1]]
+        made.with_second_order(factors[:, None] * rows[at])
+        places.append((at, factors))
+    best, smallest = (v_f, np.zeros(layout.m)), np.inf
+    for answer in answers_of_clarabel(made):
+        impulse = np.zeros(layout.m)
+        for (at, factors), multipliers in zip(places, answer.multipliers, strict=True):
+            impulse[at] = factors * multipliers
+        unbalanced = np.abs(answer.x - start / scale - rows.T @ impulse).max()
+        error = max(unbalanced, _residual(layout, mu, impulse, rows @ answer.x))
+        if error < smallest:
+            best, smallest = (np.linalg.solve(L.T, scale * answer.x), scale * impulse / size), error
+        if error <= _GOOD:
+            break
+    return best
+
+
+def _residual(layout: Layout, friction: Array, impulse: Array, velocity: Array) -> float:
+    """The largest of λ - P(λ - σ)."""
+    wanted = impulse - velocity
+    allowed = wanted.copy()
+    half = list(layout.rows(NonNegative))
+    allowed[half] = np.maximum(wanted[half], 0.0)
+    for contact, coefficient in zip(layout.friction, friction, strict=True):
+        allowed[list(contact)] = project(wanted[list(contact)], coefficient)
+    return float(np.abs(impulse - allowed).max())

@@ -1,0 +1,65 @@
+"""Derivatives of solved contacts: how impulses change with the free velocities and with friction.
+
+A solution has λ = P(λ - σ) with σ = G λ + g. As long as no contact changes its mode (open, sticking, sliding), P has a
+derivative D there, and
+
+    (I - D + D G) dλ = -D (dG λ + dg) + ∂P/∂friction · dfriction
+
+which is one linear system of equations for all of them. An open contact has dλ = 0, a sticking one dσ = 0, and a
+sliding one keeps λ on the edge of its cone and turns it with σ. Where impulses are not unique, they do not change along
+what moves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.differentiation.derivatives import jacobian
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.elimination import solve_without_pivots
+from delassus.contact.solvers.newton import matrix_of
+from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.contact.solvers.solve import PROBLEM_INPUTS
+
+
+@kernel("(m,m),(m),(m)->(m,m),(m,contacts)", inputs=PROBLEM_INPUTS)
+def contact_derivatives(
+    layout: Layout,
+    G: Any,
+    g: Any,
+    impulse: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    compliance: Any = None,
+    law: str = "ncp",
+) -> tuple[Floats, Floats]:
+    """∂λ/∂g (m, m) [kg] and ∂λ/∂friction (m, contacts) [N·s] of the solution λ of a problem.
+
+    Velocities follow: ∂σ/∂g = I + (G + R) ∂λ/∂g. A change of G acts as one of g by dG λ.
+    """
+    numbers = (torsional, rolling, lower, upper, compliance)
+
+    def gap(impulse: Any, g: Any, friction: Any) -> Any:
+        """P(λ - σ) - λ (m,), in the solvers' order and units."""
+        problem = Scaled.of(layout, law == "ccp", G, g, friction, *numbers)
+        scaled = problem.taken(impulse, shape_of(layout, friction, torsional, rolling))
+        return problem.smooth(scaled - problem.velocity(scaled), 0.0)[0] - scaled
+
+    problem = Scaled.of(layout, law == "ccp", G, g, friction, *numbers)
+    factors = shape_of(layout, friction, torsional, rolling)
+    scaled = problem.taken(impulse, factors)
+    _, jacobians = problem.smooth(scaled - problem.velocity(scaled), 0.0)
+    K = matrix_of(problem, jacobians)
+    by_g = jacobian(gap, 1)(impulse, g, friction)
+    sides = [by_g[:, k] for k in range(layout.m)]
+    if layout.contacts:
+        by_friction = jacobian(gap, 2)(impulse, g, friction)
+        sides += [by_friction[:, k] for k in range(layout.contacts)]
+    solved = [problem.given(x, factors) for x in solve_without_pivots(K, np.stack(sides, 1)).T]
+    return np.stack(solved[: layout.m], 1), np.stack(solved[layout.m :], 1)

@@ -1,0 +1,1 @@
+"""How motions, torques and accelerations change with what they are computed from."""

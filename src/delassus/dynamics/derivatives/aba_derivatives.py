@@ -1,0 +1,38 @@
+"""Derivatives of forward dynamics: how accelerations change with configuration, velocity and torques.
+
+Since tau = rnea(q, v, a) holds along any change, ∂a/∂x = -M⁻¹ ∂tau/∂x at the acceleration that tau gives, for x = q or
+v, and ∂a/∂tau = M⁻¹. M and ∂tau/∂x are made of the same sums over bodies, in the base's frame; the sparse factors of M
+solve for all of it at once, in loops over the columns of each limb. O(n² d) operations for depth d. The accuracy is
+that of solving with M: errors grow with its condition.
+"""
+
+from typing import Any
+
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.derivatives.columns import accelerations_by
+from delassus.dynamics.derivatives.rnea_derivatives import torque_derivatives
+from delassus.dynamics.mass.composite import mass_and_bias
+from delassus.dynamics.mass.factor import ancestors, factor_tree, substitute
+from delassus.dynamics.tree.check import check_inertias
+from delassus.dynamics.tree.recursion import FORCES
+from delassus.model.model import Model
+
+
+@kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)", inputs=FORCES)
+def aba_derivatives(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> tuple[Floats, Floats, Floats]:
+    """Derivatives (nv, nv) of `aba`: ∂a/∂q along tangent vectors, ∂a/∂v, and ∂a/∂tau, the inverse mass matrix.
+
+    Args:
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+        tau: Generalised forces (nv,) [N·m, N].
+        forces: (njoints, 6) [N, N·m] on the bodies, as in `aba`, constant in their frames (input at run time).
+    """
+    check_inertias(model)
+    above = ancestors(model)
+    M, bias = mass_and_bias(model, q, v, forces)
+    U, D = factor_tree(above, M)
+    a = substitute(above, U, D, tau - bias)
+    by_q, by_v, _ = torque_derivatives(model, q, v, a, forces=forces)
+    return accelerations_by(above, U, D, by_q, by_v)

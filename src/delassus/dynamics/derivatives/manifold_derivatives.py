@@ -1,0 +1,71 @@
+"""Derivatives of moving on the manifold of configurations, along tangent vectors of what goes in and of what comes out.
+
+`integrate(q ⊕ δ, v) ≈ integrate(q, v) ⊕ (∂/∂q δ)`, where ⊕ is `integrate` itself, and so on: one row and one column for
+each velocity, in blocks, one for each joint. With exp(v) for where a joint moves to, ∂/∂q is the adjoint of exp(-v) and
+∂/∂v the right Jacobian J of exp; for v = log(q₀⁻¹ q₁), ∂v/∂q₁ is J(v)⁻¹ and ∂v/∂q₀ is -J(-v)⁻¹. Spherical and planar
+motions are parts of spatial ones, and so are their blocks. As Pinocchio's dIntegrate and dDifference. Reference:
+J. Solà, J. Deray, D. Atchuthan, A micro Lie theory for state estimation in robotics (2018).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.kinematics.manifold import difference, parts
+from delassus.model.joints import Motion
+from delassus.model.model import Model
+from delassus.spatial.motions import adjoint
+from delassus.spatial.placements import placement_exp, placement_right_jacobian, placement_right_jacobian_inverse
+
+
+@kernel("(nq),(nv)->(nv,nv),(nv,nv)")
+def integrate_derivatives(model: Model, q: Any, v: Any) -> tuple[Floats, Floats]:
+    """Derivatives (nv, nv) of `integrate`: by q and by v, all along tangent vectors.
+
+    Args:
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        v: Tangent vector (nv,): a velocity times a duration.
+    """
+    return _blocks(model, v, _carried), _blocks(model, v, placement_right_jacobian)
+
+
+@kernel("(nq),(nq)->(nv,nv),(nv,nv)")
+def difference_derivatives(model: Model, q0: Any, q1: Any) -> tuple[Floats, Floats]:
+    """Derivatives (nv, nv) of `difference`: by q0 and by q1, along tangent vectors.
+
+    Args:
+        model: The robot.
+        q0: Configuration (nq,) [rad, m] from which the difference leads.
+        q1: Configuration (nq,) [rad, m] to which it leads.
+    """
+    v = difference.function(model, q0, q1)
+    by_first = _blocks(model, v, lambda twist: -placement_right_jacobian_inverse(-twist))
+    return by_first, _blocks(model, v, placement_right_jacobian_inverse)
+
+
+def _carried(twist: Any) -> Any:
+    """The adjoint (6, 6) of exp(-twist): a motion before the move along a twist, as one after it."""
+    return adjoint(*placement_exp(-twist))
+
+
+def _blocks(model: Model, v: Any, of_twist: Callable[[Any], Any]) -> Any:
+    """A matrix (nv, nv) of a block for each joint: the part of a function of twists that the joint's directions have.
+
+    Where a joint moves along straight coordinates, exp is the identity, and so are adjoint and Jacobian, but for signs.
+    """
+    A = np.zeros((model.nv, model.nv))
+    straight = of_twist(np.zeros(6))
+    for motion, _, start in parts(model):
+        chosen = list(motion.directions)
+        curved = motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR)
+        twist = np.zeros(6)
+        if curved:
+            for k, direction in enumerate(chosen):
+                twist[direction] = v[start + k]
+        whole = of_twist(twist) if curved else straight
+        for i, row in enumerate(chosen):
+            for k, column in enumerate(chosen):
+                A[start + i, start + k] = whole[row, column]
+    return A

@@ -1,0 +1,1 @@
+"""Torques and the accelerations that go with them."""

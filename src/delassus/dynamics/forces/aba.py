@@ -1,0 +1,67 @@
+"""The articulated-body algorithm: accelerations of a tree from its torques.
+
+Solves M(q) a + c(q, v) = tau + Σ Jᵀ f_ext for a, without forming M, in O(n) operations: the method of choice for
+forward dynamics. Reference: R. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 7; here in link frames,
+with spatial vectors split into linear and angular halves and the articulated inertia into blocks (see `poses`).
+
+A model whose joints mimic others has fewer coordinates than joints, and the joints that share a coordinate may sit
+in different branches, so the recursion over the tree does not apply: there M is formed, and its sparse factors
+solve for a.
+"""
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.forces.rnea import newton_euler
+from delassus.dynamics.mass.factor import udu_solve
+from delassus.dynamics.tree.articulated import free_joint
+from delassus.dynamics.tree.check import check_inertias
+from delassus.dynamics.tree.poses import Pair, poses_of
+from delassus.dynamics.tree.recursion import FORCES, external_forces, joint_motions, link_velocities
+from delassus.dynamics.tree.sweep import Inward, carried, world_acceleration
+from delassus.model.links import links_of
+from delassus.model.model import WORLD, Model
+
+
+@kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)
+def aba(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> Floats:
+    """Accelerations (nv,) [rad/s², m/s²].
+
+    Args:
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+        tau: Generalised forces (nv,) [N·m, N].
+        forces: External forces (njoints, 6) [N, N·m] on the bodies, each in its body's frame, linear first (input at
+            run time).
+    """
+    tree = links_of(model)
+    check_inertias(model)
+    if tree.mimics:
+        return udu_solve.function(model, q, tau - newton_euler(model, q, v, np.zeros(model.nv), forces))
+    links, poses = tree.links, poses_of(tree, q)
+
+    # Outward: velocities, and velocity-product accelerations b.
+    velocity, b = link_velocities(tree, poses, joint_motions(tree, v))
+
+    # Inward: articulated inertias A and bias forces p, felt through each joint and carried to the parent.
+    inward = Inward.of(tree, poses, velocity, b)
+    for i, (f, n) in external_forces(tree, forces):
+        inward.p[i] = (inward.p[i][0] - f, inward.p[i][1] - n)
+    joints: list[Any] = [None] * len(links)
+    push: list[Any] = [None] * len(links)  # D⁻¹ u
+    for i, link in reversed(list(enumerate(links))):
+        joints[i] = free_joint(link, inward.A[i])
+        u = joints[i].force(tau, inward.p[i])
+        push[i] = joints[i].push(u)
+        inward.hand_on(i, joints[i], u)
+
+    # Outward: accelerations.
+    acceleration: dict[int, Pair] = {WORLD: world_acceleration(tree)}
+    result = np.zeros(model.nv)
+    for i, link in enumerate(links):
+        a = carried(poses[i], acceleration[link.parent], b[i])
+        own = result[joints[i].at] = joints[i].answer(push[i], a)
+        acceleration[i] = joints[i].moved(a, own)
+    return result

@@ -1,0 +1,41 @@
+"""Jacobians of frames: the matrices that take joint velocities to spatial velocities. O(d) columns for depth d."""
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.kinematics.kinematics import check_reference, frame_in_world, world_poses
+from delassus.model.links import links_of
+from delassus.model.model import WORLD, Model
+
+
+@kernel("(nq)->(6,nv)")
+def frame_jacobian(model: Model, q: Any, *, frame: str, reference: str = "LOCAL") -> Floats:
+    """The Jacobian (6, nv) of a frame: its spatial velocity is J v, linear rows first.
+
+    Args:
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        frame: The frame's name.
+        reference: "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED", as in Pinocchio (see `kinematics`).
+    """
+    check_reference(reference)
+    tree = links_of(model)
+    world = world_poses(tree, q)
+    R, p = frame_in_world(model, q, frame)
+    J = np.zeros((6, model.nv))
+    place = model.frame(frame)
+    at = WORLD if place.joint == WORLD else tree.bodies[place.joint][0]
+    for i in tree.path(at):
+        link = tree.links[i]
+        S_lin, S_ang = link.subspace
+        R_i, p_i = world[i]
+        point = np.zeros(3) if reference == "WORLD" else p  # the point whose velocity is meant
+        for k in range(link.motion.nv):
+            ang = R_i @ S_ang[:, k]
+            lin = R_i @ S_lin[:, k] + np.cross(ang, point - p_i)
+            if reference == "LOCAL":
+                lin, ang = R.T @ lin, R.T @ ang
+            column = np.concatenate([lin, ang])
+            J[:, link.v + k] = J[:, link.v + k] + (column if link.ratio == 1.0 else link.ratio * column)
+    return J

@@ -1,0 +1,93 @@
+"""The centroidal momentum matrix: momentum about the centre of mass as a linear map of the velocities, and its rate.
+
+h = A(q) v has the linear and the angular momentum about the centre of mass, in the world's axes. The column of a
+joint's motion s is Y s with the inertia Y of everything that the joint carries, its moment taken about the centre of
+mass c; so ḣ = A a + Ȧ v, where Y s changes by Ẏ s + Y (v × s), and c by its velocity. O(n) operations.
+Reference: D. Orin, A. Goswami, S. Lee, Centroidal dynamics of a humanoid robot (2013).
+"""
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.kinematics.kinematics import world_poses
+from delassus.dynamics.mass.centroid import total_mass
+from delassus.dynamics.mass.composite import applied, moving_body, rigid_body
+from delassus.dynamics.tree.base_frame import Moving
+from delassus.dynamics.tree.poses import velocities
+from delassus.model.links import Links, links_of
+from delassus.model.model import Model
+from delassus.spatial.motions import motion_cross
+
+
+@kernel("(nq)->(6,nv)")
+def centroidal_momentum_matrix(model: Model, q: Any) -> Floats:
+    """A (6, nv): A v is the linear and angular momentum [kg·m/s, kg·m²/s] about the centre of mass, in world axes."""
+    tree = links_of(model)
+    total, moving = total_mass(model, tree), _in_world(tree, q, np.zeros(model.nv))
+    bodies = _composites(tree, [rigid_body(link, m) for link, m in zip(tree.links, moving, strict=True)])
+    center = _of_roots(tree, [h for _, h, _ in bodies]) / total
+    A = np.zeros((6, model.nv))
+    for link, m, (mass, h, J) in zip(tree.links, moving, bodies, strict=True):
+        for k, F in enumerate(applied(mass, h, J, m.S).T):
+            A[:, link.v + k] = A[:, link.v + k] + _about(center, F) * link.ratio
+    return A
+
+
+@kernel("(nq),(nv)->(6,nv)")
+def centroidal_momentum_matrix_rate(model: Model, q: Any, v: Any) -> Floats:
+    """Ȧ (6, nv), the rate of `centroidal_momentum_matrix`: momentum changes by A a + Ȧ v.
+
+    It is the derivative of A in time. Pinocchio's matrix leaves out the motion of the centre, which Ȧ v does not feel.
+    """
+    tree = links_of(model)
+    total, moving = total_mass(model, tree), _in_world(tree, q, v)
+    bodies = _composites(tree, [moving_body(link, m) for link, m in zip(tree.links, moving, strict=True)])
+    center = _of_roots(tree, [h for _, h, *_ in bodies]) / total
+    velocity = _of_roots(tree, [P for *_, P, _ in bodies]) / total
+    A = np.zeros((6, model.nv))
+    for link, m, (mass, h, J, P, K) in zip(tree.links, moving, bodies, strict=True):
+        S_rate = np.stack([motion_cross(m.v, s) for s in m.S.T], axis=1)
+        momenta = applied(mass, h, J, m.S)
+        rates = applied(mass, h, J, S_rate) + applied(0.0, P, K + K.T, m.S)
+        for k in range(link.motion.nv):
+            F, rate = momenta[:, k], _about(center, rates[:, k])
+            rate = np.concatenate([rate[:3], rate[3:] - np.cross(velocity, F[:3])])
+            A[:, link.v + k] = A[:, link.v + k] + rate * link.ratio
+    return A
+
+
+def _in_world(tree: Links, q: Any, v: Any) -> list[Moving]:
+    """Every link in the world's frame; accelerations are left out."""
+    still = np.zeros(6)
+    moving: list[Moving] = []
+    for link, (R, p) in zip(tree.links, world_poses(tree, q), strict=True):
+        S_lin, S_ang = link.subspace
+        ang = R @ S_ang
+        lin = R @ S_lin + np.stack([np.cross(p, ang[:, k]) for k in range(link.motion.nv)], axis=1)
+        S = np.concatenate([lin, ang])
+        v_parent = still if link.parent < 0 else moving[link.parent].v
+        moving.append(Moving(R, p, S, v_parent + S @ velocities(link, v), still, v_parent, still))
+    return moving
+
+
+def _composites(tree: Links, bodies: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """What adds up over bodies, of everything that each joint carries."""
+    carried = list(bodies)
+    for i, link in reversed(list(enumerate(tree.links))):
+        if link.parent >= 0:
+            carried[link.parent] = tuple(x + y for x, y in zip(carried[link.parent], carried[i], strict=True))
+    return carried
+
+
+def _of_roots(tree: Links, carried: list[Any]) -> Any:
+    """The sum over all trees."""
+    total = np.zeros(3)
+    for link, x in zip(tree.links, carried, strict=True):
+        total = total + x if link.parent < 0 else total
+    return total
+
+
+def _about(center: Any, F: Any) -> Any:
+    """A momentum (6,) about the world's origin, about another point."""
+    return np.concatenate([F[:3], F[3:] - np.cross(center, F[:3])])

@@ -1,0 +1,49 @@
+"""The Coriolis matrix C(q, v): C v are the Coriolis and centrifugal torques, and Ṁ - 2 C is skew-symmetric.
+
+Many matrices have C v = c(q, v) - c(q, 0); this one is for control laws that are built on passivity. A column s of a
+joint's S is fixed in its link and moves by ṡ = v × s. With the inertia Y and the matrix B of everything that a joint
+carries (see `rnea_derivatives`), a motion along s asks for the force F = Y ṡ + ½ B s, which joints further in feel as
+S_jᵀ F, and joints k further out, with their own Y and B, as s_kᵀ (Y ṡ + ½ B s). O(n d) operations for depth d.
+Reference: S. Echeandia, P. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for
+rigid-body systems (2021).
+"""
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.mass.composite import applied, coriolis_forces, coriolis_matrix_of, moving_body
+from delassus.dynamics.tree.base_frame import moving_links
+from delassus.dynamics.tree.sums import add_block, total
+from delassus.model.links import links_of
+from delassus.model.model import Model
+from delassus.spatial.motions import motion_cross
+
+
+@kernel("(nq),(nv)->(nv,nv)")
+def coriolis_matrix(model: Model, q: Any, v: Any) -> Floats:
+    """The Coriolis matrix C (nv, nv): Ṁ - 2 C is skew-symmetric, and C v + gravity_torques(q) = bias_torques(q, v).
+
+    Args:
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+    """
+    tree = links_of(model)
+    links, moving = tree.links, moving_links(tree, q, v, np.zeros(model.nv), falling=False)
+    carried = [moving_body(link, moving[i]) for i, link in enumerate(links)]
+    rates = [np.stack([motion_cross(m.v, s) for s in m.S.T], axis=1) for m in moving]  # Ṡ
+    C = np.zeros((model.nv, model.nv))
+    for i, link in reversed(list(enumerate(links))):
+        mass, h, J, P, K = carried[i]
+        S, coriolis = moving[i].S, coriolis_matrix_of(K)
+        F = applied(mass, h, J, rates[i]) + 0.5 * coriolis_forces(P, coriolis, S)
+        add_block(C, link, link, S.T @ F)
+        momentum = applied(mass, h, J, S)
+        for j in tree.path(i)[:-1]:
+            add_block(C, links[j], link, moving[j].S.T @ F)
+            outward = momentum.T @ rates[j] + 0.5 * (S.T @ coriolis_forces(P, coriolis, moving[j].S))
+            add_block(C, link, links[j], outward)
+        if link.parent >= 0:
+            carried[link.parent] = total(carried[link.parent], carried[i])
+    return C

@@ -1,0 +1,117 @@
+"""Joints in the articulated-body recursion: what is felt through a joint that is free to move.
+
+With the motion subspace S of a joint and the articulated inertia A of its link,
+
+    U = A S,   D = Sᵀ A S + rotor inertias,   W = U D⁻¹,   A - U D⁻¹ Uᵀ is felt by the parent.
+
+D is the place of all that resists the joint's own acceleration: rotors, penalties of rows on its velocities, and in a
+step of time h, damping and gains of servos, h k_d + h² k_p. The recursion over the tree is in `sweep`.
+
+Where the joint's directions are axes of the link and nothing is added to D, SᵀW = 1 and nothing is felt along them;
+these entries are written down instead of computed, which keeps them exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.dynamics.tree.poses import Blocks, Pair, mirrored
+from delassus.dynamics.tree.sums import at
+from delassus.model.joints import Motion
+from delassus.model.links import Link
+
+
+@dataclass(frozen=True)
+class FreeJoint:
+    """U (6, n), W = U D⁻¹ (6, n), D (n, n) and its factors of one joint; `plain` if SᵀW = 1 exactly."""
+
+    link: Link
+    U: Any
+    W: Any
+    whole: Any
+    D: Ldl
+    plain: bool
+
+    @property
+    def at(self) -> slice:
+        """The velocities of the joint among those of the robot."""
+        return at(self.link)
+
+    def held(self, stiffness: Any) -> FreeJoint:
+        """The joint as it answers to forces with a stiffness (n, n) on its acceleration; what passes it is the same."""
+        return replace(self, D=ldl(self.whole + stiffness))
+
+    def force(self, tau: Any, p: Pair) -> Any:
+        """u = τ - Sᵀ p (n,): the force at the joint, from those of all joints (nv,) and the bias force of its link."""
+        S_lin, S_ang = self.link.subspace
+        return tau[self.at] - S_lin.T @ p[0] - S_ang.T @ p[1]
+
+    def push(self, u: Any) -> Any:
+        """D⁻¹ u (n,): the joint's acceleration from its force alone."""
+        return self.D.solve(u)
+
+    def answer(self, push: Any, a: Pair) -> Any:
+        """D⁻¹ u - Wᵀ a (n,): the joint's acceleration where its link would have the acceleration a without it."""
+        return push - self.W[:3].T @ a[0] - self.W[3:].T @ a[1]
+
+    def moved(self, a: Pair, own: Any) -> Pair:
+        """a + S q̈: the acceleration of the link with that of its joint, `own` (n,)."""
+        S_lin, S_ang = self.link.subspace
+        return a[0] + S_lin @ own, a[1] + S_ang @ own
+
+    def felt_through(self, A: Blocks) -> Blocks:
+        """A - U D⁻¹ Uᵀ: the inertia felt through the free joint."""
+        M, H, I = A
+        U, W = self.U, self.W
+        M, H, I = (
+            mirrored(M - W[:3] @ U[:3].T),
+            np.array(H - W[:3] @ U[3:].T),
+            mirrored(I - W[3:] @ U[3:].T),
+        )
+        for d in self.link.motion.directions if self.plain else ():
+            if d < 3:
+                M[d, :] = M[:, d] = H[d, :] = 0.0
+            else:
+                I[d - 3, :] = I[:, d - 3] = H[:, d - 3] = 0.0
+        return M, H, I
+
+    def carry(self, f: Any, n: Any, driven: Any = None) -> tuple[Any, Any, Any]:
+        """A force (f, n) on the link, through its joint: u = Sᵀf + driven (n,), and f - W u, what the parent feels."""
+        S_lin, S_ang = self.link.subspace
+        u = S_lin.T @ f + S_ang.T @ n
+        u = u if driven is None else u + driven
+        f, n = np.array(f - self.W[:3] @ u), np.array(n - self.W[3:] @ u)
+        for d in self.link.motion.directions if self.plain and driven is None else ():
+            if d < 3:
+                f[d] = 0.0
+            else:
+                n[d - 3] = 0.0
+        return u, f, n
+
+
+def is_plain(link: Link) -> bool:
+    """Whether a joint's directions are axes of its link and no rotor is on them: then SᵀW = 1."""
+    return link.motion is not Motion.HELICAL and not link.has_rotor
+
+
+def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
+    """The joint of a link with the articulated inertia A; `added` (n,) is added to the diagonal of D."""
+    S_lin, S_ang = link.subspace
+    M, H, I = A
+    U = np.concatenate([M @ S_lin + H @ S_ang, H.T @ S_lin + I @ S_ang])
+    D = S_lin.T @ U[:3] + S_ang.T @ U[3:] + np.array(np.diag(link.armature))
+    if added is not None:
+        D = D + np.diag(added)
+    plain = is_plain(link) and added is None
+    factors = ldl(D)
+    directions = list(link.motion.directions)
+    W = np.zeros(U.shape)
+    for row in range(6):
+        if plain and row in directions:
+            W[row, directions.index(row)] = 1.0
+        else:
+            W[row] = factors.solve(U[row])
+    return FreeJoint(link, U, W, D, factors, plain)

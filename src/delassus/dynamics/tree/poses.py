@@ -1,0 +1,251 @@
+"""Where links are: the pose of each link in its parent, as steps that carry motions, forces and inertias.
+
+A pose is a sequence of steps, from the child's frame to the parent's: turns about an axis, full rotations (of
+joints with a quaternion) and shifts. Constants fold, so a step that does nothing costs nothing. Motions and forces
+are pairs of a linear and an angular half; inertias are blocks,
+
+    [f]   [M   H] [a]
+    [n] = [Hᵀ  I] [α]    at the origin of the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import delassus.numpy as np
+from delassus.dynamics.tree.sums import at
+from delassus.model.joints import Motion
+from delassus.model.links import Link, Links
+from delassus.model.placement import Placement
+from delassus.model.traced import TracedPlacement
+from delassus.spatial import turns
+from delassus.spatial.quaternions import quaternion_to_rotation
+from delassus.spatial.rotations import skew
+from delassus.spatial.turns import Turn, turn_about_z, zxz
+
+Pair = tuple[Any, Any]
+Blocks = tuple[Any, Any, Any]
+
+
+class Step(Protocol):
+    """A part of a pose."""
+
+    def motion_to_child(self, lin: Any, ang: Any) -> Pair:
+        """A motion given at the outer frame, at the inner frame."""
+
+    def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
+        """A motion given at the inner frame, at the outer frame."""
+
+    def force_to_parent(self, f: Any, n: Any) -> Pair:
+        """A force and moment given at the inner frame, at the outer frame."""
+
+    def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
+        """An inertia given at the inner frame, at the outer frame."""
+
+    def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
+        """A rigid inertia (mass, first moment, inertia about the origin) given at the inner frame, at the outer."""
+
+    def compose(self, R: Any, p: Any) -> Pair:
+        """The inner frame's rotation and origin, given the outer frame's."""
+
+
+@dataclass(frozen=True)
+class TurnStep:
+    """A turn about a coordinate axis."""
+
+    by: Turn
+
+    def motion_to_child(self, lin: Any, ang: Any) -> Pair:
+        """Turned back."""
+        return turns.turn_back(self.by, lin), turns.turn_back(self.by, ang)
+
+    def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
+        """Turned."""
+        return turns.turn(self.by, lin), turns.turn(self.by, ang)
+
+    force_to_parent = motion_to_parent
+
+    def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
+        """Each block turned."""
+        return turns.turn_matrix(self.by, M), turns.turn_matrix(self.by, H), turns.turn_matrix(self.by, I)
+
+    def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
+        """Turned."""
+        return mass, turns.turn(self.by, first), turns.turn_matrix(self.by, I)
+
+    def compose(self, R: Any, p: Any) -> Pair:
+        """Columns turned: R · turn."""
+        return np.stack([turns.turn_back(self.by, R[k]) for k in range(3)]), p
+
+
+@dataclass(frozen=True)
+class RotationStep:
+    """A rotation by a full matrix."""
+
+    R: Any
+
+    def motion_to_child(self, lin: Any, ang: Any) -> Pair:
+        """Rotated back."""
+        return self.R.T @ lin, self.R.T @ ang
+
+    def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
+        """Rotated."""
+        return self.R @ lin, self.R @ ang
+
+    force_to_parent = motion_to_parent
+
+    def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
+        """R A Rᵀ for each block."""
+        R = self.R
+        return mirrored(R @ M @ R.T), R @ H @ R.T, mirrored(R @ I @ R.T)
+
+    def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
+        """Rotated."""
+        return mass, self.R @ first, mirrored(self.R @ I @ self.R.T)
+
+    def compose(self, R: Any, p: Any) -> Pair:
+        """The product."""
+        return R @ self.R, p
+
+
+@dataclass(frozen=True)
+class ShiftStep:
+    """A translation by p, in the outer frame's axes."""
+
+    p: Any
+
+    def motion_to_child(self, lin: Any, ang: Any) -> Pair:
+        """The velocity of another point: lin + ang × p."""
+        return lin + np.cross(ang, self.p), ang
+
+    def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
+        """The velocity of another point: lin - ang × p."""
+        return lin - np.cross(ang, self.p), ang
+
+    def force_to_parent(self, f: Any, n: Any) -> Pair:
+        """The moment about another point: n + p × f."""
+        return f, n + np.cross(self.p, f)
+
+    def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
+        """H' = H - M p×, I' = I + p× H' + (p× H)ᵀ."""
+        P = skew(self.p)
+        H_p = H - M @ P
+        return M, H_p, mirrored(I + P @ H_p + (P @ H).T)
+
+    def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
+        """Parallel axes: I' = I + (h·p + p·h') 1 - (h pᵀ + p h'ᵀ) with h' = h + m p."""
+        moved = first + mass * self.p
+        outer = np.outer(first, self.p) + np.outer(self.p, moved)
+        return mass, moved, mirrored(I + (first @ self.p + self.p @ moved) * np.eye(3) - outer)
+
+    def compose(self, R: Any, p: Any) -> Pair:
+        """The origin moved."""
+        return R, p + R @ self.p
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A pose: its steps from the child outwards."""
+
+    steps: tuple[Step, ...]
+
+    def motion_to_child(self, lin: Any, ang: Any) -> Pair:
+        """A motion in the parent's frame, in the child's."""
+        for step in reversed(self.steps):
+            lin, ang = step.motion_to_child(lin, ang)
+        return lin, ang
+
+    def motion_to_parent(self, lin: Any, ang: Any) -> Pair:
+        """A motion in the child's frame, in the parent's."""
+        for step in self.steps:
+            lin, ang = step.motion_to_parent(lin, ang)
+        return lin, ang
+
+    def force_to_parent(self, f: Any, n: Any) -> Pair:
+        """A force in the child's frame, in the parent's."""
+        for step in self.steps:
+            f, n = step.force_to_parent(f, n)
+        return f, n
+
+    def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
+        """An inertia in the child's frame, in the parent's."""
+        for step in self.steps:
+            M, H, I = step.inertia_to_parent(M, H, I)
+        return M, H, I
+
+    def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
+        """A rigid inertia in the child's frame, in the parent's."""
+        for step in self.steps:
+            mass, first, I = step.rigid_to_parent(mass, first, I)
+        return mass, first, I
+
+    def compose(self, R: Any, p: Any) -> Pair:
+        """The child's rotation and origin in some frame, given the parent's."""
+        for step in reversed(self.steps):
+            R, p = step.compose(R, p)
+        return R, p
+
+
+def poses_of(tree: Links, q: Any) -> list[Pose]:
+    """The pose of every link in its parent."""
+    return [link_pose(link, coordinates(link, q)) for link in tree.links]
+
+
+def coordinates(link: Link, q: Any) -> list[Any]:
+    """The coordinates of a link, mimicry applied."""
+    return [link.ratio * q[link.q + k] + link.offset for k in range(link.motion.nq)]
+
+
+def velocities(link: Link, v: Any) -> Any:
+    """The velocities (n,) of a link, mimicry applied."""
+    return link.ratio * v[at(link)]
+
+
+def fixed_pose(placement: Placement) -> Pose:
+    """The pose of a frame that does not move."""
+    gamma, outer = _mount(placement)
+    return Pose((TurnStep(gamma), *outer))
+
+
+def link_pose(link: Link, x: Sequence[Any]) -> Pose:
+    """The pose of a link with coordinates x."""
+    gamma, outer = _mount(link.placement)
+    motion = link.motion
+    if motion is Motion.REVOLUTE:
+        return Pose((TurnStep(turn_about_z(x[0], gamma)), *outer))
+    if motion is Motion.PRISMATIC:
+        return Pose((ShiftStep(np.stack([0.0, 0.0, x[0]])), TurnStep(gamma), *outer))
+    if motion is Motion.HELICAL:
+        along = ShiftStep(np.stack([0.0, 0.0, link.pitch * x[0]]))
+        return Pose((along, TurnStep(turn_about_z(x[0], gamma)), *outer))
+    if motion is Motion.TRANSLATION:
+        return Pose((ShiftStep(np.stack(list(x))), TurnStep(gamma), *outer))
+    if motion is Motion.PLANAR:
+        about = TurnStep((2, np.cos(x[2]), np.sin(x[2])))
+        return Pose((about, ShiftStep(np.stack([x[0], x[1], 0.0])), TurnStep(gamma), *outer))
+    rotation = RotationStep(quaternion_to_rotation(np.stack(list(x[-4:]))))
+    if motion is Motion.SPHERICAL:
+        return Pose((rotation, TurnStep(gamma), *outer))
+    return Pose((rotation, ShiftStep(np.stack(list(x[:3]))), TurnStep(gamma), *outer))
+
+
+def _mount(placement: Placement) -> tuple[Turn, tuple[Step, ...]]:
+    """A placement as a first turn about z, which a joint about z can join, and the steps after it.
+
+    One that comes at run time is a full rotation, which is smooth everywhere; its turns are not where z is kept.
+    """
+    if isinstance(placement, TracedPlacement):
+        return (2, 1.0, 0.0), (RotationStep(placement.R), ShiftStep(placement.p))
+    alpha, beta, gamma = zxz(placement.R)
+    return gamma, (TurnStep(beta), TurnStep(alpha), ShiftStep(placement.p))
+
+
+def mirrored(A: Any) -> Any:
+    """A symmetric matrix whose upper triangle is its lower one, so that each pair is computed once."""
+    B = np.array(A)
+    for j in range(len(B)):
+        for i in range(j):
+            B[i, j] = A[j, i]
+    return B

@@ -1,0 +1,58 @@
+"""Passes over the tree that several algorithms share."""
+
+from typing import Any, Final
+
+import delassus.numpy as np
+from delassus.dynamics.tree.poses import Pair, Pose, fixed_pose, velocities
+from delassus.model.links import Link, Links
+
+FORCES: Final = {"forces": "(njoints,6)"}
+"""The optional input of algorithms that take external forces, on each body in its own frame, linear first."""
+
+
+def external_forces(tree: Links, forces: Any) -> list[tuple[int, Pair]]:
+    """Forces (njoints, 6) on the bodies: the link that each acts on, and force and moment there; none if None."""
+    if forces is None:
+        return []
+    on = enumerate(tree.bodies)
+    return [(i, fixed_pose(body).force_to_parent(forces[j, :3], forces[j, 3:])) for j, (i, body) in on]
+
+
+def joint_motions(tree: Links, x: Any) -> list[Pair]:
+    """S x for every joint: its motion in the link's frame, from velocities (or accelerations) x."""
+    pairs = []
+    for link in tree.links:
+        S_lin, S_ang = link.subspace
+        own = velocities(link, x)
+        pairs.append((S_lin @ own, S_ang @ own))
+    return pairs
+
+
+def link_velocities(tree: Links, poses: list[Pose], v_J: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """Velocities of the links, and their velocity-product accelerations v × v_J (the joints' own v_J given)."""
+    velocity: list[Pair] = []
+    product: list[Pair] = []
+    for link, pose, (lin_J, ang_J) in zip(tree.links, poses, v_J, strict=True):
+        if link.parent < 0:  # v = v_J, and v × v is zero
+            velocity.append((lin_J, ang_J))
+            product.append((np.zeros(3), np.zeros(3)))
+            continue
+        lin, ang = pose.motion_to_child(*velocity[link.parent])
+        # (v + v_J) × v_J = v × v_J: the parent's part alone, which has fewer terms
+        product.append((np.cross(ang, lin_J) + np.cross(lin, ang_J), np.cross(ang, ang_J)))
+        velocity.append((lin + lin_J, ang + ang_J))
+    return velocity, product
+
+
+def momentum(link: Link, lin: Any, ang: Any) -> Pair:
+    """The spatial momentum (or the force I a) of a link: m (lin + ang × c) and Ī ang + m c × lin."""
+    mass = link.inertia.mass
+    first = np.array(link.inertia.first_moment)
+    return mass * lin - np.cross(first, ang), link.inertia.about_origin @ ang + np.cross(first, lin)
+
+
+def bias_force(link: Link, lin: Any, ang: Any) -> Pair:
+    """v ×* (I v): the force that keeps a link at its velocity; m w + ω × (ω × m c) and ω × Ī ω + m c × w, w = ω × u."""
+    first, turned = np.array(link.inertia.first_moment), np.cross(ang, lin)
+    f = link.inertia.mass * turned + np.cross(ang, np.cross(ang, first))
+    return f, np.cross(ang, link.inertia.about_origin @ ang) + np.cross(first, turned)

@@ -1,0 +1,40 @@
+"""Packages whose names are imported when they are first asked for, so that `import delassus` is short."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from importlib import import_module
+from typing import Any
+
+
+def lazily(
+    package: str, names: Iterable[str], places: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package that lists these names.
+
+    `places` says which modules of Delassus hold them, with spaces between names; a module that holds "" is itself one.
+    """
+    homes = {name: module for module, held in places.items() for name in held.split()}
+    modules = {module.rpartition(".")[2]: module for module, held in places.items() if not held}
+    listed = sorted(names)
+
+    def __getattr__(name: str) -> Any:
+        if name in homes:
+            found = getattr(imported(f"delassus.{homes[name]}"), name)
+        elif name in modules:
+            found = imported(f"delassus.{modules[name]}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return __getattr__, lambda: listed
+
+
+def imported(module: str) -> Any:
+    """A module, imported with plain numbers, even if a kernel that is being traced is the first to ask for it."""
+    trace = sys.modules.get("delassus.compiler.tracing.trace")
+    with getattr(trace, "untraced", nullcontext)():  # nobody traces while that module is not there, or half imported
+        return import_module(module)

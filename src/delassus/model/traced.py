@@ -1,0 +1,148 @@
+"""Parts of a model whose numbers are traced: inertias, placements, and the model that holds them.
+
+Their numbers come at run time. They offer to algorithms what the parts made of plain numbers offer, live as long as the
+trace of a kernel, and are compared by identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.model.model import Model
+from delassus.model.placement import Inertia, Placement
+from delassus.spatial.inertias import inertia_from_parameters
+from delassus.spatial.quaternions import quaternion_to_rotation
+
+if TYPE_CHECKING:
+    from delassus.model.links import Links
+
+
+@dataclass(frozen=True, eq=False)
+class TracedPlacement(Placement):
+    """A placement whose rotation (3, 3) and translation (3,) are traced arrays."""
+
+    @classmethod
+    def of_parameters(cls, x: Any) -> TracedPlacement:
+        """From seven numbers: a translation [m], then a unit quaternion (x, y, z, w)."""
+        return cls(quaternion_to_rotation(x[3:]), x[:3])
+
+    @property
+    def R(self) -> Any:
+        """The rotation (3, 3)."""
+        return self.rotation
+
+    @property
+    def p(self) -> Any:
+        """The translation (3,) [m]."""
+        return self.translation
+
+    def __mul__(self, inner: Placement) -> TracedPlacement:
+        return _product(self, inner)
+
+    def __rmul__(self, outer: Placement) -> TracedPlacement:
+        return _product(outer, self)
+
+    def inverse(self) -> TracedPlacement:
+        """The outer frame in the inner."""
+        R: Any = self.R.T
+        return TracedPlacement(R, -(R @ self.p))
+
+
+def _product(outer: Placement, inner: Placement) -> TracedPlacement:
+    R: Any = outer.R
+    return TracedPlacement(R @ inner.R, outer.p + R @ inner.p)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TracedInertia(Inertia):
+    """An inertia whose mass, centre (3,) and rotational inertia (3, 3) are traced.
+
+    The first moment and the inertia about the origin are parameters themselves; they are kept, not computed anew.
+    """
+
+    first: Any
+    about: Any
+
+    @classmethod
+    def of_parameters(cls, x: Any) -> TracedInertia:
+        """From the ten numbers of `inertia_parameters`."""
+        xx, xy, yy, xz, yz, zz = (x[k] for k in range(4, 10))
+        about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return cls(*inertia_from_parameters(x), first=x[1:4], about=about)
+
+    @classmethod
+    def of_mass(cls, mass: Any, body: Inertia) -> TracedInertia:
+        """That of a body of plain numbers, with another density."""
+        rotational, about = numpy.array(body.rotational) / body.mass, body.about_origin / body.mass
+        first = mass * numpy.array(body.com)
+        return cls(mass, body.com, mass * rotational, first=first, about=mass * about)
+
+    @property
+    def first_moment(self) -> Any:
+        """m c (3,) [kg·m]."""
+        return self.first
+
+    @property
+    def about_origin(self) -> Any:
+        """The rotational inertia (3, 3) [kg·m²] about the origin of the body's frame."""
+        return self.about
+
+    def moved(self, placement: Placement) -> TracedInertia:
+        """The same body, described in a frame in which its present frame has this placement."""
+        R: Any = placement.R
+        p: Any = placement.p
+        turned, about = R @ self.first, R @ self.about @ R.T
+        first = turned + self.mass * p
+        # Parallel axes, with the first moments before and after the move: all of it folds where p is zero.
+        about = about + (turned @ p + p @ first) * np.eye(3) - np.outer(turned, p) - np.outer(p, first)
+        return TracedInertia(self.mass, p + R @ self.com, R @ self.rotational @ R.T, first=first, about=about)
+
+
+class TracedModel(Model):
+    """A model some of whose numbers are traced: it holds them as they are, without the checks of plain numbers.
+
+    `sample` is a plain model of the same structure, with inertia wherever these may have some: for questions that are
+    decided when a kernel is compiled. `origin` is the model with parameters that it comes from, and `parameters`
+    (nparameters,) are those that it has.
+    """
+
+    sample: Model
+    origin: Any
+    parameters: Any
+
+    @classmethod
+    def like(cls, sample: Model, origin: Any, parameters: Any, **fields: Any) -> TracedModel:
+        """A model with the fields of `sample`, but for those given."""
+        own = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
+        model = cls(**own | fields)
+        for name, value in (("sample", sample), ("origin", origin), ("parameters", parameters)):
+            object.__setattr__(model, name, value)
+        return model
+
+    def __post_init__(self) -> None:
+        pass
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: nq {self.nq}, nv {self.nv}>"
+
+    @cached_property
+    def links(self) -> Links:
+        """The elementary joints: kept here, since a cache by content has nothing to compare."""
+        from delassus.model.links import make_links
+
+        return make_links(self)
+
+
+def sample_of(model: Model) -> Model:
+    """A model of plain numbers: the model itself, unless some of its numbers come at run time."""
+    return model.sample if isinstance(model, TracedModel) else model

@@ -1,0 +1,167 @@
+"""Contact problems as data: what they are made of, what is refused, what is marked, and what is saved."""
+
+import numpy as np
+import pytest
+
+import delassus as dl
+from delassus.constrained.solvers.status import Status
+from delassus.contact.problems.checks import ContactProblemError
+
+POINT = np.eye(3) / 2.0
+FALLING = np.array([0.3, 0.4, -1.0])
+
+
+def test_a_point_mass_that_falls_sticks_or_slides():
+    solution = dl.ContactProblem(POINT, FALLING, friction=np.array([[0.6], [0.1]])).solve(tolerance=1e-12)
+    np.testing.assert_allclose(solution.impulse, [[-0.6, -0.8, 2.0], [-0.12, -0.16, 2.0]], atol=1e-10)
+    assert solution.modes.tolist() == [["sticking"], ["sliding"]]
+
+
+def test_a_convex_sliding_contact_lifts_by_friction_times_its_speed():
+    solution = dl.ContactProblem(POINT, FALLING, friction=0.1).solve("ccp", tolerance=1e-12)
+    assert solution.velocity[2] == pytest.approx(0.1 * np.hypot(*solution.velocity[:2]), abs=1e-10)
+
+
+def test_all_cones_go_into_one_solve():
+    """A contact, a loop, a limit and a dry joint, each on a mass of its own: all in closed form."""
+    cones = [dl.cones.Interval(1), dl.cones.Friction(), dl.cones.Free(1), dl.cones.NonNegative(2)]
+    g = np.array([3.0, 0.3, 0.4, -1.0, 2.0, -1.0, 1.0])
+    solution = dl.ContactProblem(np.eye(7) / 2.0, g, cones, friction=0.1, lower=-1.5, upper=1.5).solve(tolerance=1e-12)
+    np.testing.assert_allclose(solution.impulse, [-1.5, -0.12, -0.16, 2.0, -4.0, 2.0, 0.0], atol=1e-10)
+    assert solution.primal_violation < 1e-12
+    assert solution.dual_violation < 1e-10
+    assert solution.complementarity_violation < 1e-10
+
+
+def test_torsional_and_rolling_friction_limit_moments():
+    """A ball that spins and rolls: forces and moments of one ellipse."""
+    problem = dl.ContactProblem(
+        np.eye(6), np.array([0.0, 0.0, -1.0, 9.0, 0.0, 0.0]), [dl.cones.Friction(6)],
+        friction=0.5, torsional=0.02, rolling=0.01,
+    )  # fmt: skip
+    solution = problem.solve(tolerance=1e-12)
+    np.testing.assert_allclose(solution.impulse, [0.0, 0.0, 1.0, -0.02, 0.0, 0.0], atol=1e-10)
+    assert solution.dissipation[0] == pytest.approx(0.02 * (9.0 - 0.02), rel=1e-8)
+
+
+def test_coefficients_of_zero_leave_their_rows_alone():
+    problem = dl.ContactProblem(
+        np.eye(4), np.array([1.0, 0.0, -1.0, 2.0]), [dl.cones.Friction(4)], friction=0.0, torsional=0.1
+    )
+    np.testing.assert_allclose(problem.solve(tolerance=1e-12).impulse, [0.0, 0.0, 1.0, -0.1], atol=1e-10)
+
+
+def test_infinite_friction_sticks():
+    solution = dl.ContactProblem(POINT, np.array([100.0, 0.0, -1e-3]), friction=np.inf).solve()
+    assert np.abs(solution.velocity).max() < 1e-6
+
+
+def test_compliance_yields():
+    solution = dl.ContactProblem(POINT, FALLING, friction=1.0, compliance=0.5).solve(tolerance=1e-12)
+    np.testing.assert_allclose(solution.impulse, -FALLING, atol=1e-10)
+
+
+def test_a_contact_between_welded_bodies_is_infeasible_if_it_closes():
+    closing = dl.ContactProblem(np.zeros((3, 3)), FALLING, friction=0.5).solve()
+    opening = dl.ContactProblem(np.zeros((3, 3)), -FALLING, friction=0.5).solve()
+    assert (closing.statuses, opening.statuses) == (Status.INFEASIBLE, Status.CONVERGED)
+    assert np.all(np.isfinite(closing.impulse))
+
+
+def test_bilateral_rows_that_contradict_each_other_are_met_in_the_mean():
+    solution = dl.ContactProblem(np.ones((2, 2)), np.array([1.0, 2.0]), [dl.cones.Free(2)]).solve()
+    assert solution.statuses == Status.INFEASIBLE
+    np.testing.assert_allclose(solution.velocity, [-0.5, 0.5], atol=1e-5)
+    assert np.abs(solution.impulse).max() < 10.0
+
+
+def test_a_hundred_contacts_at_one_place_share_what_one_would_carry():
+    count = 100
+    problem = dl.ContactProblem(np.tile(POINT, (count, count)), np.tile(FALLING, count), friction=0.1, check=False)
+    solution = problem.solve()
+    total = solution.impulse.reshape(count, 3).sum(0)
+    assert solution.statuses == Status.CONVERGED
+    np.testing.assert_allclose(total, [-0.12, -0.16, 2.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["G", "g", "friction"])
+def test_a_number_that_is_not_finite_marks_its_own_problem(name):
+    G, g, friction = np.tile(POINT, (20, 1, 1)), np.tile(FALLING, (20, 1)), np.full((20, 1), 0.1)
+    clean = dl.ContactProblem(G, g, friction=friction).solve()
+    {"G": G, "g": g, "friction": friction}[name][7, ...] = np.nan
+    solution = dl.ContactProblem(G, g, friction=friction).solve()
+    assert solution.status.tolist() == [int(Status.NOT_FINITE) if k == 7 else 0 for k in range(20)]
+    others = np.arange(20) != 7
+    np.testing.assert_array_equal(solution.impulse[others], clean.impulse[others])
+
+
+def test_what_hits_its_limit_says_so_and_gives_its_best():
+    G = np.array([[1.0, 0.999], [0.999, 1.0]])
+    solution = dl.ContactProblem(G, np.array([-1.0, -2.0]), [dl.cones.Free(2)]).solve(method="pgs", iterations=10)
+    assert solution.statuses == Status.ITERATIONS
+    assert "iterations ended" in solution.describe()
+    assert 0.0 < solution.residual < 1.0
+
+
+def test_problems_are_saved_and_loaded_without_being_solved(tmp_path):
+    cones = [dl.cones.Friction(4), dl.cones.Interval(1)]
+    problem = dl.ContactProblem(
+        np.tile(np.eye(5), (3, 1, 1)), np.ones((3, 5)), cones, friction=[[0.1], [0.2], [0.3]], torsional=0.01,
+        lower=-1.0, upper=2.0, compliance=0.1,
+    )  # fmt: skip
+    problem.save(tmp_path / "problem.npz")
+    again = dl.ContactProblem.load(tmp_path / "problem.npz")
+    assert again.layout == problem.layout
+    assert again.batch == (3,)
+    for name, numbers in problem.numbers.items():
+        np.testing.assert_array_equal(getattr(again, name), numbers)
+
+
+def test_a_file_that_is_no_problem_is_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", G=np.eye(3))
+    with pytest.raises(ContactProblemError, match="is not a contact problem: it has no cones, g"):
+        dl.ContactProblem.load(tmp_path / "other.npz")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"friction": -0.1}, "friction is -0.1; it cannot be negative"),
+        ({"friction": None}, "friction is missing: 1 contacts need it"),
+        ({"friction": [0.1, 0.2]}, "friction has shape"),
+        ({"friction": 0.1, "G": np.eye(3) + 0.1 * np.eye(3, k=1)}, "G is not symmetric: entries differ by up to 0.1"),
+        ({"friction": 0.1, "G": np.diag([1.0, 1.0, -0.5])}, "G is indefinite: its smallest eigenvalue is -0.5"),
+        ({"friction": 0.1, "G": np.eye(4)}, "g has shape"),
+        ({"friction": 0.1, "G": np.eye(4), "g": np.zeros(4)}, "not a multiple of 3"),
+        ({"friction": 0.1, "cones": [dl.cones.Friction(), dl.cones.Free(2)]}, "have 5 rows together, and G has 3"),
+        ({"cones": [dl.cones.Interval(3)], "lower": 1.0, "upper": -1.0}, "a lower bound, 1, is above its upper bound"),
+        ({"friction": 0.1, "cones": [dl.cones.Free(3)]}, "friction is given, but no cone has contacts"),
+        ({"friction": 0.1, "compliance": -1.0}, "compliance is -1; it cannot be negative"),
+        ({"friction": np.full((4, 1), 0.1), "g": np.zeros((3, 3))}, "the batch axes do not fit each other"),
+    ],
+)  # fmt: skip
+def test_numbers_that_make_no_problem_are_refused_in_a_sentence(arguments, message):
+    G, g = arguments.pop("G", POINT), arguments.pop("g", FALLING)
+    with pytest.raises(ContactProblemError, match=message):
+        dl.ContactProblem(G, g, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "magic"}, "there is no model 'magic'"),
+        ({"method": "magic"}, "there is no method 'magic'"),
+        ({"tolerance": 0.0}, "the tolerance is 0.0"),
+        ({"iterations": 0}, "iterations is 0"),
+        ({"start": np.zeros(4)}, "start has shape"),
+    ],
+)
+def test_options_that_do_not_exist_are_refused_in_a_sentence(options, message):
+    with pytest.raises(dl.DelassusError, match=message):
+        dl.ContactProblem(POINT, FALLING, friction=0.1).solve(**options)
+
+
+@pytest.mark.parametrize("rows", [0, 2, 5])
+def test_a_contact_has_three_four_or_six_rows(rows):
+    with pytest.raises(dl.DelassusError, match="a contact has 3 rows"):
+        dl.cones.Friction(rows)
