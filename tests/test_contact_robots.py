@@ -235,6 +235,24 @@ def test_a_compliant_contact_is_a_spring_at_the_end_of_the_step():
     np.testing.assert_allclose(2.0 * (step.velocity[2] + 0.1) / h, 4 * depth / C - 2.0 * G, rtol=1e-7)
 
 
+def test_closed_contacts_never_add_energy_and_obey_the_laws():
+    rng = np.random.default_rng(9)
+    q = np.stack([moved(BOX, rng, 0.3) for _ in range(64)])
+    q[:, 2] = rng.uniform(-0.2, 0.0, 64)
+    v, friction = rng.normal(size=(64, 6)), rng.uniform(0.0, 1.5, (64, 4))
+    step = dl.contact_dynamics(BOX, q, v, np.zeros(6), contacts=FEET, time_step=1e-3, friction=friction)
+    closed = np.all(step.gap <= 0.0, -1)
+    assert closed.sum() > 30
+    free = v + 1e-3 * dl.aba(BOX, q, v, np.zeros(6))
+    before, after = (dl.kinetic_energy(BOX, q, x)[closed] for x in (free, step.velocity))
+    assert np.all(after <= before * (1 + 1e-9))
+    assert np.all(step.status == dl.Status.CONVERGED)
+    speed = abs(step.problem.g).max(-1)
+    assert np.all(step.residual <= 1e-8 * speed)
+    assert np.all(step.solution.primal_violation <= 1e-8 * speed)
+    assert np.all(step.solution.dual_violation <= 2e-8 * speed)
+
+
 def test_joints_stop_at_their_limits_and_dry_friction_holds_them():
     a = Assembly("slides")
     a.body("low", Prismatic((0, 0, 1)), None, (0, 0, 0), [ball(0.1, 2.0)], limits=(-1.0, 1.0))

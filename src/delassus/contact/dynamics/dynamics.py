@@ -12,9 +12,8 @@ from delassus.contact.models.relaxed import CONES
 from delassus.contact.models.softness import Softness
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
-from delassus.contact.problems.solving import MODELS
 
-LAWS: Final = (*MODELS, "relaxed", "soft")
+LAWS: Final = ("ncp", "ccp", "relaxed", "soft")
 """The laws of contact."""
 
 

@@ -139,7 +139,7 @@ def relaxed_forces(
     if edges is not None:
         layout, R = pyramids(scene, R, impratio, friction)
         G, g = edges @ G @ edges.T, edges @ g
-        start = None
+        start = None  # many forces along edges are the same force
     bounds = np.array(scene.dry_bounds) if scene.dry_bounds else None
     coefficients = {"friction": friction, "torsional": torsional, "rolling": rolling} if edges is None else {}
     force, moving, residual, count, status = solve_contacts(
