@@ -202,6 +202,7 @@ class _Planner:
         node, frame, slots = self.program.nodes[value], self.frame, self.slots
         loop = self.program.loops[node[1]]
         first, items, captured = loop.split(arguments(node))
+        items = items if loop.item else []  # of a bound of millions, no list of nothing
         moves: dict[int, list[int]] = {}
         carried, onward = frame.row(loop.carried), frame.row(loop.carried)
         released = [*range(onward, onward + loop.carried)]

@@ -170,9 +170,10 @@ class Loop:
 
     def split(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Any]]:
         """The values of a loop: first carried ones, items, captured ones."""
-        end = self.carried + self.count * self.item
-        starts = range(self.carried, end, self.item) if self.item else [end] * self.count
-        return values[: self.carried], [values[k : k + self.item] for k in starts], values[end:]
+        size, first = self.item, self.carried
+        end = first + self.count * size
+        items = [values[k : k + size] for k in range(first, end, size)] if size else [values[:0]] * self.count
+        return values[:first], items, values[end:]
 
 
 def arguments(node: Node) -> tuple[int, ...]:

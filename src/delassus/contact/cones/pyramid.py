@@ -32,10 +32,11 @@ def pyramid_rows(friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
 
 def pyramid_edges(friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
     """(…, K, 3) edges of length one: sums of them, with weights of zero or more, are the pyramid."""
-    angles = face_angles(faces, pyramid) + numpy.pi / faces
-    c, s = edge_of(friction, reach(faces, pyramid) / numpy.cos(numpy.pi / faces))
+    x, y = corners(faces, pyramid)
+    radius = float(numpy.hypot(x[0], y[0]))
+    c, s = edge_of(friction, radius)
     c, s = c[..., None], s[..., None]
-    return np.stack([c * numpy.cos(angles), c * numpy.sin(angles), s * numpy.ones(faces)], -1)
+    return np.stack([c * x / radius, c * y / radius, s * numpy.ones(faces)], -1)
 
 
 def project_pyramid(x: Any, friction: Any, faces: int = 4, pyramid: str = "inner") -> Any:
@@ -85,6 +86,12 @@ def check_pyramid(pyramid: str) -> None:
     """Raise unless it is a kind of pyramid."""
     if pyramid not in PYRAMIDS:
         raise ConeError(f"there is no pyramid {pyramid!r}; it is 'inner', inside of Coulomb's cone, or 'outer'.")
+
+
+def corners(faces: int, pyramid: str) -> Any:
+    """(2, K) the corners of the polygon that the pyramid has in place of the circle of radius one."""
+    angles = face_angles(faces, pyramid) - numpy.pi / faces
+    return reach(faces, pyramid) / numpy.cos(numpy.pi / faces) * numpy.stack([numpy.cos(angles), numpy.sin(angles)])
 
 
 def reach(faces: int, pyramid: str) -> float:

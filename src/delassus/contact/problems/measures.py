@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
+from delassus.contact.cones.pyramid import corners, pyramid_rows, violation
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
 
 Array = NDArray[np.float64]
+
+Pyramid = tuple[int, str]
+"""The number of its faces, and "inner" or "outer"."""
 
 
 def contacts_of(problem: ContactProblem, rows: Array) -> Iterator[tuple[Array, Array, Array]]:
@@ -32,20 +36,30 @@ def contacts_of(problem: ContactProblem, rows: Array) -> Iterator[tuple[Array, A
         yield rows[..., tangents], rows[..., places[2]], np.stack(np.broadcast_arrays(*coefficients), -1)
 
 
-def correction(problem: ContactProblem, velocity: Array) -> Array:
+def correction(problem: ContactProblem, velocity: Array, pyramid: Pyramid | None = None) -> Array:
     """Γ (…, m) [m/s]: friction times the sliding velocity, on the normals (de Saxcé)."""
     result = np.zeros_like(velocity)
     for places, (sliding, _, c) in zip(problem.layout.friction, contacts_of(problem, velocity), strict=True):
-        result[..., places[2]] = np.linalg.norm(c * sliding, axis=-1)
+        result[..., places[2]] = _rubbing(c * sliding, pyramid)
     return result
 
 
-def primal(problem: ContactProblem, impulse: Array) -> Array:
+def _rubbing(sliding: Array, pyramid: Pyramid | None) -> Array:
+    """(…) the most that an impulse of the circle, or of a pyramid's polygon, takes from a sliding velocity (…, k)."""
+    if pyramid is None:
+        return np.asarray(np.linalg.norm(sliding, axis=-1))
+    return np.asarray(np.maximum(np.max(-sliding @ corners(*pyramid), axis=-1), 0.0))
+
+
+def primal(problem: ContactProblem, impulse: Array, pyramid: Pyramid | None = None) -> Array:
     """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
     found = [np.zeros(impulse.shape[:-1])]
     for tangents, normal, c in contacts_of(problem, impulse):
         mu = c[..., 0]
-        if tangents.shape[-1] == 2:
+        if pyramid is not None:
+            rows = pyramid_rows(mu, *pyramid)
+            found.append(violation(rows, np.concatenate([tangents, normal[..., None]], -1)))
+        elif tangents.shape[-1] == 2:
             found += [np.linalg.norm(tangents, axis=-1) - np.where(normal > 0.0, mu * normal, 0.0), -normal]
         else:
             share = np.where(c > 0.0, tangents / np.where(c > 0.0, c, 1.0), tangents)
@@ -56,11 +70,11 @@ def primal(problem: ContactProblem, impulse: Array) -> Array:
     return _largest(found)
 
 
-def dual(problem: ContactProblem, corrected: Array) -> Array:
+def dual(problem: ContactProblem, corrected: Array, pyramid: Pyramid | None = None) -> Array:
     """(…) by how much velocities σ + Γ leave the dual cones [m/s]: penetrating contacts, moving free rows."""
     found = [np.zeros(corrected.shape[:-1])]
     for sliding, normal, c in contacts_of(problem, corrected):
-        found.append(np.linalg.norm(c * sliding, axis=-1) - normal)
+        found.append(_rubbing(c * sliding, pyramid) - normal)
     found += [-corrected[..., row] for row in problem.layout.rows(NonNegative)]
     found += [np.abs(corrected[..., row]) for row in problem.layout.rows(Free)]
     return _largest(found)

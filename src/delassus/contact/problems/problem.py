@@ -134,19 +134,26 @@ class ContactProblem:
         tolerance: float = 1e-8,
         iterations: int = 1000,
         start: Any = None,
+        *,
+        faces: int = 4,
+        pyramid: str = "inner",
     ) -> ContactSolution:
         """Impulses and velocities that obey the laws of contact.
 
         Args:
             model: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation, in which sliding
-                contacts lift.
+                contacts lift; "lcp" for Coulomb's law with a pyramid in place of the cone.
             method: "pgs", "admm", "newton", or "auto": a few sweeps of the first, then the last, and slower and surer
-                ways for problems that are not solved then.
+                ways for problems that are not solved then. Of "lcp": "lemke", which is its "auto", or, without
+                friction, "dantzig". Of convex problems also "clarabel", and without friction "proxsuite".
             tolerance: The residual at which a problem is solved, as a share of its largest free velocity.
             iterations: How many are made at most.
-            start: (…, m) impulses to start from [N·s], such as those of the step before.
+            start: (…, m) impulses to start from [N·s], such as those of the step before; pivoting methods and
+                references do not use them.
+            faces: How many a pyramid has.
+            pyramid: "inner" for one inside of Coulomb's cone, "outer" for one around it.
         """
-        return solve_problem(self, model, method, tolerance, iterations, start)
+        return solve_problem(self, model, method, tolerance, iterations, start, faces, pyramid)
 
     def __getitem__(self, index: Any) -> ContactProblem:
         """One problem of a batch, or some of them."""

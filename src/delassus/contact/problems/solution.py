@@ -31,6 +31,7 @@ class ContactSolution:
         residuals: (…, m) d (λ - P(λ - (σ + Γ)/d)) [m/s], d the mean response of a contact: zero for a solution.
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
+        pyramid: Of the model "lcp", the number of faces and "inner" or "outer"; else None.
     """
 
     problem: ContactProblem
@@ -40,6 +41,7 @@ class ContactSolution:
     residuals: Array
     iterations: NDArray[np.int64]
     status: NDArray[np.int64]
+    pyramid: measures.Pyramid | None = None
 
     @property
     def residual(self) -> Any:
@@ -55,17 +57,19 @@ class ContactSolution:
     def corrected(self) -> Array:
         """(…, m) σ + Γ(σ) [m/s], which is complementary to λ; of a convex model, σ itself."""
         convex = self.model == "ccp"
-        return self.velocity if convex else self.velocity + measures.correction(self.problem, self.velocity)
+        return (
+            self.velocity if convex else self.velocity + measures.correction(self.problem, self.velocity, self.pyramid)
+        )
 
     @property
     def primal_violation(self) -> Any:
         """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
-        return measures.primal(self.problem, self.impulse)
+        return measures.primal(self.problem, self.impulse, self.pyramid)
 
     @property
     def dual_violation(self) -> Any:
         """(…) by how much velocities σ + Γ leave the dual cones [m/s]."""
-        return measures.dual(self.problem, self.corrected)
+        return measures.dual(self.problem, self.corrected, self.pyramid)
 
     @property
     def complementarity_violation(self) -> Any:
@@ -80,7 +84,7 @@ class ContactSolution:
     @property
     def modes(self) -> Any:
         """(…, contacts) of each contact "open", "sticking" or "sliding"."""
-        sliding_from = 1e-6 * np.abs(self.problem.g).max(-1)
+        sliding_from, closed_from = 1e-6 * np.abs(self.problem.g).max(-1), 1e-9 * np.abs(self.impulse).max(-1)
         found = []
         for push, slide in zip(
             measures.contacts_of(self.problem, self.impulse),
@@ -88,7 +92,7 @@ class ContactSolution:
             strict=True,
         ):
             slides = np.linalg.norm(slide[0][..., :2], axis=-1) > sliding_from
-            found.append(np.where(push[1] > 0.0, np.where(slides, 2, 1), 0))
+            found.append(np.where(push[1] > closed_from, np.where(slides, 2, 1), 0))
         return np.array(MODES)[np.stack(found, -1)] if found else np.zeros((*self.impulse.shape[:-1], 0), "<U8")
 
     def describe(self) -> str:

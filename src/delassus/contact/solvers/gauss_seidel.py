@@ -10,42 +10,57 @@ References: M. Jean, J.J. Moreau (1992); B. Brogliato, Nonsmooth Mechanics (2016
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import scan
-from delassus.contact.cones.kinds import Free, NonNegative
-from delassus.contact.solvers.progress import Best, Budget, repeated
+from delassus.compiler.tracing.flow.control import scan, while_loop
+from delassus.contact.cones.kinds import Free
+from delassus.contact.solvers.progress import FOREVER, Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
 from delassus.contact.solvers.smooth import TINY, second_order
 
+ContactStep = Callable[[Any, Any, Any, Any, Any], Any]
+"""New impulses of a contact from its G, impulses, velocities, friction, and relaxation."""
 
-def gauss_seidel(problem: Scaled, best: Best, budget: Budget, sweeps: Any = None) -> Best:
-    """From the best impulses so far to better ones, by so many sweeps at most."""
+
+def gauss_seidel(problem: Scaled, best: Best, budget: Budget) -> Best:
+    """From the best impulses so far to better ones, as many sweeps as it takes."""
 
     def step(held: Any, best: Best) -> tuple[Any, Best]:
         impulse, velocity = sweep(problem, *held)
         return (impulse, velocity), Best(impulse, velocity, problem.error(impulse, velocity), best.count + 1.0)
 
-    return repeated(step, (best.impulse, best.velocity), best, budget, sweeps)
+    return repeated(step, (best.impulse, best.velocity), best, budget)
 
 
-def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0) -> tuple[Any, Any]:
-    """Impulses and velocities (m,) after one sweep over all rows."""
+def swept(problem: Scaled, best: Best, budget: Budget, sweeps: Any) -> Best:
+    """What comes of so many sweeps, unless there is nothing to do; how good it is, is asked at the end alone."""
+    wanted = np.where(best.open(budget), sweeps, 0.0)
+
+    def body(carry: Any) -> Any:
+        impulse, velocity, made = carry
+        return *sweep(problem, impulse, velocity), made + 1.0
+
+    start = (best.impulse, best.velocity, np.array(0.0))
+    impulse, velocity, _ = while_loop(lambda carry: carry[2] < wanted, body, start, FOREVER)
+    found = Best(impulse, velocity, problem.error(impulse, velocity), best.count + wanted)
+    return found.where(wanted > 0.0, best)
+
+
+def sweep(
+    problem: Scaled, impulse: Any, velocity: Any, relaxation: Any = 1.0, one: ContactStep | None = None
+) -> tuple[Any, Any]:
+    """Impulses and velocities (m,) after one sweep over all rows, of which `one` solves a contact."""
     layout, G = problem.layout, problem.G
     impulse, velocity = np.array(impulse), np.array(velocity)
-    free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
     for k in range(layout.scalars):
-        new = impulse[k] - relaxation * velocity[k] / np.where(G[k, k] > 0.0, G[k, k], 1.0)
-        if k >= free + half:
-            new = np.minimum(np.maximum(new, problem.lower[k - free - half]), problem.upper[k - free - half])
-        elif k >= free:
-            new = np.maximum(new, 0.0)
+        new = row_step(problem, k, impulse[k], velocity[k], relaxation)
         velocity = velocity + G[:, k] * (new - impulse[k])
         impulse[k] = new
-    one = _cone_step if problem.convex else _coulomb_step
+    one = one or (cone_step if problem.convex else coulomb_step)
     if layout.large and layout.torsional == 0:
         return _rolled(problem, impulse, velocity, one, relaxation)
     for k, at in enumerate(layout.blocks):
@@ -55,7 +70,17 @@ def sweep(problem: Scaled, impulse: Any, velocity: Any, relaxation: float = 1.0)
     return impulse, velocity
 
 
-def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: Any, relaxation: float) -> tuple[Any, Any]:
+def row_step(problem: Scaled, k: int, impulse: Any, velocity: Any, relaxation: Any) -> Any:
+    """The impulse of a row before the contacts: what stops it, or as much of it as is allowed."""
+    layout, response = problem.layout, problem.G[k, k]
+    bounded = layout.scalars - layout.intervals
+    new = impulse - velocity * (relaxation / np.where(response > 0.0, response, 1.0))
+    if k >= bounded:
+        return np.minimum(np.maximum(new, problem.lower[k - bounded]), problem.upper[k - bounded])
+    return new if k < len(layout.rows(Free)) else np.maximum(new, 0.0)
+
+
+def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: ContactStep, relaxation: Any) -> tuple[Any, Any]:
     """The contacts of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
     start, count = problem.layout.scalars, problem.layout.contacts
     places = start + 3.0 * numpy.arange(count)[:, None] + numpy.arange(3.0)
@@ -72,21 +97,21 @@ def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: Any, relaxation: 
     return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
 
 
-def _coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: float) -> Any:
+def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """The impulses of a contact whose velocity would be that without a change."""
     n = len(impulse) - 1
     response = np.where(G[n, n] > 0.0, G[n, n], 1.0)
-    normal = np.maximum(impulse[n] - relaxation * velocity[n] / response, 0.0)
+    normal = np.maximum(impulse[n] - velocity[n] * (relaxation / response), 0.0)
     sliding = velocity[:n] + G[:n, n] * (normal - impulse[n])
-    wanted = impulse[:n] - relaxation * sliding / _largest(G[:n, :n])
+    wanted = impulse[:n] - sliding * (relaxation / _largest(G[:n, :n]))
     t, radius = length(wanted), friction * normal
     share = np.where(t > radius, radius / (t + TINY), 1.0)
     return np.concatenate([share * wanted, np.stack([normal])])
 
 
-def _cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: float) -> Any:
+def cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """One step against the velocity, projected onto the cone."""
-    wanted = impulse - relaxation * velocity / _largest(G)
+    wanted = impulse - velocity * (relaxation / _largest(G))
     t = length(wanted[:-1])
     onto = second_order(t, wanted[-1], friction, 0.0)
     return np.concatenate([onto.share * wanted[:-1], np.stack([onto.h])])

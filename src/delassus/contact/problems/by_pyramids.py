@@ -1,0 +1,61 @@
+"""Solutions with friction pyramids: which linear complementarity problems are compiled, and which are not worth it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.options import check_method
+from delassus.contact.cones.kinds import NonNegative
+from delassus.contact.cones.pyramid import face_angles
+from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.problems.solution import ContactSolution
+from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS, solve_pyramids
+
+if TYPE_CHECKING:
+    from delassus.contact.problems.problem import ContactProblem
+
+_LARGE: Final = 48
+"""Variables from which on compiling takes longer than it takes to solve some problems with NumPy: eight contacts."""
+
+_FEW: Final = 200
+"""How many problems those are."""
+
+
+def solve_by_pyramids(
+    problem: ContactProblem, method: str, tolerance: float, iterations: int, faces: int, pyramid: str
+) -> ContactSolution:
+    """The solution of the linear complementarity problem of K faces, inside of the cones or around them."""
+    layout, count = problem.layout, int(np.prod(problem.batch))
+    check_method(method, PYRAMID_METHODS)
+    face_angles(faces, pyramid)
+    if layout.torsional:
+        raise ContactProblemError(
+            "model 'lcp' has pyramids for contacts of three rows; for torsional and rolling friction take 'ncp' or "
+            "'ccp'."
+        )
+    if method == "dantzig" and problem.friction is not None and np.any(problem.friction > 0.0):
+        raise ContactProblemError("method 'dantzig' is for problems without friction; with friction, take 'lemke'.")
+    options: dict[str, Any] = {"faces": int(faces), "pyramid": pyramid, "method": method}
+    given: dict[str, Any] = {**problem.numbers, "tolerance": float(tolerance), "iterations": float(iterations)}
+    variables = len(layout.rows(NonNegative)) + 4 * layout.intervals + (faces + 2) * layout.contacts
+    if variables > _LARGE and count < _FEW:
+        found = _one_by_one(problem, given, options)
+    else:
+        found = solve_pyramids(layout, problem.G, problem.g, **given, **options)
+    impulse, velocity, residuals, made, status = found
+    return ContactSolution(
+        problem, "lcp", impulse, velocity, residuals, whole(made), whole(status), (int(faces), pyramid)
+    )
+
+
+def _one_by_one(problem: ContactProblem, given: dict[str, Any], options: dict[str, Any]) -> list[NDArray[np.float64]]:
+    limits = {name: given[name] for name in ("tolerance", "iterations")}
+    found = []
+    for at in np.ndindex(*problem.batch):
+        one = problem[at] if problem.batch else problem
+        found.append(solve_pyramids.python(one.layout, one.G, one.g, **one.numbers, **limits, **options))
+    return [np.array(x).reshape(*problem.batch, *np.shape(x[0])) for x in zip(*found, strict=True)]

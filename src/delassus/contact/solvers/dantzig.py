@@ -1,0 +1,126 @@
+"""Dantzig's principal pivoting for impulses between bounds: contacts without friction, joint limits, dry friction.
+
+One row after the other whose velocity has the wrong sign is driven: its impulse grows, those of the rows that stand
+still follow, so that they go on standing still, until its own velocity is zero or it meets a bound. If another row is
+stopped on the way, or meets a bound, it changes sides first. What has become right stays right, so it ends. For a
+symmetric G that is not indefinite, each change is one pivot on the diagonal, whatever the rank. If nothing ever stops
+the driven row, the rows contradict each other.
+
+Each change costs 2 m² multiplications, and m to 2 m are usual. Answers are exact to rounding.
+
+References: R.W. Cottle, G.B. Dantzig (1968); D. Baraff, Fast contact force computation (1994).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.solvers.lemke import chosen
+from delassus.contact.solvers.progress import FOREVER
+from delassus.contact.solvers.scaled import small
+
+_NEVER: Final = 1e100
+"""Steps and bounds beyond are infinite."""
+
+
+class Driven(NamedTuple):
+    """Impulses (m,), the number of pivots, and whether rows contradict each other."""
+
+    impulse: Any
+    pivots: Any
+    contradictory: Any
+
+
+def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Driven:
+    """Impulses (m,) in a box, complementary to σ = G λ + g.
+
+    Args:
+        G: (m, m) with a diagonal of about one.
+        g: (m,) velocities.
+        lower: (m,) bounds; beyond 1e100, none.
+        upper: The same from above.
+        slack: (m,) velocities of the wrong sign that are small enough.
+        most: How many pivots are made at most.
+    """
+    m = len(g)
+    below, above = lower > -_NEVER, upper < _NEVER
+    start = np.where(below, lower, np.where(above, upper, 0.0))
+    nobody, places = np.array(-1.0), numpy.arange(m, dtype=float)
+
+    def wrong(impulse: Any, velocity: Any, still: Any) -> Any:
+        """How much each row's velocity is of the wrong sign, those without bounds first."""
+        up = np.where(impulse < upper, -velocity, 0.0)
+        down = np.where(impulse > lower, velocity, 0.0)
+        much = np.where(still > 0.5, 0.0, np.maximum(up, down))
+        return np.where(much > slack, much * np.where(below | above, 1.0, _NEVER), 0.0)
+
+    def step(carry: Any) -> Any:
+        impulse, still, T, row, _, _, made = carry
+        velocity = G @ impulse + g
+        error = wrong(impulse, velocity, still)
+        row = np.where(row < 0.0, np.argmax(error) + 0.0, row)
+        over = np.max(error) == 0.0
+        here = places == row
+        speed = chosen(here, velocity)
+        way = np.where(speed < 0.0, 1.0, -1.0)
+        response = way * chosen(here, T)  # T is symmetric but for signs: of the impulses that follow, and of velocities
+        moves = np.where(here, way, np.where(still > 0.5, -response, 0.0))
+        drifts = np.where(still > 0.5, 0.0, response)
+        room = np.where(moves > small(), (upper - impulse) / np.where(moves > small(), moves, 1.0), 10.0 * _NEVER)
+        room = np.where(moves < -small(), (lower - impulse) / np.where(moves < -small(), moves, 1.0), room)
+        right = (still < 0.5) & (error == 0.0) & (lower < upper)
+        stops = np.where(impulse > lower, drifts > small(), drifts < -small())
+        free_run = np.where(stops, np.abs(velocity) / np.where(stops, np.abs(drifts), 1.0), 10.0 * _NEVER)
+        met = np.where(right & ~here, free_run, 10.0 * _NEVER)
+        own = np.where(
+            here & (np.abs(drifts) > small()), np.abs(velocity) / np.maximum(np.abs(drifts), small()), 10.0 * _NEVER
+        )
+        times = np.concatenate([room, np.minimum(met, own)])
+        first, length = np.argmin(times) + 0.0, np.min(times)
+        never = length > _NEVER
+        length = np.where(never, 0.0, np.maximum(length, 0.0))
+        bounded = first < m
+        who = places == np.where(bounded, first, first - m)
+        impulse = impulse + length * moves
+        impulse = np.where(who & bounded, np.where(moves > 0.0, upper, lower), impulse)
+        # A row that meets a bound while it stands still moves from now on; one that is stopped stands still.
+        changes = ~never & ~(bounded & np.any(who & here))
+        T = np.where(changes, swept(T, who, np.where(bounded, -1.0, 1.0)), T)
+        still = np.where(who & changes, np.where(bounded, 0.0, 1.0), still)
+        row = np.where(np.any(who & here), nobody, row)
+        kept = carry[0], carry[1], carry[2], carry[3]
+        impulse, still, T, row = (
+            np.where(over, old, new) for old, new in zip(kept, (impulse, still, T, row), strict=True)
+        )
+        return impulse, still, T, row, np.where(over, 1.0, 0.0), np.where(never & ~over, 1.0, 0.0), made + 1.0
+
+    def goes_on(carry: Any) -> Any:
+        return (carry[4] + carry[5] == 0.0) & (carry[6] < most)
+
+    zero = np.array(0.0)
+    carry = (start, np.zeros(m), 1.0 * G, nobody, zero, zero, zero)
+    impulse, still, T, _, _, never, made = while_loop(goes_on, step, carry, FOREVER)
+    for _ in range(2):  # what rounding has left of velocities that are zero
+        left = np.where(still > 0.5, G @ impulse + g, 0.0)
+        impulse = impulse + np.where(still > 0.5, T @ left, 0.0)
+    return Driven(np.minimum(np.maximum(impulse, lower), upper), made, never > 0.5)
+
+
+def swept(T: Any, who: Any, way: Any) -> Any:
+    """The matrix after one row has changed sides.
+
+    With A the rows that stand still and N the others, T_AA = -G_AA⁻¹, T_AN = G_AA⁻¹ G_AN = T_NAᵀ, and
+    T_NN = G_NN - G_NA G_AA⁻¹ G_AN.
+    """
+    row = chosen(who, T)
+    pivot = chosen(who, row)
+    pivot = np.where(np.abs(pivot) > small() * small(), pivot, 1.0)
+    share = row / pivot
+    inner = T - row[:, None] * share[None, :]
+    edge = way * share
+    result = np.where(who[:, None], edge[None, :], np.where(who[None, :], edge[:, None], inner))
+    return np.where(who[:, None] & who[None, :], -1.0 / pivot, result)

@@ -1,0 +1,120 @@
+"""Lemke's method for the linear complementarity problem 0 ≤ z ⊥ w = M z + q ≥ 0.
+
+An artificial variable z0 lifts all w = M z + q + z0 d to zero or more, and is then pushed out: one variable enters the
+basis after the other, always the partner of the one that has just left it, until z0 leaves. What leaves is decided by
+the ratios of a simplex step. Friction ties many of them, so q has an infinitely small multiple of a vector without any
+pattern added, which unties them: no basis comes twice. For matrices of frictional contact it ends with a solution if
+velocities exist that free all contacts (Anitescu, Potra); otherwise it may end in a ray, on which no variable leaves.
+
+Each pivot costs 2 n² multiplications and as many choices, and n/2 to 2 n of them are usual: that is the cost of a few
+inverses, and no guess makes it less. Choose it for pyramids, few contacts, and certainty.
+
+References: C.E. Lemke (1965); R.W. Cottle, J.-S. Pang, R.E. Stone, The Linear Complementarity Problem (1992), §4.4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.solvers.progress import FOREVER
+from delassus.contact.solvers.scaled import small
+
+_NEVER: Final = 1e100
+"""Ratios beyond belong to bounds that count as infinite."""
+
+
+class Pivoted(NamedTuple):
+    """z (n,), zero or more, the number of pivots, and whether z0 has left, or nothing could: a ray."""
+
+    z: Any
+    pivots: Any
+    solved: Any
+    ray: Any
+
+
+def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
+    """The problem of M (n, n) and q (n,) with numbers about one.
+
+    Args:
+        M: The matrix.
+        q: The vector.
+        cover: (n,) d, positive; another one leads to a solution on another way.
+        ties: Ratios that differ by less, as a share, are tied.
+        most: How many pivots are made at most.
+    """
+    n = len(q)
+    # Rows of the basic variables, w at first: of B⁻¹, of B⁻¹ times the infinitely small vector, and of B⁻¹ q.
+    rows = np.concatenate([np.eye(n), np.array(uneven(n))[:, None], q[:, None]], 1)
+    basis, row, enters = np.array(_places(n)), np.argmin(q / cover) + 0.0, np.array(2.0 * n)
+    solved, ray, made = np.where(np.min(q) < 0.0, 0.0, 1.0), np.array(0.0), np.array(0.0)
+
+    def goes_on(carry: Any) -> Any:
+        return (carry[-3] + carry[-2] == 0.0) & (carry[-1] < most)
+
+    def pivot(carry: Any) -> Any:
+        T, basis, row, column, enters, _, _, made = carry
+        here = _places(n) == row
+        taken = chosen(here, T) / chosen(here, column)
+        T = np.where(here[:, None], taken, T - column[:, None] * taken)
+        leaves, basis = chosen(here, basis), np.where(here, enters, basis)
+        solved = leaves == 2.0 * n
+        enters = np.where(leaves < n, leaves + n, leaves - n)
+        column = T[:, :n] @ _column(M, enters)
+        row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, ties)
+        return T, basis, row, column, enters, np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0), made + 1.0
+
+    start = (rows, basis, row, -cover, enters, solved, ray, made)
+    T, basis, *_, solved, ray, made = while_loop(goes_on, pivot, start, FOREVER)
+    # What rounding has done to the basic variables x = B⁻¹ q is seen by q - B x, and B⁻¹ is at hand.
+    x = T[:, -1]
+    for _ in range(2):
+        w, z, z0 = _values(basis, x)
+        x = x + T[:, :n] @ (q - w + M @ z + z0 * cover)
+    return Pivoted(np.maximum(_values(basis, x)[1], 0.0), made, solved > 0.5, ray > 0.5)
+
+
+def _column(M: Any, variable: Any) -> Any:
+    """The column (n,) of w or z in w - M z - z0 d = q."""
+    n = len(M)
+    of_z = chosen(_places(n) + n == variable, -M.T)
+    return np.where(variable < n, np.where(_places(n) == variable, 1.0, 0.0), of_z)
+
+
+def chosen(here: Any, rows: Any) -> Any:
+    """The one of some rows, or numbers, for which a truth value holds."""
+    found = rows[0]
+    for k in range(1, len(rows)):
+        found = np.where(here[k], rows[k], found)
+    return found
+
+
+def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, ties: Any) -> tuple[Any, Any]:
+    """The row whose variable is the first to become zero as the one of a column grows, and whether there is none."""
+    usable = column > small() * np.maximum(np.max(np.abs(column)), 1.0)
+    slope = np.where(usable, column, 1.0)
+    ratio = np.where(usable, np.maximum(q, 0.0) / slope, 10.0 * _NEVER)
+    least = np.min(ratio)
+    tied = usable & (ratio <= least * (1.0 + ties) + 1e-12)
+    order = np.where(tied, np.where(artificial, -_NEVER, small_part / slope), 10.0 * _NEVER)
+    return np.argmin(order) + 0.0, least > _NEVER
+
+
+def _values(basis: Any, x: Any) -> tuple[Any, Any, Any]:
+    """w (n,), z (n,) and z0 of the basic variables x (n,)."""
+    n, found = len(x), np.zeros(2 * len(x) + 1)
+    for k in range(n):
+        found = np.where(_places(2 * n + 1) == basis[k], x[k], found)
+    return found[:n], found[n : 2 * n], found[2 * n]
+
+
+def _places(count: int) -> Any:
+    return numpy.arange(count, dtype=float)
+
+
+def uneven(n: int) -> Any:
+    """(n,) numbers between ½ and 1½ without a pattern: multiples of the golden ratio, less their integers."""
+    return 0.5 + numpy.arange(1, n + 1) * 0.6180339887498949 % 1.0

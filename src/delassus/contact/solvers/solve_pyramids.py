@@ -1,0 +1,125 @@
+"""The kernel that solves contact problems with friction pyramids, one or a batch, and inlines into other kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.kinds import Free
+from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.dantzig import dantzig
+from delassus.contact.solvers.lemke import lemke, uneven
+from delassus.contact.solvers.pyramids import Pyramids, complementarity_of
+from delassus.contact.solvers.scaled import ENORMOUS, Scaled, shape_of
+from delassus.contact.solvers.solve import PROBLEM_INPUTS
+
+_ATTEMPTS: Final = 3
+"""Ways to a solution: with other covering vectors and ties, where rounding has led the first one astray."""
+
+PYRAMID_METHODS: Final = ("auto", "lemke", "dantzig")
+
+_TIES: Final = (1e-7, 1e-9, 1e-8)
+
+
+@kernel("(m,m),(m)->(m),(m),(m),(),()", inputs={**PROBLEM_INPUTS, "tolerance": "()", "iterations": "()"})
+def solve_pyramids(
+    layout: Layout,
+    G: Any,
+    g: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    compliance: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    faces: int = 4,
+    pyramid: str = "inner",
+    method: str = "auto",
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], pivots, and the number of a `Status`."""
+    numbers = (friction, torsional, rolling, lower, upper)
+    problem = Pyramids(Scaled.of(layout, False, G, g, *numbers, compliance), faces, pyramid)
+    factors = shape_of(layout, friction, torsional, rolling)
+    goal = 1e-8 if tolerance is None else tolerance
+    most = 1000.0 if iterations is None else iterations
+    by = _by_dantzig if method == "dantzig" else _by_lemke
+    best, made, unsolvable = by(problem, goal, most)
+    error = problem.error(best)
+    impulse = problem.scaled.given(best, factors)
+    velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
+    # Recomputed from what is returned, and with responses that compliance is no part of.
+    plain = problem if compliance is None else problem._replace(scaled=Scaled.of(layout, False, G, g, *numbers))
+    left = plain.residual(plain.scaled.taken(impulse, factors), plain.scaled.taken_velocity(velocity, factors))
+    residual = plain.scaled.residual_given(left, factors)
+
+    known = [x for x in (*numbers, compliance) if x is not None]
+    finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(G)) & np.isfinite(np.sum(g))
+    for x in known:
+        finite = finite & ~np.any(np.isnan(x))
+    name = Status.NO_SOLUTION if layout.contacts and method != "dantzig" else Status.INFEASIBLE
+    status = np.where(unsolvable, float(name), float(Status.ITERATIONS))
+    status = np.where(_free_rows_left(problem, best) > _CONTRADICTION, float(Status.INFEASIBLE), status)
+    status = np.where(error <= goal, float(Status.CONVERGED), status)
+    status = np.where(finite, status, float(Status.NOT_FINITE))
+    return impulse, velocity, residual, made, status
+
+
+_CONTRADICTION: Final = 1e-4
+"""What free rows must leave of the velocity scale to contradict each other."""
+
+
+def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
+    """Impulses (m,), pivots, and whether all attempts have ended in rays."""
+    asked = complementarity_of(problem)
+    n = len(asked.q)
+    none = asked.impulse(np.zeros(n))
+    if not n:
+        return none, np.array(0.0), np.array(False)
+    covers = np.stack([np.ones(n), np.array(uneven(n)[::-1]), np.sqrt(np.maximum(np.diag(asked.M), 0.1))])
+
+    def attempt(carry: Any) -> Any:
+        best, error, rays, made, k = carry
+        found = lemke(asked.M, asked.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - made)
+        impulse = asked.impulse(found.z)
+        new = problem.error(impulse)
+        better = new < error
+        rays = rays + np.where(found.ray, 1.0, 0.0)
+        return np.where(better, impulse, best), np.where(better, new, error), rays, made + found.pivots, k + 1.0
+
+    def goes_on(carry: Any) -> Any:
+        return (carry[1] > goal) & (carry[3] < most) & (carry[4] < _ATTEMPTS - 0.5)
+
+    start = (none, problem.error(none), np.array(0.0), np.array(0.0), np.array(0.0))
+    best, _, rays, made, _ = while_loop(goes_on, attempt, start, _ATTEMPTS)
+    return best, made, rays > _ATTEMPTS - 0.5
+
+
+def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
+    """The same for problems without friction, whose contacts are half-lines with tangents that push nothing."""
+    scaled, layout = problem.scaled, problem.scaled.layout
+    lower, upper = np.zeros(layout.m), np.full(layout.m, ENORMOUS)
+    lower[: len(layout.rows(Free))] = -ENORMOUS
+    if layout.intervals:
+        bounds = slice(layout.scalars - layout.intervals, layout.scalars)
+        lower[bounds], upper[bounds] = scaled.lower, scaled.upper
+    for at in layout.blocks:
+        upper[at.start : at.stop - 1] = 0.0
+    size = np.max(np.abs(scaled.g))
+    size = np.where(size > 0.0, size, 1.0)
+    slack = np.maximum(0.1 * goal * scaled.limit / size, 1e-13)
+    found = dantzig(scaled.G, scaled.g / size, lower / size, upper / size, slack, most)
+    return size * found.impulse, found.pivots, found.contradictory
+
+
+def _free_rows_left(problem: Pyramids, impulse: Any) -> Any:
+    """The largest velocity of a free row as a share of what a tolerance of one allows."""
+    free = len(problem.scaled.layout.rows(Free))
+    if not free:
+        return np.array(0.0)
+    return np.max(np.abs(problem.scaled.velocity(impulse))[:free] / problem.scaled.limit[:free])
