@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.constrained.rows.options import check_mechanism
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
 from delassus.contact.robots.contact import Contact, contacts_of
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.scaled import LARGEST_FRICTION
+from delassus.errors import expect
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
 
@@ -32,7 +32,7 @@ def scene_for(
     """What is compiled, and the contacts with their numbers; a bare model counts as a mechanism."""
     if isinstance(mechanism, Model | ParametricModel):
         mechanism = _alone(mechanism)
-    check_mechanism(mechanism)
+    expect("the mechanism", mechanism, Mechanism, "Mechanism(model, Point('foot'))")
     given = contacts_of(contacts)
     return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
 
