@@ -253,6 +253,20 @@ def test_closed_contacts_never_add_energy_and_obey_the_laws():
     assert np.all(step.solution.dual_violation <= 2e-8 * speed)
 
 
+@pytest.mark.parametrize("pyramid", ["inner", "outer"])
+def test_pyramids_are_those_of_the_problem(pyramid):
+    q, v = BOX.neutral(), np.array([1.0, 0.3, -0.5, 0.0, 0.0, 0.0])
+    q[2] = 0.1
+    point = dl.Contact("box", corners=[(0.0, 0.0, -0.1)], friction=0.5)
+    options = {"model": "lcp", "faces": 6, "pyramid": pyramid}
+    step = dl.contact_dynamics(BOX, q, v, np.zeros(6), contacts=point, time_step=1e-3, **options)
+    assert step.status == dl.Status.CONVERGED
+    np.testing.assert_allclose(step.impulse, step.problem.solve(**options).impulse, atol=1e-9)
+    share = np.hypot(*step.impulse[:2]) / (0.5 * step.impulse[2])
+    assert math.cos(math.pi / 6) - 1e-9 <= share <= 1.0 + 1e-9 if pyramid == "inner" else share >= 1.0 - 1e-9
+    assert step.solution.dissipation[0] > 0.0
+
+
 def test_joints_stop_at_their_limits_and_dry_friction_holds_them():
     a = Assembly("slides")
     a.body("low", Prismatic((0, 0, 1)), None, (0, 0, 0), [ball(0.1, 2.0)], limits=(-1.0, 1.0))

@@ -85,7 +85,7 @@ def _given(rest: dict[str, Any]) -> dict[str, Any]:
 def _checked(scene: Scene, solver: dict[str, Any]) -> dict[str, Any]:
     if not solver:
         return {}
-    check_method(solver["method"], METHODS)
+    check_method(solver["method"], solver.get("methods", METHODS))
     check_iterations(solver["iterations"])
     tolerance = checked_tolerance(solver["tolerance"], 1e-8)
     start = solver.get("start")

@@ -12,8 +12,9 @@ from delassus.contact.models.relaxed import CONES
 from delassus.contact.models.softness import Softness
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
+from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS
 
-LAWS: Final = ("ncp", "ccp", "relaxed", "soft")
+LAWS: Final = ("ncp", "ccp", "lcp", "relaxed", "soft")
 """The laws of contact."""
 
 
@@ -40,6 +41,8 @@ def contact_dynamics(
     height: Any = None,
     limits: bool = False,
     joint_friction: bool = False,
+    faces: int = 4,
+    pyramid: str = "inner",
     relaxation: Relaxation | None = None,
     impratio: Any = 1.0,
     cone: str = "elliptic",
@@ -63,8 +66,8 @@ def contact_dynamics(
         tau: Generalised forces (…, nv) [N·m, N].
         contacts: Where it may touch: some `Contact`.
         time_step: (…) h [s], or None for accelerations and forces (see `rigid_forces`).
-        model: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "relaxed" for MuJoCo's
-            model, in which rows give way; "soft" for springs and dampers.
+        model: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation; "lcp" for friction pyramids;
+            "relaxed" for MuJoCo's model, in which rows give way; "soft" for springs and dampers.
         method: A method of `ContactProblem.solve`.
         tolerance: The residual at which a state is solved, as a share of its largest free velocity.
         iterations: How many are made at most.
@@ -80,6 +83,8 @@ def contact_dynamics(
         height: (…, points) heights of these planes [m], instead of their own.
         limits: Whether joints end at their limits.
         joint_friction: Whether joints have the dry friction of the model.
+        faces: Of a friction pyramid (model "lcp").
+        pyramid: "inner" or "outer", whether it lies in the cone or around it (model "lcp").
         relaxation: How rows are relaxed, unless contacts say it themselves (model "relaxed").
         impratio: (…) by how much friction gives way less than the normal does (model "relaxed").
         cone: "elliptic" or "pyramidal" (model "relaxed").
@@ -93,6 +98,8 @@ def contact_dynamics(
     numbers |= {"compliance": compliance, "normal": normal, "height": height}
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
     solver = {"method": method, "tolerance": tolerance, "iterations": iterations, "start": start}
+    if model == "lcp":
+        solver |= {"methods": PYRAMID_METHODS}
     rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
     asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, solver, rows)
     if model not in LAWS:
@@ -103,10 +110,10 @@ def contact_dynamics(
         check_cone(cone)
         return relaxed(asked, Relaxed(relaxation, impratio, cone))
     if asked.step is None:
-        if model == "soft":
-            raise ContactProblemError("time_step is missing: the soft model makes steps.")
+        if model in ("soft", "lcp"):
+            raise ContactProblemError(f"time_step is missing: the model {model!r} makes steps.")
         return accelerations(asked, model, rest_gap, rest_speed)
-    return soft(asked, softness) if model == "soft" else rigid(asked, model)
+    return soft(asked, softness) if model == "soft" else rigid(asked, model, faces, pyramid)
 
 
 def contact_problem(

@@ -87,11 +87,13 @@ class ContactStep(InContact):
         velocity: (…, nv) after the step [rad/s, m/s].
         impulse: (…, m) λ of all rows [N·s, N·m·s]: of a contact t1, t2, n, on its first body.
         row_velocity: (…, m) σ = (G + R) λ + g [m/s, rad/s] of the contact problem.
+        pyramid: Of the model "lcp", its number of faces, and whether it is "inner" or "outer".
     """
 
     velocity: Array
     impulse: Array
     row_velocity: Array
+    pyramid: tuple[int, str] | None = None
 
     @property
     def impulses(self) -> Mapping[str, Array]:
@@ -101,9 +103,8 @@ class ContactStep(InContact):
     @property
     def solution(self) -> ContactSolution:
         """The impulses as the solution of the contact problem, which measures violations and dissipation."""
-        return ContactSolution(
-            self.problem, self.model, self.impulse, self.row_velocity, self.residuals, self.iterations, self.status
-        )
+        numbers = (self.impulse, self.row_velocity, self.residuals, self.iterations, self.status)
+        return ContactSolution(self.problem, self.model, *numbers, self.pyramid)
 
     @property
     def modes(self) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.pyramid import face_angles
 from delassus.contact.dynamics.asked import Asked
 from delassus.contact.dynamics.origins import Origin
 from delassus.contact.dynamics.result import ContactForces, ContactStep, InContact
@@ -31,9 +32,16 @@ class Relaxed(NamedTuple):
     cone: str
 
 
-def rigid(asked: Asked, law: str) -> ContactStep:
-    """A step with rigid contact."""
-    found = contact_step(asked.scene, *asked.state, asked.step, **asked.solver, **asked.numbers, **asked.rest, law=law)
+def rigid(asked: Asked, law: str, faces: int, pyramid: str) -> ContactStep:
+    """A step with rigid contact; the last two are for the model "lcp"."""
+    options: dict[str, Any] = {"law": law}
+    if law == "lcp":
+        face_angles(faces, pyramid)
+        if asked.scene.torsional:
+            raise ContactProblemError("model 'lcp' has no torsional and rolling friction; take 'ncp' or 'ccp'.")
+        options |= {"faces": int(faces), "pyramid": pyramid}
+    given = asked.solver | asked.numbers | asked.rest | options
+    found = contact_step(asked.scene, *asked.state, asked.step, **given)
     return _step(
         asked, law, found, Origin.of("rigid", asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
     )
@@ -145,7 +153,7 @@ def forces_of(asked: Asked, law: str, found: Any, origin: Origin) -> ContactForc
     )
 
 
-def _step(asked: Asked, law: str, found: Any, origin: Origin) -> ContactStep:
+def _step(asked: Asked, law: str, found: Any, origin: Origin, pyramid: tuple[int, str] | None = None) -> ContactStep:
     velocity, impulse, moving, residual, gap, made, status = found
     return ContactStep(
         scene=asked.scene,
@@ -158,6 +166,7 @@ def _step(asked: Asked, law: str, found: Any, origin: Origin) -> ContactStep:
         velocity=velocity,
         impulse=impulse,
         row_velocity=moving,
+        pyramid=pyramid,
     )
 
 

@@ -23,7 +23,8 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.cones.kinds import Free
 from delassus.contact.models.explaining import explained
-from delassus.contact.models.relaxed import RELAXED_INPUTS, edges_of, pyramids, rows_relaxed
+from delassus.contact.models.pyramids import edges_of, pyramids
+from delassus.contact.models.relaxed import RELAXED_INPUTS, rows_relaxed
 from delassus.contact.robots.assembly import Numbers, compliances, demanded, gaps
 from delassus.contact.robots.coefficients import coefficients_of
 from delassus.contact.robots.scene import Scene

@@ -31,8 +31,8 @@ from delassus.constrained.rows.jacobian import link_values
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import row_values, rows_in
-from delassus.contact.cones.kinds import Cone, Friction, NonNegative
-from delassus.contact.cones.layout import Layout
+from delassus.contact.models.impedance import LEAST, gains, impedances
+from delassus.contact.models.pyramids import edges_of, normals_of, pyramids
 from delassus.contact.models.rigid import SOLVER_INPUTS
 from delassus.contact.robots.assembly import gaps, responding
 from delassus.contact.robots.coefficients import coefficients_of
@@ -43,12 +43,6 @@ from delassus.dynamics.tree.poses import mirrored
 from delassus.model.joints import Motion
 
 CONES: Final = ("elliptic", "pyramidal")
-
-LEAST_IMPEDANCE: Final = 1e-4
-"""Impedances are kept this far from 0 and from 1."""
-
-LEAST: Final = 1e-15
-"""What R and other divisors are at least."""
 
 RELAXED_INPUTS: Final = {
     "weight": "(m)",
@@ -197,12 +191,12 @@ def rows_relaxed(
             size[held] = np.sqrt(np.sum(error * error))
         if constraint.links(mechanism.model):
             free[held] = whole[held] + constraint.velocity_product(motions)
-    d, R, wanted = _impedances(impedance, size), np.zeros(scene.m), np.zeros(scene.m)
+    d, R, wanted = impedances(impedance, size), np.zeros(scene.m), np.zeros(scene.m)
     unlimited = {row for own in scene.layout.friction for row in own if row != own[2]}
     unlimited |= set(range(scene.m - len(scene.dry_bounds), scene.m))
     for row in range(scene.m):
         R[row] = np.maximum((1.0 - d[row]) / d[row] * weight[row], LEAST)
-        stiffness, damping = _gains(reference[row], impedance[row, 1], h)
+        stiffness, damping = gains(reference[row], impedance[row, 1], h)
         pull = 0.0 if row in unlimited else stiffness * d[row] * position[row]
         wanted[row] = -damping * moving[row] - pull
     R = _across(scene, R, impratio, friction, torsional, rolling)
@@ -219,30 +213,6 @@ def _straight(motions: LinkMotions, a: Any) -> Any:
     return result
 
 
-def _impedances(impedance: Any, size: Any) -> Any:
-    """d(r) (m,): a power curve from d₀ to d_width, flat beyond the width."""
-    d0, dw, width, midpoint, power = (impedance[:, k] for k in range(5))
-    d0, dw = (np.clip(d, LEAST_IMPEDANCE, 1.0 - LEAST_IMPEDANCE) for d in (d0, dw))
-    midpoint = np.clip(midpoint, LEAST_IMPEDANCE, 1.0 - LEAST_IMPEDANCE)
-    power = np.maximum(power, 1.0)
-    x = np.minimum(np.abs(size) / np.maximum(width, LEAST), 1.0)
-    low = np.exp(power * np.log(np.maximum(x, 1e-300)) - (power - 1.0) * np.log(midpoint))
-    rest = np.maximum(1.0 - x, 1e-300)
-    high = 1.0 - np.exp(power * np.log(rest) - (power - 1.0) * np.log(1.0 - midpoint))
-    y = np.where(x >= 1.0, 1.0, np.where(x <= midpoint, np.where(x > 0.0, low, 0.0), high))
-    return np.where(width > LEAST, d0 + y * (dw - d0), 0.5 * (d0 + dw))
-
-
-def _gains(solref: Any, dw: Any, h: Any) -> tuple[Any, Any]:
-    """k and b of a row."""
-    dw = np.clip(dw, LEAST_IMPEDANCE, 1.0 - LEAST_IMPEDANCE)
-    timed = solref[0] > 0.0
-    t, z = np.where(timed, np.maximum(solref[0], 2.0 * h), 1.0), np.where(timed, solref[1], 1.0)
-    k = np.where(timed, 1.0 / np.maximum(dw * dw * t * t * z * z, LEAST), -solref[0] / (dw * dw))
-    b = np.where(timed, 2.0 / np.maximum(dw * t, LEAST), -solref[1] / dw)
-    return k, b
-
-
 def _across(scene: Scene, R: Any, impratio: Any, friction: Any, torsional: Any, rolling: Any) -> Any:
     """R with that of the tangential rows, from the normals'."""
     ratio = 1.0 if impratio is None else impratio
@@ -253,43 +223,3 @@ def _across(scene: Scene, R: Any, impratio: Any, friction: Any, torsional: Any, 
             share = friction[k] / np.where(coefficient > 0.0, coefficient, 1.0)
             R[row] = across * share * share
     return R
-
-
-def edges_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -> Any:
-    """E (edges and other rows, m): the rows of the problem with pyramids, from those with normals and tangents."""
-    parts = []
-    for own, others in coefficients_of(scene, friction, torsional, rolling):
-        for row, coefficient in zip([*own[:2], *own[3:]], others, strict=True):
-            for sign in (1.0, -1.0):
-                edge = np.zeros(scene.m)
-                edge[own[2]], edge[row] = 1.0, sign * coefficient
-                parts.append(edge)
-    start = scene.bilateral.start
-    return np.stack([*parts, *(np.eye(scene.m)[row] for row in range(start, scene.m))])
-
-
-def pyramids(scene: Scene, R: Any, impratio: Any, friction: Any) -> tuple[Layout, Any]:
-    """The cones of that problem, and R of its rows."""
-    cones: list[Cone] = []
-    values: list[Any] = []
-    ratio = 1.0 if impratio is None else impratio
-    for k, own in enumerate(scene.layout.friction):
-        edges = 2 * (len(own) - 1)
-        square = friction[k] * friction[k]
-        cones.append(NonNegative(edges))
-        values += [2.0 * square / ratio * (1.0 + square) * R[own[2]]] * edges
-    others = [cone for cone in scene.layout.cones if not isinstance(cone, Friction)]
-    start = scene.bilateral.start
-    return Layout((*cones, *others)), np.stack([*values, *(R[row] for row in range(start, scene.m))])
-
-
-def normals_of(scene: Scene, values: Any) -> Any:
-    """Values by edge as rows again: a normal has the mean of its edges, tangents nothing."""
-    result, at = np.zeros(scene.m), 0
-    for own in scene.layout.friction:
-        edges = 2 * (len(own) - 1)
-        result[own[2]] = np.sum(values[at : at + edges]) / edges
-        at += edges
-    start = scene.bilateral.start
-    result[start:] = values[at:]
-    return result

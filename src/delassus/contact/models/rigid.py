@@ -9,6 +9,7 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.contact.robots.assembly import Numbers, assembled
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
+from delassus.contact.solvers.solve_pyramids import solve_pyramids
 
 STATE_INPUTS: Final = {
     "restitution": "(points)",
@@ -75,26 +76,28 @@ def contact_step(
     time: Any = None,
     law: str = "ncp",
     method: str = "auto",
+    faces: int = 4,
+    pyramid: str = "inner",
 ) -> tuple[Floats, ...]:
     """Velocity after the step (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status."""
     numbers = Numbers(restitution, compliance, stabilization, normal, height)
     problem = assembled(scene, q, v, tau, time_step, numbers, time)
     bounds = np.array(scene.dry_bounds) * time_step if scene.dry_bounds else None
-    impulse, velocity, residual, count, status = solve_contacts(
-        scene.layout,
-        problem.G,
-        problem.g,
-        friction=friction,
-        torsional=torsional,
-        rolling=rolling,
-        lower=None if bounds is None else -bounds,
-        upper=bounds,
-        compliance=problem.compliance,
-        start=start,
-        tolerance=tolerance,
-        iterations=iterations,
-        law=law,
-        method=method,
-    )
+    given = {
+        "friction": friction,
+        "torsional": torsional,
+        "rolling": rolling,
+        "lower": None if bounds is None else -bounds,
+        "upper": bounds,
+        "compliance": problem.compliance,
+        "tolerance": tolerance,
+        "iterations": iterations,
+        "method": method,
+    }
+    if law == "lcp":
+        found = solve_pyramids(scene.layout, problem.G, problem.g, **given, faces=faces, pyramid=pyramid)
+    else:
+        found = solve_contacts(scene.layout, problem.G, problem.g, **given, start=start, law=law)
+    impulse, velocity, residual, count, status = found
     after = problem.free + problem.response(impulse)
     return after, impulse, velocity, residual, problem.gap, count, status

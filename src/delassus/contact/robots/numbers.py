@@ -32,7 +32,7 @@ def scene_for(
     """What is compiled, and the contacts with their numbers; a bare model counts as a mechanism."""
     if isinstance(mechanism, Model | ParametricModel):
         mechanism = _alone(mechanism)
-    expect("the mechanism", mechanism, Mechanism, "Mechanism(model, [])")
+    expect("the mechanism", mechanism, Mechanism, "Mechanism(model, Point('foot'))")
     given = contacts_of(contacts)
     return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
 
