@@ -18,10 +18,11 @@ from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS, solve_pyram
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
 
-_LARGE: Final = 48
-"""Variables from which on compiling takes longer than it takes to solve some problems with NumPy: eight contacts."""
+_LARGE: Final = 24
+"""Variables from which on compiling takes longer than it takes to solve some problems with NumPy: those of four contacts
+with four faces, for which it takes five seconds."""
 
-_FEW: Final = 200
+_FEW: Final = 1000
 """How many problems those are."""
 
 

@@ -20,6 +20,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import trace_of
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import small
 
@@ -86,6 +87,8 @@ def _column(M: Any, variable: Any) -> Any:
 
 def chosen(here: Any, rows: Any) -> Any:
     """The one of some rows, or numbers, for which a truth value holds."""
+    if trace_of(here, rows) is None:
+        return rows[int(numpy.argmax(here))]
     found = rows[0]
     for k in range(1, len(rows)):
         found = np.where(here[k], rows[k], found)
