@@ -175,12 +175,19 @@ def test_problems_too_large_to_compile_are_solved_as_well(monkeypatch):
     drawn = random_problems(7, 3, 2)
     problem = dl.ContactProblem(drawn.G, drawn.g, friction=drawn.friction)
     compiled = solved(problem)
-    monkeypatch.setattr(by_pyramids, "_LARGE", 3)
+    monkeypatch.setattr(by_pyramids, "_LARGEST_COMPILED", 3)
     np.testing.assert_allclose(solved(problem).impulse, compiled.impulse, rtol=1e-9, atol=1e-12)
     g = drawn.g.copy()
     g[1, 0] = np.nan
     spoiled = solved(dl.ContactProblem(drawn.G, g, friction=drawn.friction))
     np.testing.assert_array_equal(spoiled.status, [0, dl.Status.NOT_FINITE, 0])
+
+
+def test_many_contacts_on_few_bodies_are_solved_to_the_tolerance():
+    drawn = random_problems(3, 40, 12, bodies=2)
+    found = solved(dl.ContactProblem(drawn.G, drawn.g, friction=drawn.friction))
+    assert np.all(found.status == dl.Status.CONVERGED)
+    assert np.all(found.residual <= 1e-8 * np.abs(drawn.g).max(-1))
 
 
 def test_lemke_solves_problems_that_are_not_symmetric():
