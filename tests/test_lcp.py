@@ -8,6 +8,7 @@ import pytest
 import delassus as dl
 from contact_problems import cones_of, random_problems
 from delassus.contact.problems import by_pyramids
+from delassus.contact.solvers.lemke import lemke
 
 CORNERS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
 ALL_SETS = [list(s) for size in range(7) for s in itertools.combinations(range(6), size)]
@@ -174,11 +175,43 @@ def test_problems_too_large_to_compile_are_solved_as_well(monkeypatch):
     drawn = random_problems(7, 3, 2)
     problem = dl.ContactProblem(drawn.G, drawn.g, friction=drawn.friction)
     compiled = solved(problem)
-    monkeypatch.setattr(by_pyramids, "_LARGE", 3)
+    monkeypatch.setattr(by_pyramids, "_LARGEST_COMPILED", 3)
     np.testing.assert_allclose(solved(problem).impulse, compiled.impulse, rtol=1e-9, atol=1e-12)
+    g = drawn.g.copy()
+    g[1, 0] = np.nan
+    spoiled = solved(dl.ContactProblem(drawn.G, g, friction=drawn.friction))
+    np.testing.assert_array_equal(spoiled.status, [0, dl.Status.NOT_FINITE, 0])
+
+
+def test_many_contacts_on_few_bodies_are_solved_to_the_tolerance():
+    drawn = random_problems(3, 40, 12, bodies=2)
+    found = solved(dl.ContactProblem(drawn.G, drawn.g, friction=drawn.friction))
+    assert np.all(found.status == dl.Status.CONVERGED)
+    assert np.all(found.residual <= 1e-8 * np.abs(drawn.g).max(-1))
+
+
+def test_lemke_solves_problems_that_are_not_symmetric():
+    rng = np.random.default_rng(10)
+    for _ in range(40):
+        M = rng.normal(size=(5, 5))
+        M = M @ M.T + 0.1 * np.eye(5) + 2.0 * (M - M.T)  # positive definite: there is one solution
+        q = rng.normal(size=5)
+        z = lemke(M, q, np.ones(5), 1e-7, 100.0).z
+        w = M @ z + q
+        assert min(z.min(), w.min()) >= -1e-10
+        assert np.abs(z * w).max() <= 1e-10
 
 
 # --- where there is no solution ---------------------------------------------------------------------------------------
+
+
+def test_a_rod_whose_friction_presses_harder_than_it_is_lifted_ends_in_a_ray():
+    # Painlevé's rod, sliding: a_n = (G_nn - friction G_nt) λ + b with a negative coefficient. It has no solution for b
+    # below zero, and two above.
+    G_nn, G_nt, mu = 1.0, 1.2, 1.5
+    M = np.array([[G_nn - mu * G_nt]])
+    assert lemke(M, np.array([-1.0]), np.ones(1), 1e-7, 100.0).ray
+    assert lemke(M, np.array([1.0]), np.ones(1), 1e-7, 100.0).solved
 
 
 def test_where_friction_leaves_no_solution_that_is_said():

@@ -18,6 +18,14 @@ class Layout:
 
     cones: tuple[Cone, ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Kept, since kernels are found by it in every call."""
+        return hash(self.cones)
+
     @cached_property
     def places(self) -> tuple[tuple[Cone, range], ...]:
         """The rows of each cone."""
@@ -27,7 +35,7 @@ class Layout:
             start += cone.rows
         return tuple(found)
 
-    @property
+    @cached_property
     def m(self) -> int:
         """The number of rows."""
         return sum(cone.rows for cone in self.cones)

@@ -18,18 +18,16 @@ from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS, solve_pyram
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
 
-_LARGE: Final = 48
-"""Variables from which on compiling takes longer than it takes to solve some problems with NumPy: eight contacts."""
-
-_FEW: Final = 200
-"""How many problems those are."""
+_LARGEST_COMPILED: Final = 24
+"""Variables, those of four contacts with four faces, up to which problems are compiled: that takes five seconds then,
+and grows with their square. A larger problem takes NumPy some ten milliseconds."""
 
 
 def solve_by_pyramids(
     problem: ContactProblem, method: str, tolerance: float, iterations: int, faces: int, pyramid: str
 ) -> ContactSolution:
     """The solution of the linear complementarity problem of K faces, inside of the cones or around them."""
-    layout, count = problem.layout, int(np.prod(problem.batch))
+    layout = problem.layout
     check_method(method, PYRAMID_METHODS)
     face_angles(faces, pyramid)
     if layout.torsional:
@@ -42,7 +40,7 @@ def solve_by_pyramids(
     options: dict[str, Any] = {"faces": int(faces), "pyramid": pyramid, "method": method}
     given: dict[str, Any] = {**problem.numbers, "tolerance": float(tolerance), "iterations": float(iterations)}
     variables = len(layout.rows(NonNegative)) + 4 * layout.intervals + (faces + 2) * layout.contacts
-    if variables > _LARGE and count < _FEW:
+    if variables > _LARGEST_COMPILED:
         found = _one_by_one(problem, given, options)
     else:
         found = solve_pyramids(layout, problem.G, problem.g, **given, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.layout import Layout
 from delassus.contact.problems.by_pyramids import solve_by_pyramids
 from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.references.dual import REFERENCES
 from delassus.contact.solvers.choice import METHODS, plans
-from delassus.contact.solvers.solve import solve_contacts
+from delassus.contact.solvers.solve import PROBLEM_INPUTS, solve_contacts
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
@@ -25,6 +27,13 @@ MODELS: Final = ("ncp", "ccp", "lcp")
 
 LARGEST_COMPILED: Final = 180
 """Rows up to which a problem is solved by compiled code, whose matrices are all in its frame; larger ones by NumPy."""
+
+LARGEST_TOGETHER: Final = 84
+"""Rows up to which problems of a batch are computed together, in lanes; larger ones, whose frames leave the cache, are
+faster one after the other."""
+
+_ORDER: Final = ("G", "g", *PROBLEM_INPUTS, "start", "tolerance", "iterations", "plan")
+"""The order of the kernel's inputs."""
 
 _NAMES: Final = (*METHODS, *REFERENCES)
 _UNSOLVED: Final = float(Status.ITERATIONS)
@@ -64,14 +73,14 @@ def solve_problem(
     if start is not None:
         arrays["start"] = np.asarray(start, float)
     first: tuple[Any, ...] = ()
-    if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY and problem.m <= LARGEST_COMPILED:
+    if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY and problem.m <= LARGEST_TOGETHER:
         first = plans(problem.m, start is not None)
         arrays.setdefault("start", np.zeros(problem.m))
     ways = (*first, method, "admm") if method == "auto" else (method,)
     found = _solved(problem, arrays, model, ways[0], tolerance, iterations)
     for way in ways[1:]:
         unsolved = found[-1] == _UNSOLVED
-        if np.any(unsolved):
+        if unsolved.any():
             left = np.flatnonzero(unsolved)
             _solve_again(problem, arrays, model, way, tolerance, iterations, left, found)
     impulse, velocity, residuals, made, status = found
@@ -111,22 +120,36 @@ def _solve_again(
 def _solved(
     problem: ContactProblem, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
-    given = {name: x for name, x in arrays.items() if name not in ("G", "g")}
-    options: dict[str, Any] = {
-        "tolerance": float(tolerance),
-        "iterations": float(iterations),
-        "law": law,
-    }
-    options["plan" if isinstance(way, tuple) else "method"] = np.array(way) if isinstance(way, tuple) else way
-    if problem.m <= LARGEST_COMPILED:
-        return solve_contacts(problem.layout, arrays["G"], arrays["g"], **given, **options)
-    lead = np.broadcast_shapes(arrays["G"].shape[:-2], *(x.shape[:-1] for name, x in arrays.items() if name != "G"))
-    G, rest = np.broadcast_to(arrays["G"], (*lead, problem.m, problem.m)), {}
-    for name, x in arrays.items():
-        if name != "G":
-            rest[name] = np.broadcast_to(x, (*lead, x.shape[-1]))
-    found = []
-    for at in np.ndindex(*lead):
-        one = {name: x[at] for name, x in rest.items() if name != "g"}
-        found.append(solve_contacts.python(problem.layout, G[at], rest["g"][at], **one, **options))
-    return tuple(np.reshape(np.array(x), (*lead, *np.shape(x[0]))) for x in zip(*found, strict=True))
+    """What the kernel gives: for a batch, for one problem, or for one after the other where they are large."""
+    layout, planned = problem.layout, isinstance(way, tuple)
+    numbers = {**arrays, "tolerance": float(tolerance), "iterations": float(iterations)}
+    if planned:
+        numbers["plan"] = np.array(way)
+    method = "auto" if planned else way
+    if problem.batch and problem.m <= LARGEST_TOGETHER:
+        G, g = numbers.pop("G"), numbers.pop("g")
+        return solve_contacts(layout, G, g, **numbers, law=law, method=method)
+    names = tuple(name for name in _ORDER if name in numbers)
+    solve = _alone(layout, names, law, method)
+    if not problem.batch and np.ndim(arrays["g"]) == 1:
+        found: tuple[NDArray[np.float64], ...] = solve(*(numbers[name] for name in names))
+        return found
+    cores = {name: {"G": 2, "tolerance": 0, "iterations": 0}.get(name, 1) for name in names}
+    whole_arrays = {name: np.asarray(numbers[name]) for name in names}
+    lead = np.broadcast_shapes(*(x.shape[: x.ndim - cores[name]] for name, x in whole_arrays.items()))
+    spread = [np.broadcast_to(x, (*lead, *x.shape[x.ndim - cores[name] :])) for name, x in whole_arrays.items()]
+    each = [solve(*(x[at] for x in spread)) for at in np.ndindex(*lead)]
+    return tuple(np.reshape(np.array(x), (*lead, *np.shape(x[0]))) for x in zip(*each, strict=True))
+
+
+@lru_cache(32)
+def _alone(layout: Layout, names: tuple[str, ...], law: str, method: str) -> Any:
+    """A function of the arrays of one problem: compiled code, or NumPy where that would be too large."""
+    if layout.m <= LARGEST_COMPILED:
+        return solve_contacts.specialize(layout, inputs=names[2:], law=law, method=method)
+
+    def plain(G: Any, g: Any, *others: Any) -> Any:
+        given = dict(zip(names[2:], others, strict=True))
+        return tuple(map(np.asarray, solve_contacts.python(layout, G, g, **given, law=law, method=method)))
+
+    return plain

@@ -20,11 +20,16 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import trace_of
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import small
 
 _NEVER: Final = 1e100
 """Ratios beyond belong to bounds that count as infinite."""
+
+
+_SMALL: Final = 24
+"""Variables up to which pivots are so few that rounding does not add up from one to the next."""
 
 
 class Pivoted(NamedTuple):
@@ -52,6 +57,11 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
     basis, row, enters = np.array(_places(n)), np.argmin(q / cover) + 0.0, np.array(2.0 * n)
     solved, ray, made = np.where(np.min(q) < 0.0, 0.0, 1.0), np.array(0.0), np.array(0.0)
 
+    def refined(T: Any, basis: Any, x: Any, right: Any) -> Any:
+        """x = B⁻¹ b with less of what rounding has done to B⁻¹: b - B x shows it."""
+        w, z, z0 = _values(basis, x)
+        return x + T[:, :n] @ (right - w + M @ z + z0 * cover)
+
     def goes_on(carry: Any) -> Any:
         return (carry[-3] + carry[-2] == 0.0) & (carry[-1] < most)
 
@@ -63,17 +73,17 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
         leaves, basis = chosen(here, basis), np.where(here, enters, basis)
         solved = leaves == 2.0 * n
         enters = np.where(leaves < n, leaves + n, leaves - n)
-        column = T[:, :n] @ _column(M, enters)
+        asked = _column(M, enters)
+        column = T[:, :n] @ asked
+        if n > _SMALL:
+            column = refined(T, basis, column, asked)
+            T = np.concatenate([T[:, :-1], refined(T, basis, T[:, -1], q)[:, None]], 1)
         row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, ties)
         return T, basis, row, column, enters, np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0), made + 1.0
 
     start = (rows, basis, row, -cover, enters, solved, ray, made)
     T, basis, *_, solved, ray, made = while_loop(goes_on, pivot, start, FOREVER)
-    # What rounding has done to the basic variables x = B⁻¹ q is seen by q - B x, and B⁻¹ is at hand.
-    x = T[:, -1]
-    for _ in range(2):
-        w, z, z0 = _values(basis, x)
-        x = x + T[:, :n] @ (q - w + M @ z + z0 * cover)
+    x = refined(T, basis, refined(T, basis, T[:, -1], q), q)
     return Pivoted(np.maximum(_values(basis, x)[1], 0.0), made, solved > 0.5, ray > 0.5)
 
 
@@ -86,6 +96,8 @@ def _column(M: Any, variable: Any) -> Any:
 
 def chosen(here: Any, rows: Any) -> Any:
     """The one of some rows, or numbers, for which a truth value holds."""
+    if trace_of(here, rows) is None:
+        return rows[int(numpy.argmax(here))]
     found = rows[0]
     for k in range(1, len(rows)):
         found = np.where(here[k], rows[k], found)
@@ -106,6 +118,9 @@ def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, ties: Any) -
 def _values(basis: Any, x: Any) -> tuple[Any, Any, Any]:
     """w (n,), z (n,) and z0 of the basic variables x (n,)."""
     n, found = len(x), np.zeros(2 * len(x) + 1)
+    if trace_of(basis, x) is None:
+        found[basis.astype(int)] = x
+        return found[:n], found[n : 2 * n], found[2 * n]
     for k in range(n):
         found = np.where(_places(2 * n + 1) == basis[k], x[k], found)
     return found[:n], found[n : 2 * n], found[2 * n]
