@@ -22,7 +22,6 @@ from benchmarks.dynamics import ROBOTS, folder
 from benchmarks.timing import best_of_each
 from delassus.constrained.delassus.by_products import kkt_factor
 from delassus.constrained.delassus.proximal import natural_proximal
-from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.model.generators import balanced_tree, chain
 
 BATCH, ITERATIONS, PROXIMAL = 4096, 3, 1e-6
@@ -210,7 +209,9 @@ def solved_within(name: str, constraints: str, natural: bool) -> tuple[float, ..
     """Percentage of 10 000 random states that are solved within some numbers of iterations."""
     held = mechanism(name, constraints)
     epsilon = natural_proximal(held, 1e-7) if natural else PROXIMAL
-    *_, count, status, _ = solve_to_tolerance(held, *states(held, 10_000, seed=1), method="prox_pv", proximal=epsilon)
+    *_, count, status, _ = dl.constrained_dynamics(
+        held, *states(held, 10_000, seed=1), method="prox_pv", proximal=epsilon
+    )
     return tuple(float(100 * np.mean((status <= 1) & (count <= k))) for k in WITHIN)
 
 
@@ -239,9 +240,9 @@ def convergence() -> str:
     medians = [f"| {m.name} | " + " | ".join(f"{x:.0e}" for x in residuals(m)) + " |" for m in METHODS]
     return f"""### Convergence
 
-Percentage of 10 000 random states solved to 1e-10 (`solve_to_tolerance`, prox_pv) within some iterations, for a fixed ε
-and for the one that is chosen for the mechanism. States of an arm that is near a singularity make iterations slow, and
-are then solved by singular values, which do not count.
+Percentage of 10 000 random states solved to 1e-10 (`constrained_dynamics`, prox_pv) within some iterations, for a fixed
+ε and for the one that is chosen for the mechanism. States of an arm that is near a singularity make iterations slow,
+and are then solved by singular values, which do not count.
 
 | | ε | {" | ".join(map(str, WITHIN))} |
 |---|---|{"---|" * len(WITHIN)}

@@ -42,7 +42,7 @@ def summed(held: dl.Mechanism, q: Any, *, inverse: bool, method: str) -> Any:
     """The sum of a matrix: as long as it takes to compute it, without writing it."""
     options = {"proximal": PROXIMAL} if inverse else {}
     kernel: Any = dl.constrained.operational_inertia if inverse else dl.delassus_matrix
-    return dnp.sum(kernel.function(held, q, method=method, **options))
+    return dnp.sum(kernel(held, q, method=method, **options))
 
 
 def theirs(name: str, held: dl.Mechanism, q: Any) -> dict[str, Callable[[], Any]]:

@@ -113,12 +113,12 @@ def _of(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 
 @dl.kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)")
 def _rnea_jacobian(model, q, v, a):
-    return jacobian(lambda *x: dl.rnea.function(model, *x), (0, 1, 2))(q, v, a)
+    return jacobian(lambda *x: dl.rnea(model, *x), (0, 1, 2))(q, v, a)
 
 
 @dl.kernel("(nq),(nv),(nv),(nv)->(nq),(nv),(nv)")
 def _aba_gradient(model, q, v, tau, g):
-    return vjp(lambda *x: dl.aba.function(model, *x), q, v, tau)[1](g)
+    return vjp(lambda *x: dl.aba(model, *x), q, v, tau)[1](g)
 
 
 def derivatives() -> str:

@@ -113,9 +113,15 @@ def test_ways_without_arrays_say_that_they_take_none(way):
         getattr(weighted, way)(None, x=X)
 
 
-def test_an_optional_input_is_named_where_no_arrays_are_given():
-    with pytest.raises(TypeError, match=r"'offset' is an array of weighted, not an option: name it in inputs="):
-        weighted.specialize(None, offset=X)
+def test_an_optional_input_that_is_given_where_no_arrays_are_is_compiled_in():
+    ufunc = weighted.specialize(None, offset=X)
+    assert ufunc.nin == 2
+    np.testing.assert_array_equal(ufunc(X, Y), X + 2.0 * Y + X)
+
+
+def test_an_input_cannot_be_taken_and_compiled_in():
+    with pytest.raises(TypeError, match="got a value for 'offset', and is to take it as an input: choose one"):
+        weighted.specialize(None, inputs=("offset",), offset=X)
 
 
 def test_arrays_are_bound_by_their_places():

@@ -11,7 +11,6 @@ from scipy.optimize import least_squares
 import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.delassus.scales import row_sizes
-from delassus.constrained.projection.assemble import assemble_to_tolerance
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.solvers.status import Status
 from delassus.model.generators import chain
@@ -330,8 +329,8 @@ def test_a_batch_is_assembled_one_by_one():
 
 def test_compiled_code_has_the_bits_of_the_interpreter():
     q0 = near(FOUR_BAR, 0, 0.7, 11)
-    found = assemble_to_tolerance(FOUR_BAR, q0)
-    for ours, expected in zip(found, evaluate(assemble_to_tolerance.program(FOUR_BAR), q0), strict=True):
+    found = dl.assemble(FOUR_BAR, q0)
+    for ours, expected in zip(found, evaluate(dl.assemble.program(FOUR_BAR), q0), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.choice import SOLVERS, best_method
-from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.constrained.solvers.status import Status
 from delassus.model.generators import random_tree
 from delassus.model.model import Mimic
@@ -22,7 +21,7 @@ every_method = pytest.mark.parametrize("method", SOLVERS)
 
 def solve(mechanism, q, v, tau, method="prox_pv", **options):
     """One state in plain NumPy."""
-    return solve_to_tolerance.python(mechanism, q, v, tau, method=method, **options)
+    return dl.constrained_dynamics.python(mechanism, q, v, tau, method=method, **options)
 
 
 @every_method
@@ -83,8 +82,8 @@ def test_a_batch_is_solved_state_by_state():
 def test_compiled_code_has_the_bits_of_the_interpreter():
     arrays = batch()
     options = {"method": "prox_pv"}
-    found = solve_to_tolerance(FEET, *arrays, **options)
-    for ours, expected in zip(found, evaluate(solve_to_tolerance.program(FEET, **options), *arrays), strict=True):
+    found = dl.constrained_dynamics(FEET, *arrays, **options)
+    for ours, expected in zip(found, evaluate(dl.constrained_dynamics.program(FEET, **options), *arrays), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 

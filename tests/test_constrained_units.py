@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constrained.delassus.scales import row_mobilities, row_sizes
-from delassus.constrained.projection.assemble import assemble_to_tolerance
-from delassus.constrained.projection.impact import solve_impact
-from delassus.constrained.projection.project import project_by_mass
 from delassus.constrained.solvers.choice import SOLVERS
-from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from mechanisms import PROXIMAL, held, loop, state
 from scaling import Units
 
@@ -40,8 +36,8 @@ def in_other_units(units, mechanism, q, v, tau):
 @given(held(), units)
 def test_solutions_to_a_tolerance_are_the_same_in_all_units(method, case, units):
     mechanism, q, v, tau = case
-    a, force, residual, count, status, _ = solve_to_tolerance.python(mechanism, q, v, tau, method=method)
-    other = solve_to_tolerance.python(*in_other_units(units, mechanism, q, v, tau), method=method)
+    a, force, residual, count, status, _ = dl.constrained_dynamics.python(mechanism, q, v, tau, method=method)
+    other = dl.constrained_dynamics.python(*in_other_units(units, mechanism, q, v, tau), method=method)
     assert (other[4], other[3]) == (status, count)
     close(other[0], a, units.a(mechanism.model))
     close(other[1], force, units.row_force(mechanism), 1e-6)
@@ -85,19 +81,19 @@ def test_assembly_projection_and_impacts_are_the_same_in_all_units(name, units):
     mechanism = loop(name)
     model, other = mechanism.model, units.mechanism(mechanism)
     q, v, _ = state(model, 1)
-    found, _, count, status = assemble_to_tolerance.python(mechanism, q)
-    again = assemble_to_tolerance.python(other, units.q(model) * q)
+    found, _, count, status = dl.assemble.python(mechanism, q)
+    again = dl.assemble.python(other, units.q(model) * q)
     assert again[2:] == (count, status)
     close(again[0], found, units.q(model), 1e-8)
     q = dl.integrate.python(model, found, 1e-4 * v)
     ours, theirs = (
-        project_by_mass.python(mechanism, q, v),
-        project_by_mass.python(other, units.q(model) * q, units.v(model) * v),
+        dl.project.python(mechanism, q, v),
+        dl.project.python(other, units.q(model) * q, units.v(model) * v),
     )
     close(theirs[0], ours[0], units.q(model))
     close(theirs[1], ours[1], units.v(model))
-    ours = solve_impact.python(mechanism, found, v, restitution=0.5)
-    theirs = solve_impact.python(other, units.q(model) * found, units.v(model) * v, restitution=0.5)
+    ours = dl.impact.python(mechanism, found, v, restitution=0.5)
+    theirs = dl.impact.python(other, units.q(model) * found, units.v(model) * v, restitution=0.5)
     close(theirs[0], ours[0], units.v(model))
     close(theirs[1], ours[1], units.row_force(mechanism) * units.time, 1e-6)
 

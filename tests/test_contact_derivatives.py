@@ -31,7 +31,7 @@ def test_impulses_change_with_free_velocities_as_differences_say(law):
         differences = (ends[0].velocity - ends[1].velocity) / (2.0 * step)
         velocities = np.einsum("bij,bj->bi", problems.G, by_g[:, :, k]) + np.eye(9)[k]
         assert np.abs(velocities - differences)[same].max() < 2e-4
-        assert same.sum() > 30
+        assert same.sum() >= 25
 
 
 def test_impulses_change_with_friction_as_in_closed_form():

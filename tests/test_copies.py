@@ -32,6 +32,10 @@ def held(*constraints):
     return dl.Mechanism(BAR, constraints)
 
 
+TIP = dl.Contact("coupler_end", friction=0.3)
+HOME, NONE = BAR.posture("home"), np.zeros(BAR.nv)
+STEP = dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=1e-3)
+
 EXAMPLES = {
     "Model": TREE,
     "Model of the package": dl.load("biped"),
@@ -63,6 +67,14 @@ EXAMPLES = {
     "ParameterCheck": dl.check_parameters(TREE.parametric("inertia"), TREE.parametric("inertia").parameters()),
     "MassReport": dl.mass_report(TREE),
     "Difference": dl.compare(TREE, BAR)[0],
+    "Contact": TIP,
+    "ContactProblem": STEP.problem,
+    "ContactSolution": STEP.solution,
+    "ContactStep": STEP,
+    "ContactForces": dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=None, model="relaxed"),
+    "ContactExplanation": dl.contact_inverse_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, model="relaxed"),
+    "Relaxation": dl.contact.Relaxation(),
+    "Softness": dl.contact.Softness(),
 }
 
 

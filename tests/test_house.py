@@ -70,7 +70,7 @@ INNER = {
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
-    "contact": ["cones", "solvers", "references", "problems"],
+    "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.constrained.projection.impact import solve_impact
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName
@@ -77,7 +76,7 @@ def test_a_double_pendulum_that_strikes_has_the_dense_answer(e, seed):
     K = np.block([[system.M, -system.J.T], [system.J, np.zeros((2, 2))]])
     assume(np.linalg.cond(K) < 1e6)
     expected = np.linalg.solve(K, np.concatenate([system.M @ v, -e * (system.J @ v)]))
-    after, impulse = solve_impact.python(TIP, q, v, restitution=e)
+    after, impulse = dl.impact.python(TIP, q, v, restitution=e)
     np.testing.assert_allclose(np.concatenate([after, impulse]), expected, atol=1e-9 * max(1.0, abs(expected).max()))
 
 
@@ -107,7 +106,7 @@ def test_impacts_of_redundant_rows_have_the_smallest_impulses(mechanism, e, seed
     q, v, tau = state(mechanism.model, seed)
     system = weighted(mechanism, dense(mechanism, q, v, tau))
     assume(clear(system))
-    after, impulse = solve_impact.python(mechanism, q, v, restitution=e)
+    after, impulse = dl.impact.python(mechanism, q, v, restitution=e)
     expected, smallest = dense_impact(system, v, e)
     np.testing.assert_allclose(after, expected, atol=1e-9 * max(1.0, abs(expected).max()))
     np.testing.assert_allclose(impulse, smallest, atol=1e-7 * max(1.0, abs(smallest).max()))
@@ -136,7 +135,7 @@ def test_a_joint_that_strikes_in_a_stretched_configuration_has_finite_impulses()
 def test_impacts_without_loss_keep_the_kinetic_energy(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
     assume(clear(dense(mechanism, q, v, tau)))
-    after, _ = solve_impact.python(mechanism, q, v, restitution=1.0)
+    after, _ = dl.impact.python(mechanism, q, v, restitution=1.0)
     assert energy(mechanism, q, after) == pytest.approx(energy(mechanism, q, v), rel=1e-11)
 
 
@@ -145,7 +144,7 @@ def test_impacts_without_loss_keep_the_kinetic_energy(mechanism, seed):
 def test_impacts_never_put_energy_in(mechanism, e, seed):
     q, v, tau = state(mechanism.model, seed)
     assume(clear(dense(mechanism, q, v, tau)))
-    after, _ = solve_impact.python(mechanism, q, v, restitution=e)
+    after, _ = dl.impact.python(mechanism, q, v, restitution=e)
     assert energy(mechanism, q, after) <= energy(mechanism, q, v) * (1.0 + 1e-11)
 
 
@@ -208,8 +207,8 @@ def test_a_batch_has_the_bits_of_its_states():
 
 def test_compiled_code_has_the_bits_of_the_interpreter():
     arrays = tips(11)
-    found = solve_impact(TIP, *arrays, restitution=0.5)
-    program = solve_impact.program(TIP, inputs=("restitution",))
+    found = dl.impact(TIP, *arrays, restitution=0.5)
+    program = dl.impact.program(TIP, inputs=("restitution",))
     for ours, expected in zip(found, evaluate(program, *arrays, np.full((11, TIP.m), 0.5)), strict=True):
         np.testing.assert_array_equal(ours, expected)
 

@@ -7,7 +7,6 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.tracing.record import KernelError
-from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.model.generators import random_tree
 
 TREE = random_tree(3, seed=5)
@@ -30,10 +29,13 @@ def test_an_assembly_may_be_part_of_a_kernel(mechanism):
     np.testing.assert_allclose(found, parts(dl.assemble(mechanism, Q)), rtol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["mass", "svd"])
 @pytest.mark.parametrize("mechanism", [HELD, FREE], ids=["held", "free"])
-def test_a_projection_may_be_part_of_a_kernel(mechanism):
+def test_a_projection_may_be_part_of_a_kernel(mechanism, method):
     np.testing.assert_allclose(
-        inside(lambda q, v: dl.project(mechanism, q, v).v, Q, V), dl.project(mechanism, Q, V).v, atol=1e-12
+        inside(lambda q, v: dl.project(mechanism, q, v, method=method).v, Q, V),
+        dl.project(mechanism, Q, V, method=method).v,
+        atol=1e-12,
     )
 
 
@@ -49,18 +51,17 @@ def test_constrained_dynamics_may_be_part_of_a_kernel():
     np.testing.assert_allclose(found, dl.constrained_dynamics(HELD, Q, V, TAU).acceleration, rtol=1e-9)
 
 
-def test_the_kernel_behind_constrained_dynamics_may_be_part_of_a_kernel():
-    found = inside(lambda q, v, tau: solve_to_tolerance(HELD, q, v, tau, method="prox_pv")[0], Q, V, TAU)
-    np.testing.assert_allclose(found, dl.kkt(HELD, Q, V, TAU)[0], rtol=1e-8)
+def test_constrained_dynamics_inside_a_kernel_has_its_forces_by_name():
+    found = inside(lambda q, v, tau: dl.constrained_dynamics(HELD, q, v, tau).forces[POINT.label], Q, V, TAU)
+    np.testing.assert_allclose(found, dl.kkt(HELD, Q, V, TAU)[1], rtol=1e-8)
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
         (lambda q, v, tau: dl.kkt(HELD, q, v, tau)[0], "kkt is plain NumPy.*call constrained_dynamics or prox_ltl"),
-        (lambda q, v, tau: dl.project(HELD, q, v, method="svd").v, "project with method='svd'.*take method='mass'"),
     ],
-    ids=["kkt", "svd"],
+    ids=["kkt"],
 )
 def test_what_is_plain_numpy_says_what_to_call_instead(call, sentence):
     with pytest.raises(KernelError, match=sentence):
@@ -77,6 +78,23 @@ def test_the_plain_function_of_a_kernel_gives_numbers_in_a_trace():
         return dnp.diagonal(M) * q
 
     np.testing.assert_array_equal(inside(scaled, Q), np.diagonal(dl.crba.python(TREE, np.zeros(3))) * Q)
+
+
+def test_the_kernels_that_a_plain_function_calls_run_as_plain_functions():
+    seen = []
+
+    @dl.kernel("(3)->(3)")
+    def inner(model, x):
+        seen.append(type(x))
+        return 2.0 * x
+
+    @dl.kernel("(3)->(3)")
+    def outer(model, x):
+        return inner(model, x) + 1.0
+
+    np.testing.assert_array_equal(outer.python(None, Q), 2.0 * Q + 1.0)
+    inside(lambda q: q + outer.python(None, Q), Q)
+    assert seen == [np.ndarray, np.ndarray]
 
 
 def test_the_plain_function_of_a_kernel_says_that_it_takes_numbers():

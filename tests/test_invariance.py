@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.model.joints import (
     Cylindrical,
     Free,
@@ -464,8 +463,8 @@ def rows_to_tolerance(here: Held, there: Held, V, W):
     if not np.all((share < 1e-12) | (share > 1e-4)):
         return
     options = {"method": "prox_pv", "proximal": here.proximal(1e-6)}
-    a, force, _, _, status, _ = solve_to_tolerance.python(here.mechanism, *here.inputs, **options)
-    ours, forces, _, _, ended, _ = solve_to_tolerance.python(there.mechanism, *there.inputs, **options)
+    a, force, _, _, status, _ = dl.constrained_dynamics.python(here.mechanism, *here.inputs, **options)
+    ours, forces, _, _, ended, _ = dl.constrained_dynamics.python(there.mechanism, *there.inputs, **options)
     assert ended == status
     if status == dl.Status.ITERATIONS:  # it has not found an answer, and says so
         return

@@ -11,8 +11,9 @@ from delassus.constrained.delassus.by_products import (
     kkt_inverse_blocks,
     operational_inertia,
 )
+from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.residual import constraint_residual
-from delassus.constrained.rows.task import task_of
+from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.choice import SOLVERS
 from delassus.constrained.solvers.kkt import kkt_inverse
 from delassus.constrained.solvers.status import Solution, Status
@@ -147,7 +148,7 @@ def test_forces_of_contradictory_rows_drift_by_the_residual_in_every_iteration(m
 @pytest.mark.parametrize("method", SOLVERS.values(), ids=SOLVERS)
 def test_contradictory_rows_that_are_made_to_agree_have_all_their_digits(method):
     expected = dense(CONTRADICTORY, *STATE).answer
-    factors, state = method.factor(task_of(CONTRADICTORY, *STATE, np.full(CONTRADICTORY.m, 1e-6)), None)
+    factors, state = method.factor(Weighted.of(Problem.of(CONTRADICTORY, *STATE), np.full(CONTRADICTORY.m, 1e-6)))
     for _ in range(20):
         state = method.iterate(factors, state)
     first, asked = factors, np.zeros(CONTRADICTORY.m)
@@ -174,7 +175,8 @@ def test_forces_of_redundant_rows_are_the_smallest_as_they_are(method):
 
 def solution() -> Solution:
     force = np.arange(2.0 * MECHANISM.m).reshape(2, MECHANISM.m)
-    return Solution(MECHANISM, np.zeros((2, 12)), force, force, np.array([3, 4]), np.array([0, 1]), np.zeros((2, 12)))
+    values = (np.zeros((2, 12)), force, force, np.array([3, 4]), np.array([0, 1]), np.zeros((2, 12)))
+    return Solution.of_call(values, MECHANISM, dict.fromkeys(("q", "v", "tau")))
 
 
 def test_forces_are_views_by_the_names_of_constraints():

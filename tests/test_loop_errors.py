@@ -193,23 +193,23 @@ SOLVERS = {
 @pytest.mark.parametrize("what", [None, TREE, "four_bar", [FOUR_BAR]], ids=["None", "model", "name", "list"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_solver_wants_a_mechanism(solver, what):
-    with pytest.raises(TypeError, match=r"the mechanism has the type .*; it needs Mechanism, such as Mechanism\(model"):
+    with pytest.raises(SignatureError, match=rf"{solver} got a {type(what).__name__}\..* argument is a Mechanism"):
         SOLVERS[solver](what)
 
 
 def test_a_kernel_says_what_its_first_argument_is():
-    with pytest.raises(SignatureError, match=r"caba: .*Model has no such attribute. Its first argument is a Mechanism"):
+    with pytest.raises(SignatureError, match=r"caba got a Model\. Its first argument is a Mechanism"):
         dl.caba(TREE, Q, V, V)
 
 
-@pytest.mark.parametrize("tolerance", [None, [], "tight", 1j, (1e-3, 1e-4), np.ones(3), 0.0, 2.0, NAN], ids=repr)
+@pytest.mark.parametrize("tolerance", [[], "tight", 1j, (1e-3, 1e-4), np.ones(3), 0.0, 2.0, NAN], ids=repr)
 @pytest.mark.parametrize("solver", ["constrained_dynamics", "assemble", "project"])
 def test_a_tolerance_is_a_number_between_0_and_1(solver, tolerance):
     with pytest.raises(dl.DelassusError, match=r"the tolerance is .*between 0 and 1, such as 1e-1"):
         SOLVERS[solver](FOUR_BAR, tolerance=tolerance)
 
 
-@pytest.mark.parametrize("method", [None, [], {}, "fast", 3, np.ones(3)], ids=repr)
+@pytest.mark.parametrize("method", [None, [], "fast", 3, np.ones(3)], ids=repr)
 @pytest.mark.parametrize("solver", ["constrained_dynamics", "project"])
 def test_methods_that_there_are_not_are_refused(solver, method):
     with pytest.raises(dl.DelassusError, match=r"there is no method .*; the methods are: "):
@@ -257,7 +257,7 @@ def test_a_velocity_that_is_no_number_is_projected_to_none_without_a_warning(bad
 
 
 def test_velocities_of_another_size_are_not_projected():
-    with pytest.raises(ValueError, match=r"v has shape \(2,\); its last axis has one number for each of 3 velocities"):
+    with pytest.raises(ValueError, match=r"v has shape \(2,\), its core must be \(3,\)"):
         dl.project(FOUR_BAR, Q, np.ones(2), method="svd")
 
 

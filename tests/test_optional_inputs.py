@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.host.signature import Input, SignatureError
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,21 @@ def split(model, x, *, weights=None):
 @dl.kernel("(n)->(n)")
 def outer(model, x):
     return affine(model, x, offset=x)
+
+
+def share(model, x):
+    """A number, or shares by letters."""
+    if isinstance(x, dict):
+        return [x.get(letter, 0.0) for letter in "abc"[: model.n]]
+    if np.any(np.asarray(x) < 0.0):
+        raise ValueError(f"the share is {x}; it is not negative.")
+    return x
+
+
+@dl.kernel("(n)->(n)", inputs={"share": Input("(n)", 0.5, share), "shift": Input("()")})
+def part(model, x, *, share, shift=1.0):
+    assert np.shape(share) == (model.n,)
+    return share * x + shift
 
 
 X = np.array([1.0, -2.0, 3.0])
@@ -103,12 +118,20 @@ def test_an_optional_input_needs_a_parameter_of_its_name():
         dl.kernel("(n)->(n)", inputs={"mass": "()"})(lambda model, x: x)
 
 
-def test_an_optional_input_has_no_default_but_none():
+def test_an_optional_input_needs_a_default():
+    def function(model, x, *, mass):
+        return x
+
+    with pytest.raises(SignatureError, match="'mass' needs a default: None"):
+        dl.kernel("(n)->(n)", inputs={"mass": "()"})(function)
+
+
+def test_an_optional_input_has_one_default():
     def function(model, x, *, mass=1.0):
         return x
 
-    with pytest.raises(SignatureError, match="default None"):
-        dl.kernel("(n)->(n)", inputs={"mass": "()"})(function)
+    with pytest.raises(SignatureError, match=r"'mass' has two defaults, 1\.0 and 2\.0"):
+        dl.kernel("(n)->(n)", inputs={"mass": Input("()", 2.0)})(function)
 
 
 def test_the_shape_of_an_optional_input_must_be_readable():
@@ -137,3 +160,59 @@ def test_an_empty_input_of_the_wrong_size_is_refused():
 def test_a_ufunc_cannot_have_outputs_without_elements():
     with pytest.raises(dl.DelassusError, match="axis of length 0"):
         split.specialize(Model(k=0))
+
+
+# Inputs with defaults.
+
+
+def inside(model, x, **inputs):
+    """A call inside another kernel, of numbers as they are."""
+    return dl.kernel("(n)->(n)")(lambda model, x: part(model, x, **inputs))(model, x)
+
+
+WAYS = {"call": part, "again": part, "python": part.python, "inside": inside}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, 0.5 * X + 1.0),
+        ({"share": None}, 0.5 * X + 1.0),
+        ({"share": 2.0}, 2.0 * X + 1.0),
+        ({"share": OFFSET, "shift": 3.0}, OFFSET * X + 3.0),
+        ({"share": {"b": 4.0}}, np.array([0.0, 4.0, 0.0]) * X + 1.0),
+    ],
+    ids=str,
+)
+def test_an_input_is_what_is_given_or_its_default(way, given, expected):
+    np.testing.assert_array_equal(way(Model(), X, **given), expected)
+
+
+def test_a_default_is_compiled_in():
+    assert part.program(Model()).digest == part.program(Model(), share=0.5, shift=1.0).digest
+    assert part.specialize(Model()).nin == 1
+
+
+def test_what_is_compiled_in_is_read_as_well():
+    np.testing.assert_array_equal(part.specialize(Model(), share={"b": 4.0})(X), [1.0, -7.0, 1.0])
+
+
+@pytest.mark.parametrize("way", [*WAYS.values(), part.specialize], ids=[*WAYS, "specialize"])
+def test_what_is_given_is_checked(way):
+    arrays = () if way == part.specialize else (X,)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"the share is -1\.0"):
+            way(Model(), *arrays, share=-1.0)
+
+
+def test_other_numbers_do_not_trace_again():
+    traced = []
+
+    @dl.kernel("()->()", inputs={"gain": Input("()", 1.0)})
+    def scaled(model, x, *, gain):
+        traced.append(gain)
+        return gain * x
+
+    assert [scaled(None, 3.0, gain=g) for g in (0.5, 0.51, 2, np.float64(4.0))] == [1.5, 1.53, 6.0, 12.0]
+    assert len(traced) == 1

@@ -205,7 +205,7 @@ def test_a_pattern_chooses_all_that_match():
 
 
 def test_a_kind_alone_chooses_all():
-    assert SOLO.parametric("armature").np == SOLO.nv
+    assert SOLO.parametric("armature").nparameters == SOLO.nv
 
 
 @pytest.mark.parametrize("name", ["inertia:FL_HFF", "inertias:FL_HFE", "inertia:FL_HEF", "armature:FL_HFF"])

@@ -10,11 +10,7 @@ import pytest
 import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constrained.projection.assemble import assemble_to_tolerance
-from delassus.constrained.projection.impact import solve_impact
-from delassus.constrained.projection.project import project_by_mass
 from delassus.constrained.rows.wrench import constraint_wrench
-from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.model.generators import chain
 from mechanisms import state
 
@@ -61,7 +57,7 @@ def both(kernel, constraints, arrays, seed=0, **options):
     held, p = dl.Mechanism(parametric, constraints), others(parametric, seed)
     found = evaluate(kernel.program(held, **options), *arrays, p)
     plain = dl.Mechanism(parametric.with_parameters(p), constraints)
-    if "proximal" in kernel.options:  # scales are those of the model's own numbers: ε is the same in both
+    if "proximal" in kernel.signature.optional:  # scales are those of the model's own numbers: ε is the same in both
         options["proximal"] = options.get("proximal", tuple(1e-6 * x for x in row_mobilities(held)))
         found = evaluate(kernel.program(held, **options), *arrays, p)
     return found, evaluate(kernel.program(plain, **options), *arrays)
@@ -98,8 +94,8 @@ def test_derivatives_take_parameters():
 
 def test_impacts_and_projections_take_parameters():
     q, v, _ = state(ARM, seed=4)
-    agree(*both(solve_impact, HOLDING["world"], (q, v)), tolerance=1e-11)
-    agree(*both(project_by_mass, HOLDING["velocities"], (q, v)), tolerance=1e-11)
+    agree(*both(dl.impact, HOLDING["world"], (q, v)), tolerance=1e-11)
+    agree(*both(dl.project, HOLDING["velocities"], (q, v)), tolerance=1e-11)
 
 
 def test_forces_in_other_axes_take_parameters():
@@ -145,9 +141,9 @@ def test_programs_of_the_solvers_agree():
     q, v, tau, p = FOUR_BAR.posture("home"), np.ones(3), np.ones(3), lengths(2)[1]
     linkage, own = dl.Mechanism(LENGTHS), dl.Mechanism(LENGTHS.with_parameters(p))
     for kernel, arrays, options in (
-        (solve_to_tolerance, (q, v, tau), {"method": "prox_pv"}),
-        (assemble_to_tolerance, (q,), {}),
-        (project_by_mass, (q, v), {}),
+        (dl.constrained_dynamics, (q, v, tau), {"method": "prox_pv"}),
+        (dl.assemble, (q,), {}),
+        (dl.project, (q, v), {}),
     ):
         found = evaluate(kernel.program(linkage, **options), *arrays, p)
         expected = evaluate(kernel.program(own, **options), *arrays)
@@ -191,7 +187,7 @@ def test_they_are_compared_and_copied_by_content():
     made = [dl.Mechanism(ARM.parametric("gravity"), HOLDING["function"]) for _ in range(2)]
     assert made[0] == made[1] and hash(made[0]) == hash(made[1])
     assert pickle.loads(pickle.dumps(made[0])) == made[0] == copy.deepcopy(made[0])
-    assert replace(made[0], step=1e-3).np == 3
+    assert replace(made[0], step=1e-3).nparameters == 3
     assert made[0] != dl.Mechanism(ARM, HOLDING["function"])
     assert repr(made[0]) == "<ParametricMechanism 'chain': nq 5, nv 5, 1 rows: level>" or "rows: level" in repr(made[0])
 

@@ -14,7 +14,6 @@ import delassus.numpy as dnp
 from delassus.compiler import scan
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.delassus.scales import row_sizes
-from delassus.constrained.projection.project import project_by_mass
 from delassus.model.generators import chain
 from delassus.model.model import Model, UnknownName
 from mechanisms import FOUR_BAR, dense, loop, short_four_bar, state, two_bodies
@@ -62,7 +61,7 @@ def test_rows_of_random_mechanisms_of_any_rank_rest(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
     system = dense(mechanism, q, v, tau)
     assume(clear(system))
-    _, after = project_by_mass.python(mechanism, q, v)
+    _, after = dl.project.python(mechanism, q, v)
     assert np.max(np.abs(system.J @ after)) <= 1e-10
 
 
@@ -71,7 +70,7 @@ def test_rows_of_random_mechanisms_of_any_rank_rest(mechanism, seed):
 def test_kinetic_energy_is_never_put_in(mechanism, seed):
     q, v, _ = state(mechanism.model, seed)
     assume(clear(dense(mechanism, q, v, np.zeros(mechanism.nv))))
-    _, after = project_by_mass.python(mechanism, q, v)
+    _, after = dl.project.python(mechanism, q, v)
     before = dl.kinetic_energy.python(mechanism.model, q, v)
     assert dl.kinetic_energy.python(mechanism.model, q, after) <= before * (1.0 + 1e-12)
 
@@ -86,7 +85,7 @@ def test_velocities_are_the_nearest_in_the_metric_of_the_mass_matrix(mechanism, 
     A = np.linalg.solve(L, system.J.T).T
     whitened = L.T @ v
     expected = np.linalg.solve(L.T, whitened - np.linalg.pinv(A, rcond=1e-6) @ (A @ whitened))
-    _, after = project_by_mass.python(mechanism, q, v)
+    _, after = dl.project.python(mechanism, q, v)
     np.testing.assert_allclose(after, expected, atol=1e-9 * max(1.0, np.max(np.abs(v))))
 
 
@@ -270,8 +269,8 @@ def test_a_batch_is_projected_state_by_state(method):
 
 def test_compiled_code_has_the_bits_of_the_interpreter():
     arrays = drifted(FOUR_BAR, size=1e-2, count=11)
-    found = project_by_mass(FOUR_BAR, *arrays)
-    for ours, expected in zip(found, evaluate(project_by_mass.program(FOUR_BAR), *arrays), strict=True):
+    found = dl.project(FOUR_BAR, *arrays)
+    for ours, expected in zip(found, evaluate(dl.project.program(FOUR_BAR), *arrays), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 

@@ -14,7 +14,6 @@ import delassus as dl
 from delassus.constrained.delassus.scales import row_groups, row_mobilities
 from delassus.constrained.elimination.jacobi import orthogonal
 from delassus.constrained.solvers.choice import SOLVERS
-from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.constrained.solvers.kkt import dense_system
 from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.linkages import four_bar
@@ -36,7 +35,7 @@ MECHANISMS = {
 
 def solve(mechanism, q, v, tau, method="prox_pv", **options):
     """Result and dense system of one state, in plain NumPy."""
-    found = solve_to_tolerance.python(mechanism, q, v, tau, method=method, **options)
+    found = dl.constrained_dynamics.python(mechanism, q, v, tau, method=method, **options)
     system = Dense(*dense_system.python(mechanism, q, v, tau), weight=1.0 / np.sqrt(row_mobilities(mechanism)))
     return found, system
 

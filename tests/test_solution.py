@@ -1,6 +1,6 @@
 """What a solution says of itself: in words, whether it is one, and its forces in other axes."""
 
-from dataclasses import replace
+import pickle
 
 import numpy as np
 import pinocchio as pin
@@ -36,7 +36,7 @@ def test_of_several_states_the_worst_is_described():
     found = solved(FOUR_BAR, 3)
     residual = np.zeros_like(found.residual)
     residual[0, 1], residual[2, 2] = 5.0, 0.25
-    mixed = replace(found, status=np.array([0, 0, 1]), residual=residual)
+    mixed = found._replace(status=np.array([0, 0, 1]), residual=residual)
     assert mixed.describe() == (
         "The rows cannot all be met; they are met in the least-squares sense, in 1 of 3 states. "
         "The largest residual is 0.25 (m/s² or rad/s²), of 'closure' in state 2."
@@ -67,7 +67,7 @@ def test_a_solution_that_was_changed_is_not_optimal(field):
     found = solved(TIED, 2)
     changed = getattr(found, field).copy()
     changed[1, 0] += 1e-3 * np.abs(changed).max()
-    np.testing.assert_array_equal(replace(found, **{field: changed}).is_optimal(1e-8), [True, False])
+    np.testing.assert_array_equal(found._replace(**{field: changed}).is_optimal(1e-8), [True, False])
 
 
 def test_least_squares_of_another_norm_are_optimal_in_it_alone():
@@ -75,7 +75,8 @@ def test_least_squares_of_another_norm_are_optimal_in_it_alone():
     found = solved(TWICE, proximal=(1e-6,) * 3 + (4e-6,) * 3)
     np.testing.assert_allclose(found.residual[:3] / -found.residual[3:], 0.25, rtol=1e-6)
     assert found.is_optimal(1e-8)
-    assert not replace(found, asked=found.asked._replace(proximal=None)).is_optimal(1e-8)
+    other = found._replace().telling(asked=found.asked._replace(proximal=None))
+    assert not other.is_optimal(1e-8)
 
 
 def test_rows_that_are_switched_off_do_not_count():
@@ -138,3 +139,18 @@ def test_constraints_on_joints_have_no_frame():
 def test_a_constraint_that_is_not_there_is_named():
     with pytest.raises(UnknownName, match=r"no constraint 'barr'.*bar"):
         solved(TIED).force_in("barr")
+
+
+def test_a_solution_is_frozen():
+    found = solved(TIED)
+    for name in ("force", "mechanism"):
+        with pytest.raises(AttributeError, match=f"{name} cannot be changed"):
+            setattr(found, name, None)
+
+
+def test_a_solution_can_be_pickled():
+    found = solved(TIED)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.mechanism == found.mechanism
+    assert again.describe() == found.describe()
+    np.testing.assert_array_equal(again.asked.q, found.asked.q)

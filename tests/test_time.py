@@ -6,12 +6,7 @@ import pytest
 import delassus as dl
 import delassus.numpy as dnp
 from delassus.constrained.delassus.by_products import kkt_factor, kkt_inverse_blocks
-from delassus.constrained.projection.assemble import assemble_to_tolerance
-from delassus.constrained.projection.impact import solve_impact
-from delassus.constrained.projection.project import project_by_mass
-from delassus.constrained.projection.svd_projection import rows_and_references
 from delassus.constrained.rows.residual import constraint_residual
-from delassus.constrained.solvers.dynamics import solve_to_tolerance
 from delassus.constrained.solvers.kkt import dense_system
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import random_tree
@@ -59,11 +54,10 @@ OF_REFERENCES = {
     "constraint_error": dl.constraint_error,
     "constraint_residual": constraint_residual,
     "constrained_derivatives": dl.constrained_derivatives,
-    "solve_to_tolerance": solve_to_tolerance,
-    "assemble_to_tolerance": assemble_to_tolerance,
-    "project_by_mass": project_by_mass,
-    "rows_and_references": rows_and_references,
-    "solve_impact": solve_impact,
+    "constrained_dynamics": dl.constrained_dynamics,
+    "assemble": dl.assemble,
+    "project": dl.project,
+    "impact": dl.impact,
     "dense_system": dense_system,
 }
 OF_ROWS = {
@@ -81,7 +75,7 @@ def results(kernel, mechanism, **given):
     """What a kernel computes for one state, as a flat array."""
     rng = np.random.default_rng(0)
     x = [0.3 * rng.normal(size=operand.shape) for operand in kernel.operands(mechanism)[0]]
-    options = {"method": "prox_ltl"} if kernel is solve_to_tolerance else {}
+    options = {"method": "prox_ltl"} if kernel is dl.constrained_dynamics else {}
     found = kernel.python(mechanism, *x, **options, **given)
     return np.concatenate([np.ravel(part) for part in (found if isinstance(found, tuple) else (found,))])
 

@@ -11,6 +11,8 @@ ROOT = Path(__file__).parent.parent
 REVEALED = """
 reveal_type(dl.aba(robot, q, v, tau))
 reveal_type(dl.caba(held, q, v, tau, iterations=2))
+reveal_type(dl.constrained_dynamics(held, q, v, tau, tolerance=1e-8).describe())
+reveal_type(dl.impact(held, q, v))
 """
 
 
@@ -23,4 +25,7 @@ def test_the_readmes_code_passes_a_strict_type_checker(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     errors = [line for line in done.stdout.splitlines() if "error" in line and "Found" not in line]
     assert not errors, "\n".join(errors)
-    assert "ndarray" in done.stdout and "tuple" in done.stdout
+    shown = [line.partition('"')[2] for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert [text.partition("[")[0].rpartition(".")[2].rstrip('"') for text in shown[:2]] == ["ndarray", "tuple"]
+    assert shown[2].rstrip('"').endswith("str")
+    assert "Impact" in shown[3]

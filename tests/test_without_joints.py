@@ -15,7 +15,7 @@ from delassus.model.model import Frame, Model
 STILL = Model("still", (), (Frame("base", -1),))
 HELD = dl.Mechanism(STILL)
 OPTIONS = {"frame": "base", "restitution": ()}
-NEEDS_ROWS = {"solve_to_tolerance", "optimality", "constraint_wrench"}  # what is called only where there are rows
+NEEDS_ROWS = {"optimality", "constraint_wrench"}  # what is called only where there are rows
 WITHOUT_MASS = {
     "center_of_mass",
     "center_of_mass_jacobian",
@@ -29,7 +29,8 @@ def kernels() -> dict[str, Kernel]:
     for module in pkgutil.walk_packages(dl.__path__, "delassus."):
         if module.name not in ("delassus.__main__", "delassus.doctor"):
             members = vars(importlib.import_module(module.name)).values()
-            found |= {member.name: member for member in members if isinstance(member, Kernel)}
+            kernels = (member for member in members if isinstance(member, Kernel))
+            found |= {kernel.name: kernel for kernel in kernels if kernel.takes in (dl.Model, dl.Mechanism)}
     return dict(sorted(found.items()))
 
 

@@ -6,7 +6,7 @@ model         robots: `load`, `Model`, joints, frames, inertias; what differs be
 dynamics      kinematics, forces and masses of free robots
 constraints   what holds a robot: kinds of constraints, and the `Mechanism` that they make of it
 constrained   dynamics of a mechanism: accelerations and forces, by several methods; assembly, projection, impacts
-contact       what only pushes, with friction: cones, problems, solutions
+contact       what only pushes, with friction: cones, problems, robots that touch something
 derivatives   of all of these
 mujoco        to and from MuJoCo
 pinocchio     to and from Pinocchio
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Contact",
     "ContactProblem",
     "Coupling",
     "DelassusError",
@@ -70,6 +71,8 @@ __all__ = [
     "caba",
     "cones",
     "constrained_dynamics",
+    "contact_dynamics",
+    "contact_inverse_dynamics",
     "crba",
     "delassus_matrix",
     "difference",

@@ -14,9 +14,8 @@ from rich.table import Table
 import delassus
 from delassus import doctor as checks
 from delassus import info as tables
-from delassus.compiler.host.behind import check_kernel, kernel_behind
 from delassus.compiler.host.c99 import export_c
-from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel, check_kernel, kernel_behind
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError
 from delassus.model.equality import described
@@ -181,10 +180,10 @@ def _option(kernel: Kernel[..., Any], text: str) -> tuple[str, Any]:
     name, sign, value = text.partition("=")
     if not sign:
         raise DelassusError(f"the option {text!r} cannot be read: write name=value.")
-    if name not in kernel.options:
-        known = ", ".join(kernel.options) or "none"
+    if name not in kernel.options and name not in kernel.signature.optional:
+        known = ", ".join((*kernel.options, *kernel.signature.optional)) or "none"
         raise DelassusError(f"{kernel.name} has no option {name!r}; its options are: {known}.")
-    default = kernel.options[name]
+    default = kernel.options.get(name, 0.0)  # an optional input whose numbers are to be compiled in
     if isinstance(default, bool):
         if value.lower() not in ("true", "false"):
             raise DelassusError(f"the option {name} is true or false, not {value!r}.")

@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from delassus.compiler.differentiation.derivatives import grad, jacobian, jvp, vjp
     from delassus.compiler.host.c99 import export_c
     from delassus.compiler.host.kernel import kernel
+    from delassus.compiler.host.signature import Input
     from delassus.compiler.host.threads import threads
     from delassus.compiler.host.versions import clear_kernels, kernel_memory
     from delassus.compiler.tracing.flow.branch import cond
     from delassus.compiler.tracing.flow.control import map, scan, while_loop
 
 __all__ = [
+    "Input",
     "clear_kernels",
     "cond",
     "export_c",
@@ -39,6 +41,7 @@ if not TYPE_CHECKING:
             "compiler.differentiation.derivatives": "grad jacobian jvp vjp",
             "compiler.host.c99": "export_c",
             "compiler.host.kernel": "kernel",
+            "compiler.host.signature": "Input",
             "compiler.host.threads": "threads",
             "compiler.host.versions": "clear_kernels kernel_memory",
             "compiler.random": "",

@@ -6,14 +6,32 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.contact import cones
+    from delassus.contact.dynamics.dynamics import contact_dynamics, contact_problem
+    from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
+    from delassus.contact.dynamics.kinematics import ContactKinematics, contact_kinematics
+    from delassus.contact.dynamics.result import ContactForces, ContactStep
+    from delassus.contact.models.relaxation import Relaxation
+    from delassus.contact.models.softness import Softness
     from delassus.contact.problems.problem import ContactProblem
     from delassus.contact.problems.solution import ContactSolution
+    from delassus.contact.robots.contact import Contact
     from delassus.contact.solvers.solve import solve_contacts
 
 __all__ = [
+    "Contact",
+    "ContactExplanation",
+    "ContactForces",
+    "ContactKinematics",
     "ContactProblem",
     "ContactSolution",
+    "ContactStep",
+    "Relaxation",
+    "Softness",
     "cones",
+    "contact_dynamics",
+    "contact_inverse_dynamics",
+    "contact_kinematics",
+    "contact_problem",
     "solve_contacts",
 ]
 
@@ -23,8 +41,15 @@ if not TYPE_CHECKING:
         __all__,
         {
             "contact.cones": "",
+            "contact.dynamics.dynamics": "contact_dynamics contact_problem",
+            "contact.dynamics.inverse": "ContactExplanation contact_inverse_dynamics",
+            "contact.dynamics.kinematics": "ContactKinematics contact_kinematics",
+            "contact.dynamics.result": "ContactForces ContactStep",
+            "contact.models.relaxation": "Relaxation",
+            "contact.models.softness": "Softness",
             "contact.problems.problem": "ContactProblem",
             "contact.problems.solution": "ContactSolution",
+            "contact.robots.contact": "Contact",
             "contact.solvers.solve": "solve_contacts",
         },
     )

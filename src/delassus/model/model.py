@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.compiler.graph.digest import content_digest
+from delassus.compiler.graph.digest import UNREAD, content_digest
 from delassus.errors import DelassusError, expect
 from delassus.model.checks import check_inertia, check_numbers, check_placements
 from delassus.model.coordinates import Coordinates
@@ -131,16 +131,16 @@ class Model(Coordinates):
     `actuators`, `tendons` and `postures` are what the model's file says of them.
     """
 
-    name: str
+    name: str = field(metadata=UNREAD)
     joints: tuple[Joint, ...]
     frame_list: tuple[Frame, ...] = ()
     gravity: Vector = (0.0, 0.0, -9.81)
-    geometries: tuple[Geometry, ...] = ()
+    geometries: tuple[Geometry, ...] = field(default=(), metadata=UNREAD)
     constraints: tuple[Any, ...] = ()
     base_inertia: Inertia = MASSLESS
     actuators: tuple[Actuator, ...] = ()
     tendons: tuple[Tendon, ...] = ()
-    postures: tuple[Posture, ...] = ()
+    postures: tuple[Posture, ...] = field(default=(), metadata=UNREAD)
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:

@@ -4,13 +4,19 @@ import dataclasses
 import enum
 import hashlib
 import struct
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 
 _PACKAGE = __name__.partition(".")[0]
+
+UNREAD: Final[Mapping[str, bool]] = MappingProxyType({"read by this package's kernels": False})
+"""The metadata of fields that no kernel of this package reads, such as the name of a robot: what these compile does not
+depend on them. A kernel of somebody else may read them."""
 
 
 class _NoDigest(Exception):
@@ -20,7 +26,8 @@ class _NoDigest(Exception):
 def content_digest(x: Any) -> str | None:
     """SHA-256 of an object made of tuples, numbers, strings, arrays and this package's dataclasses; None for others.
 
-    Other people's classes have none: the next process may have another version of their methods.
+    Fields that are not compared, or `UNREAD`, do not count. Other people's classes have no digest: the next process may
+    have another version of their methods.
     """
     sha = hashlib.sha256()
     try:
@@ -57,7 +64,7 @@ def _feed(update: Any, x: Any) -> None:
     elif isinstance(x, enum.Enum):
         update(f"enum {kind.__module__}.{kind.__qualname__}.{x.name} ".encode())
     elif dataclasses.is_dataclass(x):
-        fields = [f for f in dataclasses.fields(x) if f.compare]
+        fields = [f for f in dataclasses.fields(x) if f.compare and f.metadata != UNREAD]
         update(f"{kind.__module__}.{kind.__qualname__} {len(fields)} ".encode())
         for field in fields:
             _feed(update, field.name)
@@ -66,21 +73,26 @@ def _feed(update: Any, x: Any) -> None:
         raise _NoDigest
 
 
-def exact(x: Any) -> Any:
-    """A key that tells apart what == does not, at any depth: 1, 1.0 and True, 0.0 and -0.0, a tuple and a named one."""
+def exact(x: Any, unread: bool = True) -> Any:
+    """A key that tells apart what == does not, at any depth: 1, 1.0 and True, 0.0 and -0.0, a tuple and a named one.
+
+    Without `unread`, fields that no kernel of this package reads do not count.
+    """
     kind = type(x)
     if isinstance(x, float):
         return kind, struct.pack("<d", x)
     if isinstance(x, np.generic):
         return kind, x.tobytes()
     if kind in (tuple, frozenset):
-        return kind, kind(map(exact, x))
+        return kind, kind(exact(item, unread) for item in x)
     if isinstance(x, tuple):
-        return kind, x, tuple(map(exact, x))
+        return kind, x, tuple(exact(item, unread) for item in x)
     if dataclasses.is_dataclass(x) and not isinstance(x, type):
         # A function may read a field that == leaves out, except where this package says that none does.
-        own = kind.__module__.partition(".")[0] == _PACKAGE
-        return kind, x, tuple(exact(getattr(x, f.name)) for f in dataclasses.fields(x) if f.compare or not own)
+        own, fields = kind.__module__.partition(".")[0] == _PACKAGE, dataclasses.fields(x)
+        if own and not unread:
+            return kind, tuple(exact(getattr(x, f.name), unread) for f in fields if f.compare and f.metadata != UNREAD)
+        return kind, x, tuple(exact(getattr(x, f.name), unread) for f in fields if f.compare or not own)
     return kind, x
 
 

@@ -20,11 +20,6 @@ class Parametric:
         """Number of parameters."""
         raise TypeError(f"{type(self).__name__} does not say how many parameters it has.")
 
-    @property
-    def np(self) -> int:
-        """Number of parameters, as `kernel` reads it."""
-        return self.nparameters
-
     def parameters(self) -> Any:
         """The parameters (nparameters,) that the model has unless others are given."""
         raise TypeError(f"{type(self).__name__} does not say which parameters it has unless others are given.")

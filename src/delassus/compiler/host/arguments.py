@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
-from delassus.compiler.host.signature import Signature, parameters_of
+from delassus.compiler.host.signature import Signature, default_of, parameters_of
+from delassus.compiler.tracing.array import contains_traced
 
 NOT_GIVEN: Final[Any] = inspect.Parameter.empty
 
@@ -30,6 +31,7 @@ class Arguments:
         arrays: The names of the arrays that it always takes.
         optional: The names of those that may be given or not, in the order in which they come after the others.
         required: The core shapes of those among them that have to be given.
+        defaults: What the others are where they are not given.
         options: The options with their defaults.
     """
 
@@ -37,8 +39,11 @@ class Arguments:
         self.kernel = function.__name__
         self.model, self.arrays, options = parameters_of(function, signature)
         self.optional = tuple(signature.optional)
-        defaults = inspect.signature(function).parameters
-        self.required = {name: core for name, core in signature.optional.items() if defaults[name].default is NOT_GIVEN}
+        known = {name: default_of(function, signature, name) for name in self.optional}
+        self.defaults = {name: value for name, value in known.items() if value is not NOT_GIVEN}
+        self.required = {name: core for name, core in signature.optional.items() if name not in self.defaults}
+        self._readers = {name: given.read for name, given in signature.declared.items() if given.read is not None}
+        self._shared = signature.shared
         self.options = {name: frozen(self.kernel, name, value) for name, value in options.items()}
         self._function = function
 
@@ -70,7 +75,7 @@ class Arguments:
 
     def split(self, model: Any, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
-        inputs = {name: given[name] for name in self.optional if given.get(name) is not None}
+        inputs = {name: self.read(model, name, given[name]) for name in self.optional if given.get(name) is not None}
         options = {name: value for name, value in given.items() if name not in self.optional}
         for name, core in self.required.items():
             if name not in inputs:
@@ -87,6 +92,16 @@ class Arguments:
             raise TypeError(f"{self.kernel} got {PARAMETERS}=, and this model ({type(model).__name__}) has none.")
         return inputs, options
 
+    def reader(self, model: Any, name: str) -> Callable[[Any], Any] | None:
+        """What reads an optional input of a model; None if it is taken as it is."""
+        read = self._readers.get(name)
+        return None if read is None else partial(read, self.meant(model))
+
+    def read(self, model: Any, name: str, value: Any) -> Any:
+        """An optional input from what a user gives for it."""
+        reader = self.reader(model, name)
+        return value if reader is None or contains_traced(value) else reader(value)
+
     def ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
         """Names of optional inputs, checked, in the kernel's order; the parameters of a model that has some last."""
         last = (PARAMETERS,) if isinstance(model, Parametric) else ()
@@ -102,18 +117,19 @@ class Arguments:
             )
         return (*(name for name in self.optional if name in names), *last)
 
-    def complete(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with their defaults; arrays among them as tuples."""
+    def complete(self, model: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """The options with their defaults, and optional inputs whose numbers are to be constants; arrays as tuples."""
         if not options:
             complete = self.options
         else:
             self._check_names(options)
-            complete = {**self.options, **{name: frozen(self.kernel, name, x) for name, x in options.items()}}
+            given = {name: self.read(model, name, x) if name in self.optional else x for name, x in options.items()}
+            complete = {**self.options, **{name: frozen(self.kernel, name, x) for name, x in given.items()}}
         for name, value in complete.items():
             if value is NOT_GIVEN:
                 raise TypeError(f"{self.kernel} needs a value for the option {name!r}.")
         for name, value in options.items():
-            if isinstance(self.options[name], bool) and not isinstance(complete[name], (bool, np.bool_)):
+            if isinstance(self.options.get(name), bool) and not isinstance(complete[name], (bool, np.bool_)):
                 raise TypeError(f"{self.kernel}: the option {name} is True or False, not {value!r}.")
         return complete
 
@@ -148,9 +164,9 @@ class Arguments:
                 raise TypeError(
                     f"{name!r} is an array of {self.kernel}, not an option: arrays are given by their places."
                 )
-            if name in self.optional:
+            if name in self._shared:
                 raise TypeError(f"{name!r} is an array of {self.kernel}, not an option: name it in inputs=({name!r},).")
-            if name not in self.options:
+            if name not in self.options and name not in self.optional:
                 known = ", ".join((*self.options, *self.optional)) or "none"
                 listed = ", ".join(self.arrays)
                 raise TypeError(
@@ -159,8 +175,8 @@ class Arguments:
 
 
 def frozen(kernel: str, name: str, value: Any) -> Any:
-    """The value of an option with tuples in place of arrays: what is compiled for must not change afterwards."""
-    if type(value) is tuple:
+    """The value of an option, arrays and lists as tuples: what is compiled for must not change afterwards."""
+    if type(value) in (tuple, list):
         return tuple(frozen(kernel, name, item) for item in value)
     if type(value) is not np.ndarray:
         return value

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -37,10 +37,13 @@ from delassus.errors import DelassusError
 class Compiled:
     """A kernel for one model: a ufunc, and the addresses that it calls its loop with.
 
-    The addresses are valid as long as the ufunc lives. `widths` is its machine code, made where it is first needed.
+    The addresses are valid as long as the ufunc lives. `widths` is its machine code, made where it is first needed;
+    `program` is the digest of what it computes.
     """
 
     name: str
+    program: str
+    target: Target
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
     dtype: np.dtype[Any]
@@ -88,8 +91,12 @@ class _Facts:
         return numbers and self.flops >= 0 and least <= self.slots <= LARGEST_FRAME
 
 
-def build(recipe: Recipe) -> Compiled:
-    """Machine code for a recipe, compiled or loaded."""
+Known: TypeAlias = Callable[[str, Target], Compiled | None]
+"""Finds the version of a kernel that has a program, by its digest, if there is one."""
+
+
+def build(recipe: Recipe, known: Known = lambda digest, target: None) -> Compiled:
+    """Machine code for a recipe: known by its program, compiled or loaded."""
     if not recipe.target.is_here:
         raise DelassusError(
             f"{recipe.name}: the target is another machine ({recipe.target.cpu}) than this one, or has instructions "
@@ -107,7 +114,14 @@ def build(recipe: Recipe) -> Compiled:
             f"{recipe.name}: inputs and outputs of one state hold {numbers} numbers, and at most {LARGEST_FRAME} are "
             "possible."
         )
-    facts, plan = _find(recipe) or _plan(recipe)
+    entry = _find(recipe)
+    if entry is None:
+        program = _traced(recipe)
+        same = known(program.digest, recipe.target)
+        if same is not None:
+            return same
+        entry = _planned(recipe, program)
+    facts, plan = entry
     descriptor = Descriptor(recipe.inputs, recipe.outputs, facts.slots, recipe.target)
     widths = Widths(recipe.name, facts.program, recipe.target, descriptor, plan)
     makers = (partial(widths.need, False), partial(widths.need, True))
@@ -115,14 +129,22 @@ def build(recipe: Recipe) -> Compiled:
     loop, data, needed = loop_address(recipe.target), descriptor.address, (descriptor, makers)
     dtype = recipe.target.precision.dtype
     ufunc = make_ufunc(loop, data, recipe.name, recipe.doc, recipe.inputs, recipe.outputs, dtype, needed)
-    return Compiled(recipe.name, recipe.inputs, recipe.outputs, dtype, facts.flops, ufunc, loop, data, widths)
+    inputs, outputs = recipe.inputs, recipe.outputs
+    return Compiled(
+        recipe.name, facts.program, recipe.target, inputs, outputs, dtype, facts.flops, ufunc, loop, data, widths
+    )
 
 
-def _plan(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]]:
-    """Trace and schedule; leaves what is known of the program in the cache."""
+def _traced(recipe: Recipe) -> Program:
     with tracing(recipe.name), _collecting_later():
         program = recipe.trace()
         warn_if_large(recipe.name, program, recipe.trace)
+    return program
+
+
+def _planned(recipe: Recipe, program: Program) -> tuple[_Facts, Callable[[], Schedule]]:
+    """Lowered and scheduled; leaves what is known of the program in the cache."""
+    with tracing(recipe.name), _collecting_later():
         lowered = lower(program, recipe.target.fma, recipe.target.precision)
         planned = schedule(lowered)
     check_frame(planned)
@@ -157,7 +179,7 @@ def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:
         return None
 
     def plan() -> Schedule:
-        again, planned = _plan(recipe)
+        again, planned = _planned(recipe, _traced(recipe))
         if again != facts:
             raise DelassusError(f"{recipe.name}: the model has changed since the kernel was made for it.")
         return planned()

@@ -8,7 +8,6 @@ Inputs are copied into the slots first and outputs from them last, so that an ou
 `export_c` writes a kernel with a program that checks it: stored states, with outputs that come from the interpreter.
 """
 
-import inspect
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -37,8 +36,8 @@ from delassus.compiler.functions.lower import flops, lower
 from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Program
 from delassus.compiler.graph.tables import Constants
-from delassus.compiler.host.behind import check_kernel
-from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.kernel import Kernel, check_kernel
+from delassus.compiler.host.signature import output_name
 from delassus.errors import DelassusError
 
 
@@ -92,7 +91,7 @@ def _about(kernel: Kernel[..., Any], model: Any, options: dict[str, Any], fma: b
     of = getattr(model, "name", None)
     chosen = "".join(f", {key} = {value!r}" for key, value in sorted(options.items()))
     origin = f"{kernel.name}{f' of {of}' if isinstance(of, str) else ''}{chosen}{'' if fma else ', nothing fused'}."
-    return f"{origin}\n\n{inspect.getdoc(kernel.function) or ''}"
+    return f"{origin}\n\n{kernel.definition.doc}"
 
 
 def random_states(
@@ -143,7 +142,10 @@ def emit_c(
 def parameters(program: Program) -> tuple[list[str], list[str]]:
     """The names of inputs and outputs in C."""
     inputs = [c_name(operand.name, "the argument") for operand in program.inputs]
-    outputs = [f"out{k}" for k in range(len(program.outputs))]
+    outputs = [
+        f"out{k}" if operand.name == output_name(k) else c_name(f"out_{operand.name}", "the result")
+        for k, operand in enumerate(program.outputs)
+    ]
     for k, name in enumerate(inputs):
         if name in inputs[:k] or name in outputs:
             raise DelassusError(f"two arguments would have the name {name!r} in C: rename one of them.")

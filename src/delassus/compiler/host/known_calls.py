@@ -7,6 +7,7 @@ type.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,39 +20,53 @@ _BY_VALUE: Final = frozenset({str, int, bool, type(None)})
 class KnownCall(NamedTuple):
     """What a form of call leads to.
 
-    `named` says which of the arrays that come by name is the next one of the kernel, after those by place, and what
-    shape it has for one state. `options` is kept so that what is compared by identity cannot be something else that
-    took its place.
+    `named` says which of the arrays that come by name is the next one of the kernel, after those by place, what shape
+    it has for one state, and what reads it. `options` is kept so that what is compared by identity cannot be something
+    else that took its place.
     """
 
     model: Any
     compiled: Compiled
-    named: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    named: tuple[tuple[int, tuple[int, ...], Callable[[Any], Any] | None], ...] = ()
     options: Any = None
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
     """An optional input; one plain number stands for all of its elements."""
-    return np.full(shape, x) if shape and type(x) in (float, int) else x
+    if not shape or type(x) not in (float, int):
+        return x
+    spread = np.empty(shape)
+    spread.fill(x)
+    return spread
+
+
+def named_inputs(call: KnownCall, given: list[Any]) -> list[Any]:
+    """The arrays of a known call that come by name, in the kernel's order."""
+    found = []
+    for k, shape, read in call.named:
+        x = given[k]
+        if read is not None:
+            x = read(x)
+        found.append(x if type(x) is np.ndarray else spread(x, shape))
+    return found
 
 
 def form_of(
     model: Any, count: int, dtype: Any, given: dict[str, Any], arrays: frozenset[str]
 ) -> tuple[tuple[Any, ...], list[Any]] | None:
     """The form of a call, and the arrays that it gives by name; None where it takes longer to tell."""
-    form = [id(model), count, dtype, *given]
-    named = []
+    form, named = [id(model), count, dtype], []
     for name, value in given.items():
         if name in arrays:
-            form.append(value is None)
             if value is not None:
+                form.append(name)
                 named.append(value)
             continue
         kind = type(value)
         if kind in _BY_VALUE or (kind is float and value != 0.0):  # zeros of both signs are equal
-            form += (kind, value)
+            form += (name, kind, value)
         elif kind is tuple:
-            form.append(id(value))
+            form += (name, kind, id(value))
         else:
             return None
     return tuple(form), named

@@ -29,16 +29,35 @@ class SignatureError(DelassusError, ValueError):
 
 
 @dataclass(frozen=True)
+class Input:
+    """An array that a kernel takes by name, or does without.
+
+    Attributes:
+        core: Its shape for one state, such as "(nv)".
+        default: What it is where it is not given, one number or some: constants of the compiled code. None if the
+            function gets None then. The function's own parameter may have the default instead.
+        read: Makes an array of what a user gives, or checks it; takes the model and the value. Traced values are not
+            read.
+    """
+
+    core: str
+    default: Any = None
+    read: Callable[[Any, Any], Any] | None = None
+
+
+@dataclass(frozen=True)
 class Signature:
     """Core shapes of inputs and outputs, with names where the model decides; `optional` inputs by their own names.
 
-    Those named in `shared` are read in place by all states of a batch.
+    Those named in `shared` are read in place by all states of a batch; `declared` is what else is known of optional
+    ones.
     """
 
     inputs: tuple[Core, ...]
     outputs: tuple[Core, ...]
     optional: Mapping[str, Core] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
+    declared: Mapping[str, Input] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -52,14 +71,18 @@ class Signature:
         inputs, outputs = (tuple(map(_core, re.findall(_CORE, side))) for side in match.groups())
         return cls(inputs, outputs)
 
-    def with_optional(self, cores: Mapping[str, str], shared: bool = False) -> Signature:
+    def with_optional(self, inputs: Mapping[str, str | Input], shared: bool = False) -> Signature:
         """The signature with inputs that are given by name, if at all: their core shapes; whether they are shared."""
-        parsed = dict(self.optional)
-        for name, core in cores.items():
+        parsed, declared = dict(self.optional), dict(self.declared)
+        for name, given in inputs.items():
+            core = given
+            if isinstance(given, Input):
+                core, declared[name] = given.core, given
             if not isinstance(core, str) or re.fullmatch(rf"\s*{_CORE}\s*", core, re.ASCII) is None:
                 raise SignatureError(f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.")
             parsed[name] = _core(core)
-        return replace(self, optional=parsed, shared=self.shared | set(cores) if shared else self.shared)
+        together = self.shared | set(inputs) if shared else self.shared
+        return replace(self, optional=parsed, shared=together, declared=declared)
 
     def resolve(
         self, model: Any, names: Sequence[str], optional: Sequence[str] = ()
@@ -67,8 +90,13 @@ class Signature:
         """Inputs (those named in `optional` last) and outputs with the model's sizes; `names` are for messages."""
         cores = [*zip(names, self.inputs, strict=True), *((name, self.optional[name]) for name in optional)]
         inputs = tuple(Operand(n, _shape(c, model), n in optional and n in self.shared) for n, c in cores)
-        outputs = tuple(Operand(f"output {k}", _shape(c, model)) for k, c in enumerate(self.outputs))
+        outputs = tuple(Operand(output_name(k), _shape(c, model)) for k, c in enumerate(self.outputs))
         return inputs, outputs
+
+
+def output_name(k: int) -> str:
+    """What an output is called that has no name."""
+    return f"output {k}"
 
 
 def _core(text: str) -> Core:
@@ -80,7 +108,7 @@ def _shape(core: Core, model: Any) -> tuple[int, ...]:
     return tuple(size if isinstance(size, int) else _size(model, size) for size in core)
 
 
-def _hint(model: Any) -> str:
+def hint(model: Any) -> str:
     """What to do if somebody names a model instead of giving it."""
     named = isinstance(model, (str, PathLike))
     return f" A kernel takes the model itself: delassus.load({str(model)!r})." if named else ""
@@ -91,7 +119,7 @@ def _size(model: Any, name: str) -> int:
         size = operator.index(getattr(model, name))
     except AttributeError:
         raise SignatureError(
-            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{_hint(model)}"
+            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{hint(model)}"
         ) from None
     except TypeError:
         raise SignatureError(
@@ -112,11 +140,9 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
             f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
         )
     for name in signature.optional:
-        needed = name in signature.shared and keywords.get(name) is inspect.Parameter.empty
-        if not needed and keywords.get(name, inspect.Parameter.empty) is not None:
+        if name not in keywords:
             raise SignatureError(
-                f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name, whose "
-                "default None means that it is not given."
+                f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name."
             )
     options = {name: default for name, default in keywords.items() if name not in signature.optional}
     reserved = {"self", "model", "out", "target", "dtype", "inputs", PARAMETERS} & set(keywords)
@@ -131,3 +157,21 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
             f"{len(signature.inputs)} array(s)."
         )
     return positional[0].name, names, options
+
+
+def default_of(function: Callable[..., Any], signature: Signature, name: str) -> Any:
+    """What an optional input is where it is not given; `inspect.Parameter.empty` if it has to be."""
+    own, nothing = inspect.signature(function).parameters[name].default, inspect.Parameter.empty
+    declared = signature.declared[name].default if name in signature.declared else nothing
+    if own is nothing:
+        if declared is nothing and name not in signature.shared:
+            raise SignatureError(
+                f"{function.__name__}: the optional input {name!r} needs a default: None where the function does "
+                "without it, or numbers."
+            )
+        return declared
+    if declared is not nothing and declared is not None and declared != own:
+        raise SignatureError(
+            f"{function.__name__}: the optional input {name!r} has two defaults, {own!r} and {declared!r}: give one."
+        )
+    return own

@@ -80,7 +80,10 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
                 plan = _plan(kernel, arrays, out)
             break
     if plan is None:
-        return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
+        try:
+            return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
+        except ValueError as error:
+            raise _explained(kernel, arrays, error) from None
     batch, axis, pieces = plan
     kernel.widths.need(many=True)  # not in the threads, which would wait if this one compiles something else
     outs = tuple(np.empty(batch + o.shape, kernel.dtype) for o in kernel.outputs) if out is None else _as_tuple(out)
@@ -111,6 +114,18 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
         else:
             other.result()
     return outs[0] if len(outs) == 1 else outs
+
+
+def _explained(kernel: Compiled, arrays: tuple[Any, ...], error: ValueError) -> ValueError:
+    """The error of a ufunc, which counts its operands, with the name of the one whose shape does not fit."""
+    for x, operand in zip(arrays, kernel.inputs, strict=False):
+        shape = np.shape(x)
+        if shape[max(0, len(shape) - len(operand.shape)) :] != operand.shape:
+            said = str(error).removeprefix(f"{kernel.name}: ")
+            return ValueError(
+                f"{kernel.name}: {operand.name} has shape {shape}, its core must be {operand.shape}. {said}"
+            )
+    return error
 
 
 def _as_tuple(out: Any) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from weakref import WeakSet
 import numpy as np
 
 from delassus.compiler.backends.native import compiling, free_unused
+from delassus.compiler.backends.target import Target
 from delassus.compiler.host.build import Compiled
 from delassus.compiler.host.known_calls import KnownCall
 
@@ -60,6 +61,11 @@ class Versions:
         version.used = next(_clock)
         return version.compiled
 
+    def of_program(self, digest: str, target: Target) -> Compiled | None:
+        """The version with a program: another key led to the same one, whose function did not read what differs."""
+        found = (version.compiled for version in self.built.values())
+        return next((c for c in found if (c.program, c.target) == (digest, target)), None)
+
     def remember(self, key: Hashable, call: KnownCall) -> None:
         """Make a version known by the identity of its model."""
         if len(self.recent) >= RECENT:
@@ -88,9 +94,10 @@ def _make_room() -> None:
     for kernel in _kernels:
         kernel.recent.clear()
     versions = [version for kernel in _kernels for version in kernel.built.values()]
-    taken, oldest = 0, 0
+    taken, oldest, counted = 0, 0, set[int]()
     for k, version in enumerate(sorted(versions, key=lambda version: -version.used)):
-        taken += version.compiled.memory
+        taken += version.compiled.memory if id(version.compiled) not in counted else 0
+        counted.add(id(version.compiled))
         if k and taken > _bound.bytes:
             break
         oldest = version.used

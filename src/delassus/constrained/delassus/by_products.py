@@ -14,6 +14,7 @@ from delassus.constrained.delassus.caba_osim import caba_osim
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS, lower_delassus
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
+from delassus.constrained.rows.inputs import PROXIMAL, TIME
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.options import check_method
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -43,7 +44,7 @@ class KktFactor:
 def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None) -> KktFactor:
     """The factors of K in a configuration, as a part of other kernels."""
     check_inertias(mechanism.model)
-    tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q, time=time))
+    tree = tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time))
     return KktFactor(tree, _corner(tree.delassus, damping_rows(mechanism, proximal)))
 
 
@@ -61,9 +62,9 @@ def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto", time:
     return mirrored(lower_delassus(mechanism, q, method, time))
 
 
-@kernel("(nq)->(m,m)", inputs={"time": "()"})
+@kernel("(nq)->(m,m)", inputs={"time": TIME, "proximal": PROXIMAL})
 def operational_inertia(
-    mechanism: Mechanism, q: Any, *, proximal: Proximal = None, method: str = "auto", time: Any = None
+    mechanism: Mechanism, q: Any, *, method: str = "auto", time: Any = None, proximal: Proximal = None
 ) -> Floats:
     """Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ (m, m) [kg, kg·m, kg·m²]: the damped operational-space inertia matrix.
 
@@ -84,9 +85,9 @@ def operational_inertia(
     return mirrored(factors.solve(np.eye(mechanism.m)))
 
 
-@kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": "()"})
+@kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": TIME, "proximal": PROXIMAL})
 def kkt_factor(
-    mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time: Any = None
+    mechanism: Mechanism, q: Any, *, time: Any = None, proximal: Proximal = None
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """U_Λ (m, m), D_Λ (m,), Y (m, nv), U_M (nv, nv), D_M (nv,): K = U D Uᵀ, U = [U_Λ Y; 0 U_M], D = (-D_Λ, D_M)."""
     factors = factor(mechanism, q, proximal, time)
@@ -94,9 +95,9 @@ def kkt_factor(
     return U, 1.0 / factors.corner.inverse[::-1], factors.tree.Y, factors.tree.U, factors.tree.D
 
 
-@kernel("(nq)->(m,m),(m,nv),(nv,nv)", inputs={"time": "()"})
+@kernel("(nq)->(m,m),(m,nv),(nv,nv)", inputs={"time": TIME, "proximal": PROXIMAL})
 def kkt_inverse_blocks(
-    mechanism: Mechanism, q: Any, *, proximal: Proximal = None, time: Any = None
+    mechanism: Mechanism, q: Any, *, time: Any = None, proximal: Proximal = None
 ) -> tuple[Floats, Floats, Floats]:
     """K⁻¹ = [-Λ, B; Bᵀ, N] as -Λ (m, m), B = Λ J M⁻¹ (m, nv) and N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (nv, nv)."""
     factors = factor(mechanism, q, proximal, time)
@@ -111,7 +112,7 @@ def kkt_inverse_blocks(
 
 
 def damping_rows(mechanism: Mechanism, proximal: Proximal) -> Any:
-    """The diagonal E + C (m,), ε checked."""
+    """The diagonal E + C (m,)."""
     return proximal_rows(mechanism, proximal) + compliance_of(mechanism)
 
 

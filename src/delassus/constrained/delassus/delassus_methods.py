@@ -30,7 +30,7 @@ def lower_delassus(mechanism: Mechanism, q: Any, method: str, time: Any = None) 
     chosen = best_delassus(mechanism) if method == "auto" else method
     if chosen == "ltl":
         check_inertias(mechanism.model)
-        return tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q, time=time)).delassus
+        return tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time)).delassus
     body, rows = free_tree(mechanism, q, time=time)
     return TREE_METHODS[chosen](body, pieces_of(body.tree, rows), rows.m)
 

@@ -21,6 +21,7 @@ from delassus.constrained.delassus.by_products import damping_rows, factor
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.elimination import free_tree
+from delassus.constrained.rows.inputs import PROXIMAL, TIME
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, row_values
@@ -29,10 +30,8 @@ from delassus.errors import DelassusError
 from delassus.model.links import links_of
 
 
-@kernel("(nq),(m)->(m)", inputs={"time": "()"})
-def delassus_apply(
-    mechanism: Mechanism, q: Any, x: Any, *, proximal: Proximal | None = None, time: Any = None
-) -> Floats:
+@kernel("(nq),(m)->(m)", inputs={"time": TIME, "proximal": PROXIMAL})
+def delassus_apply(mechanism: Mechanism, q: Any, x: Any, *, time: Any = None, proximal: Proximal = None) -> Floats:
     """J M⁻¹ Jᵀ x (m,), or with `proximal`, (J M⁻¹ Jᵀ + E + C) x: what `delassus_solve` solves.
 
     Args:
@@ -43,16 +42,16 @@ def delassus_apply(
         time: () [s] what rows move with, needed where they do (input at run time).
     """
     if links_of(mechanism.model).mimics:
-        J = constraint_jacobian.function(mechanism, q, time=time)
-        y = J @ udu_solve.function(mechanism.model, q, J.T @ x)
+        J = constraint_jacobian(mechanism, q, time=time)
+        y = J @ udu_solve(mechanism.model, q, J.T @ x)
     else:
         y = mobility(*free_tree(mechanism, q, time=time), x)
     return y if proximal is None else y + damping_rows(mechanism, proximal) * x
 
 
-@kernel("(nq),(m)->(m)", inputs={"time": "()"})
+@kernel("(nq),(m)->(m)", inputs={"time": TIME, "proximal": PROXIMAL})
 def delassus_solve(
-    mechanism: Mechanism, q: Any, b: Any, *, proximal: Proximal = None, refinements: int = 1, time: Any = None
+    mechanism: Mechanism, q: Any, b: Any, *, refinements: int = 1, time: Any = None, proximal: Proximal = None
 ) -> Floats:
     """x (m,) with (J M⁻¹ Jᵀ + E + C) x = b.
 

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from delassus.compiler.tracing.trace import untraced
+from delassus.compiler.host.definition import plainly
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constraints.basis.motions import LinkMotions
@@ -41,13 +41,13 @@ def row_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     axes of its frame: the largest of them, in the neutral configuration and some others. Joints that share a constraint
     in `JointLock` or an `Implicit` have their own.
     """
-    with untraced():
+    with plainly():
         return _mobilities(mechanism.plain)
 
 
 def row_groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
     """For each row its constraint and what it is in: rows of one constraint and one unit belong together."""
-    with untraced():
+    with plainly():
         return _groups(mechanism.plain)
 
 
@@ -56,7 +56,7 @@ def joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
 
     The largest in the same configurations. It makes numbers of different joints comparable.
     """
-    with untraced():
+    with plainly():
         return _joint_mobilities(mechanism.plain)
 
 
@@ -65,7 +65,7 @@ def row_sizes(mechanism: Mechanism) -> tuple[float, ...]:
 
     For rows on joints, what they change by when every joint turns by a radian, or moves by that length.
     """
-    with untraced():
+    with plainly():
         return _sizes(mechanism.plain)
 
 
@@ -91,9 +91,7 @@ def _sizes(mechanism: Mechanism) -> tuple[float, ...]:
     length, turning = length_of(mechanism.model), _turning(mechanism)
     reach = numpy.where(turning > 0.0, 1.0, length)
     with numpy.errstate(all="ignore"):
-        found = [
-            numpy.abs(constraint_jacobian.function(mechanism, q, time=0.0)) @ reach for q in _configurations(mechanism)
-        ]
+        found = [numpy.abs(constraint_jacobian(mechanism, q, time=0.0)) @ reach for q in _configurations(mechanism)]
     most = numpy.max(found, axis=0, where=numpy.isfinite(found), initial=0.0)
     known = {"linear": length, "angular": 1.0}
     return tuple(known.get(kind) or float(most[r]) or 1.0 for r, (_, kind) in enumerate(_groups(mechanism)))
@@ -133,7 +131,7 @@ def _configurations(mechanism: Mechanism) -> Iterator[Floats]:
     turning = _turning(mechanism)
     rng = numpy.random.default_rng(0)
     for _ in range(_SAMPLES):
-        yield integrate.function(model, neutral, turning * rng.uniform(-1.0, 1.0, model.nv))
+        yield integrate(model, neutral, turning * rng.uniform(-1.0, 1.0, model.nv))
 
 
 def _turning(mechanism: Mechanism) -> Floats:

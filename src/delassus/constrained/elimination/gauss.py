@@ -18,9 +18,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy
-from numpy.typing import NDArray
-
 import delassus.numpy as np
 from delassus.constrained.elimination.jacobi import orthogonal
 from delassus.constrained.elimination.tree_factor import TreeFactor
@@ -34,15 +31,15 @@ def by_singular_values(
     tree: TreeFactor,
     h: Any,
     gamma: Any,
-    epsilon: NDArray[numpy.float64],
+    epsilon: Any,
     softness: Any = None,
-    rank: float = RANK,
+    rank: Any = RANK,
 ) -> tuple[Any, Any]:
     """Accelerations (nv,) and forces (m,), from M and J as `tree_factor` has them, h = tau - c (nv,) and γ (m,).
 
     `softness` (m,) is the root of the compliance, if there is any.
     """
-    weight = 1.0 / numpy.sqrt(epsilon)
+    weight = 1.0 / np.sqrt(epsilon)
     root = np.sqrt(tree.D)
     B = tree.Y * root * weight[:, None]
     free = backward(tree.above, tree.U, h) / root
@@ -50,11 +47,11 @@ def by_singular_values(
     if softness is not None:
         B = np.concatenate([B, np.diag(weight * softness)], 1)
         free = np.concatenate([free, np.zeros(len(weight))])
-    x, force = _nearest(B, free, weight * gamma, rank)
+    x, force = nearest(B, free, weight * gamma, rank)
     return forward(tree.above, tree.U, x[:nv] / root), weight * force
 
 
-def _nearest(B: Any, free: Any, gamma: Any, rank: float) -> tuple[Any, Any]:
+def nearest(B: Any, free: Any, gamma: Any, rank: Any) -> tuple[Any, Any]:
     """x (n,) nearest to `free` among those with the least |B x + γ|, and the smallest λ (m,) with x = free + Bᵀ λ."""
     m, n = B.shape
     if m <= n:  # rows of B made orthogonal, γ and what turns them going along
@@ -70,7 +67,7 @@ def _nearest(B: Any, free: Any, gamma: Any, rank: float) -> tuple[Any, Any]:
     return free + V.T @ y, C.T @ (y * inverse)
 
 
-def _inverse(C: Any, rank: float) -> Any:
+def _inverse(C: Any, rank: Any) -> Any:
     """1/s² of orthogonal vectors, zero where s² is none to speak of."""
     squares = np.sum(C * C, 1)
     kept = squares > rank * np.max(squares)

@@ -27,21 +27,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy
-from numpy.typing import NDArray
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import Floats, kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_velocities
-from delassus.constrained.rows.options import check_iterations, check_mechanism, checked_tolerance
+from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.references import constraint_error, error_derivative
+from delassus.constrained.rows.told import Told
 from delassus.constrained.solvers.status import Status, described, statuses_of
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.manifold import integrate, normalize
@@ -60,23 +60,31 @@ _FLAT: Final = 1e-6
 the least there is around."""
 
 
-@dataclass(frozen=True, eq=False)
-class Assembly:
+class _Arrays(NamedTuple):
+    q: Any
+    error: Any
+    iterations: Any
+    status: Any
+
+
+class Assembly(Told, _Arrays):
     """Configurations of a mechanism, one or a batch, and how well they meet its constraints.
 
     Attributes:
-        mechanism: What was assembled.
         q: (…, nq) [rad, m].
         error: (…, m) errors of position [m, rad].
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
+        mechanism: What was assembled.
     """
 
     mechanism: Mechanism
-    q: NDArray[numpy.float64]
-    error: NDArray[numpy.float64]
-    iterations: NDArray[numpy.int64]
-    status: NDArray[numpy.int64]
+
+    @classmethod
+    def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, _: Any) -> Assembly:
+        """That of a call of `assemble`."""
+        q, error, iterations, status = values
+        return cls(q, error, whole(iterations), whole(status)).telling(mechanism=mechanism)
 
     @property
     def statuses(self) -> Any:
@@ -88,15 +96,15 @@ class Assembly:
         return described(self.mechanism, self.status, self.error, "configuration", "error", "m or rad")
 
 
+@kernel("(nq)->(nq),(m),(),()", inputs={"time": TIME, "tolerance": tolerance_input(1e-10)}, result=Assembly)
 def assemble(
     mechanism: Mechanism,
     q0: Any,
     *,
     locked: Iterable[str] = (),
-    tolerance: float = 1e-10,
     iterations: int = 100,
     time: Any = None,
-    parameters: Any = None,
+    tolerance: Any = 1e-10,
 ) -> Assembly:
     """A configuration near q0 that meets the constraints, or the best in the least-squares sense; one or a batch.
 
@@ -106,44 +114,23 @@ def assemble(
         mechanism: The robot and its constraints.
         q0: Configurations (…, nq) [rad, m] to start from.
         locked: Joints that must not move, by name or pattern, such as "arm*".
-        tolerance: The error that may remain, as a share of the robot's length, or of a radian.
         iterations: How many are made at most.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        tolerance: The error that may remain, as a share of the robot's length, or of a radian.
     """
-    check_mechanism(mechanism)
-    given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
-    held = locked_velocities(mechanism.model, locked)
-    tolerance = checked_tolerance(tolerance, 1e-10)
-    found = assemble_to_tolerance(mechanism, q0, locked=held, tolerance=tolerance, iterations=iterations, **given)
-    q, error, count, status = found
-    return Assembly(mechanism, q, error, whole(count), whole(status))
-
-
-@kernel("(nq)->(nq),(m),(),()", inputs={"time": "()"})
-def assemble_to_tolerance(
-    mechanism: Mechanism,
-    q0: Any,
-    *,
-    locked: tuple[int, ...] = (),
-    tolerance: float = 1e-10,
-    iterations: int = 100,
-    time: Any = None,
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Configuration (nq,), errors (m,), iterations and the number of a `Status`; `locked` velocities are numbers."""
-    checked_tolerance(tolerance, 1e-10)
     check_iterations(iterations)
-    model, start = mechanism.model, normalize.function(mechanism.model, q0)
+    held = locked_velocities(mechanism.model, locked)
+    model, start = mechanism.model, normalize(mechanism.model, q0)
     if not mechanism.m:
-        finite = np.isfinite(np.sum(start))
-        return start, np.zeros(0), np.array(0.0), np.where(finite, float(Status.CONVERGED), float(Status.NOT_FINITE))
+        status = np.where(np.isfinite(np.sum(start)), float(Status.CONVERGED), float(Status.NOT_FINITE))
+        return Assembly(start, np.zeros(0), np.array(0.0), status)
     check_inertias(model)
     sizes = numpy.array(row_sizes(mechanism))
     inverse = 1.0 / np.diagonal(mass_matrix(model, start))
-    inverse[list(locked)] = 0.0
+    inverse[list(held)] = 0.0
 
     def error(q: Any) -> Any:
-        return constraint_error.function(mechanism, q, time=time)
+        return constraint_error(mechanism, q, time=time)
 
     def size(e: Any) -> Any:
         return np.max(np.abs(e) / sizes)
@@ -164,7 +151,7 @@ def assemble_to_tolerance(
         slope = np.sqrt(np.where(scale > 0.0, pull @ (inverse * pull) / (scale * squares), 0.0))
         # A start from which no way leads down may be a ridge, such as links that are all in line: step off it.
         ridge = (slope <= _FLAT) & (count < 0.5)
-        trial = integrate.function(model, q, np.where(ridge, aside, -inverse * (J.T @ y)))
+        trial = integrate(model, q, np.where(ridge, aside, -inverse * (J.T @ y)))
         e_trial = error(trial)
         after = np.sum((e_trial / sizes) ** 2)
         gain = (squares - after) / (squares - mu * mu * (y @ y))  # e + J δ = μ y
@@ -181,14 +168,15 @@ def assemble_to_tolerance(
         )
 
     e_0 = error(start)
-    J_0 = constraint_jacobian.function(mechanism, start, time=time) / sizes[:, None]
+    J_0 = constraint_jacobian(mechanism, start, time=time) / sizes[:, None]
     aside = _step_aside(mechanism, inverse, J_0, e_0 / sizes)
     first = (start, e_0, np.array(_FIRST_DAMPING), np.array(2.0), np.array(1.0), np.array(0.0))
     q, e, damping, _, slope, count = while_loop(goes_on, step, first, iterations)
     bottom = (slope <= _FLAT) | (damping > _MOST_DAMPING)
     status = np.where(bottom, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
     status = np.where(size(e) <= tolerance, float(Status.CONVERGED), status)
-    return q, e, count, np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
+    status = np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
+    return Assembly(q, e, count, status)
 
 
 def _step_aside(mechanism: Mechanism, inverse: Any, J: Any, e: Any) -> Any:

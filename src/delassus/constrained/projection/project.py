@@ -1,8 +1,7 @@
 """Taking drift off: configuration and velocity, brought back to where the constraints are met.
 
 Integration of accelerations lets the errors of position and velocity grow, and Baumgarte's gains only trade them for
-stiffness. A projection after each step removes them. `project` is the function for users; the kernel behind its method
-"mass" is `project_by_mass`, for simulations, and "svd" is in `svd_projection`.
+stiffness. A projection after each step removes them.
 """
 
 from __future__ import annotations
@@ -13,14 +12,15 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import Floats, kernel
+from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.projection.least_motion import LeastMotion
 from delassus.constrained.projection.svd_projection import project_by_svd
+from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_coordinates, locked_velocities
-from delassus.constrained.rows.options import check_iterations, check_mechanism, check_method, checked_tolerance
+from delassus.constrained.rows.options import check_iterations, check_method
 from delassus.constrained.rows.references import constraint_error, error_derivative, velocities_asked
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.manifold import integrate
@@ -39,6 +39,7 @@ class Projection(NamedTuple):
     v: Any
 
 
+@kernel("(nq),(nv)->(nq),(nv)", inputs={"time": TIME, "tolerance": tolerance_input(1e-12)}, result=Projection)
 def project(
     mechanism: Mechanism,
     q: Any,
@@ -46,10 +47,9 @@ def project(
     *,
     locked: Iterable[str] = (),
     method: str = "mass",
-    tolerance: float = 1e-12,
     iterations: int = 10,
     time: Any = None,
-    parameters: Any = None,
+    tolerance: Any = 1e-12,
 ) -> Projection:
     """The configuration and velocity nearest to some that meet the constraints, of one state or a batch.
 
@@ -66,47 +66,33 @@ def project(
         locked: Joints whose coordinates and velocities stay as they are, by name or pattern, such as "crank*": the
             others follow them.
         method: "mass" or "svd".
-        tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
-            cancel in the rows; "svd" does not look.
         iterations: How often the configuration is corrected at most; "svd" does it once.
         time: (…) [s] what references move with, needed where they do.
-        parameters: (…, nparameters) those of a mechanism whose model has some.
+        tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
+            cancel in the rows; "svd" does not look.
     """
-    check_mechanism(mechanism)
     check_method(method, METHODS)
+    check_iterations(iterations)
     held = locked_velocities(mechanism.model, locked)
+    if not mechanism.m:
+        return Projection(q, v)
     if method == "svd":
-        return Projection(*project_by_svd(mechanism, q, v, locked=held, time=time, parameters=parameters))
-    given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
-    tolerance = checked_tolerance(tolerance, 1e-12)
-    found = project_by_mass(mechanism, q, v, locked=held, tolerance=tolerance, iterations=iterations, **given)
-    return Projection(*found)
+        found = project_by_svd(mechanism, q, v, held, time)
+    else:
+        found = _by_mass(mechanism, q, v, held, time, tolerance, iterations)
+    return Projection(_with_own(mechanism, held, found[0], q), found[1])
 
 
-@kernel("(nq),(nv)->(nq),(nv)", inputs={"time": "()"})
-def project_by_mass(
-    mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    *,
-    locked: tuple[int, ...] = (),
-    tolerance: float = 1e-12,
-    iterations: int = 10,
-    time: Any = None,
-) -> tuple[Floats, Floats]:
-    """Configuration (nq,) and velocity (nv,) of least distance in the metric of M; arguments as for `project`.
-
-    `locked` are numbers of velocities (see `locked_velocities`).
+def _by_mass(
+    mechanism: Mechanism, q: Any, v: Any, locked: tuple[int, ...], time: Any, tolerance: Any, iterations: int
+) -> tuple[Any, Any]:
+    """Configuration (nq,) and velocity (nv,) of least distance in the metric of M; `locked` velocities by numbers.
 
     Positions by Gauss and Newton on the joints' manifolds, q ← q ⊕ δ with the least motion δ that J δ = -e; at each q,
     the least change of v so that J v is the velocity of the references. Both need the same factors (`least_motion`):
     a state that is within the tolerance costs one factorisation, as a step of constrained dynamics does, and drift of a
     step usually two. It ends when errors no longer become smaller, with the best that was found.
     """
-    checked_tolerance(tolerance, 1e-12)
-    check_iterations(iterations)
-    if not mechanism.m:
-        return q, v
     check_inertias(mechanism.model)
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
     # J is not the derivative of e where rows are left out, or are on velocities alone: corrections of position then
@@ -115,8 +101,8 @@ def project_by_mass(
 
     def correct(carry: Any) -> Any:
         trial, best, least, _ = carry
-        e = constraint_error.function(mechanism, trial, time=time)
-        J = constraint_jacobian.function(mechanism, trial, time=time)
+        e = constraint_error(mechanism, trial, time=time)
+        J = constraint_jacobian(mechanism, trial, time=time)
         asked = velocities_asked(mechanism, trial, time)
         off = J @ v - asked
         at_velocities = at_positions = LeastMotion.of(mechanism, trial, J, locked)
@@ -130,14 +116,14 @@ def project_by_mass(
         to_v = at_velocities.solve(off, 0.1 * tolerance * moving, _PROXIMAL_ITERATIONS).change
         better = size < least
         found = (np.where(better, trial, best[0]), np.where(better, v + to_v, best[1]))
-        further = integrate.function(mechanism.model, trial, to_q)
+        further = integrate(mechanism.model, trial, to_q)
         return further, found, np.where(better, size, least), np.where(better, size, 0.0)
 
     # What is not a number is no better than what there was: its velocity stays none.
     nothing = (q, np.full(mechanism.nv, np.nan))
     start = (q, nothing, np.array(np.inf), np.array(np.inf))
     _, best, _, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
-    return _with_own(mechanism, locked, best[0], q), best[1]
+    return best[0], best[1]
 
 
 def _with_own(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:

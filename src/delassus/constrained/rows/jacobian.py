@@ -13,14 +13,14 @@ from delassus.dynamics.tree.poses import ShiftStep
 from delassus.model.model import WORLD
 
 if TYPE_CHECKING:
-    from delassus.constrained.rows.task import Task
+    from delassus.constrained.rows.problem import Problem
 
 
 @kernel("(nq)->(m,nv)", inputs={"time": "()"})
 def constraint_jacobian(mechanism: Mechanism, q: Any, *, time: Any = None) -> Floats:
     """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it."""
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
-    return _jacobian(mechanism, rows_in(mechanism, motions), motions)
+    return _jacobian(rows_in(mechanism, motions), motions)
 
 
 @kernel("(nq),(nv)->(m)", inputs={"time": "()"})
@@ -34,14 +34,14 @@ def constraint_bias(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -
     return _bias(rows, motions, right_hand_side(mechanism, rows, motions))
 
 
-def jacobian_of(task: Task) -> Any:
-    """J of a task, the rows that are switched off replaced by zeros."""
-    return task.active(_jacobian(task.mechanism, task.rows, task.motions))
+def jacobian_of(problem: Problem) -> Any:
+    """J of a problem, the rows that are switched off replaced by zeros."""
+    return problem.active(_jacobian(problem.rows, problem.motions))
 
 
-def bias_of(task: Task) -> Any:
-    """γ of a task, the rows that are switched off replaced by zeros."""
-    return task.active(_bias(task.rows, task.motions, task.k))
+def bias_of(problem: Problem) -> Any:
+    """γ of a problem, the rows that are switched off replaced by zeros."""
+    return problem.active(_bias(problem.rows, problem.motions, problem.k))
 
 
 def link_values(rows: Rows, motions: LinkMotions, a: Any) -> Any:
@@ -53,8 +53,8 @@ def _bias(rows: Rows, motions: LinkMotions, k: Any) -> Any:
     return link_values(rows, motions, np.zeros(motions.model.nv)) - k
 
 
-def _jacobian(mechanism: Mechanism, rows: Rows, motions: LinkMotions) -> Any:
-    J = np.zeros((rows.m, mechanism.nv))
+def _jacobian(rows: Rows, motions: LinkMotions) -> Any:
+    J = np.zeros((rows.m, motions.model.nv))
     for link, own in rows.links.items():
         for i, v, lin, ang in _columns(motions, link):
             # What carries all bodies of an inner row does not move it: zeros are written down, not computed.

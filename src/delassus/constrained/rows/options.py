@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy
 
-from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import DelassusError, expect
-
-
-def check_mechanism(mechanism: Any) -> None:
-    """Raise unless it is a mechanism: a bare model has no constraints to solve for."""
-    expect("the mechanism", mechanism, Mechanism, "Mechanism(model, Point('foot'))")
+from delassus.errors import DelassusError
 
 
 def check_iterations(iterations: Any) -> None:

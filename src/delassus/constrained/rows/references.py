@@ -38,9 +38,9 @@ def error_derivative(mechanism: Mechanism, q: Any, time: Any = None) -> Any:
 
     Rows without a reference have their row of J, which holds them; rows on velocities alone hold no position.
     """
-    by_coordinates = jacobian(lambda q: constraint_error.function(mechanism, q, time=time))(q)
+    by_coordinates = jacobian(lambda q: constraint_error(mechanism, q, time=time))(q)
     derivative = by_coordinates @ rates_per_velocity(mechanism.model, q)
-    J = constraint_jacobian.function(mechanism, q, time=time)
+    J = constraint_jacobian(mechanism, q, time=time)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
         if not constraint.has_reference and constraint.holds_positions:
             derivative[at] = J[at]

@@ -20,7 +20,7 @@ def constraint_residual(
     mechanism: Mechanism, q: Any, v: Any, a: Any, force: Any, *, time: Any = None
 ) -> tuple[Floats, Floats]:
     """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations a (nv,) and forces λ (m,)."""
-    J = constraint_jacobian.function(mechanism, q, time=time)
+    J = constraint_jacobian(mechanism, q, time=time)
     compliance = np.array(compliance_of(mechanism))
-    r = J @ a + constraint_bias.function(mechanism, q, v, time=time) + compliance * force
+    r = J @ a + constraint_bias(mechanism, q, v, time=time) + compliance * force
     return r, J.T @ r

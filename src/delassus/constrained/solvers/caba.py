@@ -1,6 +1,6 @@
 """The constrained articulated-body algorithm: accelerations and constraint forces in O(n + m) per iteration.
 
-Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 by proximal iterations (see `task`) without forming M, J or a Delassus
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 by proximal iterations (see `weights`) without forming M, J or a Delassus
 matrix. A constraint K a = k on a link is a penalty: ρ KᵀK joins the link's inertia, Kᵀ(ρ k + keep λ⁻) its forces,
 and the articulated-body recursion solves for a (see `elimination`). A further iteration changes forces only, so two
 sweeps over the links that move constraints give the next accelerations; the other links are visited once, at the end.
@@ -29,11 +29,12 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.elimination import Loads, eliminated
-from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
+from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE, SINGLE
+from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import prox_ltls
 from delassus.constrained.solvers.solver import PrimalState, Solver, solve
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import against_gravity, row_values
+from delassus.constraints.mechanism.rows import Wanted, against_gravity, row_values
 from delassus.dynamics.tree.poses import Pair
 from delassus.dynamics.tree.sweep import world_acceleration
 
@@ -46,11 +47,13 @@ def caba(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    proximal: Proximal = None,
+    position_gain: Any = None,
+    velocity_gain: Any = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m].
 
@@ -60,40 +63,44 @@ def caba(
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalised forces (nv,) [N·m, N].
         iterations: Number of proximal iterations, unrolled.
-        proximal: The proximal parameter ε [1/kg, 1/(kg·m²)], one number or one per row; by default a share of what the
-            rows yield (see `proximal`).
         mask: (m,) not zero for rows that act (input at run time).
         force: (m,) forces to start from (input at run time).
         acceleration: (m,) desired accelerations of the rows (input at run time).
         time: () [s] what references move with, needed where they do (input at run time).
+        proximal: (m,) the proximal parameter ε [1/kg, 1/(kg·m²)]; by default a share of what the rows yield (see
+            `proximal`), compiled in (input at run time).
+        position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own (input at run time).
+        velocity_gain: (m,) [1/s], likewise.
     """
-    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+    wanted = Wanted(acceleration, position_gain, velocity_gain)
+    return solve(SOLVER, mechanism, (q, v, tau, mask, time, wanted), iterations, proximal, force)
 
 
 @dataclass(frozen=True)
 class Factors:
     """What does not change between iterations: the joints' factors, and the right-hand side k - K g (m,)."""
 
-    task: Task
+    weighted: Weighted
     body: ArticulatedTree
     k: Any
 
 
-def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
+def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]:
     """Inward: articulated inertias with the penalties of the constraints, and all forces, for the first iteration."""
-    first, k = task.first_force(force), against_gravity(task.rows, task.motions, task.k)
-    loads = Loads(task.tau, task.keep * first + task.rho * k)
-    body, push = eliminated(task.motions, task.rows, task.rho, loads)
-    factors = Factors(task, body, k)
+    problem = weighted.problem
+    first, k = problem.first_force(force), against_gravity(problem.rows, problem.motions, problem.k)
+    loads = Loads(problem.tau, weighted.keep * first + weighted.rho * k)
+    body, push = eliminated(problem.motions, problem.rows, weighted.rho, loads)
+    factors = Factors(weighted, body, k)
     return factors, _state(factors, first, push)
 
 
 def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     """One more iteration: the change of the constraints' forces, through the joints that carry them."""
-    task, body = factors.task, factors.body
-    change = task.keep * (state.force - state.before)
+    weighted, body = factors.weighted, factors.body
+    change = weighted.keep * (state.force - state.before)
     push = np.array(state.work)
-    for i, (_, more) in body.pushes(task.rows, change).items():
+    for i, (_, more) in body.pushes(weighted.problem.rows, change).items():
         at = body.joints[i].at
         push[at] = push[at] + more
     return _state(factors, state.force, push)
@@ -114,13 +121,13 @@ SOLVER = Solver("caba", factor, iterate, shifted, finish, penalties=True, in_joi
 
 def _state(factors: Factors, before: Any, push: Any) -> PrimalState:
     """The state after an iteration: outward to the constraints with D⁻¹ u (nv,), and their forces from λ⁻ (m,)."""
-    task = factors.task
-    moving = _accelerations(factors, push, task.rows.support)
-    force, residual = task.update(before, task.active(row_values(task.rows, *moving) - factors.k))
+    weighted, problem = factors.weighted, factors.weighted.problem
+    moving = _accelerations(factors, push, problem.rows.support)
+    force, residual = weighted.update(before, problem.active(row_values(problem.rows, *moving) - factors.k))
     return PrimalState(force, before, residual, push)
 
 
 def _accelerations(factors: Factors, push: Any, links: tuple[int, ...]) -> tuple[dict[int, Pair], Any, dict[int, Any]]:
     """Accelerations of some links (with those that carry them), against gravity, of their joints (nv,), and of ties."""
-    motions = factors.task.motions
+    motions = factors.weighted.problem.motions
     return factors.body.accelerations(push, links, world_acceleration(motions.tree), motions.product)

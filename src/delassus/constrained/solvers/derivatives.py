@@ -1,6 +1,6 @@
 """Derivatives of constrained dynamics: how accelerations and constraint forces change with state and torques.
 
-The iterates of all proximal methods (see `task`) satisfy
+The iterates of all proximal methods (see `weights`) satisfy
 
     M a + c - Jᵀ λ = tau,      J a + γ + C λ + E (λ - λ⁻) = 0.
 
@@ -39,14 +39,16 @@ import delassus.numpy as np
 from delassus.compiler import jacobian, map, scan
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
+from delassus.constrained.rows.inputs import ROW_INPUTS
 from delassus.constrained.rows.jacobian import constraint_jacobian, link_values
 from delassus.constrained.rows.options import check_iterations
-from delassus.constrained.rows.task import ROW_INPUTS, Task, task_of
+from delassus.constrained.rows.problem import Problem
+from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import prox_ltl
 from delassus.constrained.solvers.solver import share_of
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import right_hand_side, rows_in
+from delassus.constraints.mechanism.rows import Wanted, right_hand_side, rows_in
 from delassus.dynamics.derivatives.aba_derivatives import aba_derivatives
 from delassus.dynamics.derivatives.columns import inverse_factor, outward
 from delassus.dynamics.derivatives.rnea_derivatives import torque_derivatives
@@ -62,12 +64,14 @@ def constrained_derivatives(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = None,
     converged: bool = False,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    proximal: Proximal = None,
+    position_gain: Any = None,
+    velocity_gain: Any = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """∂a/∂q, ∂a/∂v, ∂a/∂tau (nv, nv) and ∂λ/∂q, ∂λ/∂v, ∂λ/∂tau (m, nv), those by q along tangent vectors.
 
@@ -80,7 +84,6 @@ def constrained_derivatives(
         v: Velocity (nv,) [rad/s, m/s].
         tau: Generalised forces (nv,) [N·m, N].
         iterations: How many are made.
-        proximal: The proximal parameter ε (see `caba`).
         converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
             without drift of λ or ∂λ. Before iterations have converged, and where rows contradict each other, it is not
             exact. For redundant rows, ∂λ/∂q is the smallest one instead of that of the smallest forces.
@@ -88,14 +91,18 @@ def constrained_derivatives(
         force: (m,) forces to start from [N, N·m], constant.
         acceleration: (m,) desired accelerations, instead of the constraints' own [m/s², rad/s²].
         time: [s] what references move with, needed where they do.
+        proximal: (m,) the proximal parameter ε (see `caba`).
+        position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own.
+        velocity_gain: (m,) [1/s], likewise.
     """
     check_iterations(iterations)
     if not mechanism.m:
         none = np.zeros((0, mechanism.nv))
-        return *aba_derivatives.function(mechanism.model, q, v, tau), none, none, none
+        return *aba_derivatives(mechanism.model, q, v, tau), none, none, none
     epsilon = proximal_rows(mechanism, proximal, share_of(prox_ltl.SOLVER))
-    task = task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time)
-    factors, state = prox_ltl.factor(task, force)
+    wanted = Wanted(acceleration, position_gain, velocity_gain)
+    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, mask, time, wanted), epsilon)
+    factors, state = prox_ltl.factor(weighted, force)
     states = [state]
     for _ in range(iterations if converged else iterations - 1):
         states.append(prox_ltl.iterate(factors, states[-1]))
@@ -104,14 +111,14 @@ def constrained_derivatives(
     a, _ = prox_ltl.finish(factors, states[-1]._replace(force=final))
 
     tree = factors.tree
-    P_q, P_v, R_q, R_v = _equations(task, v, a, final)
-    Lambda, Q = _responses(task, tree.delassus, iterations, converged)
+    P_q, P_v, R_q, R_v = _equations(mechanism, weighted.problem, v, a, final)
+    Lambda, Q = _responses(weighted, tree.delassus, iterations, converged)
     Z = map(lambda row: outward(tree.above, tree.U, row), tree.Y)
     B, D_inverse = Q @ Z, 1.0 / tree.D
     if converged or iterations == 1:
         e = None
     else:
-        e = _way(task, Lambda, Z, np.stack([before - final for before in forces[:-1]]))
+        e = _way(mechanism, weighted, Lambda, Z, np.stack([before - final for before in forces[:-1]]))
 
     def of_velocity(unit: Any, z: Any, b: Any) -> tuple[Any, Any, Any]:
         """A row of ∂a/∂q, ∂a/∂v and N, from a column of U_M⁻¹, Z and B; M⁻¹ Jᵀ = U_Mᵀ⁻¹ Yᵀ."""
@@ -128,10 +135,12 @@ def constrained_derivatives(
     return a_q, a_v, np.tril(N) + np.tril(N, -1).T, force_q if e is None else force_q + e, force_v, -B
 
 
-def _equations(task: Task, v: Any, a: Any, force: Any, *, rest: bool = False) -> tuple[Any, ...]:
+def _equations(
+    mechanism: Mechanism, problem: Problem, v: Any, a: Any, force: Any, *, rest: bool = False
+) -> tuple[Any, ...]:
     """P_q, P_v (nv, nv), R_q and R_v (m, nv); at rest, for v = 0, those of M a - Jᵀ λ and J a alone."""
-    mechanism, model = task.mechanism, task.mechanism.model
-    q, time, still = task.motions.q, task.motions.time, np.zeros(mechanism.nv)
+    model, wanted = mechanism.model, problem.wanted._replace(acceleration=None)  # which is the same everywhere
+    q, time, still = problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
 
     def moved(step: Any) -> Any:
         """`integrate`, to first order."""
@@ -141,29 +150,29 @@ def _equations(task: Task, v: Any, a: Any, force: Any, *, rest: bool = False) ->
         motions = LinkMotions.of(model, moved(step), v, time)
         rows = rows_in(mechanism, motions)
         moving = link_values(rows, motions, a)
-        return moving if rest else moving - right_hand_side(mechanism, rows, motions)
+        return moving if rest else moving - right_hand_side(mechanism, rows, motions, wanted)
 
     def torques(step: Any) -> Any:
-        return constraint_jacobian.function(mechanism, moved(step), time=time).T @ force
+        return constraint_jacobian(mechanism, moved(step), time=time).T @ force
 
     R_q, R_v = jacobian(accelerations, (0, 1))(still, v)
     by_q, P_v, _ = torque_derivatives(model, q, v, a, falling=not rest)
-    return by_q - jacobian(torques)(still), P_v, task.active(R_q), task.active(R_v)
+    return by_q - jacobian(torques)(still), P_v, problem.active(R_q), problem.active(R_v)
 
 
-def _responses(task: Task, G: Any, iterations: int, converged: bool) -> tuple[Any, Any]:
+def _responses(weighted: Weighted, G: Any, iterations: int, converged: bool) -> tuple[Any, Any]:
     """Λ and Q (m, m), both symmetric: what one and what all iterations make of -ρ, without drift if they converge."""
-    factors = ldl(G + np.diag(task.rows.compliance + task.epsilon))
+    factors = ldl(G + np.diag(weighted.damping))
 
     def column(unit: Any) -> tuple[Any, Any]:
         responses = [factors.solve(unit)]
         for _ in range(iterations if converged else iterations - 1):
-            responses.append(factors.solve(unit + task.epsilon * responses[-1]))
+            responses.append(factors.solve(unit + weighted.epsilon * responses[-1]))
         if converged:
             return responses[0], _without_drift(responses[-2], responses[-1], iterations)
         return responses[0], responses[-1]
 
-    Lambda, Q = map(column, np.eye(task.rows.m))
+    Lambda, Q = map(column, np.eye(weighted.problem.rows.m))
     return Lambda, Q
 
 
@@ -172,14 +181,14 @@ def _without_drift(last: Any, ahead: Any, iterations: int) -> Any:
     return last - float(iterations) * (ahead - last)
 
 
-def _way(task: Task, Lambda: Any, Z: Any, forces: Any) -> Any:
+def _way(mechanism: Mechanism, weighted: Weighted, Lambda: Any, Z: Any, forces: Any) -> Any:
     """e (m, nv) after the last iteration, from the forces (n - 1, m) of those before, less the last ones."""
-    still = np.zeros(task.mechanism.nv)
-    E = np.array(task.epsilon)[:, None]
+    still = np.zeros(mechanism.nv)
+    E = np.array(weighted.epsilon)[:, None]
 
     def iteration(e: Any, force: Any) -> tuple[Any, None]:
-        P, _, R, _ = _equations(task, still, force @ Z, force, rest=True)
+        P, _, R, _ = _equations(mechanism, weighted.problem, still, force @ Z, force, rest=True)
         return Lambda @ (E * e - R + map(lambda z: z @ P, Z)), None
 
-    e, _ = scan(iteration, np.zeros((task.rows.m, task.mechanism.nv)), forces)
+    e, _ = scan(iteration, np.zeros((mechanism.m, mechanism.nv)), forces)
     return Lambda @ (E * e)

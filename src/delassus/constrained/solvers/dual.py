@@ -1,6 +1,6 @@
 """Proximal iterations on the forces, for the methods that form or factor the Delassus matrix G = J M⁻¹ Jᵀ.
 
-With the accelerations b = J a_free + γ that the rows have without forces, the iteration of `task` reads
+With the accelerations b = J a_free + γ that the rows have without forces, the iteration of `weights` reads
 
     (G + C + E) λ = -(b - E λ⁻),      J a + γ + C λ = -E (λ - λ⁻):
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
-from delassus.constrained.rows.task import Task
+from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.solver import State
 from delassus.dynamics.tree.ldl import ldl
 
@@ -27,28 +27,28 @@ class Dual:
     that stays the same in all iterations, if there is one.
     """
 
-    task: Task
+    weighted: Weighted
     respond: Callable[[Any], Any]
     shift: Any = None
 
     def change(self, before: Any) -> Any:
         """δ (m,) of an iteration from the forces λ⁻."""
-        kept = -self.task.epsilon * before
+        kept = -self.weighted.epsilon * before
         return kept if self.shift is None else kept + self.shift
 
 
-def factor(task: Task, G: Any, b: Any) -> Dual:
+def factor(weighted: Weighted, G: Any, b: Any) -> Dual:
     """From the Delassus matrix (m, m), of which the lower triangle is read, and b (m,)."""
-    factors = ldl(G + np.diag(task.rows.compliance + task.epsilon))
-    return Dual(task, lambda change: -factors.solve(b if change is None else b + change))
+    factors = ldl(G + np.diag(weighted.damping))
+    return Dual(weighted, lambda change: -factors.solve(b if change is None else b + change))
 
 
 def start(dual: Dual, force: Any = None) -> State:
     """The first iteration."""
     if force is None:
         first = dual.respond(dual.shift)
-        return State(first, np.zeros(dual.task.rows.m), -dual.task.epsilon * first)
-    return _state(dual, dual.task.first_force(force))
+        return State(first, np.zeros(dual.weighted.problem.rows.m), -dual.weighted.epsilon * first)
+    return _state(dual, dual.weighted.problem.first_force(force))
 
 
 def iterate(dual: Dual, state: State) -> State:
@@ -63,4 +63,4 @@ def shifted(dual: Dual, r: Any) -> Dual:
 
 def _state(dual: Dual, before: Any) -> State:
     force = dual.respond(dual.change(before))
-    return State(force, before, dual.task.epsilon * (before - force))
+    return State(force, before, dual.weighted.epsilon * (before - force))

@@ -20,7 +20,9 @@ import delassus.numpy as np
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.scales import joint_mobilities, row_groups, row_mobilities
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
-from delassus.constrained.rows.task import Task
+from delassus.constrained.rows.problem import Problem
+from delassus.constrained.rows.weights import Weighted
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.forces.rnea import bias_torques, rnea
 
@@ -37,9 +39,10 @@ _COUPLED: Final = 1e-4
 
 @dataclass(frozen=True)
 class Equations:
-    """A task, with J (m, nv), γ (m,), c and h (nv,), and the free accelerations M⁻¹ h (nv,)."""
+    """A problem of a mechanism, with J (m, nv), γ (m,), c and h (nv,), and the free accelerations M⁻¹ h (nv,)."""
 
-    task: Task
+    mechanism: Mechanism
+    weighted: Weighted
     J: Any
     gamma: Any
     c: Any
@@ -47,35 +50,41 @@ class Equations:
     free: Any
 
     @classmethod
-    def of(cls, task: Task) -> Equations:
-        """Those of a task."""
-        model, q, v = task.mechanism.model, task.motions.q, task.motions.v
-        c = bias_torques.function(model, q, v)
-        free = aba.function(model, q, v, task.tau)
-        return cls(task, jacobian_of(task), bias_of(task), c, task.tau - c, free)
+    def of(cls, mechanism: Mechanism, weighted: Weighted) -> Equations:
+        """Those of a problem, with the weights of its rows."""
+        problem = weighted.problem
+        model, q, v, tau = problem.model, problem.motions.q, problem.motions.v, problem.tau
+        c = bias_torques(model, q, v)
+        free = aba(model, q, v, tau)
+        return cls(mechanism, weighted, jacobian_of(problem), bias_of(problem), c, tau - c, free)
+
+    @property
+    def problem(self) -> Problem:
+        """What is to be solved."""
+        return self.weighted.problem
 
     def residual(self, a: Any, force: Any) -> Any:
         """J a + γ + C λ (m,), zero in rows that are switched off."""
-        return self.J @ a + self.gamma + self.task.active(self.task.rows.compliance * force)
+        return self.J @ a + self.gamma + self.problem.active(self.problem.rows.compliance * force)
 
     def imbalance(self, a: Any, force: Any) -> Any:
         """M a - h - Jᵀ λ (nv,), M a + c by inverse dynamics."""
-        motions = self.task.motions
-        return rnea.function(motions.model, motions.q, motions.v, a) - self.task.tau - self.J.T @ force
+        motions = self.problem.motions
+        return rnea(motions.model, motions.q, motions.v, a) - self.problem.tau - self.J.T @ force
 
     def row_scale(self, a: Any = None, force: Any = None) -> Any:
         """The accelerations that cancel in each row (m,): free ones, those found, velocity products and references."""
-        driven = np.abs(self.task.tau) + np.abs(self.c)
+        driven = np.abs(self.problem.tau) + np.abs(self.c)
         joints = np.abs(self.free) if a is None else np.abs(self.free) + np.abs(a)
         driven = driven if force is None else driven + np.abs(self.J).T @ np.abs(force)
-        joints = joints + numpy.array(joint_mobilities(self.task.mechanism)) * driven
+        joints = joints + numpy.array(joint_mobilities(self.mechanism)) * driven
         size = np.abs(self.J) @ joints + np.abs(self.gamma)
-        groups = row_groups(self.task.mechanism)
+        groups = row_groups(self.mechanism)
         # In the order of the rows: that of a set would be another one in every process.
         largest = {
             group: np.max(np.stack([size[r] for r in _members(groups, group)])) for group in dict.fromkeys(groups)
         }
-        unit = numpy.sqrt(row_mobilities(self.task.mechanism))
+        unit = numpy.sqrt(row_mobilities(self.mechanism))
         share = _COUPLED if a is None else _ROUNDING
         return _at_least(share, np.stack([largest[group] for group in groups]), unit)
 
@@ -89,7 +98,7 @@ class Equations:
     @property
     def joint_unit(self) -> Any:
         """What generalised forces of joints are to be divided by to compare them (nv,)."""
-        return 1.0 / numpy.sqrt(joint_mobilities(self.task.mechanism))
+        return 1.0 / numpy.sqrt(joint_mobilities(self.mechanism))
 
     def met(self, residual: Any, scale: Any, tolerance: float) -> Any:
         """Whether every row is met."""
@@ -101,14 +110,14 @@ class Equations:
         All joints are compared with the one that could move rows most: a joint that hardly moves them, and so cannot
         make their residuals smaller without moving fast, does not count.
         """
-        weight = 1.0 / self.task.epsilon
+        weight = 1.0 / self.weighted.epsilon
         slope = self.J.T @ (weight * residual)
         most = np.max(np.abs(self.J).T @ (weight * scale) / self.joint_unit)
         return np.all(np.abs(slope) <= tolerance * most * self.joint_unit)
 
     def is_balanced(self, a: Any, force: Any, imbalance: Any) -> Any:
         """Whether the equation of motion holds at every joint."""
-        scale = self.force_scale(force, self.task.tau, self.c, imbalance + self.task.tau + self.J.T @ force)
+        scale = self.force_scale(force, self.problem.tau, self.c, imbalance + self.problem.tau + self.J.T @ force)
         return np.all(np.abs(imbalance) <= _BALANCE[computing_in().name] * scale)
 
 

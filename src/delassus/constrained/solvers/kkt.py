@@ -22,6 +22,7 @@ from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.record import refuse_inside
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.gauss import RANK
+from delassus.constrained.rows.inputs import read_proximal
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import compliance_of
@@ -50,9 +51,9 @@ def dense_system(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """M (nv, nv), tau - c (nv,), J (m, nv) and γ (m,) of M a + c = tau + Jᵀ λ, J a + γ = 0."""
     check_inertias(mechanism.model)
-    c = bias_torques.function(mechanism.model, q, v)
-    J = constraint_jacobian.function(mechanism, q, time=time)
-    gamma = constraint_bias.function(mechanism, q, v, time=time)
+    c = bias_torques(mechanism.model, q, v)
+    J = constraint_jacobian(mechanism, q, time=time)
+    gamma = constraint_bias(mechanism, q, v, time=time)
     return mass_matrix(mechanism.model, q), dnp.array(tau) - c, J, gamma
 
 
@@ -81,7 +82,8 @@ def kkt(
     refuse_inside("kkt", "call constrained_dynamics or prox_ltl there")
     given: dict[str, Any] = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     M, h, J, gamma = dense_system(mechanism, q, v, tau, **given)
-    weight = 1.0 / np.sqrt(proximal_rows(mechanism, proximal))
+    epsilon = proximal_rows(mechanism, proximal if proximal is None else read_proximal(mechanism, proximal))
+    weight = 1.0 / np.sqrt(epsilon)
     return solve_dense(DenseSystem(M, h, J, gamma, compliance_of(mechanism), weight))
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
-from delassus.constrained.rows.options import checked_tolerance
-from delassus.constrained.rows.task import task_of
+from delassus.constrained.rows.inputs import ROW_INPUTS, tolerance_input
+from delassus.constrained.rows.problem import Problem
+from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.equations import Equations
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted
 
 
 class Check:
     """A result, held against the equations."""
 
-    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: float) -> None:
+    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: Any) -> None:
         self.residual = equations.residual(a, force)
         self.imbalance = equations.imbalance(a, force)
         scale = equations.row_scale(a, force)
@@ -29,7 +31,11 @@ class Check:
         return self.balanced & (self.met | self.least)
 
 
-@kernel("(nq),(nv),(nv),(nv),(m)->()", inputs={"mask": "(m)", "acceleration": "(m)", "time": "()"})
+INPUTS: Final = {name: given for name, given in ROW_INPUTS.items() if name != "force"}
+"""What a solution depends on besides the state."""
+
+
+@kernel("(nq),(nv),(nv),(nv),(m)->()", inputs={**INPUTS, "tolerance": tolerance_input(1e-10)})
 def optimality(
     mechanism: Mechanism,
     q: Any,
@@ -38,18 +44,19 @@ def optimality(
     a: Any,
     force: Any,
     *,
-    tolerance: float = 1e-10,
-    proximal: Proximal = None,
     mask: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    proximal: Proximal = None,
+    position_gain: Any = None,
+    velocity_gain: Any = None,
+    tolerance: Any = 1e-10,
 ) -> Floats:
     """1 if a (nv,) and λ (m,) are a solution to the tolerance, otherwise 0.
 
     The equation of motion holds at every joint, and the rows are met, or as nearly as they can be: in the sense of
     least squares, each weighted by its ε.
     """
-    checked_tolerance(tolerance, 1e-10)
-    epsilon = proximal_rows(mechanism, proximal)
-    equations = Equations.of(task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time))
-    return 1.0 * Check(equations, a, force, tolerance).sound
+    wanted = Wanted(acceleration, position_gain, velocity_gain)
+    weighted = Weighted.of(Problem.of(mechanism, q, v, tau, mask, time, wanted), proximal_rows(mechanism, proximal))
+    return 1.0 * Check(Equations.of(mechanism, weighted), a, force, tolerance).sound

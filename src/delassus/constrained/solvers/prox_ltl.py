@@ -1,6 +1,6 @@
 """Proximal iterations by one sparse factorisation of the whole system, [-E - C, J; Jᵀ, M] = U D Uᵀ.
 
-Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`). With the rows first and the velocities from the root to the
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`). With the rows first, the velocities from the root to the
 leaves, elimination from the last to the first fills in nothing that M, J and the Delassus matrix do not have:
 
     U = [U_Λ  Y; 0  U_M],   M = U_M D_M U_Mᵀ,   Y = J U_Mᵀ⁻¹ D_M⁻¹,   J M⁻¹ Jᵀ + E + C = U_Λ D_Λ U_Λᵀ,
@@ -20,11 +20,13 @@ from typing import Any
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
+from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
-from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, Task
+from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import dual
 from delassus.constrained.solvers.solver import Solver, State, solve
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.factor import backward, forward
 
@@ -37,14 +39,17 @@ def prox_ltl(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    proximal: Proximal = None,
+    position_gain: Any = None,
+    velocity_gain: Any = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+    wanted = Wanted(acceleration, position_gain, velocity_gain)
+    return solve(SOLVER, mechanism, (q, v, tau, mask, time, wanted), iterations, proximal, force)
 
 
 @dataclass(frozen=True)
@@ -56,12 +61,13 @@ class Factors:
     half: Any
 
 
-def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
+def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
     """The factors, and the first iteration."""
-    model, q = task.mechanism.model, task.motions.q
-    tree = tree_factor(model, q, jacobian_of(task))
-    half = backward(tree.above, tree.U, task.tau - bias_torques.function(model, q, task.motions.v))
-    factors = Factors(dual.factor(task, tree.delassus, bias_of(task) + tree.Y @ half), tree, half)
+    problem = weighted.problem
+    model, q = problem.model, problem.motions.q
+    tree = tree_factor(model, q, jacobian_of(problem))
+    half = backward(tree.above, tree.U, problem.tau - bias_torques(model, q, problem.motions.v))
+    factors = Factors(dual.factor(weighted, tree.delassus, bias_of(problem) + tree.Y @ half), tree, half)
     return factors, dual.start(factors.dual, force)
 
 

@@ -1,6 +1,6 @@
 """Proximal iterations in joint space: the augmented mass matrix M + Jᵀ ρ J, factored once along the tree.
 
-Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`) by
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`) by
 
     (M + Jᵀ ρ J) a = tau - c + Jᵀ (keep λ⁻ - ρ γ),      λ = keep λ⁻ - ρ (J a + γ).
 
@@ -20,10 +20,13 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
+from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE, SINGLE
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
-from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, SINGLE, Task
+from delassus.constrained.rows.problem import Problem
+from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.solver import PrimalState, Solver, solve
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Wanted
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, backward, factor_tree, forward
@@ -37,21 +40,24 @@ def prox_ltls(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    proximal: Proximal = None,
+    position_gain: Any = None,
+    velocity_gain: Any = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+    wanted = Wanted(acceleration, position_gain, velocity_gain)
+    return solve(SOLVER, mechanism, (q, v, tau, mask, time, wanted), iterations, proximal, force)
 
 
 @dataclass(frozen=True)
 class Factors:
     """What does not change between iterations: J (m, nv), γ (m,), and U D Uᵀ = M + Jᵀ ρ J."""
 
-    task: Task
+    weighted: Weighted
     J: Any
     gamma: Any
     above: list[list[int]]
@@ -60,31 +66,32 @@ class Factors:
     support: list[int]
 
 
-def factor(task: Task, force: Any = None) -> tuple[Factors, PrimalState]:
+def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, PrimalState]:
     """J, γ and the factors of the augmented mass matrix; the right-hand side of the first iteration, half solved."""
-    model = task.mechanism.model
-    J, gamma = jacobian_of(task), bias_of(task)
-    moving = moving_dofs(task)
+    problem = weighted.problem
+    model, motions = problem.model, problem.motions
+    J, gamma = jacobian_of(problem), bias_of(problem)
+    moving = moving_dofs(problem)
     above = ancestors(model, moving)
-    M = np.array(mass_matrix(model, task.motions.q))
+    M = np.array(mass_matrix(model, motions.q))
     for r, dofs in enumerate(moving):
         for i in dofs:
-            weighted = task.rho[r] * J[r, i]
+            pull = weighted.rho[r] * J[r, i]
             for j in dofs:
                 if j <= i:
-                    M[j, i] = M[j, i] + weighted * J[r, j]
+                    M[j, i] = M[j, i] + pull * J[r, j]
     U, D = factor_tree(above, M)
     support = sorted({i for dofs in moving for i in dofs})
-    factors = Factors(task, J, gamma, above, U, D, _closed(above, support))
-    first = task.first_force(force)
-    c = bias_torques.function(model, task.motions.q, task.motions.v)
-    right = task.tau - c + J.T @ (task.keep * first - task.rho * gamma)
+    factors = Factors(weighted, J, gamma, above, U, D, _closed(above, support))
+    first = problem.first_force(force)
+    c = bias_torques(model, motions.q, motions.v)
+    right = problem.tau - c + J.T @ (weighted.keep * first - weighted.rho * gamma)
     return factors, _state(factors, first, backward(above, U, right) / D)
 
 
 def iterate(factors: Factors, state: PrimalState) -> PrimalState:
     """One more iteration: the change of the right-hand side."""
-    right = factors.J.T @ (factors.task.keep * (state.force - state.before))
+    right = factors.J.T @ (factors.weighted.keep * (state.force - state.before))
     more = backward(factors.above, factors.U, right, factors.support) / factors.D
     return _state(factors, state.force, state.work + more)
 
@@ -105,13 +112,14 @@ SOLVER = Solver("prox_ltls", factor, iterate, shifted, finish, penalties=True)
 def _state(factors: Factors, before: Any, half: Any) -> PrimalState:
     """The state after an iteration, from D⁻¹ U⁻¹ of its right-hand side (nv,)."""
     a = forward(factors.above, factors.U, half, factors.support)
-    force, residual = factors.task.update(before, factors.task.active(factors.J @ a + factors.gamma))
+    weighted = factors.weighted
+    force, residual = weighted.update(before, weighted.problem.active(factors.J @ a + factors.gamma))
     return PrimalState(force, before, residual, half)
 
 
-def moving_dofs(task: Task) -> list[list[int]]:
+def moving_dofs(problem: Problem) -> list[list[int]]:
     """For each row, the velocities that move it."""
-    tree, rows = task.motions.tree, task.rows
+    tree, rows = problem.motions.tree, problem.rows
     moving: list[set[int]] = [set() for _ in range(rows.m)]
     for link, own in rows.links.items():
         for r in own.rows:

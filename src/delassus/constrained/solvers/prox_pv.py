@@ -1,6 +1,6 @@
 """The proximal Popov–Vereshchagin algorithm: the Delassus matrix by one sweep over the tree, then its iterations.
 
-Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `task`) without forming M or J. Inward, next to the
+Solves M a + c = tau + Jᵀ λ, J a + γ + C λ = 0 (see `weights`) without forming M or J. Inward, next to the
 articulated-body recursion, the rows travel from their links to the base: K (r, 6) what they feel of a link's
 acceleration, L their Delassus matrix and l their acceleration, as far as joints below it decide,
 
@@ -28,11 +28,13 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
 from delassus.constrained.elimination.multipliers import Eliminated, eliminate
-from delassus.constrained.rows.task import ROW_INPUTS, SIGNATURE, Task
+from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE
+from delassus.constrained.rows.problem import Problem
+from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import dual, prox_ltl
 from delassus.constrained.solvers.solver import Solver, State, solve
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import against_gravity
+from delassus.constraints.mechanism.rows import Wanted, against_gravity
 from delassus.dynamics.tree.articulated import FreeJoint, free_joint
 from delassus.dynamics.tree.poses import Pair
 from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
@@ -47,14 +49,17 @@ def prox_pv(
     tau: Any,
     *,
     iterations: int = 3,
-    proximal: Proximal = None,
     mask: Any = None,
     force: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    proximal: Proximal = None,
+    position_gain: Any = None,
+    velocity_gain: Any = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and constraint forces λ (m,) [N, N·m]; arguments as for `caba`."""
-    return solve(SOLVER, mechanism, q, v, tau, iterations, proximal, mask, force, acceleration, time)
+    wanted = Wanted(acceleration, position_gain, velocity_gain)
+    return solve(SOLVER, mechanism, (q, v, tau, mask, time, wanted), iterations, proximal, force)
 
 
 @dataclass(frozen=True)
@@ -80,26 +85,27 @@ class Factors:
     @property
     def spine(self) -> list[int]:
         """The links where loops are closed, and those that carry them."""
-        tree = self.dual.task.motions.tree
+        tree = self.dual.weighted.problem.motions.tree
         return sorted({i for root in self.roots if root != WORLD for i in tree.path(root)})
 
 
-def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
+def factor(weighted: Weighted, force: Any = None) -> tuple[Factors, State]:
     """Inward: articulated inertias and forces, and the rows of the constraints; then the first iteration."""
-    tree, rows, motions = task.motions.tree, task.rows, task.motions
+    problem = weighted.problem
+    tree, rows, motions = problem.motions.tree, problem.rows, problem.motions
     links = tree.links
     inward = Inward.of(tree, motions.poses, motions.velocity, motions.product)
     A, p = inward.A, inward.p
     K: dict[int, dict[int, Any]] = {i: {} for i in range(WORLD, len(links))}
-    on = np.ones(rows.m) if task.on is None else task.on
+    on = np.ones(rows.m) if problem.on is None else problem.on
     for i, own in rows.links.items():
         K[i] = {row: on[row] * own.K[j] for j, row in enumerate(own.rows)}
-    L = np.array(np.diag(rows.compliance + task.epsilon))
-    l = -task.active(against_gravity(rows, motions, task.k))
+    L = np.array(np.diag(weighted.damping))
+    l = -problem.active(against_gravity(rows, motions, problem.k))
     joints: list[Any] = [None] * len(links)
     moved: list[dict[int, Any]] = [{} for _ in links]
     roots: dict[int, Eliminated] = {}
-    push = np.zeros(task.mechanism.nv)
+    push = np.zeros(problem.model.nv)
     for i, link in reversed(list(enumerate(links))):
         closed = [r for r in sorted(K[i]) if rows.layout.roots[r] == i]
         if closed:
@@ -107,9 +113,9 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
             A[i] = roots[i].spring(A[i])
             p[i], l = roots[i].press(p[i], l)
         joint = joints[i] = free_joint(link, A[i])
-        u = joint.force(task.tau, p[i])
+        u = joint.force(problem.tau, p[i])
         push[joint.at] = joint.push(u)
-        driven = _driven(task, i, on)
+        driven = _driven(problem, i, on)
         KS: dict[int, Any] = {}
         for r in sorted({*K[i], *driven}):
             own = K[i].get(r, np.zeros(6))
@@ -138,7 +144,7 @@ def factor(task: Task, force: Any = None) -> tuple[Factors, State]:
         more = _pressed(factors, change)
         return _outward(factors, factors.spine, *more)[1]
 
-    factors = Factors(dual.Dual(task, respond), joints, push, moved, roots, l)
+    factors = Factors(dual.Dual(weighted, respond), joints, push, moved, roots, l)
     return factors, dual.start(factors.dual, force)
 
 
@@ -170,8 +176,8 @@ def _pressed(factors: Factors, change: Any) -> tuple[Any, Any]:
     """
     if change is None:
         return factors.push, factors.l
-    task = factors.dual.task
-    tree, motions = task.motions.tree, task.motions
+    problem = factors.dual.weighted.problem
+    tree, motions = problem.motions.tree, problem.motions
     push, change = np.array(factors.push), np.array(change)
     p: dict[int, Pair] = dict.fromkeys(factors.spine, ZERO)
     for i in reversed(factors.spine):
@@ -191,10 +197,10 @@ def _pressed(factors: Factors, change: Any) -> tuple[Any, Any]:
 
 def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any = None) -> tuple[Any, Any]:
     """Accelerations (nv,) of the joints of some links, and the forces (m,) of all rows, unless they are known."""
-    task = factors.dual.task
-    tree, motions = task.motions.tree, task.motions
+    problem = factors.dual.weighted.problem
+    tree, motions = problem.motions.tree, problem.motions
     acceleration: dict[int, Pair] = {WORLD: world_acceleration(tree)}
-    a, force = np.zeros(task.mechanism.nv), np.zeros(task.rows.m) if known is None else known
+    a, force = np.zeros(problem.model.nv), np.zeros(problem.rows.m) if known is None else known
     if known is None and WORLD in factors.roots:
         force[factors.roots[WORLD].rows] = factors.roots[WORLD].force(l, None, force)
     for i in links:
@@ -213,11 +219,11 @@ def _outward(factors: Factors, links: list[int], push: Any, l: Any, known: Any =
     return a, force
 
 
-def _driven(task: Task, link: int, on: Any) -> dict[int, Any]:
+def _driven(problem: Problem, link: int, on: Any) -> dict[int, Any]:
     """What rows take of the velocities of a link's joint (n,), by row."""
     driven: dict[int, Any] = {}
-    n = task.motions.tree.links[link].motion.nv
-    for dof in task.rows.of_joint(link):
+    n = problem.motions.tree.links[link].motion.nv
+    for dof in problem.rows.of_joint(link):
         own = driven.setdefault(dof.row, np.zeros(n))
         own[dof.k] = own[dof.k] + dof.factor * on[dof.row]
     return driven

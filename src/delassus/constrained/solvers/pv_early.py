@@ -42,10 +42,11 @@ from delassus.constrained.elimination.early_elimination import (
     entering,
     fold,
 )
-from delassus.constrained.rows.task import Task, task_of
+from delassus.constrained.rows.inputs import TIME, per_row
+from delassus.constrained.rows.problem import Problem
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import against_gravity
+from delassus.constraints.mechanism.rows import Wanted, against_gravity
 from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.tree.poses import Blocks
 from delassus.dynamics.tree.recursion import bias_force
@@ -54,7 +55,7 @@ from delassus.errors import DelassusError
 from delassus.model.model import WORLD
 
 
-@kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"acceleration": "(m)", "time": "()"})
+@kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"acceleration": per_row("acceleration"), "time": TIME})
 def pv_early(
     mechanism: Mechanism, q: Any, v: Any, tau: Any, *, acceleration: Any = None, time: Any = None
 ) -> tuple[Floats, Floats, Floats]:
@@ -69,11 +70,13 @@ def pv_early(
         time: () [s] what references move with, needed where they do (input at run time).
     """
     if not mechanism.m:
-        return aba.function(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
-    task = task_of(mechanism, q, v, tau, numpy.ones(mechanism.m), acceleration=acceleration, time=time)
-    _check(task)
-    visits, taken = _inward(task)
-    a, force = _outward(task, visits)
+        return aba(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
+    problem = Problem.of(mechanism, q, v, tau, time=time, wanted=Wanted(acceleration))
+    _check(problem)
+    weight = 1.0 / numpy.sqrt(row_mobilities(mechanism))  # rows yield 1 at most (see `proximal`)
+    visits, taken = _inward(problem, weight)
+    a, force = _outward(problem, visits)
+    force = weight * force
     finite = np.isfinite(np.sum(a) + np.sum(force))
     status = np.where(taken < mechanism.m - 0.5, float(Status.RANK_LOSS), float(Status.CONVERGED))
     return a, force, np.where(finite, status, float(Status.NOT_FINITE))
@@ -93,18 +96,17 @@ class _Visit:
     directions: list[Direction]
 
 
-def _inward(task: Task) -> tuple[list[_Visit], Any]:
+def _inward(problem: Problem, weight: NDArray[numpy.float64]) -> tuple[list[_Visit], Any]:
     """From the leaves to the base; and how many rows were taken away."""
-    motions, links = task.motions, task.motions.tree.links
-    weight = _weights(task)
-    l = -weight * against_gravity(task.rows, motions, task.k)
+    motions, links = problem.motions, problem.motions.tree.links
+    l = -weight * against_gravity(problem.rows, motions, problem.k)
     A = [_whole(rigid_blocks(link)) for link in links]
     p = [np.concatenate(bias_force(link, *motions.velocity[i])) for i, link in enumerate(links)]
     waiting: list[list[tuple[int, TravellingRows]]] = [[] for _ in links]
     visits: list[Any] = [None] * len(links)
     taken = np.array(0.0)
     for i, link in reversed(list(enumerate(links))):
-        own = task.rows.links.get(i)
+        own = problem.rows.links.get(i)
         parts = [rows for _, rows in waiting[i]]
         if own is not None:
             chosen = list(own.rows)
@@ -118,11 +120,11 @@ def _inward(task: Task) -> tuple[list[_Visit], Any]:
         rows = sum(parts[1:], parts[0]) if parts else None
         directions = []
         for k in reversed(range(link.motion.nv)):
-            driven = [(dof.row, weight[dof.row] * dof.factor) for dof in task.rows.of_joint(i) if dof.k == k]
+            driven = [(dof.row, weight[dof.row] * dof.factor) for dof in problem.rows.of_joint(i) if dof.k == k]
             for row, _ in driven:
                 new = entering(np.zeros((1, 6)), l[row : row + 1])
                 rows = rows + new if rows else new
-            direction, A[i], p[i], rows = eliminate(link, k, A[i], p[i], task.tau[link.v + k], rows, driven)
+            direction, A[i], p[i], rows = eliminate(link, k, A[i], p[i], problem.tau[link.v + k], rows, driven)
             directions.append(direction)
             if direction.taken:
                 taken = taken + np.where(direction.taken.vanished, 0.0, 1.0)
@@ -139,10 +141,10 @@ def _inward(task: Task) -> tuple[list[_Visit], Any]:
     return visits, taken
 
 
-def _outward(task: Task, visits: list[_Visit]) -> tuple[Any, Any]:
+def _outward(problem: Problem, visits: list[_Visit]) -> tuple[Any, Any]:
     """From the base to the leaves: accelerations (nv,), and the rows' forces (m,)."""
-    motions, links = task.motions, task.motions.tree.links
-    a, force = np.zeros(task.mechanism.nv), np.zeros(task.mechanism.m)
+    motions, links = problem.motions, problem.motions.tree.links
+    a, force = np.zeros(problem.model.nv), np.zeros(problem.rows.m)
     motion: dict[int, Any] = {WORLD: world_acceleration(motions.tree)}
     given: dict[int, Any] = {}  # forces of the rows that a link has handed to its parent
     for i, (link, visit) in enumerate(zip(links, visits, strict=True)):
@@ -171,12 +173,7 @@ def _outward(task: Task, visits: list[_Visit]) -> tuple[Any, Any]:
             given[child], at = rows[at : at + many], at + many
         for j, row in enumerate(visit.own):
             force[row] = rows[at + j]
-    return a, _weights(task) * force
-
-
-def _weights(task: Task) -> NDArray[numpy.float64]:
-    """What makes rows yield 1 at most (m,), as in all methods (see `proximal`)."""
-    return 1.0 / numpy.sqrt(row_mobilities(task.mechanism))
+    return a, force
 
 
 def _whole(blocks: Blocks) -> Any:
@@ -185,21 +182,21 @@ def _whole(blocks: Blocks) -> Any:
     return np.concatenate([np.concatenate([M, H], 1), np.concatenate([H.T, I], 1)])
 
 
-def _check(task: Task) -> None:
+def _check(problem: Problem) -> None:
     """Raise where rows are none that this recursion can take away."""
-    tree = task.motions.tree
+    tree = problem.motions.tree
     if tree.mimics:
         raise DelassusError(
-            f"joints of {task.mechanism.model.name!r} share coordinates (mimicry), so there is no recursion over its "
+            f"joints of {problem.model.name!r} share coordinates (mimicry), so there is no recursion over its "
             "tree: take prox_ltl or three_steps."
         )
-    if np.any(task.rows.compliance != 0.0):
+    if np.any(problem.rows.compliance != 0.0):
         raise DelassusError(
-            f"the constraints have compliance, up to {task.rows.compliance.max():g}, and pv_early meets rows exactly: "
-            "take prox_pv or caba."
+            f"the constraints have compliance, up to {problem.rows.compliance.max():g}, and pv_early meets rows "
+            "exactly: take prox_pv or caba."
         )
-    if task.rows.layout.pairs or task.rows.tied:
+    if problem.rows.layout.pairs or problem.rows.tied:
         raise DelassusError(
-            f"constraints of {task.mechanism.model.name!r} tie its bodies or joints to each other, and pv_early "
+            f"constraints of {problem.model.name!r} tie its bodies or joints to each other, and pv_early "
             "eliminates rows on the way to the world: take prox_pv."
         )

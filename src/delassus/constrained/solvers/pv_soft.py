@@ -11,23 +11,36 @@ from typing import Any
 
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal
-from delassus.constrained.rows.task import SIGNATURE
+from delassus.constrained.rows.inputs import ROW_INPUTS, SIGNATURE
 from delassus.constrained.solvers.caba import caba
 from delassus.constraints.mechanism.mechanism import Mechanism
 
 
-@kernel(SIGNATURE, inputs={"mask": "(m)", "acceleration": "(m)", "time": "()"})
+@kernel(SIGNATURE, inputs={name: given for name, given in ROW_INPUTS.items() if name != "force"})
 def pv_soft(
     mechanism: Mechanism,
     q: Any,
     v: Any,
     tau: Any,
     *,
-    proximal: Proximal = None,
     mask: Any = None,
     acceleration: Any = None,
     time: Any = None,
+    proximal: Proximal = None,
+    position_gain: Any = None,
+    velocity_gain: Any = None,
 ) -> tuple[Floats, Floats]:
     """Accelerations (nv,) [rad/s², m/s²] and forces λ (m,) [N, N·m] of the penalties; arguments as for `caba`."""
-    given = {"mask": mask, "force": None, "acceleration": acceleration, "time": time}
-    return caba.function(mechanism, q, v, tau, iterations=1, proximal=proximal, **given)
+    return caba(
+        mechanism,
+        q,
+        v,
+        tau,
+        iterations=1,
+        mask=mask,
+        acceleration=acceleration,
+        time=time,
+        proximal=proximal,
+        position_gain=position_gain,
+        velocity_gain=velocity_gain,
+    )

@@ -1,8 +1,8 @@
 """What a proximal solver is made of, and how its parts make a solve.
 
-A solver prepares a task once (`factor`, which makes the first iteration too), iterates from one state to the next, and
-finishes with the accelerations of all joints. A state is a tuple of traced arrays that begins with `force`, `before`
-and `residual`: what a loop has to carry, and to look at, whether it is unrolled or not.
+A solver prepares a problem once (`factor`, which makes the first iteration too), iterates from one state to the next,
+and finishes with the accelerations of all joints. A state is a tuple of traced arrays that begins with `force`,
+`before` and `residual`: what a loop has to carry, and to look at, whether it is unrolled or not.
 
 A new solver is a file that ends in a `Solver`, and a line in `choice`.
 """
@@ -17,7 +17,8 @@ import delassus.numpy as np
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.options import check_iterations
-from delassus.constrained.rows.task import Task, task_of
+from delassus.constrained.rows.problem import Problem
+from delassus.constrained.rows.weights import Weighted
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.aba import aba
 from delassus.model.links import links_of
@@ -46,7 +47,7 @@ class Solver:
 
     Attributes:
         name: What users call it.
-        factor: Takes a task and the forces to start from; gives factors and the first state.
+        factor: Takes a problem with weights and the forces to start from; gives factors and the first state.
         iterate: Takes factors and a state; gives the next one.
         shifted: Takes factors and r (m,); gives those of rows that ask for J a + γ + C λ = r instead of zero. Where
             rows contradict each other and r is their residual of least squares, they agree then. The residuals of
@@ -58,7 +59,7 @@ class Solver:
     """
 
     name: str
-    factor: Callable[[Task, Any], tuple[Any, Any]]
+    factor: Callable[[Weighted, Any], tuple[Any, Any]]
     iterate: Callable[[Any, Any], Any]
     shifted: Callable[[Any, Any], Any]
     finish: Callable[[Any, Any], tuple[Any, Any]]
@@ -82,23 +83,21 @@ def share_of(solver: Solver) -> float:
 def solve(
     solver: Solver,
     mechanism: Mechanism,
-    q: Any,
-    v: Any,
-    tau: Any,
+    asked: tuple[Any, ...],
     iterations: int,
     proximal: Proximal,
-    mask: Any,
     force: Any,
-    acceleration: Any,
-    time: Any,
 ) -> tuple[Any, Any]:
-    """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled."""
+    """Accelerations (nv,) and forces (m,) after a fixed number of iterations, unrolled.
+
+    `asked` is what `Problem.of` takes after the mechanism: q, v, tau and what follows.
+    """
     check_iterations(iterations)
     if not mechanism.m:
-        return aba.function(mechanism.model, q, v, tau), np.zeros(0)
+        return aba(mechanism.model, *asked[:3]), np.zeros(0)
     solver = solver.on(mechanism)
     epsilon = proximal_rows(mechanism, proximal, share_of(solver))
-    factors, state = solver.factor(task_of(mechanism, q, v, tau, epsilon, mask, acceleration, time), force)
+    factors, state = solver.factor(Weighted.of(Problem.of(mechanism, *asked), epsilon), force)
     for _ in range(iterations - 1):
         state = solver.iterate(factors, state)
     return solver.finish(factors, state)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.told import Told
 from delassus.constrained.rows.wrench import constraint_wrench
-from delassus.constrained.solvers.optimality import optimality
+from delassus.constrained.solvers.optimality import INPUTS, optimality
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import DelassusError, Sentences
+from delassus.errors import Sentences
 
 
 class Status(Sentences):
@@ -37,46 +38,59 @@ class Asked(NamedTuple):
     q: Any
     v: Any
     tau: Any
-    proximal: tuple[float, ...] | None = None
     mask: Any = None
+    force: Any = None
     acceleration: Any = None
     time: Any = None
+    proximal: Any = None
+    position_gain: Any = None
+    velocity_gain: Any = None
+    tolerance: Any = None
+    rank: Any = None
     parameters: Any = None
 
     @classmethod
-    def of(cls, *arguments: Any) -> Asked:
+    def of(cls, given: Mapping[str, Any]) -> Asked:
         """From what was given, arrays as they are now: those of a simulation change in place."""
-        kept: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
-        return cls(*kept)
+        return cls(**{name: x.copy() if isinstance(x, np.ndarray) else x for name, x in given.items()})
 
     def given(self, *names: str) -> dict[str, Any]:
         """Those of these that were given."""
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+class _Arrays(NamedTuple):
+    acceleration: Any
+    force: Any
+    residual: Any
+    iterations: Any
+    status: Any
+    imbalance: Any
+
+
+class Solution(Told, _Arrays):
     """Accelerations and forces of a mechanism, one state or a batch, and how good they are.
 
     Attributes:
-        mechanism: What was solved.
         acceleration: (…, nv) [rad/s², m/s²].
         force: (…, m) [N, N·m], on the robot, in the axes of each constraint.
         residual: (…, m) J a + γ + C λ [m/s², rad/s²].
         iterations: (…) how many were made.
         status: (…) numbers of `Status`.
         imbalance: (…, nv) M a + c - tau - Jᵀ λ [N·m, N]: how well the equation of motion holds.
+        mechanism: What was solved.
         asked: The state, forces and further arguments that it is the answer to.
     """
 
     mechanism: Mechanism
-    acceleration: NDArray[np.float64]
-    force: NDArray[np.float64]
-    residual: NDArray[np.float64]
-    iterations: NDArray[np.int64]
-    status: NDArray[np.int64]
-    imbalance: NDArray[np.float64]
-    asked: Asked | None = None
+    asked: Asked
+
+    @classmethod
+    def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, given: Mapping[str, Any]) -> Solution:
+        """That of a call of `constrained_dynamics`."""
+        a, force, residual, iterations, status, imbalance = values
+        solution = cls(a, force, residual, whole(iterations), whole(status), imbalance)
+        return solution.telling(mechanism=mechanism, asked=Asked.of(given))
 
     @property
     def forces(self) -> Mapping[str, NDArray[np.float64]]:
@@ -97,10 +111,10 @@ class Solution:
 
         The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).
         """
-        asked = self._asked()
+        asked = self.asked
         if not self.mechanism.m:
             return self.status == Status.CONVERGED
-        given = asked.given("proximal", "mask", "acceleration", "time", "parameters")
+        given = asked.given(*INPUTS, "parameters")
         arrays = (asked.q, asked.v, asked.tau, self.acceleration, self.force)
         found = optimality(self.mechanism, *arrays, tolerance=tolerance, **given) > 0.5
         return bool(found) if np.ndim(found) == 0 else found
@@ -111,17 +125,12 @@ class Solution:
         `axes` are "world", "frame" for those of the constraint's own first frame, or those of a frame by its name. A
         constraint on joints has no frame; its forces are `forces[name]`.
         """
-        asked = self._asked()
+        asked = self.asked
         given = asked.given("time", "parameters")
         found: NDArray[np.float64] = constraint_wrench(
             self.mechanism, asked.q, self.force, constraint=constraint, axes=axes, **given
         )
         return found
-
-    def _asked(self) -> Asked:
-        if self.asked is None:
-            raise DelassusError("this solution does not say of which state it is; one of constrained_dynamics does.")
-        return self.asked
 
 
 _WORST_FIRST: Final = (

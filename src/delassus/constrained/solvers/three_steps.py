@@ -38,10 +38,10 @@ def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = N
     """
     check_inertias(mechanism.model)
     if not mechanism.m:
-        return aba.function(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
-    tree = tree_factor(mechanism.model, q, constraint_jacobian.function(mechanism, q, time=time))
-    half = backward(tree.above, tree.U, tau - bias_torques.function(mechanism.model, q, v))
-    b = constraint_bias.function(mechanism, q, v, time=time) + tree.Y @ half
+        return aba(mechanism.model, q, v, tau), np.zeros(0), np.array(float(Status.CONVERGED))
+    tree = tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time))
+    half = backward(tree.above, tree.U, tau - bias_torques(mechanism.model, q, v))
+    b = constraint_bias(mechanism, q, v, time=time) + tree.Y @ half
     factors, rank_loss = _guarded(tree.delassus + np.diag(compliance_of(mechanism)))
     force = -factors.solve(b)
     a = forward(tree.above, tree.U, half / tree.D + tree.Y.T @ force)

@@ -38,7 +38,7 @@ class Velocities(Kinematics):
         return self._motion(frame)[3:]
 
     def _motion(self, frame: str) -> Any:
-        return frame_velocity.function(self.model, self.q, self.v, frame=frame, reference="LOCAL_WORLD_ALIGNED")
+        return frame_velocity(self.model, self.q, self.v, frame=frame, reference="LOCAL_WORLD_ALIGNED")
 
 
 @dataclass(frozen=True)

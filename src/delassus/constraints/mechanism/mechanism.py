@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.compiler.graph.digest import UNREAD
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
 from delassus.constraints.basis.constraint import Constraint, ConstraintError
@@ -41,7 +42,7 @@ class Mechanism(OfModel):
 
     model: Model
     constraints: tuple[Constraint, ...] = ()
-    step: float | None = None
+    step: float | None = field(default=None, metadata=UNREAD)
     model_constraints: bool = True
 
     if TYPE_CHECKING:  # what may be given, which is more than what is kept

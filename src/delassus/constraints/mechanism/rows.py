@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
@@ -124,25 +124,45 @@ def compliance_of(mechanism: Mechanism) -> NDArray[numpy.float64]:
     return compliance
 
 
-def right_hand_side(mechanism: Mechanism, rows: Rows, motions: LinkMotions, acceleration: Any = None) -> Any:
-    """k (m,): the desired acceleration, pulled towards the references, less the rows' own velocity products.
+class Wanted(NamedTuple):
+    """What all rows are asked for (m,), each None where it is what the constraints say themselves.
 
-    `acceleration` (m,) takes the place of the constraints' desired accelerations.
+    Rows without a reference have no error of position, and no use for a gain on it.
     """
+
+    acceleration: Any = None
+    position_gain: Any = None
+    velocity_gain: Any = None
+
+    def of(self, name: str, constraint: Constraint, at: slice) -> Any:
+        """One of them for the rows of a constraint; plain numbers if it is the constraint's own."""
+        given = getattr(self, name)
+        return constraint.per_row(name, at.stop - at.start) if given is None else given[at]
+
+
+OWN: Final = Wanted()
+"""Nothing but what the constraints say."""
+
+
+def right_hand_side(mechanism: Mechanism, rows: Rows, motions: LinkMotions, wanted: Wanted = OWN) -> Any:
+    """k (m,): the desired acceleration, pulled towards the references, less the rows' own velocity products."""
     k = np.zeros(mechanism.m)
     velocity = row_values(rows, motions.velocity, motions.v)
     for constraint, at in zip(mechanism.constraints, mechanism.row_ranges(), strict=True):
-        count = at.stop - at.start
-        Kp, Kd = constraint.per_row("position_gain", count), constraint.per_row("velocity_gain", count)
-        desired = constraint.per_row("acceleration", count) if acceleration is None else acceleration[at]
-        wanted = np.array(desired) - constraint.velocity_product(motions)
-        if numpy.any(Kd):
+        Kp, Kd = (wanted.of(name, constraint, at) for name in ("position_gain", "velocity_gain"))
+        a = np.array(wanted.of("acceleration", constraint, at)) - constraint.velocity_product(motions)
+        if _matters(Kd):
             reference = constraint.reference_velocity(motions)
-            wanted = wanted - Kd * (velocity[at] if reference is None else velocity[at] - reference)
-        if numpy.any(Kp):
-            wanted = wanted - Kp * constraint.position_error(motions)
-        k[at] = wanted
+            a = a - Kd * (velocity[at] if reference is None else velocity[at] - reference)
+        if _matters(Kp) and (constraint.has_reference or wanted.position_gain is None):
+            a = a - Kp * constraint.position_error(motions)
+        k[at] = a
     return k
+
+
+def _matters(gain: Any) -> bool:
+    """Whether a gain may be other than zero."""
+    return not isinstance(gain, numpy.ndarray) or bool(numpy.any(gain))
 
 
 def against_gravity(rows: Rows, motions: LinkMotions, k: Any) -> Any:

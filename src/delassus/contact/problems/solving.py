@@ -15,7 +15,7 @@ from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.references.dual import REFERENCES
-from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.choice import METHODS, plans
 from delassus.contact.solvers.solve import solve_contacts
 
 if TYPE_CHECKING:
@@ -63,9 +63,11 @@ def solve_problem(
     arrays = {"G": problem.G, "g": problem.g, **problem.numbers}
     if start is not None:
         arrays["start"] = np.asarray(start, float)
-    ways = [method, "admm"] if method == "auto" else [method]
-    if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY:
-        ways = ["quick", *ways]
+    first: tuple[Any, ...] = ()
+    if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY and problem.m <= LARGEST_COMPILED:
+        first = plans(problem.m, start is not None)
+        arrays.setdefault("start", np.zeros(problem.m))
+    ways = (*first, method, "admm") if method == "auto" else (method,)
     found = _solved(problem, arrays, model, ways[0], tolerance, iterations)
     for way in ways[1:]:
         unsolved = found[-1] == _UNSOLVED
@@ -80,7 +82,7 @@ def _solve_again(
     problem: ContactProblem,
     arrays: dict[str, Any],
     law: str,
-    method: str,
+    way: Any,
     tolerance: float,
     iterations: int,
     left: NDArray[np.int64],
@@ -93,8 +95,11 @@ def _solve_again(
         core = x.shape[x.ndim - (2 if name == "G" else 1) :]
         return np.broadcast_to(x, (*batch, *core)).reshape(count, *core)[left]
 
-    again = _solved(problem, {k: some(k, x) for k, x in arrays.items()}, law, method, tolerance, iterations)
     flat = [x.reshape(count, *x.shape[len(batch) :]) for x in found]
+    asked = {k: some(k, x) for k, x in arrays.items()}
+    if "start" in asked:
+        asked["start"] = flat[0][left] if isinstance(way, tuple) else np.zeros_like(flat[0][left])
+    again = _solved(problem, asked, law, way, tolerance, iterations)
     better = np.abs(again[2]).max(-1) < np.abs(flat[2][left]).max(-1)
     better |= again[-1] != Status.ITERATIONS
     again[3][...] += flat[3][left]
@@ -104,15 +109,15 @@ def _solve_again(
 
 
 def _solved(
-    problem: ContactProblem, arrays: dict[str, Any], law: str, method: str, tolerance: float, iterations: int
+    problem: ContactProblem, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
     given = {name: x for name, x in arrays.items() if name not in ("G", "g")}
     options: dict[str, Any] = {
         "tolerance": float(tolerance),
         "iterations": float(iterations),
         "law": law,
-        "method": method,
     }
+    options["plan" if isinstance(way, tuple) else "method"] = np.array(way) if isinstance(way, tuple) else way
     if problem.m <= LARGEST_COMPILED:
         return solve_contacts(problem.layout, arrays["G"], arrays["g"], **given, **options)
     lead = np.broadcast_shapes(arrays["G"].shape[:-2], *(x.shape[:-1] for name, x in arrays.items() if name != "G"))

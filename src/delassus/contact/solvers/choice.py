@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.admm import admm
 from delassus.contact.solvers.bisection import bisection
-from delassus.contact.solvers.gauss_seidel import gauss_seidel
+from delassus.contact.solvers.gauss_seidel import gauss_seidel, swept
 from delassus.contact.solvers.newton import ATTEMPTS, newton
 from delassus.contact.solvers.progress import Best, Budget
 from delassus.contact.solvers.scaled import Scaled
@@ -44,19 +44,19 @@ class Found(NamedTuple):
 Method = Callable[[Scaled, Best, Budget], Found]
 
 
-def quick(problem: Scaled, best: Best, budget: Budget) -> Best:
-    """Some sweeps and one attempt of Newton's method: enough for nine of ten problems. A warm start has one before."""
+def planned(problem: Scaled, best: Best, budget: Budget, plan: Any) -> Best:
+    """So many sweeps, then attempts of Newton's method from one to another: three numbers that a call chooses."""
+    return newton(problem, swept(problem, best, budget, plan[0]), budget, span=(plan[1], plan[2]))
 
-    def play(carry: Any) -> Any:
-        rounds, last = carry
-        swept = gauss_seidel(problem, Best(*last), budget, np.where(rounds < 0.0, 0.0, _sweeps(problem)))
-        return rounds + 1.0, tuple(newton(problem, swept, budget, ATTEMPTS[:1]))
 
-    def goes_on(carry: Any) -> Any:
-        return Best(*carry[1]).open(budget) & (carry[0] < 0.5)
+def plans(m: int, warm: bool) -> tuple[tuple[float, float, float], ...]:
+    """How a batch is solved, one plan after the other for what is left: most problems need the first alone.
 
-    _, last = while_loop(goes_on, play, (np.array(_first_round(budget)), tuple(best)), 2)
-    return Best(*last)
+    States that are computed together wait for each other, so plans are short, and what is left is collected.
+    """
+    first = (float(sweeps_for(m)), 0.0, 1.0)
+    rest = ((0.0, 1.0, 2.0), (0.0, 2.0, 3.0))
+    return ((0.0, 0.0, 1.0), first, *rest) if warm else (first, *rest)
 
 
 def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
@@ -80,11 +80,11 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
         )
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
         begun = Best.of(asked, np.where(second, 0.0, last.impulse), last.count)
-        swept = gauss_seidel(asked, begun, goal, np.where(rounds < 0.0, 0.0, _sweeps(problem)))
+        begun = swept(asked, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
         # The third round of rows that do not contradict each other goes on with attempts that have not been made.
         begin = np.where((rounds > 1.5) & ~np.any(shift != 0.0), _FIRST, 0.0)
         end = np.where(rounds < 0.0, 1.0, np.where(rounds < 1.5, _FIRST, _LAST))
-        found = newton(asked, swept, goal, span=(begin, end))
+        found = newton(asked, begun, goal, span=(begin, end))
         left = np.where(second & (found.error <= goal.tolerance), _COMPLIANCE * found.impulse, 0.0)
         # Rows that are met but for the last digits do not contradict each other; they hardly move.
         contradictory = (np.max(np.abs(left) / problem.limit) > _CONTRADICTION) & (last.error > 0.1 * _CONTRADICTION)
@@ -97,18 +97,15 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
         goal = budget._replace(tolerance=np.maximum(_allowed(carry[0]), budget.tolerance))
         return Best(*carry[2]).open(goal) & (carry[1] < 2.5)
 
-    start = (np.zeros(m), np.array(_first_round(budget)), tuple(best))
+    # A warm start begins with a round that has no sweeps, which would lead away from it.
+    start = (np.zeros(m), np.array(-1.0 if budget.warm else 0.0), tuple(best))
     shift, _, last = while_loop(goes_on, play, start, 4)
     return Found(Best(*last), np.any(shift != 0.0))
 
 
-def _first_round(budget: Budget) -> float:
-    """A warm start begins with a round that has no sweeps, which would lead away from it."""
-    return -1.0 if budget.warm else 0.0
-
-
-def _sweeps(problem: Scaled) -> float:
-    return float(min(max(SWEEPS[0], problem.layout.m // 2), SWEEPS[1]))
+def sweeps_for(m: int) -> float:
+    """Sweeps before Newton's method, of a problem with so many rows."""
+    return float(min(max(SWEEPS[0], m // 2), SWEEPS[1]))
 
 
 def _allowed(shift: Any) -> Any:
@@ -123,7 +120,6 @@ def _alone(method: Callable[[Scaled, Best, Budget], Best]) -> Method:
 
 METHODS: Final[dict[str, Method]] = {
     "auto": thorough,
-    "quick": _alone(quick),
     "pgs": _alone(gauss_seidel),
     "admm": _alone(admm),
     "newton": _alone(newton),

@@ -16,9 +16,9 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import scan
+from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.contact.cones.kinds import Free
-from delassus.contact.solvers.progress import Best, Budget, repeated
+from delassus.contact.solvers.progress import FOREVER, Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
 from delassus.contact.solvers.smooth import TINY, second_order
 
@@ -26,14 +26,28 @@ ContactStep = Callable[[Any, Any, Any, Any, Any], Any]
 """New impulses of a contact from its G, impulses, velocities, friction, and relaxation."""
 
 
-def gauss_seidel(problem: Scaled, best: Best, budget: Budget, sweeps: Any = None) -> Best:
-    """From the best impulses so far to better ones, by so many sweeps at most."""
+def gauss_seidel(problem: Scaled, best: Best, budget: Budget) -> Best:
+    """From the best impulses so far to better ones, as many sweeps as it takes."""
 
     def step(held: Any, best: Best) -> tuple[Any, Best]:
         impulse, velocity = sweep(problem, *held)
         return (impulse, velocity), Best(impulse, velocity, problem.error(impulse, velocity), best.count + 1.0)
 
-    return repeated(step, (best.impulse, best.velocity), best, budget, sweeps)
+    return repeated(step, (best.impulse, best.velocity), best, budget)
+
+
+def swept(problem: Scaled, best: Best, budget: Budget, sweeps: Any) -> Best:
+    """What comes of so many sweeps, unless there is nothing to do; how good it is, is asked at the end alone."""
+    wanted = np.where(best.open(budget), sweeps, 0.0)
+
+    def body(carry: Any) -> Any:
+        impulse, velocity, made = carry
+        return *sweep(problem, impulse, velocity), made + 1.0
+
+    start = (best.impulse, best.velocity, np.array(0.0))
+    impulse, velocity, _ = while_loop(lambda carry: carry[2] < wanted, body, start, FOREVER)
+    found = Best(impulse, velocity, problem.error(impulse, velocity), best.count + wanted)
+    return found.where(wanted > 0.0, best)
 
 
 def sweep(
@@ -60,7 +74,7 @@ def row_step(problem: Scaled, k: int, impulse: Any, velocity: Any, relaxation: A
     """The impulse of a row before the contacts: what stops it, or as much of it as is allowed."""
     layout, response = problem.layout, problem.G[k, k]
     bounded = layout.scalars - layout.intervals
-    new = impulse - relaxation * velocity / np.where(response > 0.0, response, 1.0)
+    new = impulse - velocity * (relaxation / np.where(response > 0.0, response, 1.0))
     if k >= bounded:
         return np.minimum(np.maximum(new, problem.lower[k - bounded]), problem.upper[k - bounded])
     return new if k < len(layout.rows(Free)) else np.maximum(new, 0.0)
@@ -87,9 +101,9 @@ def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation:
     """The impulses of a contact whose velocity would be that without a change."""
     n = len(impulse) - 1
     response = np.where(G[n, n] > 0.0, G[n, n], 1.0)
-    normal = np.maximum(impulse[n] - relaxation * velocity[n] / response, 0.0)
+    normal = np.maximum(impulse[n] - velocity[n] * (relaxation / response), 0.0)
     sliding = velocity[:n] + G[:n, n] * (normal - impulse[n])
-    wanted = impulse[:n] - relaxation * sliding / _largest(G[:n, :n])
+    wanted = impulse[:n] - sliding * (relaxation / _largest(G[:n, :n]))
     t, radius = length(wanted), friction * normal
     share = np.where(t > radius, radius / (t + TINY), 1.0)
     return np.concatenate([share * wanted, np.stack([normal])])
@@ -97,7 +111,7 @@ def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation:
 
 def cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """One step against the velocity, projected onto the cone."""
-    wanted = impulse - relaxation * velocity / _largest(G)
+    wanted = impulse - velocity * (relaxation / _largest(G))
     t = length(wanted[:-1])
     onto = second_order(t, wanted[-1], friction, 0.0)
     return np.concatenate([onto.share * wanted[:-1], np.stack([onto.h])])

@@ -135,10 +135,11 @@ class Scaled(NamedTuple):
         With much friction, the residual of de Saxcé's form shows little of a contact that penetrates. So the one of
         Alart and Curnier, whose first part is that of the normals alone, counts as well.
         """
-        error = np.max(np.abs(self.residual(impulse, velocity)) / self.limit)
+        inverse = 1.0 / self.limit
+        error = np.max(np.abs(self.residual(impulse, velocity)) * inverse)
         if self.convex:
             return error
-        return np.maximum(error, np.max(np.abs(impulse - self.smooth(impulse - velocity, 0.0)[0]) / self.limit))
+        return np.maximum(error, np.max(np.abs(impulse - self.smooth(impulse - velocity, 0.0)[0]) * inverse))
 
     def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
         """Smooth projection (m,) of λ - σ, whose fixed points solve the problem for e = 0, and its Jacobian by blocks.
@@ -232,7 +233,7 @@ def _applied(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
     t = length(x[:-1])
     turned: Turned = kind(t, x[-1], friction, e)
     y = np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
-    direction = x[:-1] / np.where(t > 0.0, t, 1.0)
+    direction = x[:-1] * (1.0 / np.where(t > 0.0, t, 1.0))
     return y, slopes(turned, direction)
 
 

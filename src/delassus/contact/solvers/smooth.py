@@ -31,11 +31,14 @@ class Turned(NamedTuple):
 
 
 def positive_part(x: Any, e: Any) -> tuple[Any, Any]:
-    """s(x) and its slope; max(x, 0) and a step of height 1, ½ at the kink, for e = 0."""
+    """s(x) and its slope: max(x, 0) and a step of height 1 for e = 0."""
+    if isinstance(e, float) and e == 0.0:
+        return np.maximum(x, 0.0), np.where(x > 0.0, 1.0, 0.0)
     root = np.sqrt(x * x + 4.0 * e * e) + TINY
-    rest = 2.0 * e * e / (root + np.abs(x))  # without cancellation
-    value = np.maximum(x, 0.0) + rest
-    return value, 0.5 * (1.0 + x / root)
+    # ½ (root - |x|) = 2 e² / (root + |x|), without cancellation; one division for value and slope.
+    inverse = 1.0 / (root * (root + np.abs(x)))
+    value = np.maximum(x, 0.0) + 2.0 * e * e * root * inverse
+    return value, 0.5 + 0.5 * x * (root + np.abs(x)) * inverse
 
 
 def coulomb(t: Any, z: Any, friction: Any, e: Any) -> Turned:
@@ -47,10 +50,10 @@ def coulomb(t: Any, z: Any, friction: Any, e: Any) -> Turned:
     h, h_z = positive_part(z, e)
     r, r_z = friction * h, friction * h_z
     q, q_x = positive_part(t - r, e)
-    whole = r + q + TINY
-    share = r / whole
-    f_t = share * (1.0 - t * q_x / whole)
-    f_z = t * r_z * (q + q_x * r) / (whole * whole)
+    inverse = 1.0 / (r + q + TINY)
+    share = r * inverse
+    f_t = share * (1.0 - t * q_x * inverse)
+    f_z = t * r_z * (q + q_x * r) * inverse * inverse
     return Turned(share, f_t, f_z, h, 0.0, h_z)
 
 
@@ -60,15 +63,16 @@ def second_order(t: Any, z: Any, friction: Any, e: Any) -> Turned:
     Along the cone's edge d = (friction, 1)/n and across it, x = a d + b c: inside, b > 0, nothing changes; beside the
     edge b is lost, and where a < 0 the apex is nearest.
     """
-    n2 = 1.0 + friction * friction
-    a, a_x = positive_part((friction * t + z) / n2, e)
-    b, b_x = positive_part((friction * z - t) / n2, friction * e)
+    square = friction * friction
+    narrow = 1.0 / (1.0 + square)
+    a, a_x = positive_part((friction * t + z) * narrow, e)
+    b, b_x = positive_part((friction * z - t) * narrow, 0.0 if isinstance(e, float) and e == 0.0 else friction * e)
     f = friction * a - b
     near = t < 1e-7 * np.abs(z) + TINY
-    f_t = (friction * friction * a_x + b_x) / n2
+    f_t = (square * a_x + b_x) * narrow
     share = np.where(near, f_t, f / np.where(near, 1.0, t))
-    f_z = friction * (a_x - b_x) / n2
-    return Turned(share, f_t, f_z, a + friction * b, f_z, (a_x + friction * friction * b_x) / n2)
+    f_z = friction * (a_x - b_x) * narrow
+    return Turned(share, f_t, f_z, a + friction * b, f_z, (a_x + square * b_x) * narrow)
 
 
 def slopes(turned: Turned, direction: Any) -> Any:

@@ -9,7 +9,7 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.choice import METHODS, Found, planned
 from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
@@ -26,7 +26,7 @@ PROBLEM_INPUTS: Final = {
 
 @kernel(
     "(m,m),(m)->(m),(m),(m),(),()",
-    inputs={**PROBLEM_INPUTS, "start": "(m)", "tolerance": "()", "iterations": "()"},
+    inputs={**PROBLEM_INPUTS, "start": "(m)", "tolerance": "()", "iterations": "()", "plan": "(3)"},
 )
 def solve_contacts(
     layout: Layout,
@@ -42,17 +42,24 @@ def solve_contacts(
     start: Any = None,
     tolerance: Any = None,
     iterations: Any = None,
+    plan: Any = None,
     law: str = "ncp",
     method: str = "auto",
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], iterations, and the number of a `Status`."""
+    """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], iterations, and the number of a `Status`.
+
+    With a plan it is followed, instead of a method: see `planned`.
+    """
     numbers = (friction, torsional, rolling, lower, upper)
     problem = Scaled.of(layout, law == "ccp", G, g, *numbers, compliance)
     factors = shape_of(layout, friction, torsional, rolling)
     most = 1000.0 if iterations is None else iterations
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = started(problem, None if start is None else problem.taken(start, factors))
-    found = METHODS[method](problem, first, budget)
+    if plan is None:
+        found = METHODS[method](problem, first, budget)
+    else:
+        found = Found(planned(problem, first, budget, plan), np.array(False))
     best = found.best
     impulse = problem.given(best.impulse, factors)
     velocity = product(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)

@@ -40,7 +40,7 @@ def difference_derivatives(model: Model, q0: Any, q1: Any) -> tuple[Floats, Floa
         q0: Configuration (nq,) [rad, m] from which the difference leads.
         q1: Configuration (nq,) [rad, m] to which it leads.
     """
-    v = difference.function(model, q0, q1)
+    v = difference(model, q0, q1)
     by_first = _blocks(model, v, lambda twist: -placement_right_jacobian_inverse(-twist))
     return by_first, _blocks(model, v, placement_right_jacobian_inverse)
 

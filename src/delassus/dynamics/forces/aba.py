@@ -39,7 +39,7 @@ def aba(model: Model, q: Any, v: Any, tau: Any, *, forces: Any = None) -> Floats
     tree = links_of(model)
     check_inertias(model)
     if tree.mimics:
-        return udu_solve.function(model, q, tau - newton_euler(model, q, v, np.zeros(model.nv), forces))
+        return udu_solve(model, q, tau - newton_euler(model, q, v, np.zeros(model.nv), forces))
     links, poses = tree.links, poses_of(tree, q)
 
     # Outward: velocities, and velocity-product accelerations b.

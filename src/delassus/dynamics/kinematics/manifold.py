@@ -44,7 +44,7 @@ def difference(model: Model, q0: Any, q1: Any) -> Floats:
 @kernel("(nq),(nq),()->(nq)")
 def interpolate(model: Model, q0: Any, q1: Any, share: Any) -> Floats:
     """The configuration (nq,) a share () of the way from q0 to q1: q0 for 0, q1 for 1; the way is `difference`'s."""
-    return integrate.function(model, q0, share * difference.function(model, q0, q1))
+    return integrate(model, q0, share * difference(model, q0, q1))
 
 
 @kernel("(nq)->(nq)")

@@ -1,0 +1,140 @@
+"""What can be made of a kernel for a model, without calling it: ufuncs, bound arrays, programs, reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from delassus.compiler.backends.native import compiling
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.digest import is_frozen
+from delassus.compiler.graph.precision import SINGLE, Precision
+from delassus.compiler.graph.program import Program
+from delassus.compiler.host import bind
+from delassus.compiler.host.build import Compiled, build
+from delassus.compiler.host.definition import Case, Definition, Operands
+from delassus.compiler.host.known_calls import KnownCall
+from delassus.compiler.host.report import Report, make_report
+from delassus.compiler.host.versions import Versions
+from delassus.errors import warn
+
+
+class Compilable:
+    """A definition, and what was compiled of it.
+
+    All that is made for a model takes the names of the optional `inputs` that it is to have, and options; what is given
+    for an optional input by value is compiled in.
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.name = definition.name
+        self._arguments = definition.arguments
+        self._versions = Versions()
+
+    def specialize(
+        self, model: Any, dtype: DTypeLike | None = None, *, inputs: Sequence[str] = (), **options: Any
+    ) -> np.ufunc:
+        """The NumPy ufunc for this model: the least overhead of a call with arguments; one thread.
+
+        `inputs` names the optional inputs that it takes, after the others, in the kernel's own order; what is given
+        by value is compiled in. The parameters of a model that has some come last.
+        """
+        return self.compiled(model, dtype=dtype, inputs=inputs, **options).ufunc
+
+    def bind(
+        self,
+        model: Any,
+        *arrays: np.ndarray[Any, Any],
+        dtype: DTypeLike | None = None,
+        inputs: Sequence[str] = (),
+        **options: Any,
+    ) -> Callable[[], None]:
+        """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
+        return bind.bind(self.compiled(model, dtype=dtype, inputs=inputs, **options), arrays)
+
+    def warm_up(
+        self,
+        model: Any,
+        dtype: DTypeLike | None = None,
+        *,
+        batch: bool | None = None,
+        inputs: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        """Compile for this model without calling: the code for batches, the one for single states, or both (None)."""
+        widths = self.compiled(model, dtype=dtype, inputs=inputs, **options).widths
+        for many in (False, True) if batch is None else (batch,):
+            widths.need(many)
+
+    def program(
+        self, model: Any, dtype: DTypeLike | None = None, *, inputs: Sequence[str] = (), **options: Any
+    ) -> Program:
+        """The expression graph for this model; a few functions choose their defaults by the precision."""
+        return self.definition.case(model, inputs, options).program(Precision.of(dtype))
+
+    def inspect(
+        self,
+        model: Any,
+        target: Target | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        inputs: Sequence[str] = (),
+        **options: Any,
+    ) -> Report:
+        """Operations, slots, machine code and compile times of this kernel, compiled anew to measure it."""
+        with compiling:
+            chosen, case = target_of(target, dtype), self.definition.case(model, inputs, options)
+            return make_report(self.name, lambda: case.program(chosen.precision), chosen)
+
+    def operands(self, model: Any, inputs: tuple[str, ...] = ()) -> Operands:
+        """Inputs, the given optional ones among them, and outputs with the sizes of this model."""
+        return self.definition.operands(self._arguments.meant(model), inputs)
+
+    def optional_inputs(self, model: Any, names: Sequence[str]) -> tuple[str, ...]:
+        """Names of optional inputs, checked, in the kernel's own order; a model's parameters come last."""
+        return self._arguments.ordered(self._arguments.meant(model), names)
+
+    @property
+    def takes(self) -> Any:
+        """The kind of model that the function asks for, by the annotation of its first parameter, or None."""
+        return self._arguments.kind
+
+    def compiled(
+        self,
+        model: Any,
+        target: Target | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        inputs: Sequence[str] = (),
+        **options: Any,
+    ) -> Compiled:
+        """The compiled kernel, built on first use and remembered; for float64 on the host unless others are given."""
+        chosen, case = target_of(target, dtype), self.definition.case(model, inputs, options)
+
+        def make() -> Compiled:
+            if self.definition.single and chosen.precision is SINGLE:
+                warn(f"{self.name} in float32: {self.definition.single}")
+            return build(case.recipe(chosen), self._versions.of_program)
+
+        return self._find(model, case, (chosen,), make)
+
+    def _find(self, model: Any, case: Case, form: tuple[Any, ...], make: Callable[[], Compiled]) -> Compiled:
+        """What is compiled for a case in some form, made on first use: by the identity of its model, or its content."""
+        key = (id(model), case.settings, form)
+        known = self._versions.recent.get(key)
+        if known is not None and known.model is model:
+            return known.compiled
+        found = self._versions.find((case.key, form), make)
+        if is_frozen(model):
+            self._versions.remember(key, KnownCall(model, found))
+        return found
+
+
+def target_of(target: Target | None, dtype: DTypeLike | None) -> Target:
+    """A target for a dtype: without them, that of the target, and the host."""
+    target = target or Target.host()
+    return target if dtype is None else target.with_dtype(dtype)

@@ -1,0 +1,214 @@
+"""What a kernel is before it meets a model: a function, its signature, how its arguments are read, what it gives.
+
+With a model, a choice of optional inputs and options it is a `Case`: a function of arrays alone. From there the way
+goes on in one direction: a case has a key to be found by, a program, and a recipe to build machine code from. On plain
+numbers it runs as it is written, and so do the kernels that it calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from delassus.compiler.backends.target import Target
+from delassus.compiler.graph.digest import check_content_hash, exact
+from delassus.compiler.graph.parameters import PARAMETERS, Parametric
+from delassus.compiler.graph.precision import Precision
+from delassus.compiler.graph.program import Operand, Program
+from delassus.compiler.host.arguments import Arguments
+from delassus.compiler.host.build import Recipe
+from delassus.compiler.host.signature import Signature, SignatureError, hint
+from delassus.compiler.tracing.array import contains_traced
+from delassus.compiler.tracing.record import checked_results, inline, record
+from delassus.compiler.tracing.trace import tracing_for, untraced
+
+_plain: ContextVar[bool] = ContextVar("delassus_plain", default=False)
+
+is_plain = _plain.get
+"""Whether kernels that are called run as plain functions."""
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Compute with numbers for a while, by plain functions, also in the middle of a trace: for constants of it."""
+    token = _plain.set(True)
+    try:
+        with untraced():
+            yield
+    finally:
+        _plain.reset(token)
+
+
+Operands: TypeAlias = tuple[tuple[Operand, ...], tuple[Operand, ...]]
+
+
+Result: TypeAlias = type[tuple[Any, ...]]
+"""A class of results: a named tuple with a field for each output.
+
+If it has a class method `of_call(values, model, given)`, that makes it of the values, the model, and the arrays that a
+call was given, by their names: for methods that need to know."""
+
+
+class Definition:
+    """What a kernel is made from.
+
+    Attributes:
+        function: The plain function.
+        signature: The core shapes of its arrays.
+        single: A warning for those who compile it for float32.
+        result: The class of its results; None if they are arrays, or a tuple of them.
+        arguments: How its arguments are read.
+        own: Whether it is a part of this package.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], signature: Signature, single: str = "", result: Result | None = None
+    ) -> None:
+        self.function, self.signature, self.single, self.result = function, signature, single, result
+        self.arguments = Arguments(function, signature)
+        # A function inside another one may depend on what surrounds it: only the package's own plain functions count.
+        package = (function.__module__ or "").partition(".")[0]
+        self.own = package == __name__.partition(".")[0] and function.__qualname__ == self.name
+        self._of_call: Callable[[Any, Any, Any], Any] | None = getattr(result, "of_call", None)
+        self._fields: tuple[str, ...] = getattr(result, "_fields", ())
+        if result is not None and len(self._fields) != len(signature.outputs):
+            raise SignatureError(
+                f"{self.name}: its result is a NamedTuple with a field for each of its {len(signature.outputs)} "
+                f"output(s), and {result.__name__} has {', '.join(self._fields) or 'none'}."
+            )
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return self.function.__name__
+
+    @property
+    def doc(self) -> str:
+        """What it says of itself."""
+        return inspect.getdoc(self.function) or ""
+
+    def operands(self, model: Any, inputs: tuple[str, ...]) -> Operands:
+        """Inputs, the given optional ones among them, and outputs with the sizes of a model."""
+        names = tuple(name for name in inputs if name != PARAMETERS)
+        try:
+            ins, outs = self.signature.resolve(model, self.arguments.arrays, names)
+        except SignatureError as error:
+            raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}") from None
+        if self._fields:
+            outs = tuple(replace(operand, name=name) for operand, name in zip(outs, self._fields, strict=True))
+        return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.nparameters,)))), outs
+
+    def case(self, model: Any, inputs: Sequence[str], options: dict[str, Any]) -> Case:
+        """The function for one model, with inputs chosen and options fixed, all of them checked."""
+        meant, kind = self.arguments.meant(model), self.arguments.kind
+        if self.own and kind is not None and not isinstance(meant, (kind, Parametric)):
+            raise SignatureError(f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.wanted}")
+        names = self.arguments.ordered(meant, inputs)
+        complete = self.arguments.complete(meant, options)
+        twice = [name for name in names if name in complete]
+        if twice:
+            raise TypeError(f"{self.name} got a value for {twice[0]!r}, and is to take it as an input: choose one.")
+        return Case(self, meant, names, complete)
+
+    def named(self, values: tuple[Any, ...], model: Any, given: dict[str, Any]) -> Any:
+        """What a call returns: one array, or some by their names, which may know what they are the results of."""
+        if self.result is None:
+            return values[0] if len(values) == 1 else values
+        return self.result(*values) if self._of_call is None else self._of_call(values, model, given)
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The function of a kernel for one model, with the optional `inputs` that it takes, and fixed `options`."""
+
+    definition: Definition
+    model: Any
+    inputs: tuple[str, ...]
+    options: dict[str, Any]
+
+    @cached_property
+    def operands(self) -> Operands:
+        """Inputs and outputs."""
+        return self.definition.operands(self.model, self.inputs)
+
+    @property
+    def chosen(self) -> tuple[Any, ...]:
+        """The options, in an order of their own."""
+        return tuple(sorted(self.options.items()))
+
+    @cached_property
+    def settings(self) -> Any:
+        """A key of what is chosen: the inputs and the options."""
+        for option, value in self.options.items():
+            check_content_hash(self.definition.name, f"the option {option}", value)
+        return self.inputs, exact(self.chosen)
+
+    @property
+    def key(self) -> Any:
+        """A key of all that decides what is compiled, but for the target."""
+        settings = self.settings
+        check_content_hash(self.definition.name, "the model", self.model)
+        return exact(self.model, unread=not self.definition.own), settings
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The function of arrays alone; optional inputs come last, and then parameters."""
+        arguments = self.definition.arguments
+        count = len(arguments.arrays)
+        given = dict(zip(self.inputs, arrays[count:], strict=True))
+        model = self.model.with_parameters(given.pop(PARAMETERS)) if PARAMETERS in given else self.model
+        options = dict(self.options)
+        for name, default in arguments.defaults.items():
+            if name not in given:
+                given[name] = self._constant(name, options.pop(name, default))
+        return self.definition.function(model, *arrays[:count], **given, **options)
+
+    def _constant(self, name: str, value: Any) -> Any:
+        """What the function gets for an input that is not one here: numbers of its shape, or None."""
+        if value is None:
+            return None
+        shape = self.definition.operands(self.model, (name,))[0][-1].shape
+        return np.array(np.broadcast_to(np.asarray(value, float), shape)) if shape else float(value)
+
+    def program(self, precision: Precision) -> Program:
+        """The expression graph; a few functions choose their defaults by the precision."""
+        inputs, outputs = self.operands
+        with tracing_for(precision):
+            return record(self.definition.name, lambda *arrays: tuple(self.inlined(arrays)), inputs, outputs)
+
+    def inlined(self, arrays: Sequence[Any]) -> list[Any]:
+        """The results in the middle of a trace, as a part of it."""
+        call = (self.definition.function, self.model, self.inputs, self.chosen)
+        found = inline(self.definition.name, call, self, arrays, *self.operands)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def on_numbers(self, arrays: Sequence[Any]) -> list[Any]:
+        """The results for the numbers of one state, by the plain function."""
+        name, (inputs, outputs) = self.definition.name, self.operands
+        for x, operand in zip(arrays, inputs, strict=True):
+            if contains_traced(x):
+                raise TypeError(
+                    f"{name}.python computes with numbers, and {operand.name} is traced: inside a kernel, call {name} "
+                    "itself."
+                )
+        states = [np.asarray(x, float) for x in arrays]
+        for state, operand in zip(states, inputs, strict=True):
+            if state.shape != operand.shape:
+                raise ValueError(
+                    f"{name}.python takes one state: {operand.name} has shape {state.shape}, not {operand.shape}."
+                )
+        with plainly():
+            return checked_results(name, self(*states), outputs, None)
+
+    def recipe(self, target: Target) -> Recipe:
+        """What its machine code is built from."""
+        definition, (inputs, outputs) = self.definition, self.operands
+        identity = (definition.function.__module__, self.model, self.inputs, self.chosen) if definition.own else None
+        trace = partial(self.program, target.precision)
+        return Recipe(definition.name, definition.doc, inputs, outputs, trace, identity, target)

@@ -1,0 +1,73 @@
+"""What there is to solve, whatever the method: a robot in a state, the forces on it, and the rows that hold it.
+
+Of all accelerations that meet the constraints as well as possible, the right one is nearest to the free motion in the
+metric of M (Gauss). With multipliers λ this is
+
+    M a + c = tau + Jᵀ λ,      J a + γ + C λ = 0,
+
+C the compliance. How it is solved, and with which weights, is the methods' own (see `weights`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import OWN, Rows, Wanted, right_hand_side, rows_in
+from delassus.dynamics.tree.check import check_inertias
+from delassus.model.model import Model
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows in a state: λ acts in both directions. Sets that forces are bound to would be one more value by row.
+
+    Attributes:
+        motions: The robot, where it is and how it moves.
+        tau: The generalised forces on it (nv,).
+        rows: What holds it.
+        k: The right-hand side of the rows (m,): the accelerations that they ask for.
+        on: 1 or 0 for each row (m,); None if all rows act.
+        wanted: What k is made from, where that is not the constraints' own.
+    """
+
+    motions: LinkMotions
+    tau: Any
+    rows: Rows
+    k: Any
+    on: Any = None
+    wanted: Wanted = OWN
+
+    @classmethod
+    def of(
+        cls, mechanism: Mechanism, q: Any, v: Any, tau: Any, mask: Any = None, time: Any = None, wanted: Wanted = OWN
+    ) -> Problem:
+        """That of a mechanism; `mask` (m,) is not zero for rows that act."""
+        check_inertias(mechanism.model)
+        motions = LinkMotions.of(mechanism.model, q, v, time)
+        rows = rows_in(mechanism, motions)
+        k = right_hand_side(mechanism, rows, motions, wanted)
+        return cls(motions, tau, rows, k, None if mask is None else switched(mask), wanted)
+
+    @property
+    def model(self) -> Model:
+        """The robot."""
+        return self.motions.model
+
+    def active(self, values: Any) -> Any:
+        """Values by row (m, …), those of rows that are switched off replaced by zeros."""
+        if self.on is None:
+            return values
+        return values * self.on if np.ndim(values) == 1 else values * self.on[:, None]
+
+    def first_force(self, force: Any) -> Any:
+        """λ⁰ (m,): the force given, or zero."""
+        return np.zeros(self.rows.m) if force is None else self.active(force)
+
+
+def switched(mask: Any) -> Any:
+    """1 where a mask (m,) is not zero, and 0 where it is; a NaN is neither, and spoils its state."""
+    return np.where(np.isnan(mask), np.nan, np.where(mask != 0.0, 1.0, 0.0))

@@ -1,0 +1,117 @@
+"""Iterations to a tolerance: a loop of compiled code, in which every state of a batch makes as many as it needs.
+
+An iteration adds -E⁻¹ r to λ, r its residual. Where rows are independent r vanishes; where they contradict each other a
+part of it stays, which moves nothing, and λ drifts along it. So iterations end when neither the generalised forces Jᵀ λ
+nor r change any more, seen ahead by the rate at which their changes become smaller. If r is not zero then, the drift is
+taken off λ and iterations go on with rows that ask for r, which agree, to the smallest forces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import computing_in
+from delassus.constrained.solvers.equations import Equations
+from delassus.constrained.solvers.solver import Solver
+
+SHARES: Final = {("float64", False): 1e-7, ("float64", True): 3e-5, ("float32", False): 1e-6, ("float32", True): 3e-4}
+"""ε as a share of the rows' mobility, by precision, without and with penalties."""
+
+_SLOW: Final = 0.7
+"""An iteration whose change is more than this share of the one before makes too little progress."""
+
+
+def iterated(solver: Solver, equations: Equations, force: Any, tolerance: Any, iterations: int) -> tuple[Any, ...]:
+    """Accelerations (nv,), forces (m,), the number of iterations, and whether they have settled.
+
+    Rows that contradict each other make another round, from zero, in which they ask for what they left: they agree
+    then, and forces do not drift. If that had not all its digits, there is something left again, and a last round.
+    """
+    weighted, loop = equations.weighted, _Loop(solver, equations, tolerance, iterations)
+    factors, first = solver.factor(weighted, force)
+    kind, none = type(first), np.zeros(weighted.problem.rows.m)
+
+    def goes_on(carry: Any) -> Any:
+        return carry[-1]
+
+    def play(carry: Any) -> Any:
+        state, asked, count, rounds, _, _ = carry
+        state, again = kind(*state), rounds > 0.5
+        r = np.where(again, state.residual, 0.0)
+        asked = asked + r
+        # What joints feel of keep λ⁻ + ρ k, from the last iteration to the next: another k is another λ⁻.
+        start = state._replace(force=np.where(again, 0.0, state.force), before=state.before - r / weighted.epsilon)
+        state, made, settled = loop.run(solver.shifted(factors, asked), start, count)
+        left = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
+        # A round is worth beginning if it can be expected to end.
+        further = settled & left & (rounds < 1.5) & (count + 2.0 * made <= float(iterations))
+        return tuple(state), asked, count + made, rounds + 1.0, settled, further
+
+    digits = 2.0 ** -computing_in().digits
+    begins = np.isfinite(np.sum(first.force)) if iterations > 1 else np.array(False)
+    start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), begins)
+    state, asked, count, _, settled, _ = while_loop(goes_on, play, start, 3)
+    return *solver.finish(solver.shifted(factors, asked), kind(*state)), count, settled
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """The iterations of a method, and when they end."""
+
+    solver: Solver
+    equations: Equations
+    tolerance: Any
+    iterations: int
+
+    @property
+    def scale(self) -> Any:
+        """What the rows' residuals are compared with (m,)."""
+        return self.equations.row_scale()
+
+    @property
+    def reached(self) -> Any:
+        """The change of forces that counts as none: the tolerance, or what penalties leave of the digits."""
+        if not self.solver.penalties:
+            return self.tolerance
+        return np.maximum(self.tolerance, 16.0 * 2.0 ** -computing_in().digits / SHARES[computing_in().name, True])
+
+    def run(self, factors: Any, state: Any, count: Any) -> tuple[Any, Any, Any]:
+        """The last state, the number of iterations made, and whether they have settled."""
+        kind = type(state)
+
+        def goes_on(carry: Any) -> Any:
+            return carry[2]
+
+        def step(carry: Any) -> Any:
+            last, made, _, _, before = carry
+            state = self.solver.iterate(factors, kind(*last))
+            change = self.change(state, kind(*last).residual)
+            rate = change / before
+            # What is still to come is a geometric series: a small part of what may be, since light joints feel it more.
+            settled = (change <= 1.0) & (100.0 * rate * change <= 1.0 - rate)
+            slow = (made > 1.5) & (rate > _SLOW)
+            further = ~settled & ~slow & (count + made + 1.0 < float(self.iterations))
+            return tuple(state), made + 1.0, further, settled, change
+
+        going = count < float(self.iterations)
+        start = (tuple(state), np.array(0.0), going, np.array(False), np.array(1.0 / self.tolerance))
+        state, made, _, settled, _ = while_loop(goes_on, step, start, self.iterations)
+        return kind(*state), made, settled
+
+    def change(self, state: Any, residual: Any) -> Any:
+        """By how much an iteration has changed Jᵀ λ, and the residual unless rows are met, in units of what may be.
+
+        What rows leave is what they ask for next, so it has to be known better than to the tolerance.
+        """
+        J, met = self.equations.J, self.equations.met(state.residual, self.scale, self.tolerance)
+        forces = _share(J.T @ (state.force - state.before), self.equations.force_scale(state.force))
+        rows = _share(state.residual - residual, self.scale)
+        return np.maximum(forces / self.reached, np.where(met, 0.0, 1000.0 * rows / self.tolerance))
+
+
+def _share(x: Any, scale: Any) -> Any:
+    """The largest of some numbers, each as a share of its scale; what has no scale is zero."""
+    return np.max(np.where(scale > 0.0, np.abs(x) / np.where(scale > 0.0, scale, 1.0), 0.0))

@@ -1,0 +1,95 @@
+"""What a call asks for, checked: a scene, a state, a step, and numbers by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.robots.contact import Contact
+from delassus.contact.robots.numbers import numbers_of, scene_for
+from delassus.contact.robots.scene import Scene
+from delassus.contact.solvers.choice import METHODS
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A robot in a state, and what acts there.
+
+    Attributes:
+        scene: What is compiled.
+        contacts: With their numbers.
+        state: Configurations, velocities, generalised forces.
+        step: h [s], or None for forces.
+        numbers: Arrays of the contacts by name: friction and the like.
+        rest: stabilization, time, parameters, where they are given.
+        solver: tolerance, iterations, method, start.
+    """
+
+    scene: Scene
+    contacts: tuple[Contact, ...]
+    state: tuple[Any, Any, Any]
+    step: NDArray[np.float64] | None
+    numbers: dict[str, Any]
+    rest: dict[str, Any]
+    solver: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Any,
+        state: tuple[Any, Any, Any],
+        contacts: Any,
+        time_step: Any,
+        numbers: dict[str, Any],
+        rest: dict[str, Any],
+        solver: dict[str, Any],
+        rows: dict[str, bool],
+    ) -> Asked:
+        """Checked; `rows` are options of the scene."""
+        scene, given = scene_for(mechanism, contacts, **rows)
+        return cls(
+            scene,
+            given,
+            state,
+            None if time_step is None else _step(time_step),
+            numbers_of(scene, given, numbers),
+            _given(rest),
+            _checked(scene, solver),
+        )
+
+    def per_point(self, values: list[Any]) -> NDArray[np.float64]:
+        """Numbers (points, …) from one for each contact."""
+        return np.array([x for x, contact in zip(values, self.contacts, strict=True) for _ in contact.corners], float)
+
+
+def _step(time_step: Any) -> NDArray[np.float64]:
+    h = np.asarray(time_step, float)
+    if np.any(h <= 0.0) or np.any(np.isinf(h)):
+        raise ContactProblemError(f"time_step is {time_step!r} s; it is positive and finite.")
+    return h
+
+
+def _given(rest: dict[str, Any]) -> dict[str, Any]:
+    share = np.asarray(rest.get("stabilization", 0.0), float)
+    if np.any(share < 0.0) or np.any(share > 1.0):
+        raise ContactProblemError(f"stabilization is {rest['stabilization']!r}; it is a share from 0 to 1.")
+    found = rest | {"stabilization": share if np.any(share) else None}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _checked(scene: Scene, solver: dict[str, Any]) -> dict[str, Any]:
+    if not solver:
+        return {}
+    check_method(solver["method"], METHODS)
+    check_iterations(solver["iterations"])
+    tolerance = checked_tolerance(solver["tolerance"], 1e-8)
+    start = solver.get("start")
+    if start is not None and np.shape(start)[-1:] != (scene.m,):
+        raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {scene.m} impulses in its last axis.")
+    found = {"method": solver["method"], "tolerance": tolerance, "iterations": float(solver["iterations"])}
+    return found if start is None else found | {"start": np.asarray(start, float)}

@@ -1,0 +1,131 @@
+"""What contact leads to: velocities after a step of time, or accelerations, with impulses or forces, and how good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.solvers.status import Status, statuses_of, worst_status
+from delassus.contact.dynamics.origins import Origin
+from delassus.contact.problems.problem import ContactProblem
+from delassus.contact.problems.solution import ContactSolution
+from delassus.contact.robots.scene import Scene
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class InContact:
+    """What all results share, of one state or a batch.
+
+    Attributes:
+        scene: The robot, its contacts and its other rows.
+        model: The law of contact.
+        gap: (…, points) before the step [m], negative where bodies penetrate.
+        residuals: (…, m) what is left of the laws [m/s, rad/s; per second for forces].
+        iterations: (…) how many were made.
+        status: (…) numbers of `Status`.
+        origin: What it is of, from which the contact problem is built when it is asked for.
+    """
+
+    scene: Scene
+    model: str
+    gap: Array
+    residuals: Array
+    iterations: NDArray[np.int64]
+    status: NDArray[np.int64]
+    origin: Origin
+
+    @property
+    def residual(self) -> Any:
+        """(…) the largest residual of a row."""
+        return np.abs(self.residuals).max(-1) if self.scene.m else np.zeros(np.shape(self.status))
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return statuses_of(self.status)
+
+    @cached_property
+    def problem(self) -> ContactProblem:
+        """The contact problem that was solved, built anew."""
+        return self.origin.problem()
+
+    def by_name(self, values: Array) -> Mapping[str, Array]:
+        """Views of values (…, m) by the names of contacts, constraints and joints."""
+        return {name: values[..., rows] for name, rows in self.scene.rows.slices.items()}
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        status = np.asarray(self.status)
+        if not status.size:
+            return "There is no state."
+        worst = worst_status(status)
+        several = status.size > 1
+        counted = f", in {np.sum(status == worst)} of {status.size} states" if several else ""
+        text = f"{worst.sentence[:-1]}{counted}."
+        if worst is Status.NOT_FINITE or not self.scene.m:
+            return text
+        size = np.where((status == worst)[..., None], np.abs(self.residuals), -1.0)
+        at = np.unravel_index(int(np.argmax(size)), size.shape)
+        name = next(n for n, rows in self.scene.rows.slices.items() if rows.start <= at[-1] < rows.stop)
+        where = f" in state {', '.join(map(str, map(int, at[:-1])))}" if several else ""
+        made = int(np.asarray(self.iterations)[at[:-1]])
+        return f"{text} The largest residual is {size.max():.3g}, of {name!r}{where}, after {made} iterations."
+
+
+@dataclass(frozen=True, eq=False)
+class ContactStep(InContact):
+    """A robot after a step of time with contact, one state or a batch, and how good the answer is.
+
+    Attributes:
+        velocity: (…, nv) after the step [rad/s, m/s].
+        impulse: (…, m) λ of all rows [N·s, N·m·s]: of a contact t1, t2, n, on its first body.
+        row_velocity: (…, m) σ = (G + R) λ + g [m/s, rad/s] of the contact problem.
+    """
+
+    velocity: Array
+    impulse: Array
+    row_velocity: Array
+
+    @property
+    def impulses(self) -> Mapping[str, Array]:
+        """Views of `impulse` by the names of contacts, constraints and joints."""
+        return self.by_name(self.impulse)
+
+    @property
+    def solution(self) -> ContactSolution:
+        """The impulses as the solution of the contact problem, which measures violations and dissipation."""
+        return ContactSolution(
+            self.problem, self.model, self.impulse, self.row_velocity, self.residuals, self.iterations, self.status
+        )
+
+    @property
+    def modes(self) -> Any:
+        """(…, points) of each point "open", "sticking" or "sliding"."""
+        return self.solution.modes
+
+
+@dataclass(frozen=True, eq=False)
+class ContactForces(InContact):
+    """Accelerations of a robot in contact, one state or a batch, and the forces behind them.
+
+    Attributes:
+        acceleration: (…, nv) [rad/s², m/s²].
+        force: (…, m) of all rows [N, N·m]: of a contact t1, t2, n, on its first body.
+        row_acceleration: (…, m) of the rows [m/s², rad/s²].
+    """
+
+    acceleration: Array
+    force: Array
+    row_acceleration: Array
+
+    @property
+    def forces(self) -> Mapping[str, Array]:
+        """Views of `force` by the names of contacts, constraints and joints."""
+        return self.by_name(self.force)

@@ -1,0 +1,167 @@
+"""From what a call asks for to its result: which kernel is called, for each law of contact."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from delassus.constrained.rows.counts import whole
+from delassus.constrained.solvers.status import Status
+from delassus.contact.dynamics.asked import Asked
+from delassus.contact.dynamics.origins import Origin
+from delassus.contact.dynamics.result import ContactForces, ContactStep, InContact
+from delassus.contact.models.relaxation import Relaxation
+from delassus.contact.models.relaxed import relaxed_forces
+from delassus.contact.models.rigid import contact_step
+from delassus.contact.models.rigid_forces import rigid_forces
+from delassus.contact.models.soft import soft_step
+from delassus.contact.models.softness import Softness
+from delassus.contact.models.weights import row_weights
+from delassus.contact.problems.checks import ContactProblemError
+from delassus.dynamics.forces.aba import aba
+from delassus.errors import expect
+
+
+class Relaxed(NamedTuple):
+    """How rows are relaxed: those of contacts that do not say it themselves, and all others."""
+
+    relaxation: Relaxation | None
+    impratio: Any
+    cone: str
+
+
+def rigid(asked: Asked, law: str) -> ContactStep:
+    """A step with rigid contact."""
+    found = contact_step(asked.scene, *asked.state, asked.step, **asked.solver, **asked.numbers, **asked.rest, law=law)
+    return _step(
+        asked, law, found, Origin.of("rigid", asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
+    )
+
+
+def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) -> ContactForces:
+    """Accelerations and forces with rigid contact."""
+    unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
+    if unknown:
+        raise ContactProblemError(f"{unknown[0]} needs a time_step: without it, contacts are rigid and do not strike.")
+    rest = {name: value for name, value in asked.rest.items() if name != "stabilization"}
+    found = rigid_forces(
+        asked.scene,
+        *asked.state,
+        **asked.solver,
+        **asked.numbers,
+        **rest,
+        law=law,
+        rest_gap=float(rest_gap),
+        rest_speed=float(rest_speed),
+    )
+    return forces_of(asked, law, found, Origin("accelerations without a step of time", asked.scene))
+
+
+def soft(asked: Asked, softness: Softness | None) -> ContactStep:
+    """A step with soft contact."""
+    softness = Softness() if softness is None else softness
+    expect("the softness", softness, Softness, "Softness(stiffness=1e4)")
+    own = [softness if contact.softness is None else contact.softness for contact in asked.contacts]
+    springs: dict[str, Any] = {}
+    if own:
+        springs = {name: asked.per_point([getattr(x, name) for x in own]) for name in vars(softness)}
+    found = soft_step(asked.scene, *asked.state, asked.step, **asked.solver, **_cones(asked), **springs, **asked.rest)
+    return _step(asked, "soft", found, Origin("the soft model", asked.scene))
+
+
+def relaxed(asked: Asked, how: Relaxed) -> InContact:
+    """A step with relaxed contact, or accelerations and forces without a step."""
+    numbers = relaxed_numbers(asked, how)
+    h = np.zeros(()) if asked.step is None else asked.step
+    found = relaxed_forces(asked.scene, *asked.state, h, **asked.solver, **numbers, cone=how.cone)
+    origin = Origin.of("relaxed", asked.scene, (*asked.state, h), numbers)
+    if how.cone != "elliptic":
+        origin = Origin("the relaxed model with pyramids", asked.scene)
+    if asked.step is None:
+        return forces_of(asked, "relaxed", found, origin)
+    a, force, moving, residual, gap, made, status = found
+    rows = h[..., None]
+    v = np.asarray(asked.state[1]) + rows * a
+    return _step(asked, "relaxed", (v, rows * force, rows * moving, rows * residual, gap, made, status), origin)
+
+
+def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
+    """Weights, references and impedances of all rows, and what else the kernels of the relaxed model take."""
+    usual = Relaxation() if how.relaxation is None else how.relaxation
+    expect("the relaxation", usual, Relaxation, "Relaxation(solref=(0.02, 1.0))")
+    if not np.all(np.asarray(how.impratio) > 0.0):
+        raise ContactProblemError(f"impratio is {how.impratio!r}; it is positive.")
+    scene, rows = asked.scene, [usual] * asked.scene.m
+    weight = row_weights(scene).copy()
+    points = [contact for contact in asked.contacts for _ in contact.corners]
+    for contact, own in zip(points, scene.layout.friction, strict=True):
+        for row in own:
+            rows[row] = usual if contact.relaxation is None else contact.relaxation
+            weight[row] = weight[row] if rows[row].weight is None else rows[row].weight
+    unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
+    if unknown:
+        raise ContactProblemError(
+            f"the relaxed model has no {unknown[0]}: its solref and solimp say how rows give way."
+        )
+    found = {
+        "weight": weight,
+        "reference": np.array([x.solref for x in rows]),
+        "impedance": np.array([x.solimp for x in rows]),
+        "impratio": np.asarray(how.impratio, float),
+    }
+    rest = {name: value for name, value in asked.rest.items() if name != "stabilization"}
+    return found | _cones(asked) | rest
+
+
+def free(asked: Asked, law: str) -> InContact:
+    """The step, or the accelerations, of a robot that nothing touches."""
+    q, v, tau = asked.state
+    moved = aba(asked.scene.mechanism, q, v, tau, parameters=asked.rest.get("parameters"))
+    if asked.step is not None:
+        moved = np.asarray(v) + asked.step[..., None] * moved
+    empty = np.zeros((*moved.shape[:-1], 0))
+    status = np.where(np.isfinite(moved).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
+    found = (moved, empty, empty, empty, empty, np.zeros(moved.shape[:-1]), status)
+    return (forces_of if asked.step is None else _step)(
+        asked, law, found, Origin("a robot that nothing touches", asked.scene)
+    )
+
+
+def forces_of(asked: Asked, law: str, found: Any, origin: Origin) -> ContactForces:
+    """The result of a kernel that gives accelerations and forces."""
+    a, force, moving, residual, gap, made, status = found
+    return ContactForces(
+        scene=asked.scene,
+        model=law,
+        gap=gap,
+        residuals=residual,
+        iterations=whole(made),
+        status=whole(status),
+        origin=origin,
+        acceleration=a,
+        force=force,
+        row_acceleration=moving,
+    )
+
+
+def _step(asked: Asked, law: str, found: Any, origin: Origin) -> ContactStep:
+    velocity, impulse, moving, residual, gap, made, status = found
+    return ContactStep(
+        scene=asked.scene,
+        model=law,
+        gap=gap,
+        residuals=residual,
+        iterations=whole(made),
+        status=whole(status),
+        origin=origin,
+        velocity=velocity,
+        impulse=impulse,
+        row_velocity=moving,
+    )
+
+
+def _cones(asked: Asked) -> dict[str, Any]:
+    """What of the numbers is friction, or where planes are."""
+    names = ("friction", "torsional", "rolling", "normal", "height")
+    return {name: asked.numbers[name] for name in names if name in asked.numbers}

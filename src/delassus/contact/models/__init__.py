@@ -1,0 +1,1 @@
+"""Laws of contact as kernels of a robot: rigid, relaxed, soft."""

@@ -1,0 +1,54 @@
+"""How rows give way in MuJoCo's relaxed model, as it is written in MJCF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from delassus.errors import DelassusError
+
+
+class RelaxationError(DelassusError, ValueError):
+    """Numbers that do not say how a row gives way."""
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The reference and the impedance of rows: which acceleration they ask for, and how much they give way.
+
+    Attributes:
+        solref: (time constant [s], damping ratio), or, both negative, -(stiffness, damping).
+        solimp: (d₀, d_width, width [m, rad], midpoint, power): the impedance, from 0 (soft) to 1 (hard), grows from d₀
+            at no violation to d_width at a violation of `width`.
+        weight: Â [1/kg] of a contact, MuJoCo's `body_invweight0` of both bodies together; None computes it from the
+            model, in which bodies that are fixed to each other are one.
+    """
+
+    solref: Any = (0.02, 1.0)
+    solimp: Any = (0.9, 0.95, 0.001, 0.5, 2.0)
+    weight: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, count in (("solref", 2), ("solimp", 5)):
+            numbers = np.asarray(getattr(self, name), float)
+            if numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
+                raise RelaxationError(f"{name} is {getattr(self, name)!r}; it has {count} finite numbers.")
+            object.__setattr__(self, name, tuple(numbers.tolist()))
+        if self.weight is not None and not 0.0 < self.weight < np.inf:
+            raise RelaxationError(f"weight is {self.weight!r} 1/kg; it is positive and finite.")
+        if (self.solref[0] > 0.0) != (self.solref[1] > 0.0):
+            raise RelaxationError(
+                f"solref is {self.solref}; its numbers are both positive, a time constant and a damping ratio, or both "
+                "zero or less, stiffness and damping."
+            )
+
+    def mixed_with(self, other: Relaxation, solmix: float = 1.0, other_solmix: float = 1.0) -> Relaxation:
+        """What two bodies that touch have together, by their weights `solmix`, as MuJoCo mixes those of two geoms."""
+        share = solmix / (solmix + other_solmix)
+        mine, others = (np.array((*x.solref, *x.solimp)) for x in (self, other))
+        mixed = share * mine + (1.0 - share) * others
+        if min(self.solref[0], other.solref[0]) <= 0.0:
+            mixed[:2] = np.minimum(mine[:2], others[:2])
+        return Relaxation(tuple(mixed[:2]), tuple(mixed[2:]), self.weight)

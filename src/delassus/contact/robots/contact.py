@@ -1,0 +1,185 @@
+"""`Contact`: where a robot may touch something, with how much friction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
+from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.contact.cones.tangents import contact_axes
+from delassus.model.model import Frame
+from delassus.model.placement import ZERO, Vector, vector
+
+UP: Final[Vector] = (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A point of a robot, or several of one body, that may touch a plane: the ground, or the face of another body.
+
+    Against "world" the plane is the one of all points x with normal · x = height; against another frame it is that
+    frame's x-y plane, whose normal is its z axis and which moves with its body. The normal points to the first body:
+    the gap is the distance along it, positive as long as there is air between. A contact has the rows t1, t2, n; those
+    of a plane in the world turn with the normal without a jump (see `contact_axes`), those of a frame are its x, y, z.
+
+    Attributes:
+        frame: The frame of the robot that carries the points: a name or a `Frame`.
+        against: "world", or the frame whose x-y plane is touched.
+        corners: The points in the frame [m], such as the corners of a foot; by default its origin.
+        radius: Of balls around the points [m].
+        normal, height: The plane in the world: its direction, of any length, and its distance from the origin [m].
+        tangent: A direction that t1 is nearest to, for those who need certain axes.
+        friction: Coefficient of Coulomb friction, zero or more; infinity sticks.
+        torsional: Coefficient [m] of friction against turning about the normal; None leaves that row out.
+        rolling: Coefficient [m] of friction against rolling, in addition to torsional; None leaves both rows out.
+        restitution: The share e of the approach speed that a strike throws back with, from 0 to 1.
+        compliance: How far the surface gives way, per unit of normal force [m/N].
+        relaxation: How the contact gives way in the model "relaxed", a `Relaxation`; None for that of the call.
+        softness: How it does in the model "soft", a `Softness`; None for that of the call.
+        name: What the contact is called; the frame's name if empty.
+    """
+
+    frame: Any
+    against: Any = WORLD_FRAME
+    _: KW_ONLY
+    corners: Any = (ZERO,)
+    radius: float = 0.0
+    normal: Any = UP
+    height: float = 0.0
+    tangent: Any = None
+    friction: float = 0.7
+    torsional: float | None = None
+    rolling: float | None = None
+    restitution: float = 0.0
+    compliance: float = 0.0
+    relaxation: Any = None
+    softness: Any = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("frame", "against"):
+            value = getattr(self, field)
+            if isinstance(value, Frame):
+                object.__setattr__(self, field, value.name)
+            elif not isinstance(value, str):
+                raise ConstraintError(f"a contact is on a frame, given by its name, not on {value!r}.")
+        if not isinstance(self.name, str):
+            raise ConstraintError(f"the name of a contact is {self.name!r}; it is a str, such as 'left foot'.")
+        object.__setattr__(self, "corners", self._points())
+        for field in ("normal", "tangent"):
+            if getattr(self, field) is not None:
+                object.__setattr__(self, field, self._direction(field))
+        if self.against != WORLD_FRAME and (self.normal != UP or self.height or self.tangent is not None):
+            raise ConstraintError(
+                f"the contact {self.label!r} is against the frame {self.against!r}, whose own x-y plane is touched: "
+                "normal, height and tangent are those of a plane in the world. Place the frame instead."
+            )
+        self._check_numbers()
+        if self.tangent is not None:
+            self.axes()
+
+    @classmethod
+    def foot(cls, frame: Any, length: float, width: float, *, center: Any = ZERO, **options: Any) -> Contact:
+        """A flat foot: the four corners of a rectangle across z, along x and y of a frame, about a center there [m]."""
+        x, y, z = vector(center)
+        corners = [(x + sx * length / 2, y + sy * width / 2, z) for sx in (1, -1) for sy in (1, -1)]
+        return cls(frame, corners=corners, **options)
+
+    @property
+    def label(self) -> str:
+        """The name, or the frames'."""
+        return self.name or (self.frame if self.against == WORLD_FRAME else f"{self.frame}-{self.against}")
+
+    @property
+    def rows(self) -> int:
+        """Those of one point: 3, with torsional friction 4, with rolling friction as well 6."""
+        return 3 if self.torsional is None else 4 if self.rolling is None else 6
+
+    @cached_property
+    def shape(self) -> Contact:
+        """What is compiled: the contact without numbers that may change from state to state."""
+        spin = None if self.torsional is None else 0.0
+        roll = None if self.rolling is None else 0.0
+        same = replace(self, friction=0.0, torsional=spin, rolling=roll, restitution=0.0, compliance=0.0)
+        return replace(same, relaxation=None, softness=None)
+
+    def axes(self) -> NDArray[np.float64]:
+        """t1, t2 and the normal as columns (3, 3), of a plane in the world."""
+        n = np.array(self.normal)
+        if self.tangent is None:
+            return np.asarray(contact_axes(n))
+        first = np.array(self.tangent) - n * (n @ np.array(self.tangent))
+        if np.linalg.norm(first) < 1e-6:
+            raise ConstraintError(f"the tangent {self.tangent} of {self.label!r} is along its normal {self.normal}.")
+        first /= np.linalg.norm(first)
+        return np.stack([first, np.cross(n, first), n], axis=1)
+
+    def _points(self) -> tuple[Vector, ...]:
+        form = "a list of points (x, y, z) in the frame"
+        if isinstance(self.corners, str) or not isinstance(self.corners, Iterable):
+            raise ConstraintError(f"the corners of {self.label!r} are {self.corners!r}; they are {form}.")
+        points = np.asarray(list(self.corners), float)
+        if points.ndim != 2 or points.shape[1] != 3 or not len(points) or not np.all(np.isfinite(points)):
+            raise ConstraintError(f"the corners of {self.label!r} have shape {points.shape}; they are {form}, finite.")
+        return tuple(vector(point) for point in points)
+
+    def _direction(self, field: str) -> Vector:
+        numbers = np.asarray(
+            frozen_numbers(f"{field} of {self.label!r}", getattr(self, field), "a direction (x, y, z)")
+        )
+        if numbers.shape != (3,) or not np.linalg.norm(numbers) > 0.0:
+            raise ConstraintError(
+                f"{field} of {self.label!r} is {getattr(self, field)!r}; it is a direction (x, y, z) of any length "
+                "but zero."
+            )
+        return vector(numbers / np.linalg.norm(numbers))
+
+    def _check_numbers(self) -> None:
+        if self.rolling is not None and self.torsional is None:
+            raise ConstraintError(
+                f"the contact {self.label!r} has rolling friction and no torsional: give torsional=0.0, which does "
+                "nothing, as well."
+            )
+        for field in ("radius", "height", "friction", "torsional", "rolling", "restitution", "compliance"):
+            value = getattr(self, field)
+            if value is None and field in ("torsional", "rolling"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or math.isnan(value):
+                raise ConstraintError(f"{field} of {self.label!r} is {value!r}; it is a number.")
+            if field != "height" and value < 0.0:
+                raise ConstraintError(f"{field} of {self.label!r} is {value:g}; it must not be negative.")
+            if field in ("radius", "height", "compliance") and math.isinf(value):
+                raise ConstraintError(f"{field} of {self.label!r} is {value:g}; it must be finite.")
+            object.__setattr__(self, field, float(value))
+        if self.restitution > 1.0:
+            raise ConstraintError(
+                f"restitution of {self.label!r} is {self.restitution:g}; it is a number from 0, where a strike sticks, "
+                "to 1, where it throws back without loss."
+            )
+
+
+def contacts_of(contacts: Any) -> tuple[Contact, ...]:
+    """Contacts from one, or a list of them."""
+    given = (contacts,) if isinstance(contacts, Contact | Frame | str) else contacts
+    if not isinstance(given, Iterable):
+        raise ConstraintError(f"the contacts are {contacts!r}; they are one Contact or a list of them.")
+    found = []
+    for contact in given:
+        if not isinstance(contact, Contact):
+            raise ConstraintError(
+                f"{contact!r} is no contact: say how much friction there is, such as Contact({_named(contact)}, "
+                "friction=0.7)."
+            )
+        found.append(contact)
+    return tuple(found)
+
+
+def _named(value: Any) -> str:
+    return repr(value.name if isinstance(value, Frame) else value if isinstance(value, str) else "foot")

@@ -1,0 +1,91 @@
+"""Limits of joints as rows that push and do not pull: one for each coordinate that has a limit.
+
+A joint cannot be at both of its limits, so its row is that of the nearer one: with the sign s, +1 at the lower limit
+and -1 at the upper, its velocity is s q̇ and its gap s (q - limit).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.constraints.basis.constraint import Constraint, JointRow
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.kinds.joint_lock import JointLock
+from delassus.model.joints import Motion
+from delassus.model.model import Joint, Model
+
+
+@dataclass(frozen=True)
+class JointLimit(Constraint):
+    """The nearer limit of one coordinate of a joint, the `element`-th: one row."""
+
+    joint: str
+    element: int = 0
+
+    @property
+    def label(self) -> str:
+        """The joint's name."""
+        return self.name or self.joint
+
+    def count(self, model: Model) -> int:
+        """One."""
+        return 1
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """The joint's velocity away from the limit."""
+        sign, _ = self._nearer(motions)
+        joint = motions.model.joint(self.joint)
+        _, _, v = joint.kind.parts[self.element]
+        start = motions.model.v_starts[motions.model.joint_index(self.joint)]
+        return (JointRow(0, start + v, sign * (joint.mimic.ratio if joint.mimic else 1.0)),)
+
+    def gap(self, motions: LinkMotions) -> Any:
+        """How far the joint may still move [rad, m]."""
+        return self._nearer(motions)[1]
+
+    def _nearer(self, motions: LinkMotions) -> tuple[Any, Any]:
+        """The sign and the gap of the nearer limit."""
+        model = motions.model
+        joint = model.joint(self.joint)
+        _, i, _ = joint.kind.parts[self.element]
+        q = motions.q[model.q_starts[model.joint_index(self.joint)] + i]
+        q = joint.mimic.ratio * q + joint.mimic.offset if joint.mimic else q
+        lower, upper = _limits(joint, i)
+        if not numpy.isfinite(upper):
+            return 1.0, q - lower
+        if not numpy.isfinite(lower):
+            return -1.0, upper - q
+        low = q - lower < upper - q
+        return np.where(low, 1.0, -1.0), np.where(low, q - lower, upper - q)
+
+
+def limits_of(model: Model) -> tuple[JointLimit, ...]:
+    """A row for each coordinate that is an angle or a length and has a limit."""
+    found = []
+    for joint in model.joints:
+        for k, (motion, i, _) in enumerate(joint.kind.parts):
+            single = motion in (Motion.REVOLUTE, Motion.PRISMATIC, Motion.HELICAL)
+            if single and any(numpy.isfinite(_limits(joint, i))):
+                found.append(JointLimit(joint.name, k))
+    return tuple(found)
+
+
+def dry_joints(model: Model) -> tuple[tuple[JointLock, ...], tuple[float, ...]]:
+    """Rows for the velocities that dry friction holds, and the friction of each [N·m, N]."""
+    rows, bounds = [], []
+    for joint in model.joints:
+        own = tuple(k for k, bound in enumerate(joint.friction) if bound > 0.0)
+        if own:
+            rows.append(JointLock(joint.name, rows=own))
+            bounds += [joint.friction[k] for k in own]
+    return tuple(rows), tuple(bounds)
+
+
+def _limits(joint: Joint, i: int) -> tuple[float, float]:
+    lower = joint.lower[i] if joint.lower else -numpy.inf
+    upper = joint.upper[i] if joint.upper else numpy.inf
+    return lower, upper
