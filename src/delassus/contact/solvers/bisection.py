@@ -11,7 +11,7 @@ of sines and cosines, rising where friction brakes. Samples around the circle fi
 direction in which the contact would stick, and halving makes it exact. Where G couples normal and tangents, the least
 energy on the edge is not there: the correction of de Saxcé is part of the equation solved here, not of the step before.
 
-A sweep costs what one of Gauss–Seidel does and a thousand operations a contact more, and a third of the sweeps are
+A sweep costs what one of Gauss–Seidel does and a thousand operations a contact more, and half of the sweeps are
 enough where both converge. Steps are shortened by and by, since contacts that are exact one by one can go in circles
 together: nothing guarantees the end, and the best impulses on the way are kept.
 
