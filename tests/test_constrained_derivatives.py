@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
+from contacts_in_pinocchio import in_pinocchio, mechanism_of, pinocchio
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.kkt import DenseSystem, dense_system, solve_dense
 from delassus.constraints.rows import compliance_of
@@ -26,7 +27,6 @@ from delassus.model.joints import Free, Helical, Planar, Prismatic, Spherical, U
 from delassus.model.model import Mimic
 from differences import STEP, jacobian_of_batch
 from mechanisms import CORNERS, relative, state
-from test_constrained_pinocchio import in_pinocchio, mechanism_of, pinocchio
 
 
 @cache

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
+from constrained_cases import CASES, clear, mechanism_of, mechanisms, problem
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.choice import SOLVERS, best_method
 from delassus.constrained.solvers.dynamics import solve_to_tolerance
@@ -15,7 +16,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.model.generators import random_tree
 from delassus.model.model import Mimic
 from mechanisms import dense, relative, state, weighted
-from test_constrained import CASES, clear, mechanism_of, mechanisms, problem
+from native_bits import FULL
 
 every_method = pytest.mark.parametrize("method", SOLVERS)
 
@@ -83,7 +84,7 @@ def test_a_batch_is_solved_state_by_state():
 def test_compiled_code_has_the_bits_of_the_interpreter():
     arrays = batch()
     options = {"method": "prox_pv"}
-    found = solve_to_tolerance(FEET, *arrays, **options)
+    found = solve_to_tolerance.compiled(FEET, target=FULL, **options).ufunc(*arrays)
     for ours, expected in zip(found, evaluate(solve_to_tolerance.program(FEET, **options), *arrays), strict=True):
         np.testing.assert_array_equal(ours, expected)
 

@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import loop_oracles
+from constrained_cases import mechanisms
+from contacts_in_pinocchio import in_pinocchio
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS
 from delassus.model.generators import balanced_tree, chain
 from linkages import bennett, bundled, ladder, standing_biped, two_arms
+from linkages import mechanism_of as with_loops
 from mechanisms import CORNERS, dense, held, robot, state
+from native_bits import FULL
 from robots import file, pinocchio_model
-from test_constrained import mechanisms
-from test_constrained_pinocchio import in_pinocchio
-from test_loops import mechanism_of as with_loops
 
 METHODS = ("ltl", *TREE_METHODS)
 PLACES = {
@@ -131,7 +132,8 @@ def test_compiled_code_has_the_bits_of_the_interpreter(method):
     mechanism = mechanism_of("solo12.urdf", "points")
     q = np.array([state(mechanism.model, seed)[0] for seed in range(11)])
     (expected,) = evaluate(dl.delassus_matrix.program(mechanism, method=method), q)
-    np.testing.assert_array_equal(dl.delassus_matrix(mechanism, q, method=method), expected)
+    compiled = dl.delassus_matrix.compiled(mechanism, target=FULL, method=method)
+    np.testing.assert_array_equal(compiled.ufunc(q), expected)
 
 
 # --- closed loops -----------------------------------------------------------------------------------------------------

@@ -104,3 +104,18 @@ def test_no_room_holds_more_files_than_one_can_look_at():
     folders = {path.parent for path in MODULES}
     crowded = {str(f.relative_to(SOURCE)): len(list(f.glob("*.py"))) for f in folders if len(list(f.glob("*.py"))) > 30}
     assert not crowded
+
+
+# --- tests ------------------------------------------------------------------------------------------------------------
+
+
+def imported_names(path: Path) -> set[str]:
+    """Every module that a file imports, anywhere in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.py")), ids=lambda p: p.stem)
+def test_no_module_of_the_tests_imports_from_a_test_module(path):
+    assert not {name for name in imported_names(path) if name.split(".")[-1].startswith("test_")}

@@ -10,22 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from linkages import Linkage, bundled, random_linkage, standing_biped, textbook, two_arms
+from linkages import Linkage, bundled, mechanism_of, random_linkage, standing_biped, textbook, two_arms
 from loop_oracles import constraint_dynamics, dense, is_depth_first, lcaba
 from mechanisms import PROXIMAL, Dense, relative
 
 LINKAGES = {linkage.name: linkage for linkage in textbook()}
-
-
-def mechanism_of(linkage: Linkage) -> dl.Mechanism:
-    """A linkage with its loops as constraints."""
-    kinds = {"point": dl.Point, "weld": dl.Weld, "hinge": dl.Hinge}
-    made = []
-    for loop in linkage.loops:
-        options = {} if loop.rows is None else {"rows": loop.rows}
-        options |= {"axis": loop.axis} if loop.kind == "hinge" else {}
-        made.append(kinds[loop.kind](loop.frame1, loop.frame2, **options))
-    return dl.Mechanism(linkage.model, made)
 
 
 def state(linkage: Linkage, seed: int = 0):
