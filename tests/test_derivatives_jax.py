@@ -114,7 +114,7 @@ def vectors(seed, count):
 
 
 SEEDS = st.integers(0, 2**32 - 1)
-MANY = settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 EVERY_STEP = pytest.mark.parametrize("name", [*UNARY, *BINARY])
 
 
