@@ -38,7 +38,7 @@ def check(method, mechanism, q, v, tau, system: Dense):
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_mechanisms_of_any_rank_have_the_dense_answer(method, mechanism, seed):
     q, v, tau = state(mechanism.model, seed)

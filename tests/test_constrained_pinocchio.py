@@ -19,7 +19,7 @@ from mechanisms import PROXIMAL, relative, robot, state
 def test_accelerations_and_forces_are_those_of_constraint_dynamics(case, method):
     mechanism = mechanism_of(*case)
     q, v, tau = state(mechanism.model, 1)
-    a, force = method(mechanism, q, v, tau, iterations=8, proximal=1e-4)
+    a, force = method.python(mechanism, q, v, tau, iterations=8, proximal=1e-4)
     expected = constraint_dynamics(mechanism, pinocchio(case[0]), q, v, tau, 1e-4, 8)
     assert relative(a, expected[0]) < 1e-8
     assert relative(force, expected[1]) < 1e-8
@@ -30,7 +30,7 @@ def test_accelerations_and_forces_are_those_of_constraint_dynamics(case, method)
 def test_accelerations_are_those_of_lcaba(case, method):
     mechanism = mechanism_of(*case)
     q, v, tau = state(mechanism.model, 1)
-    a, _ = method(mechanism, q, v, tau, iterations=8, proximal=1e-4)
+    a, _ = method.python(mechanism, q, v, tau, iterations=8, proximal=1e-4)
     assert relative(a, lcaba(mechanism, pinocchio(case[0]), q, v, tau, 1e-4, 8)) < 1e-8
 
 

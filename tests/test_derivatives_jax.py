@@ -25,6 +25,7 @@ with warnings.catch_warnings():
     import jax.numpy as jnp
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_disable_jit", True)  # to compile what runs once takes longer than to run it
 
 UNARY: dict[str, Callable[..., Any]] = {
     "sin": lambda np, a: np.sin(a),
