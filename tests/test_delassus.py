@@ -91,7 +91,7 @@ def test_the_matrix_is_that_of_pinocchio():
 
 
 @each_method
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_trees_have_the_dense_matrix(method, mechanism, seed):
     system = dense(mechanism, *(x := state(mechanism.model, seed)))
@@ -100,7 +100,7 @@ def test_random_trees_have_the_dense_matrix(method, mechanism, seed):
 
 
 @each_method
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(held())
 def test_joints_of_all_kinds_have_the_dense_matrix(method, case):
     mechanism, q, v, tau = case
@@ -213,7 +213,7 @@ def test_the_damped_inverse_follows_from_pinocchios_matrix_with_penalties():
         assert error(np.triu(dl.operational_inertia(mechanism, q, proximal=1 / rho, method=method)), expected) < 1e-10
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(held(), st.sampled_from([1e-4, 1e-2, 1.0]))
 def test_joints_of_all_kinds_have_the_damped_inverse(case, share):
     mechanism, q, v, tau = case
@@ -243,7 +243,7 @@ def test_applying_the_operator_is_the_product_with_the_matrix(case):
     assert error(dl.delassus_apply.python(mechanism, q, x), square(J, M) @ x) < 1e-10
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(held(), st.integers(0, 1000), st.sampled_from([1e-6, 1e-4, 1e-2, 1.0]))
 def test_solving_undoes_applying(case, seed, share):
     mechanism, q, _, _ = case

@@ -25,7 +25,7 @@ def check(mechanism, q, v, tau, system, tolerance=1e-8):
     assert Status(int(status)) is (Status.CONVERGED if full else Status.RANK_LOSS)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_mechanisms_of_any_rank_have_the_dense_answer(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
@@ -34,7 +34,7 @@ def test_random_mechanisms_of_any_rank_have_the_dense_answer(mechanism, seed):
     check(mechanism, q, v, tau, system)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(held())
 def test_joints_of_all_kinds_have_the_dense_answer(case):
     mechanism, q, v, tau = case
