@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+import pytest
 
 import delassus as dl
 from robots import FILES, REFUSED_BY_PINOCCHIO, pinocchio_model
@@ -14,7 +15,15 @@ from robots import FILES, REFUSED_BY_PINOCCHIO, pinocchio_model
 ROBOTS = [path for path in FILES if path.name not in REFUSED_BY_PINOCCHIO]
 IMMOBILE = {"iris_simple.urdf", "quadrotor_base.urdf"}  # no joint moves unless the root is free
 CASES = [(path, root) for path in ROBOTS for root in ("fixed", "free") if root == "free" or path.name not in IMMOBILE]
-IDS = [f"{path.name}-{root}" for path, root in CASES]
+
+
+def _param(path: Path, root: str) -> Any:
+    """Half of the robots stand and the other half floats; the rest is for `make test-all`."""
+    quick = path.name in IMMOBILE or root == ("fixed", "free")[ROBOTS.index(path) % 2]
+    return pytest.param(path, root, id=f"{path.name}-{root}", marks=() if quick else pytest.mark.slow)
+
+
+every_robot = pytest.mark.parametrize(("path", "root"), [_param(*case) for case in CASES])
 REFERENCES = {"LOCAL": pin.LOCAL, "WORLD": pin.WORLD, "LOCAL_WORLD_ALIGNED": pin.LOCAL_WORLD_ALIGNED}
 
 

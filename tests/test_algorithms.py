@@ -13,7 +13,7 @@ import pytest
 
 import delassus as dl
 from delassus.dynamics.check import SingularMassMatrix
-from robot_cases import CASES, IDS, IMMOBILE, REFERENCES, Case, case, mass_matrix
+from robot_cases import IMMOBILE, REFERENCES, Case, case, every_robot, mass_matrix
 from robots import file
 
 COMPILED = ["ur5_robot.urdf", "solo12.urdf", "talos_full_v2.urdf", "panda.urdf"]  # `make test-all` takes all of them
@@ -107,7 +107,7 @@ def verify(c: Case, group: Callable, run: Run) -> None:
         assert error <= bound, f"{what}: {error:.1e} > {bound:.1e}"
 
 
-@pytest.mark.parametrize(("path", "root"), CASES, ids=IDS)
+@every_robot
 def test_plain_numpy_agrees_with_pinocchio(path, root):
     c = case(path, root)
     for group in GROUPS:
@@ -125,7 +125,7 @@ def test_compiled_code_agrees_with_pinocchio(name, group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("path", "root"), CASES, ids=IDS)
+@every_robot
 def test_compiled_code_agrees_with_pinocchio_on_every_robot(path, root):
     c = case(path, root)
     for group in GROUPS:
