@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: help demo pictures test test-all lint format bench doctor clean
 
@@ -31,10 +32,11 @@ pictures: $(STAMP)  ## draw the linkages of the guides anew, into docs/images
 	$(BIN)/python examples/draw_linkages.py
 
 test: $(STAMP)  ## every test that fits into a few minutes
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(PYTEST) -m "not slow"
 
-test-all: $(STAMP)  ## every test
-	$(BIN)/python -m pytest -n auto
+test-all: $(STAMP)  ## every test, on code as users get it; then property tests on new examples (SEED=… repeats them)
+	$(PYTEST) --full-effort
+	$(PYTEST) -m hypothesis --hypothesis-profile=random $(if $(SEED),--hypothesis-seed=$(SEED))
 
 lint: $(STAMP)  ## style and types
 	$(BIN)/ruff check .

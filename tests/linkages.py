@@ -199,3 +199,14 @@ def textbook() -> dict[Linkage, int]:
         two_arms("weld"): 8,
         two_arms("point"): 14,
     }
+
+
+def mechanism_of(linkage: Linkage) -> dl.Mechanism:
+    """A linkage with its loops as constraints."""
+    kinds = {"point": dl.Point, "weld": dl.Weld, "hinge": dl.Hinge}
+    made = []
+    for loop in linkage.loops:
+        options = {} if loop.rows is None else {"rows": loop.rows}
+        options |= {"axis": loop.axis} if loop.kind == "hinge" else {}
+        made.append(kinds[loop.kind](loop.frame1, loop.frame2, **options))
+    return dl.Mechanism(linkage.model, made)

@@ -22,7 +22,7 @@ _NUMBERS = st.floats(-2.0, 2.0).map(lambda x: round(x, 2))
 _COUNTS = st.integers(1, 4)
 
 
-def _statements(depth: int) -> Any:
+def _statements(depth: int, bound: int) -> Any:
     simple = [
         st.tuples(st.just("mix"), _NUMBERS, _NUMBERS),
         st.tuples(st.just("divide"), _NUMBERS),
@@ -30,11 +30,11 @@ def _statements(depth: int) -> Any:
     ]
     if depth == 0:
         return st.lists(st.one_of(simple), min_size=1, max_size=3).map(tuple)
-    inner = _statements(depth - 1)
+    inner = _statements(depth - 1, 5)  # loops in loops in loops that all run long take seconds
     loops = [
         st.tuples(st.just("scan"), _COUNTS, st.booleans(), inner),
         st.tuples(st.just("map"), _COUNTS, inner),
-        st.tuples(st.just("while"), st.integers(1, 40), st.floats(0.01, 4.0), inner),
+        st.tuples(st.just("while"), st.integers(1, bound), st.floats(0.01, 4.0), inner),
         st.tuples(st.just("cond"), _NUMBERS, inner, st.none() | inner),
     ]
     return st.lists(st.one_of(*simple, *loops, *loops), min_size=1, max_size=3).map(tuple)
@@ -42,7 +42,7 @@ def _statements(depth: int) -> Any:
 
 def nests(depth: int = DEPTH, conditional: bool = True) -> Any:
     """Statements with loops in loops in loops; without `conditional` ones, no while."""
-    found = _statements(depth)
+    found = _statements(depth, 40)
     return found if conditional else found.filter(lambda statements: "while" not in repr(statements))
 
 

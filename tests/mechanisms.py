@@ -7,6 +7,7 @@ the rows in the least-squares sense, the nearest to the free motion in the metri
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from delassus.constraints.kinds.joint_lock import JointLock
 from delassus.constraints.kinds.weld import Weld
 from delassus.model.joints import Free
 from delassus.model.model import Frame, Joint, Model
+from joint_cases import mechanisms as any_joints
 from robots import file
-from test_joints import mechanisms as any_joints
 
 PROXIMAL = (dl.caba, dl.prox_pv, dl.prox_ltl, dl.prox_ltls)
 FOUR_BAR = dl.Mechanism(dl.load("four_bar"))
@@ -37,23 +38,23 @@ class Dense:
     weight: Any = 1.0
     """The weight of each row: its residual counts by the square of it, its force by the inverse square."""
 
-    @property
+    @cached_property
     def spectrum(self):
         """Singular values of J M⁻¹ Jᵀ, as shares of the largest."""
         s = np.linalg.svd(self.whitened, compute_uv=False) ** 2
         return s / max(s.max(), 1e-300)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The largest singular value of J M⁻¹ Jᵀ."""
         return float(np.linalg.norm(self.whitened, 2) ** 2)
 
-    @property
+    @cached_property
     def whitened(self):
         """J L⁻ᵀ for M = L Lᵀ, so that J M⁻¹ Jᵀ is its square."""
         return np.linalg.solve(np.linalg.cholesky(self.M), self.J.T).T
 
-    @property
+    @cached_property
     def answer(self):
         """Accelerations and the smallest forces."""
         L, B = np.linalg.cholesky(self.M), (self.whitened.T * self.weight).T
@@ -61,17 +62,17 @@ class Dense:
         y = free - np.linalg.pinv(B, rcond=1e-6) @ (self.weight * self.gamma + B @ free)
         return np.linalg.solve(L.T, y), self.weight * (np.linalg.pinv(B.T, rcond=1e-6) @ (y - free))
 
-    @property
+    @cached_property
     def slowest(self) -> float:
         """The smallest singular value that is not zero, as a share of the largest."""
         return min(s for s in self.spectrum if s > 1e-13)
 
-    @property
+    @cached_property
     def proximal(self) -> float:
         """ε somewhat below the smallest singular value, and at least 1e-5 of the largest, since less costs digits."""
         return self.scale * max(1e-5, 0.03 * self.slowest)
 
-    @property
+    @cached_property
     def iterations(self) -> int:
         """Iterations after which the slowest direction is met to 1e-13; each one contracts it by ε/(ε + σ)."""
         return 3 + math.ceil(math.log(1e-13) / math.log(self.proximal / (self.proximal + self.scale * self.slowest)))

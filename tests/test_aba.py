@@ -9,6 +9,7 @@ import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.model.generators import balanced_tree, chain, random_tree
 from delassus.model.model import Model
+from native_bits import FULL
 
 TREES = [chain(1), chain(7), balanced_tree(12), random_tree(20, seed=3)]
 
@@ -78,7 +79,7 @@ def test_compiled_code_has_the_bits_of_the_interpreter():
     tree = random_tree(20, seed=3)
     x = states(tree, 37)
     (expected,) = evaluate(dl.aba.program(tree), *x)
-    np.testing.assert_array_equal(dl.aba.specialize(tree)(*x), expected)
+    np.testing.assert_array_equal(dl.aba.compiled(tree, target=FULL).ufunc(*x), expected)
 
 
 def test_a_parent_must_come_before_its_children():

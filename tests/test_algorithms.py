@@ -5,9 +5,6 @@ matrix, 1e-10 for the rest.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,53 +13,10 @@ import pytest
 
 import delassus as dl
 from delassus.dynamics.tree.check import SingularMassMatrix
-from robots import FILES, REFUSED_BY_PINOCCHIO, file, pinocchio_model
+from robot_cases import IMMOBILE, REFERENCES, Case, case, every_robot, mass_matrix
+from robots import file
 
-ROBOTS = [path for path in FILES if path.name not in REFUSED_BY_PINOCCHIO]
-IMMOBILE = {"iris_simple.urdf", "quadrotor_base.urdf"}  # no joint moves unless the root is free
-CASES = [(path, root) for path in ROBOTS for root in ("fixed", "free") if root == "free" or path.name not in IMMOBILE]
-IDS = [f"{path.name}-{root}" for path, root in CASES]
-COMPILED = ["ur5_robot.urdf", "solo12.urdf", "anymal.urdf", "icub.urdf", "talos_full_v2.urdf", "panda.urdf"]
-REFERENCES = {"LOCAL": pin.LOCAL, "WORLD": pin.WORLD, "LOCAL_WORLD_ALIGNED": pin.LOCAL_WORLD_ALIGNED}
-
-
-@dataclass
-class Case:
-    """A robot in a random state, here and in Pinocchio."""
-
-    model: dl.Model
-    theirs: Any
-    data: Any
-    q: Any
-    v: Any
-    a: Any
-
-    @property
-    def pq(self):
-        return dl.q_to_pinocchio(self.model, self.q)
-
-    @property
-    def frame(self) -> tuple[str, int]:
-        """The deepest frame whose name is not taken twice (a joint and a link may share one): its name and index."""
-        names = [f.name for f in self.theirs.frames]
-        depths = [len(self.theirs.supports[f.parentJoint]) for f in self.theirs.frames]
-        index = max((i for i, name in enumerate(names) if names.count(name) == 1), key=depths.__getitem__)
-        return self.theirs.frames[index].name, index
-
-
-@cache
-def case(path: Path, root: str) -> Case:
-    theirs = pinocchio_model(path, root)
-    model = dl.load(path, root=root, mimic="ignore")
-    rng = np.random.default_rng(0)
-    q = model.random_configuration(rng)
-    v, a = rng.normal(size=(2, model.nv))
-    return Case(model, theirs, theirs.createData(), q, v, a)
-
-
-def mass_matrix(c: Case):
-    M = pin.crba(c.theirs, c.data, c.pq)
-    return np.triu(M) + np.triu(M, 1).T
+COMPILED = ["ur5_robot.urdf", "solo12.urdf", "talos_full_v2.urdf", "panda.urdf"]  # `make test-all` takes all of them
 
 
 Run = Callable[..., Any]
@@ -153,7 +107,7 @@ def verify(c: Case, group: Callable, run: Run) -> None:
         assert error <= bound, f"{what}: {error:.1e} > {bound:.1e}"
 
 
-@pytest.mark.parametrize(("path", "root"), CASES, ids=IDS)
+@every_robot
 def test_plain_numpy_agrees_with_pinocchio(path, root):
     c = case(path, root)
     for group in GROUPS:
@@ -171,7 +125,7 @@ def test_compiled_code_agrees_with_pinocchio(name, group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("path", "root"), CASES, ids=IDS)
+@every_robot
 def test_compiled_code_agrees_with_pinocchio_on_every_robot(path, root):
     c = case(path, root)
     for group in GROUPS:

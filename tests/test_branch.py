@@ -5,14 +5,13 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-import test_single_bits as single
+import single_bits as single
+from c_code import check as check_c
+from c_code import needs_compiler, normal_numbers
 from delassus.compiler import cond, grad, jacobian, jvp, scan, vjp, while_loop
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.tracing.flow.bodies import LoopError
-from test_c99 import check as check_c
-from test_c99 import needs_compiler
-from test_c99 import numbers as numbers_c
-from test_native_bits import check, every_width, numbers
+from native_bits import check, every_width, numbers
 
 RNG = np.random.default_rng(5)
 
@@ -77,7 +76,7 @@ def test_compiled_code_in_float32_has_the_bits_of_the_interpreter(lanes):
 @needs_compiler
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_c_has_the_bits_of_the_interpreter(dtype, tmp_path):
-    check_c(BOTH, tmp_path, numbers_c(30, 3).astype(dtype), dtype=np.dtype(dtype))
+    check_c(BOTH, tmp_path, normal_numbers(30, 3).astype(dtype), dtype=np.dtype(dtype))
 
 
 def endless(x):

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import delassus as dl
 import delassus.numpy as dnp
+from c_code import COMPILERS, check, compile_c, library, needs_compiler, normal_numbers
 from delassus.cli import app
 from delassus.compiler.backends.c_text import OPERATIONS, c_name, literal
 from delassus.compiler.backends.interpreter import evaluate
@@ -26,70 +27,15 @@ from delassus.constrained.solvers.kkt import dense_system
 from delassus.model.generators import random_tree
 from loop_programs import SIZE, nests
 from loop_programs import run as run_nest
+from native_bits import assert_same_bits
 from programs import programs
 
-COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
-FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off"]
 TREE = random_tree(4, seed=3)
 HELD = dl.Mechanism(TREE, (dl.Point(TREE.frame_list[-1].name),))
 URDF = """<robot name="arm"><link name="base"/><link name="tool"><inertial><mass value="2"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="j" type="continuous"><parent link="base"/><child link="tool"/><axis xyz="0 0 1"/>
 <origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/></joint></robot>"""
-
-needs_compiler = pytest.mark.skipif(not COMPILERS, reason="neither gcc nor clang is installed")
-
-
-def compile_c(folder, name, *sources, compiler=None, shared=True, optimize="-O1"):
-    """Compile files of a folder with all warnings as errors; returns the path of the library or program."""
-    result = folder / f"{name}.{'so' if shared else 'exe'}"
-    kind = ["-shared", "-fPIC"] if shared else []
-    command = [compiler or COMPILERS[0], *FLAGS, optimize, *kind, *sources, "-o", result, "-lm"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return result
-
-
-def library(program, folder, name="f", fma=True, chunk=CHUNK, dtype=np.float64, **how):
-    """The function of a program in C, as a function of arrays of one state that returns the outputs."""
-    header, source = emit_c(program, name, fma, chunk=chunk, dtype=dtype)
-    (folder / f"{name}.h").write_text(header)
-    (folder / f"{name}.c").write_text(source)
-    function = getattr(ctypes.CDLL(str(compile_c(folder, name, f"{name}.c", **how))), name)
-    function.restype = None
-
-    def call(*arrays):
-        outputs = [np.full(operand.shape, 7.0, dtype) for operand in program.outputs]
-        pointers = [np.ascontiguousarray(x, dtype) for x in arrays] + outputs
-        function(*[ctypes.c_void_p(x.ctypes.data) for x in pointers])
-        return outputs
-
-    return call
-
-
-def assert_same_bits(got, right):
-    assert got.dtype == right.dtype
-    kind = f"i{right.dtype.itemsize}"
-    got, right = (np.where(np.isnan(x), x.dtype.type(np.nan), x).view(kind) for x in (got, right))
-    np.testing.assert_array_equal(got, right)
-
-
-def check(kernel, folder, *arrays, model=None, **how):
-    """Compare C with the interpreter, state by state."""
-    program = kernel.program(model)
-    call = library(program, folder, **how)
-    expected = evaluate(program, *arrays, fma=how.get("fma", True), dtype=how.get("dtype", np.float64))
-    for k in range(len(arrays[0])):
-        for got, right in zip(call(*[x[k] for x in arrays]), expected, strict=True):
-            assert_same_bits(got, right[k])
-
-
-def numbers(*shape, seed=0):
-    """Numbers of many magnitudes, and a special one here and there, but none that is subnormal."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)
-    special = rng.choice([0.0, -0.0, 1.0, np.inf, -np.inf, np.nan, 2.0**60], shape)
-    return np.where(rng.random(shape) < 0.1, special, x)
 
 
 @needs_compiler
@@ -244,7 +190,7 @@ def everything(model, x, A):
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("chunk", [1, 7, CHUNK])
 def test_a_kernel_of_everything_has_the_bits_of_the_interpreter(chunk, compiler, tmp_path):
-    check(everything, tmp_path, numbers(30, 4), numbers(30, 4, 4, seed=1), chunk=chunk, compiler=compiler)
+    check(everything, tmp_path, normal_numbers(30, 4), normal_numbers(30, 4, 4, seed=1), chunk=chunk, compiler=compiler)
 
 
 @needs_compiler
@@ -257,7 +203,7 @@ def test_elementary_functions_have_the_bits_of_the_interpreter(compiler, dtype, 
         second = [dnp.sin(x), dnp.cos(x), dnp.tan(x), dnp.arcsin(x), dnp.arctan(x), dnp.hypot(x, y), -x, dnp.sqrt(x)]
         return dnp.stack(first), dnp.stack(second)
 
-    x, y = numbers(200).astype(dtype), numbers(200, seed=1).astype(dtype)
+    x, y = normal_numbers(200).astype(dtype), normal_numbers(200, seed=1).astype(dtype)
     check(f, tmp_path, x, y, compiler=compiler, dtype=np.dtype(dtype))
 
 
@@ -269,7 +215,15 @@ def test_outputs_may_be_inputs_constants_or_twice_the_same(chunk, tmp_path):
         product = y * x[0]
         return x, y, dnp.array([0.0, -1.5, np.inf, -np.inf, np.nan]), A.T, dnp.array(True), product + product
 
-    check(f, tmp_path, numbers(9, 3), numbers(9, seed=1), numbers(9, 2, 2, seed=2), numbers(9, 2), chunk=chunk)
+    check(
+        f,
+        tmp_path,
+        normal_numbers(9, 3),
+        normal_numbers(9, seed=1),
+        normal_numbers(9, 2, 2, seed=2),
+        normal_numbers(9, 2),
+        chunk=chunk,
+    )
 
 
 @needs_compiler
@@ -278,7 +232,7 @@ def test_arrays_may_be_empty(tmp_path):
     def f(model, x, y):
         return x, y[0]
 
-    check(f, tmp_path, np.zeros((3, 0)), numbers(3, 2))
+    check(f, tmp_path, np.zeros((3, 0)), normal_numbers(3, 2))
     compile_check(f.program(None), [np.zeros((3, 0)), np.ones((3, 2))], tmp_path)
 
 
@@ -324,7 +278,7 @@ def test_threads_may_call_it_at_once(tmp_path):
 def test_random_programs_have_the_bits_of_the_interpreter(program, chunk, seed, dtype, tmp_path_factory):
     f = dl.kernel(f"({program.inputs})->({program.outputs})")(lambda model, x: program.function(x))
     folder = tmp_path_factory.mktemp("random")
-    x = numbers(10, program.inputs, seed=seed).astype(dtype)
+    x = normal_numbers(10, program.inputs, seed=seed).astype(dtype)
     check(f, folder, x, chunk=chunk, optimize="-O0", dtype=dtype)
 
 
@@ -343,7 +297,7 @@ def test_loops_have_the_bits_of_the_interpreter(statements, chunk, seed, tmp_pat
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_a_large_product_has_the_bits_of_the_compiled_kernel(compiler, tmp_path):
     product = dl.kernel("(20,20),(20,20)->(20,20)")(lambda model, a, b: a @ b)
-    a, b = numbers(3, 20, 20), numbers(3, 20, 20, seed=1)
+    a, b = normal_numbers(3, 20, 20), normal_numbers(3, 20, 20, seed=1)
     call = library(product.program(None), tmp_path, compiler=compiler, fma=Target.host().fma)
     for k in range(3):
         assert_same_bits(call(a[k], b[k])[0], product(None, a[k], b[k]))
@@ -367,7 +321,7 @@ def compile_check(program, states, folder, compiler=None):
 @needs_compiler
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_check_program_says_ok(compiler, tmp_path):
-    states = [numbers(6, 4), numbers(6, 4, 4)]
+    states = [normal_numbers(6, 4), normal_numbers(6, 4, 4)]
     done = compile_check(everything.program(None), states, tmp_path, compiler)
     assert (done.returncode, done.stdout) == (0, "ok\n")
 

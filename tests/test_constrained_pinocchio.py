@@ -5,74 +5,13 @@ the contact's LOCAL axes, linear part first. `settings.mu` is our `proximal`, th
 `lcaba` too, which inverts it): never a penalty.
 """
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import delassus as dl
-from mechanisms import CORNERS, PROXIMAL, relative, robot, state
-from robots import file, pinocchio_model
-
-FEET = {
-    "ur5_robot.urdf": ["tool0"],
-    "solo12.urdf": ["FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"],
-    "talos_full_v2.urdf": ["left_sole_link", "right_sole_link"],
-}
-CASES = [
-    ("ur5_robot.urdf", "points"),
-    ("ur5_robot.urdf", "welds"),
-    ("solo12.urdf", "points"),
-    ("talos_full_v2.urdf", "welds"),
-    ("talos_full_v2.urdf", "corners"),
-]
-
-
-@cache
-def mechanism_of(name: str, kind: str) -> dl.Mechanism:
-    model = robot(name, "fixed" if name.startswith("ur5") else "free")
-    turned = dl.Placement.from_xyz_rpy((0.02, -0.03, 0.01), (0.4, 0.2, -0.3))
-    make: dict[str, Any] = {
-        "points": lambda foot: [dl.Point(foot, placement=turned)],
-        "welds": lambda foot: [dl.Weld(foot, placement=turned)],
-        "corners": lambda foot: [dl.Point(foot, placement=corner) for corner in CORNERS],
-    }
-    return dl.Mechanism(model, [c for foot in FEET[name] for c in make[kind](foot)])
-
-
-def in_pinocchio(mechanism: dl.Mechanism, theirs: pin.Model):
-    """Their contacts and data."""
-    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    for c in mechanism.constraints:
-        frame = theirs.frames[theirs.getFrameId(c.frame)]
-        placement = frame.placement * pin.SE3(c.placement.R, c.placement.p)
-        kind = pin.ContactType.CONTACT_3D if c.most == 3 else pin.ContactType.CONTACT_6D
-        models.append(pin.RigidConstraintModel(kind, theirs, frame.parentJoint, placement, pin.LOCAL))
-        datas.append(models[-1].createData())
-    return models, datas
-
-
-def constraint_dynamics(mechanism, theirs, q, v, tau, mu, iterations):
-    models, datas = in_pinocchio(mechanism, theirs)
-    data = theirs.createData()
-    pin.initConstraintDynamics(theirs, data, models, datas)
-    prox = pin.ProximalSettings(0.0, 0.0, mu, iterations)
-    a = pin.constraintDynamics(theirs, data, dl.q_to_pinocchio(mechanism.model, q), v, tau, models, datas, prox)
-    return a.copy(), data.lambda_c.copy()
-
-
-def lcaba(mechanism, theirs, q, v, tau, mu, iterations):
-    models, datas = in_pinocchio(mechanism, theirs)
-    data = theirs.createData()
-    pin.computeJointMinimalOrdering(theirs, data, models)
-    prox = pin.ProximalSettings(0.0, 0.0, mu, iterations)
-    return pin.lcaba(theirs, data, dl.q_to_pinocchio(mechanism.model, q), v, tau, models, datas, prox).copy()
-
-
-def pinocchio(name: str) -> pin.Model:
-    return pinocchio_model(file(name), "fixed" if name.startswith("ur5") else "free")
+from contacts_in_pinocchio import CASES, constraint_dynamics, in_pinocchio, lcaba, mechanism_of, pinocchio
+from mechanisms import PROXIMAL, relative, robot, state
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
@@ -80,7 +19,7 @@ def pinocchio(name: str) -> pin.Model:
 def test_accelerations_and_forces_are_those_of_constraint_dynamics(case, method):
     mechanism = mechanism_of(*case)
     q, v, tau = state(mechanism.model, 1)
-    a, force = method(mechanism, q, v, tau, iterations=8, proximal=1e-4)
+    a, force = method.python(mechanism, q, v, tau, iterations=8, proximal=1e-4)
     expected = constraint_dynamics(mechanism, pinocchio(case[0]), q, v, tau, 1e-4, 8)
     assert relative(a, expected[0]) < 1e-8
     assert relative(force, expected[1]) < 1e-8
@@ -91,7 +30,7 @@ def test_accelerations_and_forces_are_those_of_constraint_dynamics(case, method)
 def test_accelerations_are_those_of_lcaba(case, method):
     mechanism = mechanism_of(*case)
     q, v, tau = state(mechanism.model, 1)
-    a, _ = method(mechanism, q, v, tau, iterations=8, proximal=1e-4)
+    a, _ = method.python(mechanism, q, v, tau, iterations=8, proximal=1e-4)
     assert relative(a, lcaba(mechanism, pinocchio(case[0]), q, v, tau, 1e-4, 8)) < 1e-8
 
 

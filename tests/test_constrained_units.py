@@ -4,6 +4,8 @@ Units change by powers of two, so that rounding stays the same and only a hidden
 compared; so are forces of redundant rows and least squares, whose norm has no unit either.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -75,27 +77,39 @@ def test_what_rows_yield_and_what_their_errors_are_compared_with_have_their_unit
     np.testing.assert_allclose(row_sizes(other) / units.row_position(mechanism), row_sizes(mechanism), rtol=1e-14)
 
 
+@cache
+def in_si(name):
+    """A mechanism in a random state: what assembles it, what projects it from a little beside that, and an impact."""
+    mechanism = loop(name)
+    q, v, _ = state(mechanism.model, 1)
+    assembled = dl.assemble.python(mechanism, q)
+    beside = dl.integrate.python(mechanism.model, assembled[0], 1e-4 * v)
+    projected = dl.project.python(mechanism, beside, v)
+    return (
+        mechanism,
+        q,
+        v,
+        assembled,
+        beside,
+        projected,
+        dl.impact.python(mechanism, assembled[0], v, restitution=0.5),
+    )
+
+
 @pytest.mark.parametrize("units", EXTREME, ids=str)
 @pytest.mark.parametrize("name", ["four_bar", "stewart", "biped"])
 def test_assembly_projection_and_impacts_are_the_same_in_all_units(name, units):
-    mechanism = loop(name)
+    mechanism, q, v, (found, _, count, status), beside, projected, impact = in_si(name)
     model, other = mechanism.model, units.mechanism(mechanism)
-    q, v, _ = state(model, 1)
-    found, _, count, status = dl.assemble.python(mechanism, q)
     again = dl.assemble.python(other, units.q(model) * q)
     assert again[2:] == (count, status)
     close(again[0], found, units.q(model), 1e-8)
-    q = dl.integrate.python(model, found, 1e-4 * v)
-    ours, theirs = (
-        dl.project.python(mechanism, q, v),
-        dl.project.python(other, units.q(model) * q, units.v(model) * v),
-    )
-    close(theirs[0], ours[0], units.q(model))
-    close(theirs[1], ours[1], units.v(model))
-    ours = dl.impact.python(mechanism, found, v, restitution=0.5)
+    theirs = dl.project.python(other, units.q(model) * beside, units.v(model) * v)
+    close(theirs[0], projected[0], units.q(model))
+    close(theirs[1], projected[1], units.v(model))
     theirs = dl.impact.python(other, units.q(model) * found, units.v(model) * v, restitution=0.5)
-    close(theirs[0], ours[0], units.v(model))
-    close(theirs[1], ours[1], units.row_force(mechanism) * units.time, 1e-6)
+    close(theirs[0], impact[0], units.v(model))
+    close(theirs[1], impact[1], units.row_force(mechanism) * units.time, 1e-6)
 
 
 @pytest.mark.parametrize("mass", [1e-9, 1e-6, 1e-3, 1e5, 1e6])

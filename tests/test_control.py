@@ -18,7 +18,7 @@ from delassus.compiler.tracing.flow.bodies import LoopError
 from delassus.compiler.tracing.operations import elimination
 from delassus.compiler.tracing.trace import LeakedTracer
 from loop_programs import ROLLED, SIZE, UNROLLED, nests, run
-from test_native_bits import HOST, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers
+from native_bits import FULL, HOST, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers
 
 RNG = np.random.default_rng(4)
 
@@ -200,16 +200,16 @@ def test_loops_of_different_lengths_nest():
 
 
 @settings(max_examples=30)
-@given(nests(), st.sampled_from(WIDTHS), st.sampled_from([3, 400]), st.integers(0, 1000))
-def test_nests_of_loops_have_the_bits_of_the_interpreter_alone_and_mixed(statements, lanes, chunk, seed):
-    check(kernel_of(lambda x: run(statements, x)), lanes, numbers(19, SIZE, seed=seed), chunk=chunk)
+@given(nests(), st.sampled_from(WIDTHS), st.sampled_from([3, 400]), st.sampled_from([HOST, FULL]), st.integers(0, 1000))
+def test_nests_of_loops_have_the_bits_of_the_interpreter_alone_and_mixed(statements, lanes, chunk, host, seed):
+    check(kernel_of(lambda x: run(statements, x)), lanes, numbers(19, SIZE, seed=seed), chunk=chunk, host=host)
 
 
 @settings(max_examples=100)
-@given(nests(), st.integers(0, 1000))
+@given(nests(depth=2), st.integers(0, 1000))
 def test_a_state_in_a_batch_has_the_bits_of_the_state_alone(statements, seed):
     program = kernel_of(lambda x: run(statements, x)).program(None)
-    x = numbers(7, SIZE, seed=seed)
+    x = numbers(4, SIZE, seed=seed)
     (together,) = evaluate(program, x)
     assert_same_bits(together, np.array([evaluate(program, row)[0] for row in x]))
 
@@ -313,8 +313,7 @@ THIRD = {
 
 @pytest.mark.parametrize("mode", THIRD)
 def test_third_derivatives_pass_through_loops(mode):
-    inner = (("mix", 0.5, 0.7), ("divide", 1.0))
-    statements = (("scan", 2, False, inner), ("scan", 3, True, (("map", 2, inner),)))
+    statements = (("scan", 2, False, (("mix", 0.5, 0.7),)), ("scan", 2, True, (("map", 2, (("divide", 1.0),)),)))
     x = np.array([0.3, -0.5, 0.8])
     assert_derivatives_agree(lambda f: THIRD[mode](lambda x: f(x)[0])(x), statements, x)
 

@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import loop_oracles
+from constrained_cases import mechanisms
+from contacts_in_pinocchio import in_pinocchio
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS
 from delassus.model.generators import balanced_tree, chain
 from linkages import bennett, bundled, ladder, standing_biped, two_arms
+from linkages import mechanism_of as with_loops
 from mechanisms import CORNERS, dense, held, robot, state
+from native_bits import FULL
 from robots import file, pinocchio_model
-from test_constrained import mechanisms
-from test_constrained_pinocchio import in_pinocchio
-from test_loops import mechanism_of as with_loops
 
 METHODS = ("ltl", *TREE_METHODS)
 PLACES = {
@@ -89,23 +90,27 @@ def test_the_matrix_is_that_of_pinocchio():
     assert error(np.triu(dl.delassus_matrix(mechanism, q)), expected) < 1e-10
 
 
+def check(found, system):
+    """To 1e-10 of the largest number. Where nothing moves the rows, that is what rounding leaves of levers of 1 m."""
+    G = square(system.J, system.M)
+    rounding = np.finfo(float).eps ** 2 * np.max(np.abs(np.linalg.inv(system.M)))
+    assert np.max(np.abs(found - G)) <= max(1e-10 * np.max(np.abs(G)), rounding)
+
+
 @each_method
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_trees_have_the_dense_matrix(method, mechanism, seed):
-    system = dense(mechanism, *(x := state(mechanism.model, seed)))
-    G = square(system.J, system.M)
-    assert np.max(np.abs(dl.delassus_matrix.python(mechanism, x[0], method=method) - G)) <= 1e-10 * np.max(np.abs(G))
+    q, v, tau = state(mechanism.model, seed)
+    check(dl.delassus_matrix.python(mechanism, q, method=method), dense(mechanism, q, v, tau))
 
 
 @each_method
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(held())
 def test_joints_of_all_kinds_have_the_dense_matrix(method, case):
     mechanism, q, v, tau = case
-    system = dense(mechanism, q, v, tau)
-    G = square(system.J, system.M)
-    assert np.max(np.abs(dl.delassus_matrix.python(mechanism, q, method=method) - G)) <= 1e-10 * np.max(np.abs(G))
+    check(dl.delassus_matrix.python(mechanism, q, method=method), dense(mechanism, q, v, tau))
 
 
 @each_method
@@ -131,7 +136,8 @@ def test_compiled_code_has_the_bits_of_the_interpreter(method):
     mechanism = mechanism_of("solo12.urdf", "points")
     q = np.array([state(mechanism.model, seed)[0] for seed in range(11)])
     (expected,) = evaluate(dl.delassus_matrix.program(mechanism, method=method), q)
-    np.testing.assert_array_equal(dl.delassus_matrix(mechanism, q, method=method), expected)
+    compiled = dl.delassus_matrix.compiled(mechanism, target=FULL, method=method)
+    np.testing.assert_array_equal(compiled.ufunc(q), expected)
 
 
 # --- closed loops -----------------------------------------------------------------------------------------------------
@@ -211,7 +217,7 @@ def test_the_damped_inverse_follows_from_pinocchios_matrix_with_penalties():
         assert error(np.triu(dl.operational_inertia(mechanism, q, proximal=1 / rho, method=method)), expected) < 1e-10
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(held(), st.sampled_from([1e-4, 1e-2, 1.0]))
 def test_joints_of_all_kinds_have_the_damped_inverse(case, share):
     mechanism, q, v, tau = case
@@ -241,7 +247,7 @@ def test_applying_the_operator_is_the_product_with_the_matrix(case):
     assert error(dl.delassus_apply.python(mechanism, q, x), square(J, M) @ x) < 1e-10
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(held(), st.integers(0, 1000), st.sampled_from([1e-6, 1e-4, 1e-2, 1.0]))
 def test_solving_undoes_applying(case, seed, share):
     mechanism, q, _, _ = case

@@ -14,8 +14,9 @@ from delassus.compiler.backends.interpreter import evaluate
 from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.model.generators import random_tree
 from delassus.model.model import WORLD, Frame
+from native_bits import FULL
+from robot_cases import REFERENCES, Case, case, every_robot, mass_matrix
 from robots import file
-from test_algorithms import CASES, IDS, REFERENCES, Case, case, mass_matrix
 
 COMPILED = ["ur5_robot.urdf", "solo12.urdf", "panda.urdf"]
 LARGE = ["icub.urdf", "talos_full_v2.urdf"]
@@ -81,7 +82,7 @@ CHECKS = [check_torques, check_accelerations, check_regressor, check_frames]
 NAMES = [check.__name__.removeprefix("check_") for check in CHECKS]
 
 
-@pytest.mark.parametrize(("path", "root"), CASES, ids=IDS)
+@every_robot
 def test_plain_numpy_agrees_with_pinocchio(path, root):
     c = case(path, root)
     for check in CHECKS:
@@ -124,7 +125,8 @@ def test_acceleration_derivatives_are_those_of_the_graph():
 def test_compiled_derivatives_have_the_bits_of_the_interpreter(kernel):
     tree, _ = small_tree()
     x = np.random.default_rng(4).normal(size=(3, 37, tree.nv))
-    for ours, expected in zip(kernel.specialize(tree)(*x), evaluate(kernel.program(tree), *x), strict=True):
+    found = kernel.compiled(tree, target=FULL).ufunc(*x)
+    for ours, expected in zip(found, evaluate(kernel.program(tree), *x), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 

@@ -10,7 +10,7 @@ import pytest
 import delassus as dl
 from delassus.model.generators import random_tree
 from differences import jacobian
-from test_joints import EACH, Case, mass_matrix, mechanism
+from joint_cases import EACH, Case, mass_matrix, mechanism
 
 
 @cache

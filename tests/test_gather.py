@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-import test_single_bits as single
+import single_bits as single
+from c_code import check as check_c
+from c_code import needs_compiler
 from delassus.compiler import grad, jvp, scan, vjp, while_loop
 from delassus.compiler import map as rolled_map
 from delassus.compiler.backends.interpreter import evaluate
@@ -18,9 +20,7 @@ from delassus.compiler.backends.steps import Chunk
 from delassus.compiler.functions.lower import lower
 from delassus.compiler.tracing.operations.gather import FEW
 from delassus.errors import DelassusError
-from test_c99 import check as check_c
-from test_c99 import needs_compiler
-from test_native_bits import WIDTHS, check, every_width, numbers
+from native_bits import FULL, HOST, WIDTHS, check, every_width, numbers
 
 RNG = np.random.default_rng(6)
 TABLE = RNG.normal(size=(20, 3))
@@ -201,9 +201,10 @@ def test_c_has_the_bits_of_the_interpreter(kernel, chunk, dtype, tmp_path):
     rows=st.lists(st.lists(st.integers(-3, 11), min_size=1, max_size=14), min_size=1, max_size=5),
     lanes=st.sampled_from(WIDTHS),
     chunk=st.sampled_from([1, 3, 400]),
+    host=st.sampled_from([HOST, FULL]),
     seed=st.integers(0, 99),
 )
-def test_rows_of_any_values_have_the_bits_of_the_interpreter(rows, lanes, chunk, seed):
+def test_rows_of_any_values_have_the_bits_of_the_interpreter(rows, lanes, chunk, host, seed):
     """A row is given by what is in it: constants, inputs, values computed from what was taken before."""
 
     def f(model, x):
@@ -213,7 +214,7 @@ def test_rows_of_any_values_have_the_bits_of_the_interpreter(rows, lanes, chunk,
             values[3 + (row[0] % 12)] = taken
         return taken
 
-    check(dl.kernel("(6)->()")(f), lanes, numbers(19, 6, seed=seed), chunk=chunk)
+    check(dl.kernel("(6)->()")(f), lanes, numbers(19, 6, seed=seed), chunk=chunk, host=host)
 
 
 # --- what it costs --------------------------------------------------------------------------------------------------

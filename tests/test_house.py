@@ -119,3 +119,18 @@ def test_modules_import_each_other_in_no_circle():
 def test_no_room_holds_more_files_than_one_can_look_at():
     files = Counter(path.parent.relative_to(SOURCE).as_posix() for path in MODULES)
     assert not {folder: count for folder, count in files.items() if count > 18}
+
+
+# --- tests ------------------------------------------------------------------------------------------------------------
+
+
+def imported_names(path: Path) -> set[str]:
+    """Every module that a file imports, anywhere in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.py")), ids=lambda p: p.stem)
+def test_no_module_of_the_tests_imports_from_a_test_module(path):
+    assert not {name for name in imported_names(path) if name.split(".")[-1].startswith("test_")}

@@ -7,13 +7,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
+from constrained_cases import clear, mechanisms
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName
 from mechanisms import FOUR_BAR, Dense, dense, robot, state, two_bodies, weighted
+from native_bits import FULL
 from robots import file, pinocchio_model
-from test_constrained import clear, mechanisms
 
 PENDULUM = dl.load("double_pendulum")
 TIP = dl.Mechanism(PENDULUM, dl.Point("tip", rows="xz"))
@@ -206,10 +207,10 @@ def test_a_batch_has_the_bits_of_its_states():
 
 
 def test_compiled_code_has_the_bits_of_the_interpreter():
-    arrays = tips(11)
-    found = dl.impact(TIP, *arrays, restitution=0.5)
+    arrays = *tips(11), np.full((11, TIP.m), 0.5)
+    found = dl.impact.compiled(TIP, target=FULL, inputs=("restitution",)).ufunc(*arrays)
     program = dl.impact.program(TIP, inputs=("restitution",))
-    for ours, expected in zip(found, evaluate(program, *arrays, np.full((11, TIP.m), 0.5)), strict=True):
+    for ours, expected in zip(found, evaluate(program, *arrays), strict=True):
         np.testing.assert_array_equal(ours, expected)
 
 

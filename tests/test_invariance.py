@@ -29,8 +29,8 @@ from delassus.model.joints import (
 from delassus.model.model import WORLD, Frame, Joint, Mimic, Model
 from delassus.model.placement import Inertia, Placement
 from images import Image, mirror, renamed, reordered, split
+from joint_cases import random_axis, random_rotation
 from scaling import Units, derivative
-from test_joints import random_axis, random_rotation
 
 # --- robots -----------------------------------------------------------------------------------------------------------
 

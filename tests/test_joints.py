@@ -6,15 +6,11 @@ conditioned.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
 
-import mpmath
 import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.model.joints import (
@@ -32,296 +28,32 @@ from delassus.model.joints import (
     _Kind,
     aligned,
 )
-from delassus.model.model import Frame, Joint, Model
-from delassus.model.placement import Inertia, Placement
-from differences import jacobian
-
-REFERENCES = {"LOCAL": pin.LOCAL, "WORLD": pin.WORLD, "LOCAL_WORLD_ALIGNED": pin.LOCAL_WORLD_ALIGNED}
-X, Y, Z = np.eye(3)
-
-
-# --- mechanisms -------------------------------------------------------------------------------------------------------
-
-
-def random_axis(rng):
-    axis = rng.normal(size=3)
-    return axis / np.linalg.norm(axis)
-
-
-def random_rotation(rng):
-    return pin.Quaternion(*random_quaternion(rng)).matrix()
-
-
-def random_quaternion(rng):
-    quaternion = rng.normal(size=4)
-    return quaternion / np.linalg.norm(quaternion)
-
-
-def random_placement(rng):
-    return pin.SE3(random_rotation(rng), rng.uniform(-0.5, 0.5, 3))
-
-
-def random_inertia(rng):
-    """A box of 0.1 to 0.5 m."""
-    size, mass, axes = rng.uniform(0.1, 0.5, 3), rng.uniform(0.5, 5.0), random_rotation(rng)
-    moments = mass / 12 * (np.sum(size**2) - size**2)
-    return pin.Inertia(mass, rng.uniform(-0.2, 0.2, 3), axes @ np.diag(moments) @ axes.T)
-
-
-def continuous_about(axis):
-    """Pinocchio's continuous joint about any axis, which can be had from URDF only."""
-    xyz = " ".join(map(repr, axis.tolist()))
-    ends = '<parent link="a"/><child link="b"/>'
-    joint = f'<joint name="j" type="continuous">{ends}<axis xyz="{xyz}"/></joint>'
-    return pin.buildModelFromXML(f'<robot name="r"><link name="a"/><link name="b"/>{joint}</robot>').joints[1]
-
-
-def universal(rng):
-    first, second = random_rotation(rng)[:, :2].T
-    return pin.JointModelUniversal(first.copy(), second.copy())
-
-
-KINDS: dict[str, Callable[[Any], Any]] = {
-    "free": lambda rng: pin.JointModelFreeFlyer(),
-    "spherical": lambda rng: pin.JointModelSpherical(),
-    "planar": lambda rng: pin.JointModelPlanar(),
-    "translation": lambda rng: pin.JointModelTranslation(),
-    "revolute x": lambda rng: pin.JointModelRX(),
-    "revolute y": lambda rng: pin.JointModelRY(),
-    "revolute z": lambda rng: pin.JointModelRZ(),
-    "revolute": lambda rng: pin.JointModelRevoluteUnaligned(random_axis(rng)),
-    "continuous x": lambda rng: pin.JointModelRUBX(),
-    "continuous y": lambda rng: pin.JointModelRUBY(),
-    "continuous z": lambda rng: pin.JointModelRUBZ(),
-    "continuous": lambda rng: continuous_about(random_axis(rng)),
-    "prismatic x": lambda rng: pin.JointModelPX(),
-    "prismatic y": lambda rng: pin.JointModelPY(),
-    "prismatic z": lambda rng: pin.JointModelPZ(),
-    "prismatic": lambda rng: pin.JointModelPrismaticUnaligned(random_axis(rng)),
-    "helical x": lambda rng: pin.JointModelHX(rng.uniform(-0.5, 0.5)),
-    "helical y": lambda rng: pin.JointModelHY(rng.uniform(-0.5, 0.5)),
-    "helical z": lambda rng: pin.JointModelHZ(rng.uniform(-0.5, 0.5)),
-    "helical": lambda rng: pin.JointModelHelicalUnaligned(random_axis(rng), rng.uniform(-0.5, 0.5)),
-    "universal": universal,
-}
-EACH = [name for name in KINDS if name[-2:] not in (" x", " y", " z")] + ["revolute y", "continuous z", "prismatic x"]
-
-
-@dataclass
-class Case:
-    """A mechanism in a random state, here and in Pinocchio."""
-
-    model: Model
-    theirs: Any
-    q: Any
-    v: Any
-    a: Any
-
-    def __post_init__(self) -> None:
-        self.data = self.theirs.createData()
-
-    @property
-    def pq(self):
-        return dl.q_to_pinocchio(self.model, self.q)
-
-
-def mechanism(kinds, parents, seed, armature=False) -> Case:
-    rng = np.random.default_rng(seed)
-    theirs = pin.Model()
-    for k, (kind, parent) in enumerate(zip(kinds, parents, strict=True)):
-        i = theirs.addJoint(parent, KINDS[kind](rng), random_placement(rng), f"{kind} {k}")
-        theirs.appendBodyToJoint(i, random_inertia(rng), random_placement(rng))
-        theirs.addFrame(pin.Frame(f"frame {k}", i, 0, random_placement(rng), pin.FrameType.OP_FRAME))
-    if armature:
-        theirs.armature = rng.uniform(0.1, 1.0, theirs.nv)
-    model = dl.from_pinocchio(theirs)
-    return Case(model, theirs, model.random_configuration(rng), *rng.normal(size=(2, model.nv)))
-
-
-@st.composite
-def mechanisms(draw):
-    """One to seven joints of any kinds; a joint hangs on any one before it, so subtrees need not be contiguous."""
-    kinds = draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=7))
-    parents = [draw(st.integers(0, k)) for k in range(len(kinds))]
-    return mechanism(kinds, parents, draw(st.integers(0, 2**32 - 1)), draw(st.booleans()))
-
-
-@cache
-def with_all_kinds(armature) -> Case:
-    rng = np.random.default_rng(5)
-    kinds = rng.permutation(EACH).tolist()
-    return mechanism(kinds, [int(rng.integers(max(0, k - 2), k + 1)) for k in range(len(kinds))], 6, armature)
-
-
-# --- what is compared: a name, ours, theirs, and what an error is measured against where the value may vanish ---------
-
-
-def mass_matrix(c: Case):
-    """Columns of inverse dynamics without gravity: Pinocchio's crba assumes that subtrees are contiguous."""
-    m = c.theirs.copy()
-    m.gravity = pin.Motion.Zero()
-    d, still = m.createData(), np.zeros(m.nv)
-    return np.stack([pin.rnea(m, d, c.pq, still, e) for e in np.eye(m.nv)], axis=1)
-
-
-def check_rnea(c: Case, run):
-    yield "torques", run(dl.rnea, c.q, c.v, c.a), pin.rnea(c.theirs, c.data, c.pq, c.v, c.a), 1
-
-
-def check_external_forces(c: Case, run):
-    forces = np.random.default_rng(1).normal(size=(c.theirs.njoints, 6))
-    wrenches = pin.StdVec_Force()
-    for f in forces:
-        wrenches.append(pin.Force(f))
-    there = pin.rnea(c.theirs, c.data, c.pq, c.v, c.a, wrenches)
-    yield "torques", run(dl.rnea, c.q, c.v, c.a, forces=forces[1:]), there, 1
-
-
-def check_crba(c: Case, run):
-    yield "mass matrix", run(dl.crba, c.q), mass_matrix(c), 0
-
-
-def check_aba(c: Case, run):
-    tau = pin.rnea(c.theirs, c.data, c.pq, c.v, c.a)
-    yield "accelerations", run(dl.aba, c.q, c.v, tau), c.a, np.linalg.cond(mass_matrix(c)) * 2e-3
-
-
-def check_udu(c: Case, run):
-    U, D = run(dl.udu, c.q)
-    yield "U D Uᵀ", U * D @ U.T, mass_matrix(c), 0
-    yield "below the diagonal of U", np.tril(U), np.eye(len(D)), 0
-
-
-def check_kinematics(c: Case, run):
-    pin.forwardKinematics(c.theirs, c.data, c.pq)
-    R, p = run(dl.forward_kinematics, c.q)
-    yield "rotations", R, np.array([M.rotation for M in c.data.oMi[1:]]), 1
-    yield "positions", p, np.array([M.translation for M in c.data.oMi[1:]]), 1
-
-
-def check_jacobians(c: Case, run):
-    pin.computeJointJacobians(c.theirs, c.data, c.pq)
-    pin.updateFramePlacements(c.theirs, c.data)
-    name = f"frame {c.model.njoints - 1}"
-    for reference, r in REFERENCES.items():
-        there = pin.getFrameJacobian(c.theirs, c.data, c.theirs.getFrameId(name), r)
-        yield reference, run(dl.frame_jacobian, c.q, frame=name, reference=reference), there, 1
-
-
-def check_frame_biases(c: Case, run):
-    """Accelerations at zero v̇: Pinocchio's time variation of Jacobians leaves out that of universal joints."""
-    pin.forwardKinematics(c.theirs, c.data, c.pq, c.v, 0.0 * c.v)
-    name = f"frame {c.model.njoints - 1}"
-    k = c.theirs.getFrameId(name)
-    for reference, r in REFERENCES.items():
-        aligned = reference == "LOCAL_WORLD_ALIGNED"
-        acceleration = pin.getFrameClassicalAcceleration if aligned else pin.getFrameAcceleration
-        there = acceleration(c.theirs, c.data, k, r).vector
-        ours = run(dl.frame_bias, c.q, c.v, frame=name, reference=reference)
-        yield reference, ours, there, 1 + c.v @ c.v
-
-
-def check_energies(c: Case, run):
-    """½ vᵀ M v with Pinocchio's M: its own energy leaves out the rotors of joints about an axis of any direction."""
-    yield "kinetic", run(dl.kinetic_energy, c.q, c.v), 0.5 * c.v @ mass_matrix(c) @ c.v, 1
-    yield "potential", run(dl.potential_energy, c.q), pin.computePotentialEnergy(c.theirs, c.data, c.pq), 10
-
-
-def check_centroid(c: Case, run):
-    m, d = c.theirs, c.data
-    yield "center", run(dl.center_of_mass, c.q), pin.centerOfMass(m, d, c.pq), 1
-    yield "its jacobian", run(dl.center_of_mass_jacobian, c.q), pin.jacobianCenterOfMass(m, d, c.pq), 1
-    there = pin.computeCentroidalMomentum(m, d, c.pq, c.v).vector
-    yield "momentum", run(dl.centroidal_momentum, c.q, c.v), there, 1
-
-
-def torque_changes(c: Case):
-    """Derivatives of Pinocchio's inverse dynamics: its own analytical ones assume that subtrees are contiguous."""
-    m, d = c.theirs, c.data
-    by_q = jacobian(lambda x: pin.rnea(m, d, pin.integrate(m, c.pq, x), c.v, c.a), m.nv)
-    return by_q, jacobian(lambda x: pin.rnea(m, d, c.pq, c.v + x, c.a), m.nv)
-
-
-def check_rnea_derivatives(c: Case, run):
-    ours, theirs = run(dl.rnea_derivatives, c.q, c.v, c.a), (*torque_changes(c), mass_matrix(c))
-    for what, here, there in zip(("by q", "by v", "by a"), ours, theirs, strict=True):
-        yield what, here, there, 1
-
-
-def check_aba_derivatives(c: Case, run):
-    M, (by_q, by_v) = mass_matrix(c), torque_changes(c)
-    ours = run(dl.aba_derivatives, c.q, c.v, pin.rnea(c.theirs, c.data, c.pq, c.v, c.a))
-    inverse = np.linalg.inv(M)
-    largest = np.max(np.abs(inverse))
-    for what, here, b in zip(("by q", "by v", "by tau"), ours, (-by_q, -by_v, np.eye(len(M))), strict=True):
-        yield what, here, inverse @ b, np.linalg.cond(M) * 2e-3 + largest * (1 + np.max(np.abs(b)))
-
-
-def check_regressor(c: Case, run):
-    there = pin.computeJointTorqueRegressor(c.theirs, c.data, c.pq, c.v, c.a)
-    yield "regressor", run(dl.torque_regressor, c.q, c.v, c.a), there, 1
-
-
-def check_frame_derivatives(c: Case, run):
-    m, d, name = c.theirs, c.data, f"frame {c.model.njoints - 1}"
-    k = m.getFrameId(name)
-
-    def moved(get, r):
-        def motion(q, v, a):
-            pin.forwardKinematics(m, d, q, v, a)
-            pin.updateFramePlacements(m, d)
-            return get(m, d, k, r).vector
-
-        by_q = jacobian(lambda x: motion(pin.integrate(m, c.pq, x), c.v, c.a), m.nv)
-        by_v = jacobian(lambda x: motion(c.pq, c.v + x, c.a), m.nv)
-        return by_q, by_v, jacobian(lambda x: motion(c.pq, c.v, c.a + x), m.nv)
-
-    for reference, r in REFERENCES.items():
-        options = {"frame": name, "reference": reference}
-        ours = run(dl.frame_velocity_derivatives, c.q, c.v, **options)
-        for here, there in zip(ours, moved(pin.getFrameVelocity, r), strict=False):
-            yield f"velocity, {reference}", here, there, 1
-        for classical, get in ((False, pin.getFrameAcceleration), (True, pin.getFrameClassicalAcceleration)):
-            ours = run(dl.frame_acceleration_derivatives, c.q, c.v, c.a, classical=classical, **options)
-            for here, there in zip(ours, moved(get, r), strict=True):
-                yield f"acceleration, {reference}, classical {classical}", here, there, 1 + c.v @ c.v
-
-
-def check_integrate(c: Case, run):
-    ours = dl.q_to_pinocchio(c.model, run(dl.integrate, c.q, c.v))
-    yield "way left", pin.difference(c.theirs, ours, pin.integrate(c.theirs, c.pq, c.v)), np.zeros(c.model.nv), 1
-
-
-def check_difference(c: Case, run):
-    way = 1.7 * np.tanh(c.v)  # three components of it are below half a turn
-    there = pin.integrate(c.theirs, c.pq, way)
-    ours = run(dl.difference, c.q, unwrapped(c, dl.q_from_pinocchio(c.model, there), way))
-    yield "way", ours, pin.difference(c.theirs, c.pq, there), 1
-
-
-def unwrapped(c: Case, q, way):
-    """Angles that Pinocchio cut to ±π, as they are after a way from c.q without cutting."""
-    q = q.copy()
-    for joint, i, j in zip(c.model.joints, c.model.q_starts, c.model.v_starts, strict=True):
-        if isinstance(joint.kind, Revolute | Planar):
-            last = joint.kind.nq - 1
-            q[i + last] = c.q[i + last] + way[j + last]
-    return q
-
-
-CHECKS = [value for name, value in sorted(globals().items()) if name.startswith("check_")]
-NAMES = [check.__name__.removeprefix("check_") for check in CHECKS]
-
-
-def verify(c: Case, check, run) -> None:
-    for what, ours, there, scale in check(c, run):
-        theirs = np.reshape(there, np.shape(ours))  # Pinocchio's matrices of one column are vectors
-        error = np.max(np.abs(ours - theirs)) / max(np.max(np.abs(theirs)), scale)
-        assert error <= 1e-10, f"{what}: {error:.1e} of {[joint.name for joint in c.model.joints]}"
-
-
-def plainly(model):
-    return lambda kernel, *arrays, **options: kernel.python(model, *arrays, **options)
+from delassus.model.model import Joint, Model
+from joint_cases import (
+    EACH,
+    KINDS,
+    Case,
+    X,
+    Y,
+    Z,
+    continuous_about,
+    cylindrical,
+    mechanism,
+    mechanisms,
+    random_axis,
+    with_all_kinds,
+)
+from joint_checks import (
+    CHECKS,
+    NAMES,
+    check_aba,
+    check_external_forces,
+    check_kinematics,
+    check_regressor,
+    exponential,
+    plainly,
+    verify,
+)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=NAMES)
@@ -400,40 +132,6 @@ def test_a_joint_of_pinocchio_without_counterpart_is_refused():
 
 
 # --- cylindrical joints, which Pinocchio has none of ------------------------------------------------------------------
-
-
-def placement(M) -> Placement:
-    return Placement.of(M.rotation, M.translation)
-
-
-def body(Y) -> Inertia:
-    return Inertia.of(Y.mass, Y.lever, Y.inertia)
-
-
-@cache
-def cylindrical() -> tuple[Case, Case]:
-    """A revolute, a cylindrical and a spherical joint; Pinocchio's with a prismatic and a revolute one for the second.
-
-    The first case has Pinocchio's bodies without the one in between, the second the model with it.
-    """
-    rng = np.random.default_rng(8)
-    axis = random_axis(rng)
-    mounts, inertias = [random_placement(rng) for _ in range(3)], [random_inertia(rng) for _ in range(3)]
-    kinds = (Revolute((1.0, 0.0, 0.0)), Cylindrical(tuple(axis.tolist())), Spherical())
-    joints = [Joint(f"j{k}", kinds[k], k - 1, placement(mounts[k]), body(inertias[k])) for k in range(3)]
-    model = Model("with a cylindrical joint", tuple(joints), (Frame("frame 2", 2),))
-    theirs, parent = pin.Model(), 0
-    for kind, mount, inertia in (
-        (pin.JointModelRX(), mounts[0], inertias[0]),
-        (pin.JointModelPrismaticUnaligned(axis), mounts[1], pin.Inertia.Zero()),
-        (pin.JointModelRevoluteUnaligned(axis), pin.SE3.Identity(), inertias[1]),
-        (pin.JointModelSpherical(), mounts[2], inertias[2]),
-    ):
-        parent = theirs.addJoint(parent, kind, mount, f"joint {parent}")
-        theirs.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
-    theirs.addFrame(pin.Frame("frame 2", parent, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
-    q, (v, a) = model.random_configuration(rng), rng.normal(size=(2, model.nv))
-    return Case(model, theirs, q, v, a), Case(dl.from_pinocchio(theirs), theirs, q, v, a)
 
 
 BY_BODY = (check_kinematics, check_external_forces, check_regressor)  # these have something per joint
@@ -555,18 +253,6 @@ def test_difference_finds_the_way_that_integrate_went(name, angle):
     c, w = manifold(name), way(name, angle)
     found = dl.difference.python(c.model, c.q, dl.integrate.python(c.model, c.q, w))
     np.testing.assert_allclose(found, w, rtol=0, atol=1e-12)
-
-
-def exponential(name, w):
-    """The placement that a tangent vector leads to from the identity: a matrix exponential of 40 digits."""
-    lin, ang = {
-        "spherical": (np.zeros(3), w),
-        "free": (w[:3], w[-3:]),
-        "planar": ([w[0], w[1], 0.0], np.array([0.0, 0.0, w[-1]])),
-    }[name]
-    with mpmath.workdps(40):
-        generator = np.block([[pin.skew(ang), np.reshape(lin, (3, 1))], [np.zeros((1, 4))]])
-        return np.array(mpmath.expm(mpmath.matrix(generator.tolist())).tolist(), float)
 
 
 def placed(c: Case, q):

@@ -10,22 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
-from linkages import Linkage, bundled, random_linkage, standing_biped, textbook, two_arms
-from loop_oracles import constraint_dynamics, dense, is_depth_first, lcaba
+from delassus.constrained.solvers.choice import best_method
+from linkages import Linkage, bundled, mechanism_of, random_linkage, standing_biped, textbook, two_arms
+from loop_oracles import constraint_dynamics, dense, lcaba
 from mechanisms import PROXIMAL, Dense, relative
 
 LINKAGES = {linkage.name: linkage for linkage in textbook()}
-
-
-def mechanism_of(linkage: Linkage) -> dl.Mechanism:
-    """A linkage with its loops as constraints."""
-    kinds = {"point": dl.Point, "weld": dl.Weld, "hinge": dl.Hinge}
-    made = []
-    for loop in linkage.loops:
-        options = {} if loop.rows is None else {"rows": loop.rows}
-        options |= {"axis": loop.axis} if loop.kind == "hinge" else {}
-        made.append(kinds[loop.kind](loop.frame1, loop.frame2, **options))
-    return dl.Mechanism(linkage.model, made)
 
 
 def state(linkage: Linkage, seed: int = 0):
@@ -40,6 +30,11 @@ def check(method, mechanism: dl.Mechanism, q, v, tau, system: Dense):
     r = system.J @ a + system.gamma
     assert np.max(np.abs(system.J.T @ r)) <= 1e-10 * (1.0 + np.linalg.norm(system.J, 2) * np.linalg.norm(a))
     assert np.all(np.isfinite(force))
+
+
+def to_tolerance(mechanism: dl.Mechanism, q, v, tau):
+    """What `constrained_dynamics` computes, in plain NumPy."""
+    return dl.constrained_dynamics.python(mechanism, q, v, tau, method=best_method(mechanism))
 
 
 @pytest.mark.parametrize("name", LINKAGES)
@@ -74,25 +69,23 @@ def test_random_loops_on_random_trees_have_the_dense_answer(method, seed):
     "linkage", [bundled("delta"), bundled("stewart"), standing_biped(), two_arms()], ids=lambda x: x.name
 )
 def test_accelerations_and_forces_are_those_of_pinocchio(linkage):
-    if not is_depth_first(linkage.model):
-        pytest.skip("Pinocchio assumes joints in depth-first order")
     q, v, tau = state(linkage)
-    found = dl.constrained_dynamics(mechanism_of(linkage), q, v, tau)
+    ours, our_force, _, _, status, _ = to_tolerance(mechanism_of(linkage), q, v, tau)
     a, force = constraint_dynamics(linkage.model, linkage.loops, q, v, tau)
-    assert relative(found.acceleration, a) < 1e-8
-    if found.statuses is dl.Status.CONVERGED:  # where rows contradict each other, theirs drift
-        assert relative(found.force, force) < 1e-8
+    assert relative(ours, a) < 1e-8
+    if status == dl.Status.CONVERGED:  # where rows contradict each other, theirs drift
+        assert relative(our_force, force) < 1e-8
 
 
 @pytest.mark.parametrize("linkage", [bundled("delta"), bundled("stewart")], ids=lambda x: x.name)
 def test_accelerations_are_those_of_pinocchios_lcaba(linkage):
     q, v, tau = state(linkage)
-    found = dl.constrained_dynamics(mechanism_of(linkage), q, v, tau)
-    assert relative(found.acceleration, lcaba(linkage.model, linkage.loops, q, v, tau)) < 1e-8
+    a, *_ = to_tolerance(mechanism_of(linkage), q, v, tau)
+    assert relative(a, lcaba(linkage.model, linkage.loops, q, v, tau)) < 1e-8
 
 
 @pytest.mark.parametrize("method", ["caba", "prox_pv", "prox_ltl", "prox_ltls"])
-@pytest.mark.parametrize("name", ["delta", "biped", "Bennett's linkage, hinge"])
+@pytest.mark.parametrize("name", ["delta", "Bennett's linkage, hinge"])
 def test_compiled_loops_converge_for_a_batch(method, name):
     linkage = LINKAGES[name]
     mechanism = mechanism_of(linkage)

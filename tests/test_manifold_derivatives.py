@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from differences import jacobian
-from test_joints import EACH, Case, cylindrical, mechanism
+from joint_cases import EACH, Case, cylindrical, mechanism
 
 # Pinocchio writes angles of continuous joints as cosine and sine, and takes their difference the shorter way round.
 KINDS = [kind for kind in EACH if not kind.startswith("continuous")]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 import delassus as dl
 from delassus.model.generators import random_tree
 from differences import jacobian
+from joint_cases import EACH, Case, mass_matrix, mechanism, mechanisms
 from robots import file, pinocchio_model
-from test_joints import EACH, Case, mass_matrix, mechanism, mechanisms
 
 SIMPLE = [kind for kind in EACH if kind != "universal"]  # Pinocchio leaves out how the axes of universal joints move
 

@@ -1,7 +1,6 @@
 """Compiled code gives the interpreter's bits: at every lane width, in every batch and on any number of threads."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -12,58 +11,14 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.llvm import states
-from delassus.compiler.backends.schedule import CHUNK, schedule
-from delassus.compiler.backends.target import Target
-from delassus.compiler.functions.lower import lower
+from delassus.compiler.backends.schedule import CHUNK
 from delassus.compiler.graph.program import LOGICAL
-from delassus.compiler.host import build, runtime, threads
+from delassus.compiler.host import runtime, threads
 from delassus.model.generators import random_tree
+from native_bits import FULL, HOST, SPECIAL, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers
 from programs import programs
 
-HOST = Target.host().with_opt(0)
-WIDTHS = (1, *HOST.widths)
 TREE = random_tree(3, seed=5)
-SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 1e-200, -1e200, 2.0**60, 0.5])
-
-every_width = pytest.mark.parametrize("lanes", WIDTHS)
-
-
-def bits(x):
-    """The bits of floats, all NaN alike."""
-    return np.where(np.isnan(x), np.nan, x).view(np.int64)
-
-
-def assert_same_bits(actual, expected):
-    np.testing.assert_array_equal(bits(actual), bits(expected))
-
-
-def numbers(*shape, seed=0):
-    """Normal numbers of many magnitudes, and a special one here and there."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)
-    return np.where(rng.random(shape) < 0.1, rng.choice(SPECIAL, shape), x)
-
-
-def compile_program(program, lanes, chunk=CHUNK):
-    """The ufunc of a program cut into chunks of some size."""
-    recipe = build.Recipe("f", "", program.inputs, program.outputs, lambda: program, None, HOST.with_lanes(lanes))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DELASSUS_CACHE", "off")
-        patch.setattr(build, "schedule", partial(schedule, chunk=chunk))
-        return build.build(recipe).ufunc
-
-
-def check(kernel, lanes, *arrays, model=None, chunk=CHUNK):
-    """Compare with the interpreter, alone and in a batch; returns the schedule."""
-    program = kernel.program(model)
-    ufunc = compile_program(program, lanes, chunk)
-    expected = evaluate(program, *arrays, fma=HOST.fma)
-    together = ufunc(*arrays)
-    alone = [ufunc(*[x[k] for x in arrays]) for k in range(len(arrays[0]))]
-    for k, output in enumerate(expected):
-        assert_same_bits(together if len(expected) == 1 else together[k], output)
-        assert_same_bits(np.array([a if len(expected) == 1 else a[k] for a in alone]), output)
-    return schedule(lower(program, HOST.fma), chunk=chunk)
 
 
 @pytest.fixture
@@ -97,7 +52,7 @@ def test_a_machine_without_fused_multiply_add_has_the_bits_of_the_interpreter(la
 
 def test_optimized_code_has_the_bits_of_unoptimized_code():
     x = numbers(3, 33, TREE.nv)
-    fast = dl.aba.specialize(TREE)(*x)
+    fast = dl.aba.compiled(TREE, target=FULL).ufunc(*x)
     assert_same_bits(fast, dl.aba.compiled(TREE, target=HOST).ufunc(*x))
 
 
@@ -261,10 +216,16 @@ def test_elementary_functions_have_the_bits_of_the_interpreter(lanes):
 
 
 @settings(max_examples=60, deadline=None)
-@given(program=programs(), lanes=st.sampled_from(WIDTHS), chunk=st.sampled_from([1, 3, CHUNK]), seed=st.integers(0, 99))
-def test_random_programs_have_the_bits_of_the_interpreter(program, lanes, chunk, seed):
+@given(
+    program=programs(),
+    lanes=st.sampled_from(WIDTHS),
+    chunk=st.sampled_from([1, 3, CHUNK]),
+    host=st.sampled_from([HOST, FULL]),
+    seed=st.integers(0, 99),
+)
+def test_random_programs_have_the_bits_of_the_interpreter(program, lanes, chunk, host, seed):
     f = dl.kernel(f"({program.inputs})->({program.outputs})")(lambda model, x: program.function(x))
-    check(f, lanes, numbers(19, program.inputs, seed=seed), chunk=chunk)
+    check(f, lanes, numbers(19, program.inputs, seed=seed), chunk=chunk, host=host)
 
 
 def test_states_of_a_kernel_with_large_frames_have_the_bits_of_single_ones():

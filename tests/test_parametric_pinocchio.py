@@ -11,21 +11,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
-from test_joints import (
-    CHECKS,
-    NAMES,
-    Case,
-    check_aba,
-    check_centroid,
-    check_crba,
-    check_energies,
-    check_rnea,
-    mechanisms,
-    random_inertia,
-    random_placement,
-    verify,
-    with_all_kinds,
-)
+from joint_cases import Case, mechanisms, random_inertia, random_placement, with_all_kinds
+from joint_checks import CHECKS, NAMES, check_aba, check_centroid, check_crba, check_energies, check_rnea, verify
 
 ALL = ("gravity", "inertia", "placement", "frame", "armature")
 

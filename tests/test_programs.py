@@ -86,7 +86,7 @@ def points(program, seed):
     return x
 
 
-MANY = settings(max_examples=250, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FEW = settings(MANY, max_examples=60)
 SEEDS = st.integers(0, 2**32 - 1)
 

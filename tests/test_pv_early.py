@@ -6,12 +6,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
+from constrained_cases import CASES, clear, mechanism_of, mechanisms, problem
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.status import Status
 from delassus.model.generators import chain
 from mechanisms import dense, held, relative, state, weighted
+from native_bits import FULL
 from robots import file
-from test_constrained import CASES, clear, mechanism_of, mechanisms, problem
 
 
 def check(mechanism, q, v, tau, system, tolerance=1e-8):
@@ -24,7 +25,7 @@ def check(mechanism, q, v, tau, system, tolerance=1e-8):
     assert Status(int(status)) is (Status.CONVERGED if full else Status.RANK_LOSS)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_mechanisms_of_any_rank_have_the_dense_answer(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
@@ -33,7 +34,7 @@ def test_random_mechanisms_of_any_rank_have_the_dense_answer(mechanism, seed):
     check(mechanism, q, v, tau, system)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(held())
 def test_joints_of_all_kinds_have_the_dense_answer(case):
     mechanism, q, v, tau = case
@@ -83,7 +84,8 @@ def test_compiled_code_has_the_bits_of_the_interpreter():
     mechanism = mechanism_of("solo12.urdf", "feet")
     arrays = [np.array(x) for x in zip(*(state(mechanism.model, seed) for seed in range(11)), strict=True)]
     expected = evaluate(dl.pv_early.program(mechanism), *arrays)
-    for ours, theirs in zip(dl.pv_early(mechanism, *arrays), expected, strict=True):
+    found = dl.pv_early.compiled(mechanism, target=FULL).ufunc(*arrays)
+    for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 

@@ -6,15 +6,15 @@ import scipy.stats
 
 import delassus as dl
 import delassus.numpy as dnp
-import test_single_bits as single
+import single_bits as single
+from c_code import check as check_c
+from c_code import library, needs_compiler
 from delassus.compiler import grad, random, scan
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.graph.graph import Builder
 from delassus.compiler.graph.program import Operand
 from delassus.errors import DelassusError
-from test_c99 import check as check_c
-from test_c99 import library, needs_compiler
-from test_native_bits import check, compile_program, every_width
+from native_bits import check, compile_program, every_width
 
 # Counter, key and result of philox4x32 with 10 rounds, from the file kat_vectors of Random123.
 KNOWN = [

@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-import test_single_bits as single
+import single_bits as single
+from c_code import check as check_c
+from c_code import needs_compiler, normal_numbers
 from delassus.compiler import grad, jvp
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import CHUNK
 from delassus.compiler.functions.lower import lower
+from native_bits import HOST, WIDTHS, assert_same_bits, check, every_width, numbers
 from programs import programs
-from test_c99 import check as check_c
-from test_c99 import needs_compiler
-from test_c99 import numbers as numbers_c
-from test_native_bits import HOST, WIDTHS, assert_same_bits, check, every_width, numbers
 
 BORDER = {np.float64: 2.0**53, np.float32: 2.0**24}
 EDGES = [0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 2.0**23, 2.0**24 - 1.0, 2.0**51 + 0.5, 2.0**52 - 0.5, 2.0**52 + 1.0, 2.0**53]
@@ -162,7 +161,7 @@ def test_random_programs_have_the_bits_of_the_interpreter(program, lanes, chunk,
 @given(program=programs(whole=True), seed=st.integers(0, 99), dtype=st.sampled_from([np.float64, np.float32]))
 def test_random_programs_in_c_have_the_bits_of_the_interpreter(program, seed, dtype):
     f = dl.kernel(f"({program.inputs})->({program.outputs})")(lambda model, x: program.function(x))
-    x = numbers_c(10, program.inputs, seed=seed).astype(dtype)
+    x = normal_numbers(10, program.inputs, seed=seed).astype(dtype)
     with TemporaryDirectory() as folder:
         check_c(f, Path(folder), x, optimize="-O0", dtype=dtype)
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-import test_single_bits as single
+import single_bits as single
+from c_code import compile_c, library, needs_compiler
 from delassus.compiler import grad, jacobian, scan, while_loop
 from delassus.compiler import map as rolled_map
 from delassus.compiler.backends.interpreter import evaluate
@@ -21,9 +22,7 @@ from delassus.compiler.host import build, threads
 from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.signature import SignatureError
 from loop_programs import run as run_nest
-from test_c99 import assert_same_bits as assert_same_bits_c
-from test_c99 import compile_c, library, needs_compiler
-from test_native_bits import HOST, WIDTHS, assert_same_bits, every_width, numbers
+from native_bits import HOST, WIDTHS, assert_same_bits, every_width, numbers
 
 RNG = np.random.default_rng(8)
 
@@ -220,7 +219,7 @@ def test_c_has_the_bits_of_the_interpreter(name, chunk, dtype, tmp_path):
     program = KERNELS[name].program(None)
     call = library(program, tmp_path, chunk=chunk, dtype=dtype)
     for k, right in enumerate(evaluate(program, x, *shared, dtype=dtype)[0]):
-        assert_same_bits_c(call(x[k], *shared)[0], right)
+        assert_same_bits(call(x[k], *shared)[0], right)
 
 
 @every_width

@@ -1,7 +1,6 @@
 """float32 kernels give the float32 interpreter's bits: at every lane width, in every batch and on any thread."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -10,63 +9,26 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.llvm import states
-from delassus.compiler.backends.schedule import CHUNK, schedule
-from delassus.compiler.backends.target import Target
-from delassus.compiler.host import build, runtime, threads
+from delassus.compiler.backends.schedule import CHUNK
+from delassus.compiler.host import runtime, threads
 from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.model.generators import random_tree
 from programs import programs
+from single_bits import (
+    FULL,
+    HOST,
+    SPECIAL,
+    WIDTHS,
+    assert_same_bits,
+    check,
+    compile_program,
+    every_width,
+    interpret,
+    numbers,
+)
 
-HOST = Target.host().with_dtype(np.float32).with_opt(0)
-WIDTHS = (1, *HOST.widths)
 TREE = random_tree(3, seed=5)
-SPECIAL = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, -1e-39, 2e-38, -1e30, 3e38, 0.5], np.float32)
-
-every_width = pytest.mark.parametrize("lanes", WIDTHS)
-
-
-def bits(x):
-    """The bits of floats, all NaN alike."""
-    assert x.dtype == np.float32
-    return np.where(np.isnan(x), np.float32(np.nan), x).view(np.int32)
-
-
-def assert_same_bits(actual, expected):
-    np.testing.assert_array_equal(bits(actual), bits(expected))
-
-
-def numbers(*shape, seed=0):
-    """Normal numbers of many magnitudes, and a special one here and there."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)
-    return np.where(rng.random(shape) < 0.1, rng.choice(SPECIAL, shape), x).astype(np.float32)
-
-
-def interpret(program, *arrays, fma=HOST.fma):
-    return evaluate(program, *arrays, fma=fma, dtype=np.float32)
-
-
-def compile_program(program, lanes, chunk=CHUNK):
-    """The ufunc of a program cut into chunks of some size."""
-    recipe = build.Recipe("f", "", program.inputs, program.outputs, lambda: program, None, HOST.with_lanes(lanes))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DELASSUS_CACHE", "off")
-        patch.setattr(build, "schedule", partial(schedule, chunk=chunk))
-        return build.build(recipe).ufunc
-
-
-def check(kernel, lanes, *arrays, model=None, chunk=CHUNK):
-    """Compare with the interpreter, alone and in a batch."""
-    program = kernel.program(model)
-    ufunc = compile_program(program, lanes, chunk)
-    expected = interpret(program, *arrays)
-    together = ufunc(*arrays)
-    alone = [ufunc(*[x[k] for x in arrays]) for k in range(len(arrays[0]))]
-    for k, output in enumerate(expected):
-        assert_same_bits(together if len(expected) == 1 else together[k], output)
-        assert_same_bits(np.array([a if len(expected) == 1 else a[k] for a in alone]), output)
 
 
 @every_width
@@ -92,7 +54,7 @@ def test_a_machine_without_fused_multiply_add_has_the_bits_of_the_interpreter(la
 
 def test_optimized_code_has_the_bits_of_unoptimized_code():
     x = numbers(3, 65, TREE.nv)
-    fast = dl.aba.specialize(TREE, dtype=np.float32)(*x)
+    fast = dl.aba.compiled(TREE, target=FULL).ufunc(*x)
     assert_same_bits(fast, dl.aba.compiled(TREE, target=HOST).ufunc(*x))
 
 
@@ -217,8 +179,9 @@ def test_loops_have_the_bits_of_the_interpreter(lanes):
     program=programs(transcendental=True),
     lanes=st.sampled_from(WIDTHS),
     chunk=st.sampled_from([1, 3, CHUNK]),
+    host=st.sampled_from([HOST, FULL]),
     seed=st.integers(0, 99),
 )
-def test_random_programs_have_the_bits_of_the_interpreter(program, lanes, chunk, seed):
+def test_random_programs_have_the_bits_of_the_interpreter(program, lanes, chunk, host, seed):
     f = dl.kernel(f"({program.inputs})->({program.outputs})")(lambda model, x: program.function(x))
-    check(f, lanes, numbers(19, program.inputs, seed=seed), chunk=chunk)
+    check(f, lanes, numbers(19, program.inputs, seed=seed), chunk=chunk, host=host)

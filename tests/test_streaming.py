@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import delassus as dl
 from delassus.compiler.backends.llvm import streaming
 from delassus.compiler.host import runtime
-from test_native_bits import compile_program, every_width
+from native_bits import compile_program, every_width
 
 ROW = streaming.SMALLEST_ROW
 

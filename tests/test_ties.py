@@ -20,6 +20,7 @@ from delassus.model.bundled.build import Assembly, box
 from delassus.model.generators import chain, random_tree
 from delassus.model.joints import Free, Prismatic, Revolute, Spherical, Universal
 from mechanisms import PROXIMAL, Dense, held, relative, state
+from native_bits import FULL
 
 EARLY = r"tie its bodies or joints to each other.*take prox_pv"
 HUMANOID = dl.load("humanoid")
@@ -265,7 +266,8 @@ def test_a_tie_may_give_way():
 def test_compiled_code_has_the_bits_of_the_interpreter():
     mechanism, q, v, tau, _ = situation("fingers and a tool that is held")
     program = dl.caba.program(mechanism)
-    for found, expected in zip(dl.caba(mechanism, q, v, tau), evaluate(program, q, v, tau), strict=True):
+    compiled = dl.caba.compiled(mechanism, target=FULL)
+    for found, expected in zip(compiled.ufunc(q, v, tau), evaluate(program, q, v, tau), strict=True):
         assert np.array_equal(found, expected)
 
 

@@ -15,14 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
+from contacts_in_pinocchio import constraint_dynamics
 from delassus.model.joints import Cylindrical
 from delassus.model.model import Frame, Joint, Model
 from delassus.spatial.turns import turn_about_z, zxz
-from mechanisms import relative, two_bodies
-from test_constrained_pinocchio import constraint_dynamics
-from test_joints import (
+from joint_cases import (
     Case,
     body,
+    continuous_about,
+    mass_matrix,
+    placement,
+    random_axis,
+    random_inertia,
+    random_rotation,
+)
+from joint_checks import (
     check_aba,
     check_aba_derivatives,
     check_crba,
@@ -30,16 +37,11 @@ from test_joints import (
     check_jacobians,
     check_kinematics,
     check_rnea,
-    continuous_about,
     exponential,
-    mass_matrix,
-    placement,
     plainly,
-    random_axis,
-    random_inertia,
-    random_rotation,
     verify,
 )
+from mechanisms import relative, two_bodies
 
 FLIP = np.diag([1.0, -1.0, -1.0])
 distances = st.tuples(st.floats(0.4, math.pi), st.integers(-16, 0)).map(lambda x: x[0] * 10.0 ** x[1])

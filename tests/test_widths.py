@@ -16,7 +16,7 @@ from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.llvm import module
 from delassus.compiler.tracing.flow.control import map as map_rounds
 from delassus.model.generators import random_tree
-from test_native_bits import HOST, assert_same_bits, compile_program
+from native_bits import HOST, assert_same_bits, compile_program
 
 X = np.linspace(-1.0, 2.0, 15).reshape(5, 3)
 TREE = random_tree(12, seed=3)
