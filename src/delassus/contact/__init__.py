@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from delassus.contact.dynamics.result import ContactForces, ContactStep
     from delassus.contact.models.relaxation import Relaxation
     from delassus.contact.models.softness import Softness
+    from delassus.contact.problems.operators import DelassusOperator
     from delassus.contact.problems.problem import ContactProblem
     from delassus.contact.problems.solution import ContactSolution
     from delassus.contact.robots.contact import Contact
@@ -25,6 +26,7 @@ __all__ = [
     "ContactProblem",
     "ContactSolution",
     "ContactStep",
+    "DelassusOperator",
     "Relaxation",
     "Softness",
     "cones",
@@ -47,6 +49,7 @@ if not TYPE_CHECKING:
             "contact.dynamics.result": "ContactForces ContactStep",
             "contact.models.relaxation": "Relaxation",
             "contact.models.softness": "Softness",
+            "contact.problems.operators": "DelassusOperator",
             "contact.problems.problem": "ContactProblem",
             "contact.problems.solution": "ContactSolution",
             "contact.robots.contact": "Contact",

@@ -21,6 +21,7 @@ from delassus.contact.problems.checks import (
     ordered,
     spread,
 )
+from delassus.contact.problems.operators import Operator
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.problems.solving import solve_problem
 
@@ -35,7 +36,8 @@ class ContactProblem:
     One problem or a batch: leading axes of all arrays broadcast. Normals point to the first body, λ_n ≥ 0 acts on it.
 
     Attributes:
-        G: (…, m, m) Delassus matrix J M⁻¹ Jᵀ [1/kg], symmetric and not indefinite.
+        G: (…, m, m) Delassus matrix J M⁻¹ Jᵀ [1/kg], symmetric and not indefinite; zeros where it is an operator.
+        operator: What G is given by instead: an object with `shape` and `apply`, such as a `DelassusOperator`; or None.
         g: (…, m) velocities without any impulses [m/s].
         layout: Which rows belong to which cone.
         friction: (…, contacts) coefficients of Coulomb friction, or None without contacts.
@@ -45,6 +47,7 @@ class ContactProblem:
     """
 
     G: NDArray[np.float64]
+    operator: Any
     g: NDArray[np.float64]
     layout: Layout
     friction: NDArray[np.float64] | None
@@ -71,7 +74,7 @@ class ContactProblem:
         """Put numbers together and check them.
 
         Args:
-            G: (…, m, m) Delassus matrix.
+            G: (…, m, m) Delassus matrix, or an operator that stands for it (see `DelassusOperator`).
             g: (…, m) free velocities [m/s].
             cones: Those of the rows, in their order; by default every three rows t1, t2, n are a contact.
             friction: Coefficients of the contacts, one or one for each; zero and infinity are allowed.
@@ -82,7 +85,10 @@ class ContactProblem:
             compliance: R, one number or one for each row.
             check: Whether to test that G is symmetric and not indefinite, which takes some time for large batches.
         """
-        G, g = np.asarray(G, float), np.asarray(g, float)
+        operator = G if isinstance(G, Operator) and not isinstance(G, np.ndarray) else None
+        # An operator has no entries: an array of zeros that takes no memory stands for its shape.
+        G = np.asarray(G, float) if operator is None else np.broadcast_to(0.0, operator.shape)
+        g = np.asarray(g, float)
         layout = layout_of(G, g, cones)
         values = {
             "friction": spread("friction", friction, layout.contacts, "contacts"),
@@ -101,9 +107,9 @@ class ContactProblem:
             shapes = {"G": G.shape, "g": g.shape} | {k: x.shape for k, x in values.items() if x is not None}
             named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise ContactProblemError(f"the batch axes do not fit each other: {named}.") from None
-        if check:
+        if check and operator is None:
             check_matrix(G)
-        for name, value in {"G": G, "g": g, "layout": layout, **values}.items():
+        for name, value in {"G": G, "operator": operator, "g": g, "layout": layout, **values}.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -161,6 +167,7 @@ class ContactProblem:
         batch = self.batch
         if not batch:
             raise IndexError("this is one problem, not a batch of them.")
+        self._needs_entries("be taken apart")
 
         def at(x: NDArray[np.float64], core: int) -> NDArray[np.float64]:
             return np.broadcast_to(x, (*batch, *x.shape[x.ndim - core :]))[index]
@@ -175,10 +182,15 @@ class ContactProblem:
 
     def save(self, path: str | Path) -> None:
         """Write everything to a `.npz` file."""
+        self._needs_entries("be saved")
         cones = np.array([f"{type(c).__name__} {c.rows}" for c in self.layout.cones])
         with Path(path).open("wb") as file:
             arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
             np.savez_compressed(file, **arrays)
+
+    def _needs_entries(self, what: str) -> None:
+        if self.operator is not None:
+            raise ContactProblemError(f"G is an operator: only a problem whose matrix is there can {what}.")
 
     @classmethod
     def load(cls, path: str | Path) -> ContactProblem:

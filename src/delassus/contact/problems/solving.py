@@ -12,6 +12,7 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
+from delassus.contact.problems.by_operator import solve_by_operator
 from delassus.contact.problems.by_pyramids import solve_by_pyramids
 from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
@@ -59,12 +60,14 @@ def solve_problem(
     """
     if model not in MODELS:
         raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(MODELS)}.")
-    if model != "lcp":
+    if model != "lcp" and problem.operator is None:
         check_method(method, _NAMES)
     check_iterations(iterations)
     checked_tolerance(tolerance, 1e-8)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
         raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.")
+    if problem.operator is not None:
+        return solve_by_operator(problem, model, method, tolerance, iterations, start)
     if method in REFERENCES:
         return solve_by_reference(problem, model, method, tolerance)
     if model == "lcp":

@@ -1,0 +1,66 @@
+"""Delassus matrices that are not formed: what many contacts ask of G is G x, and perhaps (G + E)⁻¹ b.
+
+With the second, ADMM has a factor for nothing: one recursion over the robot for each iteration, whatever the number of
+rows. With the first alone, projected gradients with momentum do, more slowly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.delassus.delassus_operator import delassus_apply, delassus_solve
+from delassus.constraints.mechanism.mechanism import Mechanism
+
+Array = NDArray[np.float64]
+
+
+@runtime_checkable
+class Operator(Protocol):
+    """A symmetric matrix (m, m) that is known by its products."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(m, m), or (…, m, m) for a batch."""
+
+    def apply(self, x: Array) -> Array:
+        """G x (…, m) [m/s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class DelassusOperator:
+    """The Delassus matrix of a mechanism's rows at some configurations, as an operator: O(n + m) a product.
+
+    Attributes:
+        mechanism: The robot and the rows, such as a `Point` at each contact, with axes t1, t2, n.
+        q: (…, nq) configurations.
+    """
+
+    mechanism: Mechanism
+    q: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(…, m, m)."""
+        return (*np.shape(self.q)[:-1], self.mechanism.m, self.mechanism.m)
+
+    def apply(self, x: Array) -> Array:
+        """J M⁻¹ Jᵀ x (…, m)."""
+        return np.asarray(delassus_apply(self.mechanism, self.q, x))
+
+    def solve(self, b: Array, damping: Array) -> Array:
+        """(J M⁻¹ Jᵀ + diag(damping))⁻¹ b (…, m)."""
+        return np.asarray(delassus_solve(self.mechanism, self.q, b, proximal=damping))
+
+
+def diagonal(operator: Operator) -> Array:
+    """The diagonal (…, m), by products with unit vectors, some at a time."""
+    m, found = operator.shape[-1], []
+    for k in range(m):
+        unit = np.zeros(m)
+        unit[k] = 1.0
+        found.append(operator.apply(np.broadcast_to(unit, operator.shape[:-1]))[..., k])
+    return np.stack(found, -1)
