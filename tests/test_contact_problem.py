@@ -95,6 +95,17 @@ def test_a_number_that_is_not_finite_marks_its_own_problem(name):
     np.testing.assert_array_equal(solution.impulse[others], clean.impulse[others])
 
 
+def test_single_precision_solves_to_its_digits():
+    cones = [dl.cones.Friction(), dl.cones.Friction(), dl.cones.Interval(1)]
+    problem = dl.ContactProblem(
+        np.eye(7), np.array([0, 0, -1, 0, 0, 2, 3.0]), cones, friction=0.5, lower=-np.inf, upper=1
+    )
+    numbers = {"tolerance": 1e-4, "dtype": np.float32, **problem.numbers}
+    impulse, *_, status = dl.contact.solve_contacts(problem.layout, problem.G, problem.g, **numbers)
+    assert status == Status.CONVERGED
+    np.testing.assert_allclose(impulse, [0, 0, 1, 0, 0, 0, -3], atol=1e-5)
+
+
 def test_what_hits_its_limit_says_so_and_gives_its_best():
     G = np.array([[1.0, 0.999], [0.999, 1.0]])
     solution = dl.ContactProblem(G, np.array([-1.0, -2.0]), [dl.cones.Free(2)]).solve(method="pgs", iterations=10)

@@ -19,7 +19,7 @@ import delassus.numpy as np
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.robots.coefficients import coefficients_of
 from delassus.contact.robots.scene import Scene
-from delassus.contact.solvers.smooth import TINY, second_order
+from delassus.contact.solvers.smooth import second_order, tiny
 
 
 def explained(
@@ -45,7 +45,7 @@ def explained(
             share, normal = onto.share, onto.h
         else:
             normal = np.maximum(n, 0.0)
-            share = np.where(t > normal, normal / (t + TINY), 1.0)
+            share = np.where(t > normal, normal / (t + tiny()), 1.0)
         found[own[2]] = normal
         for row, x, s in zip(rows, inner, size, strict=True):
             found[row] = share * s * x

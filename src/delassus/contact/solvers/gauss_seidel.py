@@ -20,7 +20,7 @@ from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.contact.cones.kinds import Free
 from delassus.contact.solvers.progress import FOREVER, Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
-from delassus.contact.solvers.smooth import TINY, second_order
+from delassus.contact.solvers.smooth import second_order, tiny
 
 ContactStep = Callable[[Any, Any, Any, Any, Any], Any]
 """New impulses of a contact from its G, impulses, velocities, friction, and relaxation."""
@@ -105,7 +105,7 @@ def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation:
     sliding = velocity[:n] + G[:n, n] * (normal - impulse[n])
     wanted = impulse[:n] - sliding * (relaxation / _largest(G[:n, :n]))
     t, radius = length(wanted), friction * normal
-    share = np.where(t > radius, radius / (t + TINY), 1.0)
+    share = np.where(t > radius, radius / (t + tiny()), 1.0)
     return np.concatenate([share * wanted, np.stack([normal])])
 
 

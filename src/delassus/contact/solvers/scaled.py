@@ -19,8 +19,11 @@ from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.smooth import Turned, coulomb, positive_part, second_order, slopes
 
-ENORMOUS = 1e150
-"""Bounds and coefficients beyond count as this: their squares are still numbers."""
+
+def enormous() -> float:
+    """Bounds beyond count as this: their squares are still numbers."""
+    return 1e150 if computing_in().name == "float64" else 1e18
+
 
 LARGEST_FRICTION = 1e6
 """Coefficients of friction beyond, infinity among them, count as this."""
@@ -79,7 +82,7 @@ class Scaled(NamedTuple):
         G, g, root = G[order][:, order] * (factor[:, None] * factor[None, :]), g[order] * factor, root[order]
         if lower is not None:
             bounded = root[layout.scalars - layout.intervals : layout.scalars]
-            lower, upper = (np.clip(b, -ENORMOUS, ENORMOUS) * bounded for b in (lower, upper))
+            lower, upper = (np.clip(b, -enormous(), enormous()) * bounded for b in (lower, upper))
         limit = _limit(layout, g, root)
         return cls(layout, convex, G, g, root, coefficients, lower, upper, limit)
 

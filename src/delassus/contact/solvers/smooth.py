@@ -14,9 +14,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.tracing.trace import computing_in
 
-TINY = 1e-150
-"""Lengths below count as zero: their squares would not be numbers any more."""
+
+def tiny() -> float:
+    """Lengths below count as zero: their squares would not be numbers any more."""
+    return 1e-150 if computing_in().name == "float64" else 1e-18
 
 
 class Turned(NamedTuple):
@@ -34,7 +37,7 @@ def positive_part(x: Any, e: Any) -> tuple[Any, Any]:
     """s(x) and its slope: max(x, 0) and a step of height 1 for e = 0."""
     if isinstance(e, float) and e == 0.0:
         return np.maximum(x, 0.0), np.where(x > 0.0, 1.0, 0.0)
-    root = np.sqrt(x * x + 4.0 * e * e) + TINY
+    root = np.sqrt(x * x + 4.0 * e * e) + tiny()
     # ½ (root - |x|) = 2 e² / (root + |x|), without cancellation; one division for value and slope.
     inverse = 1.0 / (root * (root + np.abs(x)))
     value = np.maximum(x, 0.0) + 2.0 * e * e * root * inverse
@@ -50,7 +53,7 @@ def coulomb(t: Any, z: Any, friction: Any, e: Any) -> Turned:
     h, h_z = positive_part(z, e)
     r, r_z = friction * h, friction * h_z
     q, q_x = positive_part(t - r, e)
-    inverse = 1.0 / (r + q + TINY)
+    inverse = 1.0 / (r + q + tiny())
     share = r * inverse
     f_t = share * (1.0 - t * q_x * inverse)
     f_z = t * r_z * (q + q_x * r) * inverse * inverse
@@ -68,7 +71,7 @@ def second_order(t: Any, z: Any, friction: Any, e: Any) -> Turned:
     a, a_x = positive_part((friction * t + z) * narrow, e)
     b, b_x = positive_part((friction * z - t) * narrow, 0.0 if isinstance(e, float) and e == 0.0 else friction * e)
     f = friction * a - b
-    near = t < 1e-7 * np.abs(z) + TINY
+    near = t < 1e-7 * np.abs(z) + tiny()
     f_t = (square * a_x + b_x) * narrow
     share = np.where(near, f_t, f / np.where(near, 1.0, t))
     f_z = friction * (a_x - b_x) * narrow

@@ -13,7 +13,7 @@ from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.dantzig import dantzig
 from delassus.contact.solvers.lemke import lemke, uneven
 from delassus.contact.solvers.pyramids import Pyramids, complementarity_of
-from delassus.contact.solvers.scaled import ENORMOUS, Scaled, shape_of
+from delassus.contact.solvers.scaled import Scaled, enormous, shape_of
 from delassus.contact.solvers.solve import PROBLEM_INPUTS
 
 _ATTEMPTS: Final = 3
@@ -103,8 +103,8 @@ def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
 def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
     """The same for problems without friction, whose contacts are half-lines with tangents that push nothing."""
     scaled, layout = problem.scaled, problem.scaled.layout
-    lower, upper = np.zeros(layout.m), np.full(layout.m, ENORMOUS)
-    lower[: len(layout.rows(Free))] = -ENORMOUS
+    lower, upper = np.zeros(layout.m), np.full(layout.m, enormous())
+    lower[: len(layout.rows(Free))] = -enormous()
     if layout.intervals:
         bounds = slice(layout.scalars - layout.intervals, layout.scalars)
         lower[bounds], upper[bounds] = scaled.lower, scaled.upper
