@@ -239,7 +239,7 @@ class Model(Coordinates):
         return len(self.joints)
 
     @property
-    def nparameters(self) -> int:
+    def ninertial(self) -> int:
         """Number of inertial parameters, ten for each body."""
         return 10 * len(self.joints)
 

@@ -36,9 +36,9 @@ class OfModel:
         return self.model.nframes
 
     @property
-    def nparameters(self) -> int:
+    def ninertial(self) -> int:
         """Number of inertial parameters, ten for each body."""
-        return self.model.nparameters
+        return self.model.ninertial
 
     @property
     def mass(self) -> float:

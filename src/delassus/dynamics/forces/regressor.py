@@ -26,7 +26,7 @@ INERTIAS: Final = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 """The elements of the rotational inertia, in the order of the parameters."""
 
 
-@kernel("(nq),(nv),(nv)->(nv,nparameters)")
+@kernel("(nq),(nv),(nv)->(nv,ninertial)")
 def torque_regressor(model: Model, q: Any, v: Any, a: Any) -> Floats:
     """The matrix Y (nv, 10 njoints) that takes inertial parameters to the torques of `rnea`, but for armature.
 
