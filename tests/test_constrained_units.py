@@ -18,6 +18,7 @@ from delassus.constrained.projection.impact import solve_impact
 from delassus.constrained.projection.project import project_by_mass
 from delassus.constrained.solvers.choice import SOLVERS
 from delassus.constrained.solvers.dynamics import solve_to_tolerance
+from how_many import examples
 from mechanisms import PROXIMAL, held, loop, state
 from scaling import Units
 
@@ -38,7 +39,7 @@ def in_other_units(units, mechanism, q, v, tau):
 
 
 @pytest.mark.parametrize("method", SOLVERS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(held(), units)
 def test_solutions_to_a_tolerance_are_the_same_in_all_units(method, case, units):
     mechanism, q, v, tau = case
@@ -51,7 +52,7 @@ def test_solutions_to_a_tolerance_are_the_same_in_all_units(method, case, units)
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(held(), units)
 def test_a_number_of_iterations_is_the_same_in_all_units(method, case, units):
     mechanism, q, v, tau = case
@@ -61,7 +62,7 @@ def test_a_number_of_iterations_is_the_same_in_all_units(method, case, units):
     close(found[1], force, units.row_force(mechanism))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(held(), units)
 def test_elimination_of_rows_is_the_same_in_all_units(case, units):
     mechanism, q, v, tau = case
@@ -72,7 +73,7 @@ def test_elimination_of_rows_is_the_same_in_all_units(case, units):
     close(found[1], force, units.row_force(mechanism), 1e-6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(held(), units)
 def test_what_rows_yield_and_what_their_errors_are_compared_with_have_their_units(case, units):
     mechanism = case[0]
