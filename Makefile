@@ -35,7 +35,7 @@ test: $(STAMP)  ## every test that fits into a few minutes
 	$(PYTEST) -m "not slow"
 
 test-all: $(STAMP)  ## every test, on code as users get it; then property tests on new examples (SEED=… repeats them)
-	$(PYTEST) --full-effort
+	$(PYTEST) --full-effort --hypothesis-profile=fixed
 	$(PYTEST) -m hypothesis --hypothesis-profile=random $(if $(SEED),--hypothesis-seed=$(SEED))
 
 lint: $(STAMP)  ## style and types

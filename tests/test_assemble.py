@@ -16,6 +16,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
 from delassus.model.model import Frame, Joint, Model, UnknownName
+from how_many import examples
 from mechanisms import FOUR_BAR, loop, short_four_bar, two_bodies
 from native_bits import FULL
 
@@ -144,7 +145,7 @@ def test_errors_follow_references_that_move():
 
 
 @every_loop
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10_000))
 def test_loops_close_from_a_third_of_a_radian_away(name, seed):
     found = dl.assemble(loop(name), near(loop(name), seed, 0.3, 8))
@@ -168,7 +169,7 @@ def test_a_neutral_start_closes_though_links_are_in_line(name):
     assert dl.assemble(mechanism, mechanism.neutral()).statuses is Status.CONVERGED
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(angle=st.floats(-math.pi, math.pi, allow_subnormal=False))
 def test_a_four_bar_with_a_locked_crank_has_the_geometry_of_circles(angle):
     q0 = FOUR_BAR.model.posture("home")
@@ -257,7 +258,7 @@ def test_it_says_by_how_much_and_where():
 FAR = dl.Mechanism(chain(3), dl.Weld("tip", target=dl.Placement.from_xyz_rpy((1.0, -1.5, 0.5), (0.5, 1.0, -2.0))))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 1000))
 def test_scipy_finds_no_way_down_from_the_least_squares(seed):
     found = dl.assemble(FAR, FAR.random_configuration(np.random.default_rng(seed)), iterations=500)

@@ -25,6 +25,7 @@ from delassus.compiler.host.c99 import emit_c, emit_check, export_c, random_stat
 from delassus.compiler.host.kernel import Kernel
 from delassus.constrained.solvers.kkt import dense_system
 from delassus.model.generators import random_tree
+from how_many import examples
 from loop_programs import SIZE, nests
 from loop_programs import run as run_nest
 from native_bits import assert_same_bits
@@ -269,7 +270,7 @@ def test_threads_may_call_it_at_once(tmp_path):
 
 
 @needs_compiler
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     program=programs(),
     chunk=st.sampled_from([1, 3, CHUNK]),

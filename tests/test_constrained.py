@@ -16,6 +16,7 @@ from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.rows.residual import constraint_residual
 from delassus.constrained.solvers.kkt import DenseSystem, dense_system, solve_dense
 from delassus.model.generators import chain
+from how_many import examples
 from mechanisms import PROXIMAL, Dense, dense, relative, robot, state
 from native_bits import FULL
 from robots import file
@@ -38,7 +39,7 @@ def check(method, mechanism, q, v, tau, system: Dense):
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
-@settings(max_examples=75)
+@settings(max_examples=examples(150))
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_mechanisms_of_any_rank_have_the_dense_answer(method, mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
@@ -47,7 +48,7 @@ def test_random_mechanisms_of_any_rank_have_the_dense_answer(method, mechanism, 
     check(method, mechanism, q, v, tau, system)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(mechanisms(), st.integers(0, 1000), st.sampled_from([1, 2, 4]), st.sampled_from([1e-4, 1e-2, 1.0]))
 def test_all_methods_have_the_same_iterates(mechanism, seed, iterations, share):
     q, v, tau = state(mechanism.model, seed)
@@ -59,7 +60,7 @@ def test_all_methods_have_the_same_iterates(mechanism, seed, iterations, share):
         assert relative(force, found[0][1]) < 1e-9
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(mechanisms(), st.integers(0, 1000))
 def test_kkt_has_the_dense_answer(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)

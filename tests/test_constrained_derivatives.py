@@ -26,6 +26,7 @@ from delassus.model.generators import balanced_tree, random_tree
 from delassus.model.joints import Free, Helical, Planar, Prismatic, Spherical, Universal
 from delassus.model.model import Mimic
 from differences import STEP, jacobian_of_batch
+from how_many import examples
 from mechanisms import CORNERS, relative, state
 
 
@@ -290,7 +291,7 @@ def mechanisms(draw):
     return dl.Mechanism(model, constraints)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(mechanisms(), st.integers(0, 1000), st.integers(1, 4), st.sampled_from([1e-2, 1.0]))
 def test_derivatives_of_random_mechanisms_are_exact(mechanism, seed, iterations, proximal):
     x, options = state(mechanism.model, seed), {"iterations": iterations, "proximal": proximal}

@@ -15,6 +15,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.model.generators import balanced_tree, random_tree
 from delassus.model.joints import Free
 from delassus.model.model import Mimic
+from how_many import examples
 from mechanisms import dense, relative, state, weighted
 from native_bits import FULL
 
@@ -27,7 +28,7 @@ def solve(mechanism, q, v, tau, method="prox_pv", **options):
 
 
 @every_method
-@settings(max_examples=60)
+@settings(max_examples=examples(120))
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_mechanisms_of_any_rank_have_the_dense_answer(method, mechanism, seed):
     q, v, tau = state(mechanism.model, seed)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import delassus as dl
 from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.solvers.choice import SOLVERS
+from how_many import examples
 from mechanisms import PROXIMAL, held, loop, state
 from scaling import Units
 
@@ -34,7 +35,7 @@ def in_other_units(units, mechanism, q, v, tau):
 
 
 @pytest.mark.parametrize("method", SOLVERS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(held(), units)
 def test_solutions_to_a_tolerance_are_the_same_in_all_units(method, case, units):
     mechanism, q, v, tau = case
@@ -47,7 +48,7 @@ def test_solutions_to_a_tolerance_are_the_same_in_all_units(method, case, units)
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(held(), units)
 def test_a_number_of_iterations_is_the_same_in_all_units(method, case, units):
     mechanism, q, v, tau = case
@@ -57,7 +58,7 @@ def test_a_number_of_iterations_is_the_same_in_all_units(method, case, units):
     close(found[1], force, units.row_force(mechanism))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(held(), units)
 def test_elimination_of_rows_is_the_same_in_all_units(case, units):
     mechanism, q, v, tau = case
@@ -68,7 +69,7 @@ def test_elimination_of_rows_is_the_same_in_all_units(case, units):
     close(found[1], force, units.row_force(mechanism), 1e-6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(held(), units)
 def test_what_rows_yield_and_what_their_errors_are_compared_with_have_their_units(case, units):
     mechanism = case[0]

@@ -16,6 +16,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.model.generators import chain
 from delassus.spatial.quaternions import quaternion_multiply
 from differences import jacobian
+from how_many import examples
 from mechanisms import PROXIMAL, relative, two_bodies
 
 ROBOT = dl.load("humanoid")
@@ -208,7 +209,7 @@ def test_a_hinge_leaves_one_turn_free(axis):
     np.testing.assert_allclose(error, 0.0, atol=1e-14)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.sampled_from("xyz"),
     st.tuples(st.floats(0.4, 3.14), st.integers(-16, 0)).map(lambda x: x[0] * 10.0 ** x[1]),
@@ -233,7 +234,7 @@ def test_axes_of_a_hinge_are_apart_by_twice_the_sine_of_half_their_angle(axis, d
     np.testing.assert_allclose(error[3:], expected, rtol=0, atol=1e-15 * (1.0 + length / distance))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.sets(st.integers(0, 5), min_size=1))
 def test_chosen_rows_of_a_loop_are_rows_of_the_whole(chosen):
     rows = sorted(chosen)

@@ -17,6 +17,7 @@ from delassus.compiler.graph.program import Program
 from delassus.compiler.tracing.flow.bodies import LoopError
 from delassus.compiler.tracing.operations import elimination
 from delassus.compiler.tracing.trace import LeakedTracer
+from how_many import examples
 from loop_programs import ROLLED, SIZE, UNROLLED, nests, run
 from native_bits import FULL, HOST, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers
 
@@ -199,13 +200,13 @@ def test_loops_of_different_lengths_nest():
 # --- the same bits --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(nests(), st.sampled_from(WIDTHS), st.sampled_from([3, 400]), st.sampled_from([HOST, FULL]), st.integers(0, 1000))
 def test_nests_of_loops_have_the_bits_of_the_interpreter_alone_and_mixed(statements, lanes, chunk, host, seed):
     check(kernel_of(lambda x: run(statements, x)), lanes, numbers(19, SIZE, seed=seed), chunk=chunk, host=host)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(nests(depth=2), st.integers(0, 1000))
 def test_a_state_in_a_batch_has_the_bits_of_the_state_alone(statements, seed):
     program = kernel_of(lambda x: run(statements, x)).program(None)
@@ -214,7 +215,7 @@ def test_a_state_in_a_batch_has_the_bits_of_the_state_alone(statements, seed):
     assert_same_bits(together, np.array([evaluate(program, row)[0] for row in x]))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(nests(), st.integers(0, 1000))
 def test_loops_on_numbers_are_the_loops_of_the_interpreter(statements, seed):
     x = np.random.default_rng(seed).normal(size=SIZE)
@@ -290,14 +291,14 @@ def assert_derivatives_agree(derivative, statements, x):
     np.testing.assert_allclose(rolled / scale, unrolled / scale, rtol=0.0, atol=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(nests(depth=2), st.integers(0, 1000))
 def test_tangents_pass_through_all_loops(statements, seed):
     x, dx = np.random.default_rng(seed).normal(size=(2, SIZE))
     assert_derivatives_agree(lambda f: jvp(f, (x,), (dx,))[1], statements, x)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(nests(depth=2, conditional=False), st.integers(0, 1000))
 def test_cotangents_pass_through_counted_loops(statements, seed):
     x, g = np.random.default_rng(seed).normal(size=(2, SIZE))

@@ -15,6 +15,7 @@ from contacts_in_pinocchio import in_pinocchio
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS
 from delassus.model.generators import balanced_tree, chain
+from how_many import examples
 from linkages import bennett, bundled, ladder, standing_biped, two_arms
 from linkages import mechanism_of as with_loops
 from mechanisms import CORNERS, dense, held, robot, state
@@ -98,7 +99,7 @@ def check(found, system):
 
 
 @each_method
-@settings(max_examples=60)
+@settings(max_examples=examples(100))
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_trees_have_the_dense_matrix(method, mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
@@ -106,7 +107,7 @@ def test_random_trees_have_the_dense_matrix(method, mechanism, seed):
 
 
 @each_method
-@settings(max_examples=60)
+@settings(max_examples=examples(100))
 @given(held())
 def test_joints_of_all_kinds_have_the_dense_matrix(method, case):
     mechanism, q, v, tau = case
@@ -217,7 +218,7 @@ def test_the_damped_inverse_follows_from_pinocchios_matrix_with_penalties():
         assert error(np.triu(dl.operational_inertia(mechanism, q, proximal=1 / rho, method=method)), expected) < 1e-10
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(100))
 @given(held(), st.sampled_from([1e-4, 1e-2, 1.0]))
 def test_joints_of_all_kinds_have_the_damped_inverse(case, share):
     mechanism, q, v, tau = case
@@ -247,7 +248,7 @@ def test_applying_the_operator_is_the_product_with_the_matrix(case):
     assert error(dl.delassus_apply.python(mechanism, q, x), square(J, M) @ x) < 1e-10
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(100))
 @given(held(), st.integers(0, 1000), st.sampled_from([1e-6, 1e-4, 1e-2, 1.0]))
 def test_solving_undoes_applying(case, seed, share):
     mechanism, q, _, _ = case

@@ -21,6 +21,7 @@ from delassus.compiler.tracing.array import Array
 from delassus.compiler.tracing.record import KernelError, record
 from delassus.compiler.tracing.trace import LeakedTracer, Trace
 from delassus.model.generators import balanced_tree, chain, random_tree
+from how_many import examples
 from native_bits import FULL
 from programs import COMPARISON, OPERATIONS, RandomProgram, programs
 
@@ -310,7 +311,7 @@ def complex_step(program: RandomProgram, x, k):
 def test_random_programs_have_the_derivatives_of_complex_steps():
     columns, judged = 0, 0
 
-    @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(programs(max_inputs=4, max_steps=40), st.integers(0, 2**32 - 1))
     def check(program, seed):
         nonlocal columns, judged

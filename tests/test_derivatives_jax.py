@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import delassus.numpy as dnp
 from delassus.compiler import grad, jacobian, jvp, vjp
+from how_many import examples
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what another package deprecates in itself is not ours to answer for
@@ -115,7 +116,7 @@ def vectors(seed, count):
 
 
 SEEDS = st.integers(0, 2**32 - 1)
-MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 EVERY_STEP = pytest.mark.parametrize("name", [*UNARY, *BINARY])
 
 

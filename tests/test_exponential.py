@@ -17,6 +17,7 @@ from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.graph import Builder
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.tracing.record import record
+from how_many import examples
 from programs import programs
 
 FMA = pytest.mark.parametrize("fma", [True, False], ids=["fused", "unfused"])
@@ -319,7 +320,7 @@ def test_a_machine_without_fused_multiply_add_has_the_bits_of_the_interpreter(la
     numpy.testing.assert_array_equal(functions.compiled(None, target=target).ufunc(x, y), expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(program=programs(max_steps=30, transcendental=True), lanes=st.sampled_from(WIDTHS), seed=st.integers(0, 99))
 def test_random_programs_have_the_bits_of_the_interpreter(program, lanes, seed):
     f = dl.kernel(f"({program.inputs})->({program.outputs})")(lambda model, x: program.function(x))

@@ -20,6 +20,7 @@ from delassus.compiler.backends.steps import Chunk
 from delassus.compiler.functions.lower import lower
 from delassus.compiler.tracing.operations.gather import FEW
 from delassus.errors import DelassusError
+from how_many import examples
 from native_bits import FULL, HOST, WIDTHS, check, every_width, numbers
 
 RNG = np.random.default_rng(6)
@@ -126,7 +127,7 @@ def test_the_deepest_of_several_points_are_found_by_every_state_for_itself(lanes
     np.testing.assert_array_equal(got, np.where(np.abs(expected) < 1e-307, 0.0, expected))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.floats(), st.integers(1, 40))
 def test_no_index_leaves_the_array(index, count):
     f = dl.kernel(f"(),({count})->(),()")(lambda model, i, x: (dnp.take(x, i), dnp.take(np.arange(float(count)), i)))
@@ -196,7 +197,7 @@ def test_c_has_the_bits_of_the_interpreter(kernel, chunk, dtype, tmp_path):
     check_c(kernel, tmp_path, *states(30, dtype), chunk=chunk, dtype=np.dtype(dtype))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     rows=st.lists(st.lists(st.integers(-3, 11), min_size=1, max_size=14), min_size=1, max_size=5),
     lanes=st.sampled_from(WIDTHS),

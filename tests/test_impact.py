@@ -12,6 +12,7 @@ from delassus.compiler.backends.interpreter import evaluate
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName
+from how_many import examples
 from mechanisms import FOUR_BAR, Dense, dense, robot, state, two_bodies, weighted
 from native_bits import FULL
 from robots import file, pinocchio_model
@@ -69,7 +70,7 @@ def test_a_rod_that_falls_flat_on_one_end_turns_about_it():
     assert found.v[4] == pytest.approx(-0.5 * impulse, abs=1e-14)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(restitutions, st.integers(0, 1000))
 def test_a_double_pendulum_that_strikes_has_the_dense_answer(e, seed):
     q, v, tau = state(PENDULUM, seed)
@@ -101,7 +102,7 @@ def test_feet_that_strike_have_pinocchios_answer(e):
 # --- any rank ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(mechanisms(), restitutions, st.integers(0, 1000))
 def test_impacts_of_redundant_rows_have_the_smallest_impulses(mechanism, e, seed):
     q, v, tau = state(mechanism.model, seed)
@@ -131,7 +132,7 @@ def test_a_joint_that_strikes_in_a_stretched_configuration_has_finite_impulses()
 # --- energy -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(mechanisms(), st.integers(0, 1000))
 def test_impacts_without_loss_keep_the_kinetic_energy(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
@@ -140,7 +141,7 @@ def test_impacts_without_loss_keep_the_kinetic_energy(mechanism, seed):
     assert energy(mechanism, q, after) == pytest.approx(energy(mechanism, q, v), rel=1e-11)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(mechanisms(), restitutions, st.integers(0, 1000))
 def test_impacts_never_put_energy_in(mechanism, e, seed):
     q, v, tau = state(mechanism.model, seed)

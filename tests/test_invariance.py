@@ -28,6 +28,7 @@ from delassus.model.joints import (
 )
 from delassus.model.model import WORLD, Frame, Joint, Mimic, Model
 from delassus.model.placement import Inertia, Placement
+from how_many import examples
 from images import Image, mirror, renamed, reordered, split
 from joint_cases import random_axis, random_rotation
 from scaling import Units, derivative
@@ -204,7 +205,7 @@ def verify(check, here: State, image: Image, tolerance=1e-14):
         assert error <= tolerance, f"{error:.1e} of {[joint.kind for joint in here.model.joints]}"
 
 
-few = settings(max_examples=12, database=None)
+few = settings(max_examples=examples(12), database=None)
 
 
 # --- robots without constraints ---------------------------------------------------------------------------------------

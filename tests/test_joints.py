@@ -29,6 +29,7 @@ from delassus.model.joints import (
     aligned,
 )
 from delassus.model.model import Joint, Model
+from how_many import examples
 from joint_cases import (
     EACH,
     KINDS,
@@ -57,7 +58,7 @@ from joint_checks import (
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=NAMES)
-@settings(max_examples=12, deadline=None, database=None)
+@settings(max_examples=examples(12), deadline=None, database=None)
 @given(c=mechanisms())
 def test_any_mechanism_agrees_with_pinocchio(check, c):
     verify(c, check, plainly(c.model))

@@ -48,6 +48,15 @@ def codes():
     return sum(isinstance(x, native.Code) for x in gc.get_objects())
 
 
+@pytest.fixture(autouse=True, scope="module")
+def what_other_tests_have_left():
+    """Is not searched again and again: only what is made here counts."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def limit():
     """Set the memory that kernels may take; the old bound comes back."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constrained.solvers.choice import best_method
+from how_many import examples
 from linkages import Linkage, bundled, mechanism_of, random_linkage, standing_biped, textbook, two_arms
 from loop_oracles import constraint_dynamics, dense, lcaba
 from mechanisms import PROXIMAL, Dense, relative
@@ -55,7 +56,7 @@ def test_linkages_have_the_dense_answer(method, name):
 
 
 @pytest.mark.parametrize("method", PROXIMAL, ids=lambda f: f.name)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 100_000))
 def test_random_loops_on_random_trees_have_the_dense_answer(method, seed):
     linkage = random_linkage(seed)

@@ -19,6 +19,7 @@ from delassus.model.generators import random_tree
 from delassus.model.joints import Helical, Prismatic, Revolute
 from delassus.model.model import Mimic, Model
 from differences import jacobian
+from how_many import examples
 from robots import file, pinocchio_model
 
 ROBOTS = [
@@ -313,7 +314,7 @@ def mechanisms(draw):
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=NAMES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(c=mechanisms())
 def test_any_mechanism_with_mimics_agrees_with_its_projection(check, c):
     verify(c, check, plainly(c.model))

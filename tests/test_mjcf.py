@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import delassus as dl
 from delassus.model.equality import Connect, JointCoupling, WeldEquality
 from delassus.model.readers.xml import ModelFileError
+from how_many import examples
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -71,7 +72,7 @@ def trees(draw, depth=2, root=True):
     return f"<body pos='{draw(vectors())}' quat='{quat}'>{inner}{''.join(children)}</body>"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.lists(trees(), min_size=1, max_size=2), vectors(), st.integers(0, 100))
 def test_random_trees_move_as_in_mujoco(bodies, gravity, seed):
     text = world(*bodies, f"<option gravity='{gravity}'><flag contact='disable'/></option>")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 import delassus as dl
 from delassus.model.generators import random_tree
 from differences import jacobian
+from how_many import examples
 from joint_cases import EACH, Case, mass_matrix, mechanism, mechanisms
 from robots import file, pinocchio_model
 
@@ -46,7 +47,7 @@ def test_the_coriolis_matrix_is_pinocchios(case):
     assert_close(dl.coriolis_matrix.python(c.model, c.q, c.v), there)
 
 
-@settings(max_examples=12, deadline=None, database=None)
+@settings(max_examples=examples(12), deadline=None, database=None)
 @given(c=mechanisms())
 def test_it_gives_the_torques_of_motion(c):
     bias, gravity = dl.bias_torques.python(c.model, c.q, c.v), dl.gravity_torques.python(c.model, c.q)
@@ -54,7 +55,7 @@ def test_it_gives_the_torques_of_motion(c):
     assert_close(C @ c.v, bias - gravity, scale=1 + np.max(np.abs(bias)))
 
 
-@settings(max_examples=12, deadline=None, database=None)
+@settings(max_examples=examples(12), deadline=None, database=None)
 @given(c=mechanisms())
 def test_what_it_leaves_of_the_rate_of_the_mass_matrix_is_skew_symmetric(c):
     def mass(t):
@@ -89,14 +90,14 @@ def test_its_rate_is_pinocchios(case):
     assert_close(dl.centroidal_momentum_matrix_rate.python(c.model, c.q, c.v), there)
 
 
-@settings(max_examples=12, deadline=None, database=None)
+@settings(max_examples=examples(12), deadline=None, database=None)
 @given(c=mechanisms())
 def test_it_gives_the_momentum(c):
     A, h = dl.centroidal_momentum_matrix.python(c.model, c.q), dl.centroidal_momentum.python(c.model, c.q, c.v)
     assert_close(A @ c.v, h, scale=1 + np.max(np.abs(A)))
 
 
-@settings(max_examples=12, deadline=None, database=None)
+@settings(max_examples=examples(12), deadline=None, database=None)
 @given(c=mechanisms())
 def test_its_rate_is_how_it_changes(c):
     def matrix(t):

@@ -15,6 +15,7 @@ from delassus.compiler.backends.schedule import CHUNK
 from delassus.compiler.graph.program import LOGICAL
 from delassus.compiler.host import runtime, threads
 from delassus.model.generators import random_tree
+from how_many import examples
 from native_bits import FULL, HOST, SPECIAL, WIDTHS, assert_same_bits, check, compile_program, every_width, numbers
 from programs import programs
 
@@ -215,7 +216,7 @@ def test_elementary_functions_have_the_bits_of_the_interpreter(lanes):
     check(f, lanes, np.concatenate([SPECIAL, np.random.default_rng(4).normal(size=200) * 1e3, [2.0**50, 1e6]]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     program=programs(),
     lanes=st.sampled_from(WIDTHS),

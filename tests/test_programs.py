@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.tracing.record import record
+from how_many import examples
 from programs import COMPARISON, LOGIC, OPERATIONS, programs
 
 UNIT = 4 * sys.float_info.epsilon
@@ -86,8 +87,8 @@ def points(program, seed):
     return x
 
 
-MANY = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-FEW = settings(MANY, max_examples=60)
+MANY = settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(MANY, max_examples=examples(60))
 SEEDS = st.integers(0, 2**32 - 1)
 
 

@@ -17,6 +17,7 @@ from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.model.generators import chain
 from delassus.model.model import Model, UnknownName
+from how_many import examples
 from mechanisms import FOUR_BAR, dense, loop, short_four_bar, state, two_bodies
 from native_bits import FULL
 
@@ -47,7 +48,7 @@ def error(mechanism, q, **given):
 
 
 @every_loop
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 10_000), size=st.sampled_from([1e-8, 1e-4, 1e-2]))
 def test_drifted_loops_are_closed_and_their_rows_rest(name, seed, size):
     mechanism = loop(name)
@@ -56,7 +57,7 @@ def test_drifted_loops_are_closed_and_their_rows_rest(name, seed, size):
     assert off(mechanism, q, v) <= 1e-10
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(mechanisms(), st.integers(0, 1000))
 def test_rows_of_random_mechanisms_of_any_rank_rest(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
@@ -66,7 +67,7 @@ def test_rows_of_random_mechanisms_of_any_rank_rest(mechanism, seed):
     assert np.max(np.abs(system.J @ after)) <= 1e-10
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(mechanisms(), st.integers(0, 1000))
 def test_kinetic_energy_is_never_put_in(mechanism, seed):
     q, v, _ = state(mechanism.model, seed)
@@ -76,7 +77,7 @@ def test_kinetic_energy_is_never_put_in(mechanism, seed):
     assert dl.kinetic_energy.python(mechanism.model, q, after) <= before * (1.0 + 1e-12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(mechanisms(), st.integers(0, 1000))
 def test_velocities_are_the_nearest_in_the_metric_of_the_mass_matrix(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)

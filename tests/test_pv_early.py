@@ -10,6 +10,7 @@ from constrained_cases import CASES, clear, mechanism_of, mechanisms, problem
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.status import Status
 from delassus.model.generators import chain
+from how_many import examples
 from mechanisms import dense, held, relative, state, weighted
 from native_bits import FULL
 from robots import file
@@ -25,7 +26,7 @@ def check(mechanism, q, v, tau, system, tolerance=1e-8):
     assert Status(int(status)) is (Status.CONVERGED if full else Status.RANK_LOSS)
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(150))
 @given(mechanisms(), st.integers(0, 1000))
 def test_random_mechanisms_of_any_rank_have_the_dense_answer(mechanism, seed):
     q, v, tau = state(mechanism.model, seed)
@@ -34,7 +35,7 @@ def test_random_mechanisms_of_any_rank_have_the_dense_answer(mechanism, seed):
     check(mechanism, q, v, tau, system)
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(150))
 @given(held())
 def test_joints_of_all_kinds_have_the_dense_answer(case):
     mechanism, q, v, tau = case

@@ -20,6 +20,7 @@ from delassus.compiler import grad, jvp
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.schedule import CHUNK
 from delassus.compiler.functions.lower import lower
+from how_many import examples
 from native_bits import HOST, WIDTHS, assert_same_bits, check, every_width, numbers
 from programs import programs
 
@@ -70,7 +71,7 @@ def test_rounding_and_remainders_are_those_of_numpy(dtype, fma):
 FINITE = st.floats(-1e140, 1e140, allow_subnormal=False).filter(lambda x: abs(x) > 1e-140)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @example(4503599627370497.0, 1.5)
 @example(-1e-20, 1.0)
 @given(FINITE, FINITE)
@@ -144,7 +145,7 @@ def test_c_has_the_bits_of_the_interpreter(dtype, tmp_path):
     check_c(whole, tmp_path, a[some], b[some], dtype=np.dtype(dtype))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     program=programs(whole=True),
     lanes=st.sampled_from(WIDTHS),

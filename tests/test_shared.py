@@ -21,6 +21,7 @@ from delassus.compiler.functions.lower import lower
 from delassus.compiler.host import build, threads
 from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.signature import SignatureError
+from how_many import examples
 from loop_programs import run as run_nest
 from native_bits import HOST, WIDTHS, assert_same_bits, every_width, numbers
 
@@ -271,7 +272,7 @@ def test_a_large_product_of_matrices_is_that_of_numpy():
     np.testing.assert_allclose(f(None, x, W=W), W @ x @ W[:30], rtol=1e-11, atol=1e-11)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     rows=st.lists(st.sampled_from(["scan", "reverse", "map", "turned", "both", "outer"]), min_size=1, max_size=3),
     lanes=st.sampled_from(WIDTHS),

@@ -14,6 +14,7 @@ from delassus.compiler.backends.schedule import CHUNK
 from delassus.compiler.host import runtime, threads
 from delassus.compiler.tracing.flow.control import scan, while_loop
 from delassus.model.generators import random_tree
+from how_many import examples
 from programs import programs
 from single_bits import (
     FULL,
@@ -174,7 +175,7 @@ def test_loops_have_the_bits_of_the_interpreter(lanes):
     check(f, lanes, numbers(35, 3), numbers(35, 20, 3, seed=1))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     program=programs(transcendental=True),
     lanes=st.sampled_from(WIDTHS),

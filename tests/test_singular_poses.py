@@ -19,6 +19,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.linkages import four_bar
 from delassus.model.joints import Prismatic, Revolute
 from delassus.model.model import Frame, Joint, Model
+from how_many import examples
 from mechanisms import Dense, loop, relative
 
 every_method = pytest.mark.parametrize("method", SOLVERS)
@@ -59,7 +60,7 @@ def is_met(mechanism, system: Dense, a, force, share=1e-8) -> bool:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @every_method
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.floats(-16.0, 0.0), st.integers(0, 10_000))
 def test_the_equation_of_motion_holds_and_the_status_is_true(name, method, exponent, seed):
     mechanism = MECHANISMS[name]
@@ -201,7 +202,7 @@ def test_a_rank_that_is_said_keeps_a_redundant_row_from_acting_off_the_manifold(
 # --- singular values --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(1, 9), st.integers(0, 6), st.floats(0.0, 12.0), st.integers(0, 10_000))
 def test_singular_values_have_the_digits_of_columns_of_any_size(n, more, decades, seed):
     rng = np.random.default_rng(seed)

@@ -15,6 +15,7 @@ from c_code import needs_compiler, normal_numbers
 from delassus.compiler import jacobian
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.tracing.operations.sorting import network
+from how_many import examples
 from native_bits import check, every_width, numbers
 
 
@@ -37,7 +38,7 @@ def test_the_network_sorts_every_row_of_zeros_and_ones(n):
 FEW = st.sampled_from([0.0, 1.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan, np.nan])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(FEW | st.floats(-10, 10, allow_subnormal=False), min_size=1, max_size=20).map(np.array))
 def test_orders_are_those_of_numpy(x):
     got = evaluate(orders(x.size).program(None), x)

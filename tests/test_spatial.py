@@ -59,6 +59,7 @@ from delassus.spatial.rotations import (
     rotation_right_jacobian_inverse,
     skew,
 )
+from how_many import examples
 
 PI = math.pi
 WAYS = pytest.mark.parametrize("way", ["plain", "fused", "unfused"])
@@ -190,7 +191,7 @@ rotations = quaternions.map(quaternion_to_rotation)
 placements = st.tuples(rotations, arrays(3))
 some_twists = st.builds(lambda v, w: np.concatenate([v, w]), arrays(3), rotation_vectors)
 bodies = st.tuples(masses, arrays(3), arrays(9).map(lambda a: a.reshape(3, 3) @ a.reshape(3, 3).T))
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=examples(40), deadline=None)
 
 
 def close(a, b, atol=1e-12):

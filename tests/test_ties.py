@@ -19,6 +19,7 @@ from delassus.constraints.basis.constraint import BodyRows, Constraint, Constrai
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.generators import chain, random_tree
 from delassus.model.joints import Free, Prismatic, Revolute, Spherical, Universal
+from how_many import examples
 from mechanisms import PROXIMAL, Dense, held, relative, state
 from native_bits import FULL
 
@@ -306,7 +307,7 @@ def tied(draw):
     return dl.Mechanism(model, constraints), q, v, tau
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(tied())
 def test_random_ties_have_the_dense_answer(case):
     mechanism, q, v, tau = case
@@ -316,7 +317,7 @@ def test_random_ties_have_the_dense_answer(case):
         check(method, mechanism, q, v, tau, system)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(tied(), st.sampled_from([1e-4, 1e-2, 1.0]))
 def test_operators_of_random_ties_are_the_dense_ones(case, share):
     mechanism, q, v, tau = case
@@ -332,7 +333,7 @@ def test_operators_of_random_ties_are_the_dense_ones(case, share):
     assert relative(share * inertia, share * np.linalg.inv(damped)) < 1e-9
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 1000), st.integers(1, 4))
 def test_ties_in_random_linkages_have_the_dense_answer(seed, many):
     """Loops and ties that share links."""

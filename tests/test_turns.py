@@ -19,6 +19,7 @@ from contacts_in_pinocchio import constraint_dynamics
 from delassus.model.joints import Cylindrical
 from delassus.model.model import Frame, Joint, Model
 from delassus.spatial.turns import turn_about_z, zxz
+from how_many import examples
 from joint_cases import (
     Case,
     body,
@@ -79,7 +80,7 @@ def rotations(draw):
     return R
 
 
-@settings(max_examples=1000, database=None)
+@settings(max_examples=examples(1000), database=None)
 @given(rotations())
 def test_the_turns_of_a_rotation_make_it_up(R):
     no_rotation = np.max(np.abs(R.T @ R - np.eye(3)))  # the rounding of a product
@@ -88,7 +89,7 @@ def test_the_turns_of_a_rotation_make_it_up(R):
         assert np.max(np.abs(alpha @ beta @ gamma - R)) <= 1.3e-15 + no_rotation
 
 
-@settings(max_examples=1000, database=None)
+@settings(max_examples=examples(1000), database=None)
 @given(rotations())
 def test_cosine_and_sine_of_a_turn_have_length_one(R):
     with mpmath.workdps(40):
@@ -102,14 +103,14 @@ def test_rotations_by_quarters_have_turns_by_quarters():
             assert all(sorted(map(abs, t[1:])) == [0.0, 1.0] for t in zxz(R))
 
 
-@settings(max_examples=100, database=None)
+@settings(max_examples=examples(100), database=None)
 @given(distances, st.floats(-math.pi, math.pi))
 def test_a_rotation_by_roll_and_yaw_needs_no_third_turn(roll, yaw):
     _, _, (_, c, s) = zxz(dl.Placement.from_xyz_rpy(rpy=(roll, 0.0, yaw)).R)
     assert (abs(c), s) == (1.0, 0.0)
 
 
-@settings(max_examples=1000, database=None)
+@settings(max_examples=examples(1000), database=None)
 @given(st.floats(-1e6, 1e6) | distances, angles)
 def test_an_angle_after_a_constant_turn_is_off_by_no_more_than_its_own_rounding(angle, before):
     first = (math.cos(before), math.sin(before))
@@ -185,20 +186,20 @@ NEAR = [
 
 
 @pytest.mark.parametrize("check", NEAR, ids=lambda check: check.__name__[6:])
-@settings(max_examples=60, database=None)
+@settings(max_examples=examples(60), database=None)
 @given(c=nearly_parallel_mechanisms())
 def test_nearly_parallel_joints_of_any_kind_agree_with_pinocchio(check, c):
     verify(c, check, plainly(c.model))
 
 
-@settings(max_examples=60, database=None)
+@settings(max_examples=examples(60), database=None)
 @given(nearly_parallel_mechanisms())
 def test_nearly_parallel_joints_are_where_pinocchio_has_them_to_the_last_digits(c):
     assert_frames(c.model, c.q, frames_in_pinocchio(c, c.q))
 
 
 @pytest.mark.parametrize("make", [dl.Point, dl.Weld])
-@settings(max_examples=40, database=None)
+@settings(max_examples=examples(40), database=None)
 @given(nearly_parallel_mechanisms(branches=False), seeds, distances)
 def test_constraints_that_are_placed_nearly_parallel_agree_with_pinocchio(make, c, seed, distance):
     last = c.model.frame_list[-1].name
@@ -212,7 +213,7 @@ def test_constraints_that_are_placed_nearly_parallel_agree_with_pinocchio(make, 
     assert relative(force, expected[1]) < 1e-11 + loss
 
 
-@settings(max_examples=40, database=None)
+@settings(max_examples=examples(40), database=None)
 @given(seeds, distances, st.booleans())
 def test_the_error_of_a_weld_leads_from_the_target_to_the_frame(seed, distance, over):
     """Also near no turn at all, and near half a turn, whose axis has no sign."""
@@ -229,7 +230,7 @@ def test_the_error_of_a_weld_leads_from_the_target_to_the_frame(seed, distance, 
     assert np.linalg.norm(error[3:]) <= math.pi + 1e-15
 
 
-@settings(max_examples=100, database=None)
+@settings(max_examples=examples(100), database=None)
 @given(seeds, distances, distances)
 def test_nearly_parallel_cylindrical_joints_are_prismatic_and_revolute_ones(seed, distance, tilt):
     rng = np.random.default_rng(seed)
@@ -262,7 +263,7 @@ def assert_frames(model, q, expected):
     np.testing.assert_allclose(p, [M.translation for M in expected], rtol=0, atol=3e-14)
 
 
-@settings(max_examples=60, database=None)
+@settings(max_examples=examples(60), database=None)
 @given(nearly_parallel_mechanisms(), st.data(), distances, st.booleans())
 def test_a_joint_that_is_locked_nearly_where_it_is_neutral_leaves_all_frames_where_pinocchio_has_them(
     c, data, distance, over
@@ -280,7 +281,7 @@ def test_a_joint_that_is_locked_nearly_where_it_is_neutral_leaves_all_frames_whe
     assert_frames(locked, rest, frames_in_pinocchio(c, q))
 
 
-@settings(max_examples=60, database=None)
+@settings(max_examples=examples(60), database=None)
 @given(nearly_parallel_mechanisms(), nearly_parallel_mechanisms(), seeds, distances)
 def test_a_model_that_is_attached_nearly_parallel_has_its_frames_where_pinocchio_has_them(c, other, seed, distance):
     where = mount(np.random.default_rng(seed), np.array([0.0, 0.0, 1.0]), distance)

@@ -15,6 +15,7 @@ from delassus.model.model import Model
 from delassus.model.readers.load import load
 from delassus.model.readers.urdf import read_urdf
 from delassus.model.readers.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, ModelFileError, read_xml
+from how_many import examples
 from urdf_samples import FIXED, MASS, MESH, arm, mimicking, robot
 
 SMALL = ("double_pendulum_simple.urdf", "TwoDofs.urdf", "borinot_flying_arm_2.urdf", "quadrotor_base.urdf")
@@ -85,7 +86,7 @@ def mutated(seed: str, rng: random.Random) -> str:
     return ElementTree.tostring(tree, "unicode")
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(
     seed=st.sampled_from(SEEDS),
     rng=st.randoms(use_true_random=False),
@@ -96,7 +97,7 @@ def test_documents_with_broken_elements_raise_nothing_else(seed, rng, root, mimi
     outcome(mutated(seed, rng), root=root, mimic=mimic)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(seed=st.sampled_from(SEEDS), at=st.floats(0, 1), length=st.integers(0, 40), junk=st.binary(max_size=20))
 def test_documents_with_broken_bytes_raise_nothing_else(seed, at, length, junk):
     data = seed.encode()
@@ -104,20 +105,20 @@ def test_documents_with_broken_bytes_raise_nothing_else(seed, at, length, junk):
     outcome(data[:k] + junk + data[k + length :])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(seed=st.sampled_from(SEEDS), at=st.floats(0, 0.999))
 def test_truncated_documents_are_refused(seed, at):
     text = seed.rstrip()
     assert isinstance(outcome(text[: int(at * len(text))]), ModelFileError)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(data=st.binary(max_size=200))
 def test_random_bytes_are_refused(data):
     assert isinstance(outcome(data), ModelFileError)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(text=st.text(st.characters(codec=None), max_size=50))
 def test_random_sources_raise_nothing_else(text):
     with suppress(DelassusError):
