@@ -176,3 +176,58 @@ def test_options_that_do_not_exist_are_refused_in_a_sentence(options, message):
 def test_a_contact_has_three_four_or_six_rows(rows):
     with pytest.raises(dl.DelassusError, match="a contact has 3 rows"):
         dl.cones.Friction(rows)
+
+
+def test_a_single_problem_of_many_pyramids_is_solved():
+    solution = dl.ContactProblem(np.kron(np.eye(5), POINT), np.tile(FALLING, 5), friction=0.1).solve("lcp")
+    assert solution.statuses == Status.CONVERGED
+    assert solution.impulse.shape == (15,)
+
+
+def test_an_empty_batch_of_pyramids_is_empty():
+    problem = dl.ContactProblem(np.kron(np.eye(5), POINT), np.zeros((0, 15)), friction=0.1)
+    assert problem.solve("lcp").impulse.shape == (0, 15)
+
+
+@pytest.mark.parametrize(("friction", "torsional"), [(0.2, 0.0), (0.0, 0.1), (0.0, 0.0)])
+def test_the_residual_is_known_where_coefficients_are_zero(friction, torsional):
+    problem = dl.ContactProblem(
+        np.eye(4), [0.3, 0.4, -1.0, 0.3], [dl.cones.Friction(4)], friction=friction, torsional=torsional
+    )
+    assert problem.solve().residual < 1e-8
+
+
+def test_measures_know_infinite_friction():
+    solution = dl.ContactProblem(POINT, FALLING, friction=np.inf).solve()
+    assert solution.dual_violation < 1e-8
+    assert solution.complementarity_violation < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cones": dl.cones.Friction()}, "it is a list of cones"),
+        ({"cones": [dl.cones.Friction]}, "it is a list of cones"),
+        ({"g": FALLING * 1j}, "complex"),
+    ],
+)
+def test_what_is_no_cone_and_no_number_is_refused(arguments, message):
+    with pytest.raises(ContactProblemError, match=message):
+        dl.ContactProblem(POINT, arguments.pop("g", FALLING), **{"friction": 0.1, **arguments})
+
+
+def test_a_start_has_the_batch_of_its_problem():
+    with pytest.raises(ContactProblemError, match=r"does not fit the batch \(\)"):
+        dl.ContactProblem(POINT, FALLING, friction=0.1).solve(start=np.zeros((2, 3)))
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    (tmp_path / "text.npz").write_text("not an archive")
+    with pytest.raises(ContactProblemError, match=r"it is no .npz file"):
+        dl.ContactProblem.load(tmp_path / "text.npz")
+
+
+def test_an_unknown_law_is_refused_inside_kernels_too():
+    problem = dl.ContactProblem(POINT, FALLING, friction=0.1)
+    with pytest.raises(dl.DelassusError, match="there is no law 'x'"):
+        dl.contact.solve_contacts(problem.layout, POINT, FALLING, friction=[0.1], law="x")

@@ -547,3 +547,24 @@ def test_parameters_of_the_model_are_those_of_each_state():
         dl.Mechanism(model), q, *np.zeros((2, 6)), contacts=FEET, time_step=1e-3, parameters=gravity
     )
     np.testing.assert_allclose(step.impulse[:, 2::3].sum(-1), 2.0 * 1e-3 * np.array([9.81, 1.62]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["height", "restitution", "compliance", "stabilization"])
+def test_a_number_of_contacts_that_is_none_marks_the_state(name):
+    robot = dl.load("pendulum")
+    contact = dl.Contact(robot.frames("*")[-1], height=-10.0)
+    rest = np.zeros((2, robot.nv))
+    given = {name: np.array([[np.nan], [0.0]]) if name != "stabilization" else np.array([np.nan, 0.5])}
+    step = dl.contact_dynamics(robot, np.zeros((2, robot.nq)), rest, rest, contacts=[contact], time_step=1e-3, **given)
+    assert step.status[0] == dl.Status.NOT_FINITE
+    assert step.status[1] == dl.Status.CONVERGED
+
+
+def test_pyramids_of_a_step_are_judged_by_their_own_law():
+    robot = dl.load("quadruped")
+    feet = [dl.Contact(foot, friction=0.3, radius=0.02) for foot in robot.frames("front_*_foot")]
+    v = 0.1 * np.random.default_rng(0).normal(size=robot.nv)
+    step = dl.contact_dynamics(
+        robot, robot.posture("home"), v, 0.0 * v, contacts=feet, time_step=1e-3, model="lcp", pyramid="outer"
+    )
+    assert step.solution.primal_violation < 1e-12

@@ -71,6 +71,7 @@ EXAMPLES = {
     "ContactProblem": STEP.problem,
     "ContactSolution": STEP.solution,
     "ContactStep": STEP,
+    "DelassusOperator": dl.contact.DelassusOperator(LOOP, HOME),
     "ContactForces": dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=None, model="relaxed"),
     "ContactExplanation": dl.contact_inverse_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, model="relaxed"),
     "Relaxation": dl.contact.Relaxation(),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
     from delassus.contact.problems.solution import ContactSolution
     from delassus.contact.robots.contact import Contact
+    from delassus.contact.solvers.derivatives import contact_derivatives
     from delassus.contact.solvers.solve import solve_contacts
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Relaxation",
     "Softness",
     "cones",
+    "contact_derivatives",
     "contact_dynamics",
     "contact_inverse_dynamics",
     "contact_kinematics",
@@ -53,6 +55,7 @@ if not TYPE_CHECKING:
             "contact.problems.problem": "ContactProblem",
             "contact.problems.solution": "ContactSolution",
             "contact.robots.contact": "Contact",
+            "contact.solvers.derivatives": "contact_derivatives",
             "contact.solvers.solve": "solve_contacts",
         },
     )

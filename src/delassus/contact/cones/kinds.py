@@ -24,7 +24,7 @@ class Friction:
     rows: int = 3
 
     def __post_init__(self) -> None:
-        if self.rows not in (3, 4, 6):
+        if not isinstance(self.rows, int) or self.rows not in (3, 4, 6):
             raise ConeError(
                 f"Friction(rows={self.rows!r}): a contact has 3 rows (t1, t2, n), 4 with torsional friction, "
                 "and 6 with torsional and rolling friction."

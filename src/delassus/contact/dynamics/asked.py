@@ -52,6 +52,7 @@ class Asked:
     ) -> Asked:
         """Checked; `rows` are options of the scene."""
         scene, given = scene_for(mechanism, contacts, **rows)
+        _check_batch(state, time_step, solver.get("start"))
         return cls(
             scene,
             given,
@@ -67,6 +68,28 @@ class Asked:
         return np.array([x for x, contact in zip(values, self.contacts, strict=True) for _ in contact.corners], float)
 
 
+def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> None:
+    """Raise unless the batch axes of a state fit each other, and those of a start fit them."""
+    shapes = [np.shape(x)[:-1] for x in state] + [() if time_step is None else np.shape(time_step)]
+    try:
+        batch = np.broadcast_shapes(*shapes)
+        fits = start is None or np.broadcast_shapes(batch, np.shape(start)[:-1]) == batch
+    except ValueError:
+        fits = False
+    if not fits:
+        named = ", ".join(f"{name} {np.shape(x)}" for name, x in zip(("q", "v", "tau"), state, strict=True))
+        more = "" if start is None else f", start {np.shape(start)}"
+        raise ContactProblemError(f"the batch axes do not fit each other: {named}{more}.")
+
+
+def resting(name: str, value: Any) -> float:
+    """A distance or speed below which something rests: not negative."""
+    number = float(value)
+    if not number >= 0.0:
+        raise ContactProblemError(f"{name} is {value!r}; it is a number from 0 on.")
+    return number
+
+
 def _step(time_step: Any) -> NDArray[np.float64]:
     h = np.asarray(time_step, float)
     if np.any(h <= 0.0) or np.any(np.isinf(h)):
@@ -75,7 +98,8 @@ def _step(time_step: Any) -> NDArray[np.float64]:
 
 
 def _given(rest: dict[str, Any]) -> dict[str, Any]:
-    share = np.asarray(rest.get("stabilization", 0.0), float)
+    asked = rest.get("stabilization")
+    share = np.asarray(0.0 if asked is None else asked, float)
     if np.any(share < 0.0) or np.any(share > 1.0):
         raise ContactProblemError(f"stabilization is {rest['stabilization']!r}; it is a share from 0 to 1.")
     found = rest | {"stabilization": share if np.any(share) else None}

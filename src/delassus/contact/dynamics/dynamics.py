@@ -138,6 +138,8 @@ def contact_problem(
     parameters: Any = None,
 ) -> ContactProblem:
     """The contact problem of a step of time, not solved; arguments as for `contact_dynamics`."""
+    if time_step is None:
+        raise ContactProblemError("time_step is missing: the contact problem is one of a step of time.")
     numbers = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
     numbers |= {"compliance": compliance, "normal": normal, "height": height}
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.counts import whole
-from delassus.contact.dynamics.asked import Asked
+from delassus.contact.dynamics.asked import Asked, resting
 from delassus.contact.dynamics.dynamics import check_cone
 from delassus.contact.dynamics.origins import Origin
 from delassus.contact.dynamics.result import InContact
@@ -134,7 +134,7 @@ def contact_inverse_dynamics(
         **asked.solver,
         passive=where,
         tau=tau,
-        rest_speed=float(rest_speed),
+        rest_speed=resting("rest_speed", rest_speed),
     )
     return _explanation(asked, model, where, tau, torque, force, gap, status, residual, made)
 

@@ -102,9 +102,15 @@ class ContactStep(InContact):
 
     @property
     def solution(self) -> ContactSolution:
-        """The impulses as the solution of the contact problem, which measures violations and dissipation."""
-        numbers = (self.impulse, self.row_velocity, self.residuals, self.iterations, self.status)
-        return ContactSolution(self.problem, self.model, *numbers, self.pyramid)
+        """The impulses as the solution of the contact problem, which measures violations and dissipation.
+
+        The problem of the relaxed model is one of forces and accelerations, and so is its solution.
+        """
+        numbers = (self.impulse, self.row_velocity, self.residuals)
+        if self.model == "relaxed":
+            h = np.asarray(self.origin.state[3])[..., None]
+            numbers = (self.impulse / h, self.row_velocity / h, self.residuals / h)
+        return ContactSolution(self.problem, self.model, *numbers, self.iterations, self.status, self.pyramid)
 
     @property
     def modes(self) -> Any:

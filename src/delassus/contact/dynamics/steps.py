@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.pyramid import face_angles
-from delassus.contact.dynamics.asked import Asked
+from delassus.contact.dynamics.asked import Asked, resting
 from delassus.contact.dynamics.origins import Origin
 from delassus.contact.dynamics.result import ContactForces, ContactStep, InContact
 from delassus.contact.models.relaxation import Relaxation
@@ -22,6 +22,9 @@ from delassus.contact.models.weights import row_weights
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.dynamics.forces.aba import aba
 from delassus.errors import expect
+
+LARGEST_PYRAMIDS: Final = 48
+"""Variables of friction pyramids up to which a step is compiled."""
 
 
 class Relaxed(NamedTuple):
@@ -39,12 +42,16 @@ def rigid(asked: Asked, law: str, faces: int, pyramid: str) -> ContactStep:
         face_angles(faces, pyramid)
         if asked.scene.torsional:
             raise ContactProblemError("model 'lcp' has no torsional and rolling friction; take 'ncp' or 'ccp'.")
+        if (faces + 2) * asked.scene.points > LARGEST_PYRAMIDS:
+            raise ContactProblemError(
+                f"model 'lcp' with {asked.scene.points} points and {faces} faces would take minutes to compile: "
+                "take 'ncp', or contact_problem(…).solve('lcp')."
+            )
         options |= {"faces": int(faces), "pyramid": pyramid}
     given = asked.solver | asked.numbers | asked.rest | options
     found = contact_step(asked.scene, *asked.state, asked.step, **given)
-    return _step(
-        asked, law, found, Origin.of("rigid", asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
-    )
+    origin = Origin.of("rigid", asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
+    return _step(asked, law, found, origin, (int(faces), pyramid) if law == "lcp" else None)
 
 
 def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) -> ContactForces:
@@ -60,14 +67,19 @@ def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) ->
         **asked.numbers,
         **rest,
         law=law,
-        rest_gap=float(rest_gap),
-        rest_speed=float(rest_speed),
+        rest_gap=resting("rest_gap", rest_gap),
+        rest_speed=resting("rest_speed", rest_speed),
     )
     return forces_of(asked, law, found, Origin("accelerations without a step of time", asked.scene))
 
 
 def soft(asked: Asked, softness: Softness | None) -> ContactStep:
     """A step with soft contact."""
+    unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
+    if unknown:
+        raise ContactProblemError(
+            f"the soft model has no {unknown[0]}: its stiffness and damping say how contacts give way."
+        )
     softness = Softness() if softness is None else softness
     expect("the softness", softness, Softness, "Softness(stiffness=1e4)")
     own = [softness if contact.softness is None else contact.softness for contact in asked.contacts]

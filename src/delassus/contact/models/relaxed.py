@@ -32,6 +32,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.models.impedance import LEAST, gains, impedances
+from delassus.contact.models.marks import marked
 from delassus.contact.models.pyramids import edges_of, normals_of, pyramids
 from delassus.contact.models.rigid import SOLVER_INPUTS
 from delassus.contact.robots.assembly import gaps, responding
@@ -154,7 +155,7 @@ def relaxed_forces(
         force, moving, residual = edges.T @ force, normals_of(scene, moving), normals_of(scene, residual)
     force = force * rows.on
     after = rows.acceleration + responding(rows.mechanism, q, time)(force)
-    return after, force, moving, residual, rows.gap, count, status
+    return after, force, moving, residual, rows.gap, count, marked(status, rows.gap)
 
 
 def _matrix(rows: RelaxedRows, q: Any, time: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.contact.models.marks import marked
 from delassus.contact.robots.assembly import Numbers, assembled
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
@@ -100,4 +101,5 @@ def contact_step(
         found = solve_contacts(scene.layout, problem.G, problem.g, **given, start=start, law=law)
     impulse, velocity, residual, count, status = found
     after = problem.free + problem.response(impulse)
+    status = marked(status, problem.gap, *numbers)
     return after, impulse, velocity, residual, problem.gap, count, status

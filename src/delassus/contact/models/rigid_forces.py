@@ -28,6 +28,7 @@ from delassus.constrained.rows.jacobian import link_values
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
+from delassus.contact.models.marks import marked
 from delassus.contact.models.rigid import SOLVER_INPUTS
 from delassus.contact.robots.assembly import gaps, responding
 from delassus.contact.robots.coefficients import coefficients_of
@@ -125,7 +126,7 @@ def rigid_forces(
     finite = np.isfinite(np.sum(force) + np.sum(acceleration))
     for x in known:
         finite = finite & ~np.any(np.isnan(x))
-    status = np.where(finite, status, float(Status.NOT_FINITE))
+    status = marked(np.where(finite, status, float(Status.NOT_FINITE)), gap)
     return acceleration, force, G @ force + b, residual, gap, best.count, status
 
 

@@ -18,6 +18,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.cones.kinds import Friction
 from delassus.contact.cones.layout import Layout
+from delassus.contact.models.marks import marked
 from delassus.contact.models.rigid import SOLVER_INPUTS
 from delassus.contact.robots.assembly import Numbers, assembled
 from delassus.contact.robots.coefficients import coefficients_of
@@ -95,7 +96,7 @@ def soft_step(
         impulse[at:], residual[at:], count, status = found[0], found[2], found[3], found[4]
     after = problem.free + problem.response(impulse)
     finite = np.isfinite(np.sum(after) + np.sum(impulse))
-    status = np.where(finite, status, float(Status.NOT_FINITE))
+    status = marked(np.where(finite, status, float(Status.NOT_FINITE)), problem.gap)
     return after, impulse, problem.g + problem.G @ impulse, residual, problem.gap, count, status
 
 

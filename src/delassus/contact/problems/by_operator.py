@@ -24,6 +24,7 @@ from delassus.contact.problems import measures
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.operators import diagonal
 from delassus.contact.problems.solution import ContactSolution
+from delassus.contact.solvers.scaled import LARGEST_FRICTION
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
@@ -56,7 +57,7 @@ def solve_by_operator(
     impulse, made = way(solver, tolerance, iterations, start)
     velocity = solver.velocity(impulse)
     residuals = solver.residual(impulse, velocity)
-    solved = solver.error(residuals) <= tolerance
+    solved = solver.error(impulse, velocity) <= tolerance
     status = np.where(solved, int(Status.CONVERGED), int(Status.ITERATIONS))
     status = np.where(np.isfinite(residuals).all(-1), status, int(Status.NOT_FINITE))
     return ContactSolution(problem, model, impulse, velocity, residuals, made, status)
@@ -74,6 +75,7 @@ class _Rows:
         for rows in self.layout.friction:
             d[..., rows.start : rows.stop] = own[..., rows.start : rows.stop].mean(-1, keepdims=True)
         self.d = np.where(d > 0.0, d, 1.0)
+        self.friction = np.zeros(0) if problem.friction is None else problem.friction
         self.contacts = np.array([list(rows) for rows in self.layout.friction], int)
 
     def velocity(self, impulse: Array) -> Array:
@@ -88,7 +90,7 @@ class _Rows:
         """The nearest impulses (…, m)."""
         problem, y = self.problem, np.array(x)
         if len(self.contacts):
-            y[..., self.contacts] = project(x[..., self.contacts], problem.friction)
+            y[..., self.contacts] = project(x[..., self.contacts], np.minimum(self.friction, LARGEST_FRICTION))
         half = list(self.layout.rows(NonNegative))
         y[..., half] = np.maximum(x[..., half], 0.0)
         bounded = list(self.layout.rows(Interval))
@@ -101,10 +103,15 @@ class _Rows:
         moved = impulse - (velocity + self.correction(velocity)) / self.d
         return np.asarray(self.d * (impulse - self.projected(moved)))
 
-    def error(self, residuals: Array) -> Array:
-        """(…) as a share of the largest free velocity."""
+    def error(self, impulse: Array, velocity: Array) -> Array:
+        """(…) the largest residual as a share of the largest free velocity; that of normals alone counts, too."""
+        left = np.abs(self.residual(impulse, velocity)).max(-1)
+        if len(self.contacts) and not self.convex:
+            n = self.contacts[:, 2]
+            push, d = impulse[..., n], self.d[..., n]
+            left = np.maximum(left, np.abs(d * (push - np.maximum(push - velocity[..., n] / d, 0.0))).max(-1))
         scale = np.abs(self.g).max(-1)
-        return np.asarray(np.abs(residuals).max(-1) / np.where(scale > 0.0, scale, 1.0))
+        return np.asarray(left / np.where(scale > 0.0, scale, 1.0))
 
     def begun(self, start: Any) -> Array:
         """Impulses to start from (…, m)."""
@@ -116,7 +123,7 @@ def _admm(rows: _Rows, tolerance: float, iterations: int, start: Any) -> tuple[A
     x, z = y, rows.velocity(y)
     z = z + rows.correction(z)
     rho, best, made = np.full((*y.shape[:-1], 1), _RHO), y, np.zeros(y.shape[:-1], int)
-    least = rows.error(rows.residual(y, rows.velocity(y)))
+    least = rows.error(y, rows.velocity(y))
     for k in range(iterations):
         going = least > tolerance
         if not going.any():
@@ -129,7 +136,7 @@ def _admm(rows: _Rows, tolerance: float, iterations: int, start: Any) -> tuple[A
         primal = np.abs(new - kept).max(-1, keepdims=True)
         dual = np.abs(rho * (kept - y) + _ETA * (new - x)).max(-1, keepdims=True)
         x, y = new, kept
-        error = rows.error(rows.residual(y, rows.velocity(y)))
+        error = rows.error(y, rows.velocity(y))
         better = error < least
         best, least = np.where(better[..., None], y, best), np.where(better, error, least)
         if k % 20 == 19:
@@ -141,7 +148,7 @@ def _gradient(rows: _Rows, tolerance: float, iterations: int, start: Any) -> tup
     y = rows.begun(start)
     step = 1.0 / (_largest(rows) * rows.d)
     w, t, best, made = y, np.ones((*y.shape[:-1], 1)), y, np.zeros(y.shape[:-1], int)
-    least = rows.error(rows.residual(y, rows.velocity(y)))
+    least = rows.error(y, rows.velocity(y))
     for _ in range(iterations):
         going = least > tolerance
         if not going.any():
@@ -153,7 +160,7 @@ def _gradient(rows: _Rows, tolerance: float, iterations: int, start: Any) -> tup
         t = np.where(again, 1.0, t)
         later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
         w, y, t = new + np.where(again, 0.0, (t - 1.0) / later) * (new - y), new, later
-        error = rows.error(rows.residual(y, rows.velocity(y)))
+        error = rows.error(y, rows.velocity(y))
         better = error < least
         best, least = np.where(better[..., None], y, best), np.where(better, error, least)
     return best, made

@@ -56,4 +56,7 @@ def _one_by_one(problem: ContactProblem, given: dict[str, Any], options: dict[st
     for at in np.ndindex(*problem.batch):
         one = problem[at] if problem.batch else problem
         found.append(solve_pyramids.python(one.layout, one.G, one.g, **one.numbers, **limits, **options))
-    return [np.array(x).reshape(*problem.batch, *np.shape(x[0])) for x in zip(*found, strict=True)]
+    if not found:
+        rows, none = np.zeros((*problem.batch, problem.m)), np.zeros(problem.batch)
+        return [rows, rows, rows, none, none]
+    return [np.reshape(np.array(x), (*problem.batch, *np.shape(x[0]))) for x in zip(*found, strict=True)]

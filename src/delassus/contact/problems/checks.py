@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.contact.cones.kinds import Friction
+from delassus.contact.cones.kinds import Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.errors import DelassusError
+
+_CONES: Final = (Free, Friction, Interval, NonNegative)
 
 _ROUNDING: Final = 1e-8
 """By how much a matrix may be asymmetric or indefinite, as a share of its largest entry or eigenvalue."""
@@ -33,6 +36,11 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
                 "a contact. Name the cones, such as cones=[dl.cones.Friction(), dl.cones.Free(2)]."
             )
         cones = [Friction()] * (m // 3)
+    cones = list(cones) if isinstance(cones, Iterable) else [cones, None]
+    if not all(isinstance(cone, _CONES) for cone in cones):
+        raise ContactProblemError(
+            f"cones has {cones[0]!r}; it is a list of cones, such as [dl.cones.Friction(), dl.cones.Free(2)]."
+        )
     layout = Layout(tuple(cones))
     if layout.m != m:
         named = ", ".join(f"{type(c).__name__}({c.rows})" for c in layout.cones)
@@ -50,6 +58,8 @@ def spread(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] 
         return None
     if value is None:
         raise ContactProblemError(f"{name} is missing: {count} {what} need it, such as {name}=0.5.")
+    if np.iscomplexobj(value):
+        raise ContactProblemError(f"{name} has complex numbers; it has real ones.")
     numbers = np.asarray(value, float)
     if numbers.ndim == 0:
         return np.full(count, float(numbers))
@@ -71,7 +81,10 @@ def ordered(lower: NDArray[np.float64] | None, upper: NDArray[np.float64] | None
     """Raise if a lower bound is above its upper one."""
     if lower is None or upper is None:
         return
-    below, above = np.broadcast_arrays(lower, upper)
+    try:
+        below, above = np.broadcast_arrays(lower, upper)
+    except ValueError:
+        return  # the batch axes do not fit each other, which is told with those of all arrays
     if np.any(below > above):
         at = np.unravel_index(int(np.argmax(below - above)), below.shape)
         raise ContactProblemError(f"a lower bound, {below[at]:.6g}, is above its upper bound, {above[at]:.6g}.")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.pyramid import corners, pyramid_rows, violation
+from delassus.contact.solvers.scaled import LARGEST_FRICTION
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
@@ -33,7 +34,8 @@ def contacts_of(problem: ContactProblem, rows: Array) -> Iterator[tuple[Array, A
             coefficients += [_numbers(problem.rolling, rolls)] * 2
             rolls += 1
         tangents = [*places[:2], *places[3:]]
-        yield rows[..., tangents], rows[..., places[2]], np.stack(np.broadcast_arrays(*coefficients), -1)
+        bounded = np.minimum(np.stack(np.broadcast_arrays(*coefficients), -1), LARGEST_FRICTION)
+        yield rows[..., tangents], rows[..., places[2]], bounded
 
 
 def correction(problem: ContactProblem, velocity: Array, pyramid: Pyramid | None = None) -> Array:

@@ -7,13 +7,14 @@ rows. With the first alone, projected gradients with momentum do, more slowly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.delassus.delassus_operator import delassus_apply, delassus_solve
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.errors import expect
 
 Array = NDArray[np.float64]
 
@@ -35,7 +36,8 @@ class DelassusOperator:
     """The Delassus matrix of a mechanism's rows at some configurations, as an operator: O(n + m) a product.
 
     Attributes:
-        mechanism: The robot and the rows, such as a `Point` at each contact, with axes t1, t2, n.
+        mechanism: The robot and the rows, three for each contact along t1, t2, n: `Point(frame, axes="world")` for
+            contacts with the ground.
         q: (…, nq) configurations.
     """
 
@@ -47,6 +49,9 @@ class DelassusOperator:
         """(…, m, m)."""
         return (*np.shape(self.q)[:-1], self.mechanism.m, self.mechanism.m)
 
+    def __post_init__(self) -> None:
+        expect("the mechanism", self.mechanism, Mechanism, "Mechanism(model, [Point('foot', axes='world')])")
+
     def apply(self, x: Array) -> Array:
         """J M⁻¹ Jᵀ x (…, m)."""
         return np.asarray(delassus_apply(self.mechanism, self.q, x))
@@ -56,8 +61,31 @@ class DelassusOperator:
         return np.asarray(delassus_solve(self.mechanism, self.q, b, proximal=damping))
 
 
+@dataclass(frozen=True, eq=False)
+class _Matvec:
+    """An operator of SciPy's kind."""
+
+    linear: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.linear.shape)
+
+    def apply(self, x: Array) -> Array:
+        return np.reshape([self.linear.matvec(row) for row in np.reshape(x, (-1, x.shape[-1]))], x.shape)
+
+
+def operator_of(G: Any) -> Operator | None:
+    """G as an operator, of this project's kind or of SciPy's, or None where it has entries."""
+    if isinstance(G, np.ndarray):
+        return None
+    if hasattr(G, "matvec") and hasattr(G, "shape"):
+        return _Matvec(G)
+    return G if isinstance(G, Operator) else None
+
+
 def diagonal(operator: Operator) -> Array:
-    """The diagonal (…, m), by products with unit vectors, some at a time."""
+    """The diagonal (…, m), by m products with unit vectors."""
     m, found = operator.shape[-1], []
     for k in range(m):
         unit = np.zeros(m)

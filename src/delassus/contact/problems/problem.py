@@ -21,7 +21,7 @@ from delassus.contact.problems.checks import (
     ordered,
     spread,
 )
-from delassus.contact.problems.operators import Operator
+from delassus.contact.problems.operators import operator_of
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.problems.solving import solve_problem
 
@@ -85,7 +85,10 @@ class ContactProblem:
             compliance: R, one number or one for each row.
             check: Whether to test that G is symmetric and not indefinite, which takes some time for large batches.
         """
-        operator = G if isinstance(G, Operator) and not isinstance(G, np.ndarray) else None
+        operator = operator_of(G)
+        G = G.toarray() if hasattr(G, "toarray") else G  # a sparse matrix
+        if np.iscomplexobj(G if operator is None else 0.0) or np.iscomplexobj(g):
+            raise ContactProblemError("G or g has complex numbers; they have real ones.")
         # An operator has no entries: an array of zeros that takes no memory stands for its shape.
         G = np.asarray(G, float) if operator is None else np.broadcast_to(0.0, operator.shape)
         g = np.asarray(g, float)
@@ -195,12 +198,21 @@ class ContactProblem:
     @classmethod
     def load(cls, path: str | Path) -> ContactProblem:
         """Read what `save` has written."""
-        with np.load(Path(path), allow_pickle=False) as file:
+        try:
+            file = np.load(Path(path), allow_pickle=False)
+        except (ValueError, OSError) as error:
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise ContactProblemError(f"{path} is not a contact problem: it is no .npz file.") from None
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ContactProblemError(f"{path} is not a contact problem: it has one array alone.")
+        with file:
             missing = {"G", "g", "cones"} - set(file.files)
             if missing:
                 raise ContactProblemError(f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.")
             cones = [_cone(str(text), path) for text in file["cones"]]
-            return cls(file["G"], file["g"], cones, **{name: file[name] for name in _NUMBERS if name in file.files})
+            numbers: dict[str, Any] = {name: file[name] for name in _NUMBERS if name in file.files}
+            return cls(file["G"], file["g"], cones, **numbers)
 
 
 def _cone(text: str, path: str | Path) -> Cone:

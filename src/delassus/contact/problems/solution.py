@@ -56,7 +56,7 @@ class ContactSolution:
     @property
     def corrected(self) -> Array:
         """(…, m) σ + Γ(σ) [m/s], which is complementary to λ; of a convex model, σ itself."""
-        convex = self.model == "ccp"
+        convex = self.model in ("ccp", "relaxed")
         return (
             self.velocity if convex else self.velocity + measures.correction(self.problem, self.velocity, self.pyramid)
         )

@@ -66,6 +66,8 @@ def solve_problem(
     checked_tolerance(tolerance, 1e-8)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
         raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.")
+    if start is not None and not _fits(np.shape(start)[:-1], problem.batch):
+        raise ContactProblemError(f"start has shape {np.shape(start)}, which does not fit the batch {problem.batch}.")
     if problem.operator is not None:
         return solve_by_operator(problem, model, method, tolerance, iterations, start)
     if method in REFERENCES:
@@ -88,6 +90,13 @@ def solve_problem(
             _solve_again(problem, arrays, model, way, tolerance, iterations, left, found)
     impulse, velocity, residuals, made, status = found
     return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
+
+
+def _fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(lead, batch) == batch
+    except ValueError:
+        return False
 
 
 def _solve_again(

@@ -90,7 +90,9 @@ class Scaled(NamedTuple):
 
     def taken(self, impulse: Any, factors: Any) -> Any:
         """Impulses (m,) in these units, from those of the user; `factors` as `shape_of` gives them."""
-        return impulse[list(self.layout.order)] * self.root / factors[list(self.layout.order)]
+        order = list(self.layout.order)
+        acts = factors[order] > 0.0  # a coefficient of zero: the row does nothing
+        return np.where(acts, impulse[order] * self.root / np.where(acts, factors[order], 1.0), 0.0)
 
     def given(self, scaled: Any, factors: Any) -> Any:
         """Impulses (m,) in the user's order and units."""
@@ -194,7 +196,7 @@ def _shape(layout: Layout, friction: Any, torsional: Any, rolling: Any) -> tuple
     factors, coefficients = np.ones(layout.m), np.ones(layout.contacts)
     spins = rolls = 0
     for k, rows in enumerate(layout.friction):
-        mu = np.minimum(friction[k], LARGEST_FRICTION)
+        mu = np.clip(friction[k], 0.0, LARGEST_FRICTION)
         if len(rows) == 3:
             coefficients[k] = mu
             continue
@@ -211,8 +213,8 @@ def _limit(layout: Layout, g: Any, root: Any) -> Any:
     """The residual (m,) that rows may have at a tolerance of one.
 
     For contacts it is the largest of their free velocities in m/s. Other rows may have other units: they have the
-    largest
-    free velocity of all rows, or a small part of what the motion as a whole has, in units of √d, if that is more.
+    largest free velocity of all rows, or a small part of what the motion as a whole has, in units of √d, if that is
+    more.
     """
     energy, start = np.max(np.abs(g)), layout.scalars
     energy = np.where(energy > 0.0, energy, 1.0)

@@ -13,6 +13,7 @@ from delassus.contact.solvers.choice import METHODS, Found, planned
 from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.errors import DelassusError
 
 PROBLEM_INPUTS: Final = {
     "friction": "(contacts)",
@@ -48,8 +49,11 @@ def solve_contacts(
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Impulses (m,) [N·s], velocities σ (m,) [m/s], residual (m,) [m/s], iterations, and the number of a `Status`.
 
-    With a plan it is followed, instead of a method: see `planned`.
+    Numbers are taken as they are: a negative friction counts as zero. With a plan it is followed, instead of a
+    method: see `planned`.
     """
+    if law not in ("ncp", "ccp"):
+        raise DelassusError(f"there is no law {law!r}; the laws are: ncp, ccp.")
     numbers = (friction, torsional, rolling, lower, upper)
     problem = Scaled.of(layout, law == "ccp", G, g, *numbers, compliance)
     factors = shape_of(layout, friction, torsional, rolling)
