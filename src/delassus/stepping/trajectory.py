@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A motion, or a batch of them; time is the first axis.
+    """A motion, or a batch of them; time is the first axis. One of your own needs times, q, v and its mechanism.
 
     Attributes:
         time: (times,) [s].
@@ -53,15 +53,20 @@ class Trajectory:
     time: Floats
     q: Floats
     v: Floats
-    status: Any
-    ended: Any
-    steps: Any
-    rejected: Any
-    residual: Any
+    status: Any = None
+    ended: Any = None
+    steps: Any = None
+    rejected: Any = None
+    residual: Any = None
     events: Mapping[str, Floats] = field(default_factory=dict)
     mechanism: Mechanism | None = None
 
     def __post_init__(self) -> None:
+        batch = self.q.shape[1:-1]
+        usual = {"status": 0, "ended": self.time[-1], "steps": len(self) - 1, "rejected": 0, "residual": 0.0}
+        for name, value in usual.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(batch, value))
         for array in (*(getattr(self, name) for name in _ARRAYS), *self.events.values()):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
