@@ -56,7 +56,8 @@ class System:
             tau = tau + self.control(time, q, v)[0]
         if not self.mechanism.m:
             return aba(self.mechanism.model, q, v, tau)
-        return constrained_dynamics(self.mechanism, q, v, tau, time=time).acceleration
+        # A method without penalties: to the last digits, where others would need singular values near the tolerance.
+        return constrained_dynamics(self.mechanism, q, v, tau, time=time, method="prox_pv").acceleration
 
     def moved(self, q: Any, way: Any) -> Any:
         """q ⊕ way (nq,)."""
