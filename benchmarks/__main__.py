@@ -21,6 +21,7 @@ from benchmarks import (
     loops,
     parameters,
     single,
+    stepping,
 )
 from delassus.compiler.backends.target import Target
 
@@ -58,6 +59,8 @@ def main() -> None:
         constrained_derivatives.run(),
         "## Contact\n",
         contact.run(),
+        "## Motion in time\n",
+        stepping.run(),
         "## The compiler\n",
         compiler.run(),
         loops.run(),

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
         "docs/constraints.md",
         "docs/closed_loops.md",
         "docs/contact.md",
+        "docs/stepping.md",
     ],
 )
 def test_python_blocks_run_in_order(page, monkeypatch):

@@ -64,6 +64,17 @@ def test_drift_correction_keeps_the_loops_of_a_delta_closed_and_its_energy(loops
     assert abs(motion.energy - motion.energy[0]).max() < 1e-3 * motion.kinetic.max()
 
 
+def test_every_way_to_treat_drift_does_what_the_guide_says(example):
+    drift = example("drift", SECONDS=1.0)
+    motions = {way: drift.simulate(way) for way in drift.WAYS}
+    off = {way: log.drift.max() for way, log in motions.items()}
+    assert off["no correction"] > off["Baumgarte"] > off["SVD at the last q"] > off["SVD at the estimate"]
+    assert off["SVD at the estimate"] < 1e-9 and off["metric of M"] < 1e-12
+    assert off["velocities"] > 1e-6 and motions["velocities"].velocity_drift.max() < 1e-12
+    drift.draw(motions, drift.OUTPUT / "drift.svg")
+    assert (drift.OUTPUT / "drift.svg").stat().st_size > 10_000
+
+
 def test_the_linkages_of_the_guide_are_drawn(example):
     drawings = example("draw_linkages")
     drawings.main()

@@ -45,6 +45,14 @@ def difference_derivatives(model: Model, q0: Any, q1: Any) -> tuple[Floats, Floa
     return by_first, _blocks(model, v, placement_right_jacobian_inverse)
 
 
+def rates_along(model: Model, way: Any, v: Any) -> Any:
+    """How fast the tangent vector `way` (nv,) grows (nv,) when q ⊕ way moves with the velocity v (nv,): J(way)⁻¹ v.
+
+    The differential equation of a motion in the chart q ⊕ ·, which methods of Munthe-Kaas integrate.
+    """
+    return _blocks(model, way, placement_right_jacobian_inverse) @ v
+
+
 def _carried(twist: Any) -> Any:
     """The adjoint (6, 6) of exp(-twist): a motion before the move along a twist, as one after it."""
     return adjoint(*placement_exp(-twist))

@@ -1,0 +1,250 @@
+"""The kernel of all integrators: from one output time to the next, in as many steps as each item needs.
+
+Steps of a fixed length are cut at the output time. An adaptive method chooses its own: with the errors e of a step as
+multiples of the tolerance, the next one is 0.9 e^(-1/p) times as long, p the order, and one with e > 1 is made again.
+Configurations are off by the tolerance times a radian or the robot's length, velocities by that in a second and by the
+tolerance times themselves.
+
+An event is a change of sign of a function over a step. The step is then made again, shorter, by regula falsi on real
+steps (not on an interpolation), with a bisection now and then, until the zero is enclosed; the item goes on from right
+behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.host.kernel import kernel
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.stepping.integrators.protocol import Integrator, Step, System
+from delassus.stepping.integrators.search import Search, crossing
+from delassus.stepping.integrators.written import Event
+from delassus.stepping.status import MotionStatus
+
+PROJECTIONS: Final = ("none", "velocities", "steps", "stages")
+"""What is projected onto the constraints: nothing; velocities after steps; states after steps; and inside them."""
+
+_ROUNDS: Final = 10_000
+"""Steps are counted in rounds of so many rounds: compiling a loop takes time in proportion to its bound."""
+
+MOST: Final = _ROUNDS * _ROUNDS
+"""Steps from one time to the next."""
+
+_ROUNDING: Final = 1e-14
+"""Steps below this share of the time cannot be told from none."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is followed, and how: all that decides the code.
+
+    Attributes:
+        mechanism: The robot and its constraints.
+        integrator: The method.
+        control: Forces as a function of time and state, or None.
+        events: What may happen.
+        projection: One of `PROJECTIONS`.
+    """
+
+    mechanism: Mechanism
+    integrator: Integrator
+    control: Recorded | None = None
+    events: tuple[Event, ...] = ()
+    projection: str = "none"
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.mechanism.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return self.mechanism.nv
+
+    @property
+    def nevents(self) -> int:
+        """Numbers kept for events: one at least, since arrays are not empty."""
+        return max(1, len(self.events))
+
+    def event_values(self, time: Any, q: Any, v: Any) -> Any:
+        """The functions of all events (nevents,)."""
+        if not self.events:
+            return np.ones(1)
+        return np.stack([event.function(time, q, v)[0] for event in self.events])
+
+
+class Advance(NamedTuple):
+    """Where an item is, and how it came there.
+
+    Attributes:
+        q: Configuration (…, nq).
+        v: Velocity (…, nv).
+        time: (…) [s] the output time, or when the motion ended.
+        length: (…) [s] of the next step.
+        before: (…, nevents) what the functions of events are.
+        status: (…) numbers of `MotionStatus`.
+        steps: (…) how many were made.
+        rejected: (…) how many were made again, or in search of an event.
+        happened: (…, nevents) [s] when events were last; NaN if they were not.
+        residual: (…) what is left of the equations of implicit steps, at most (see `Step`).
+    """
+
+    q: Any
+    v: Any
+    time: Any
+    length: Any
+    before: Any
+    status: Any
+    steps: Any
+    rejected: Any
+    happened: Any
+    residual: Any
+
+
+@kernel(
+    "(nq),(nv),(nv),(),(),(),(),(nevents),(),()->(nq),(nv),(),(),(nevents),(),(),(),(nevents),()",
+    result=Advance,
+)
+def advance(
+    task: Task,
+    q: Any,
+    v: Any,
+    tau: Any,
+    time: Any,
+    until: Any,
+    length: Any,
+    tolerance: Any,
+    before: Any,
+    status: Any,
+    most: Any,
+) -> Advance:
+    """The state at a later time.
+
+    Args:
+        task: What is followed, and how.
+        q: Configuration (…, nq).
+        v: Velocity (…, nv).
+        tau: Generalised forces (…, nv) [N·m, N] that stay as they are.
+        time: (…) [s] now.
+        until: (…) [s] the output time.
+        length: (…) [s] of steps, or of the first one if the method chooses its own.
+        tolerance: (…) of steps, if the method chooses its own.
+        before: (…, nevents) what the functions of events are, NaN if that is not known.
+        status: (…) numbers of `MotionStatus`; what is not DONE stays where it is.
+        most: (…) steps.
+    """
+    method = task.integrator
+    system = System(task.mechanism, tau, task.control, task.projection == "stages")
+    known = np.sum(q) + np.sum(v) + np.sum(tau) + time + until + length + tolerance
+    status = np.where(np.isfinite(known) | (status > 0.5), status, float(MotionStatus.NOT_FINITE))
+    before = np.where(np.isnan(before), task.event_values(time, q, v), before)
+    ends = numpy.array([event.ends for event in task.events] or [False], float)
+
+    def is_on(carry: Any) -> Any:
+        going, *_ = carry
+        return going > 0.5
+
+    def body(carry: Any) -> Any:
+        _, q, v, time, length, before, status, steps, rejected, happened, residual, search = carry
+        search = Search(*search)
+        rest = until - time
+        last = (rest <= length * (1.0 + 1e-9)) & ~search.on
+        h = np.where(search.on, search.trial(), np.where(last, rest, length))
+        made = method.step(system, time, q, v, h)
+        new_q, new_v = _corrected(task, system, time + h, made)
+        finite = np.isfinite(np.sum(new_q) + np.sum(new_v))
+        fine, factor = finite, np.array(1.0)
+        if method.adaptive:
+            error = _size(system, made.error, tolerance, v, new_v)
+            factor = np.where(finite, np.clip(0.9 * error ** (-1.0 / method.order), 0.2, 5.0), 0.2)
+            fine = finite & ((error <= 1.0) | search.on)
+        values = task.event_values(time + h, new_q, new_v)
+        if task.events:
+            search = search.with_step(fine, h, before, values, new_q, new_v, task.events, time)
+            taken = fine & (~search.on | search.found)
+            at_event = search.found
+            h = np.where(at_event, search.high, h)
+            new_q, new_v = np.where(at_event, search.q, new_q), np.where(at_event, search.v, new_v)
+            values = np.where(at_event, search.after, values)
+            hit = crossing(task.events, before, values) & at_event
+        else:
+            taken, at_event, hit = fine, np.array(False), np.array([False])
+        reached = taken & last & ~at_event
+        now = np.where(taken, np.where(reached, until, time + h), time)
+        happened = np.where(hit, now, happened)
+        searching = search.on & ~search.found
+        longer = np.where(reached, np.maximum(length, h * factor), h * factor)
+        shorter = h * np.minimum(factor, 1.0)
+        next_length = length
+        if method.adaptive:
+            next_length = np.where(search.on, length, np.where(taken, longer, np.where(fine, length, shorter)))
+        left = np.array(0.0) if made.residual is None else np.where(taken, made.residual, 0.0)
+        residual = np.maximum(residual, left)
+
+        if method.adaptive:
+            too_short = ~fine & (next_length <= _ROUNDING * np.maximum(np.abs(time), np.abs(until)))
+            status = np.where(too_short, float(MotionStatus.STEP_SIZE), status)
+        else:
+            status = np.where(finite, status, float(MotionStatus.NOT_FINITE))
+        status = np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
+        steps, rejected = steps + np.where(taken, 1.0, 0.0), rejected + np.where(taken, 0.0, 1.0)
+        out = (steps + rejected >= most) & (now < until) & (status < 0.5)
+        status = np.where(out, float(MotionStatus.STEPS), status)
+        going = (status < 0.5) & ((now < until) | searching)
+        return (
+            going.astype(float),
+            np.where(taken, new_q, q),
+            np.where(taken, new_v, v),
+            now,
+            next_length,
+            np.where(taken, values, before),
+            status,
+            steps,
+            rejected,
+            happened,
+            residual,
+            tuple(search.unless(search.found)),
+        )
+
+    zero = np.array(0.0)
+    start = (
+        ((status < 0.5) & (time < until)).astype(float),
+        q,
+        v,
+        time,
+        length,
+        before,
+        status,
+        zero,
+        zero,
+        np.full(task.nevents, np.nan),
+        zero,
+        tuple(Search.none(task.nq, task.nv, task.nevents)),
+    )
+    _, q, v, time, length, before, status, steps, rejected, happened, residual, _ = while_loop(
+        is_on, lambda carry: while_loop(is_on, body, carry, _ROUNDS), start, _ROUNDS
+    )
+    return Advance(q, v, time, length, before, status, steps, rejected, happened, residual)
+
+
+def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any]:
+    """The state at the end of a step, projected as it is asked for."""
+    if task.projection == "none" or not task.mechanism.m:
+        return made.q, made.v
+    q, v = system.projected(time, made.q, made.v)
+    return (made.q, v) if task.projection == "velocities" else (q, v)
+
+
+def _size(system: System, error: Any, tolerance: Any, v: Any, new_v: Any) -> Any:
+    """The largest error of a step, as a multiple of what is tolerated; not zero."""
+    faster = np.maximum(np.abs(v), np.abs(new_v))
+    of_q = np.max(np.abs(error[0]) / system.sizes)
+    of_v = np.max(np.abs(error[1]) / (system.sizes + faster))
+    return np.maximum(np.maximum(of_q, of_v) / tolerance, 1e-10)

@@ -1,0 +1,120 @@
+"""What an integrator is: something that makes one step of a system, on the manifold of its configurations.
+
+A configuration is moved along tangent vectors, q ⊕ θ, never added to. Within a step, a method may work in the chart θ
+around the q that it starts from, where the motion is an ordinary differential equation of vectors (Munthe-Kaas):
+
+    θ' = J(θ)⁻¹ v,      v' = a(t, q ⊕ θ, v),      θ = 0 at the start,
+
+J the right Jacobian of the exponential. Any Runge–Kutta method keeps its order in it, and quaternions their length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy
+from numpy.typing import NDArray
+
+from delassus.compiler.differentiation.recorded import Recorded
+from delassus.constrained.delassus.scales import length_of
+from delassus.constrained.projection.project import project
+from delassus.constrained.solvers.dynamics import constrained_dynamics
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.derivatives.manifold_derivatives import rates_along
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.forces.passive import passive_forces
+from delassus.dynamics.kinematics.manifold import integrate, parts
+
+
+@dataclass(frozen=True)
+class System:
+    """What moves: a mechanism under gravity, its joints' springs and dampers, and forces.
+
+    Attributes:
+        mechanism: The robot and its constraints.
+        force: Generalised forces (nv,) [N·m, N] that stay as they are.
+        control: Those that are a function of time, q and v; None if there are none.
+        stages: Whether states inside a step are projected onto the constraints, too.
+    """
+
+    mechanism: Mechanism
+    force: Any
+    control: Recorded | None = None
+    stages: bool = False
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return self.mechanism.nv
+
+    def acceleration(self, time: Any, q: Any, v: Any) -> Any:
+        """a (nv,) [rad/s², m/s²] in a state."""
+        tau = self.force + passive_forces(self.mechanism.model, q, v)
+        if self.control is not None:
+            tau = tau + self.control(time, q, v)[0]
+        if not self.mechanism.m:
+            return aba(self.mechanism.model, q, v, tau)
+        # A method without penalties: to the last digits, where others would need singular values near the tolerance.
+        return constrained_dynamics(self.mechanism, q, v, tau, time=time, method="prox_pv").acceleration
+
+    def moved(self, q: Any, way: Any) -> Any:
+        """q ⊕ way (nq,)."""
+        return integrate(self.mechanism.model, q, way)
+
+    def rates(self, way: Any, v: Any) -> Any:
+        """θ' (nv,) in the chart, at θ = way."""
+        return rates_along(self.mechanism.model, way, v)
+
+    def on_stage(self, time: Any, q: Any, v: Any) -> tuple[Any, Any]:
+        """A state inside a step, projected if stages are."""
+        return self.projected(time, q, v) if self.stages else (q, v)
+
+    def projected(self, time: Any, q: Any, v: Any) -> tuple[Any, Any]:
+        """The state nearest to one that meets the constraints."""
+        found = project(self.mechanism, q, v, time=time)
+        return found.q, found.v
+
+    @cached_property
+    def sizes(self) -> NDArray[numpy.float64]:
+        """What errors of coordinates are compared with (nv,): a radian, or the length of the robot [m]."""
+        length = length_of(self.mechanism.plain.model)
+        found = [1.0 if d >= 3 else length for motion, _, _ in parts(self.mechanism.model) for d in motion.directions]
+        return numpy.array(found)
+
+
+class Step(NamedTuple):
+    """Where a step leads.
+
+    Attributes:
+        q: The new configuration (nq,).
+        v: The new velocity (nv,).
+        error: Estimates (2, nv) of the step's own error, of configuration and velocity; None if the method has none.
+        residual: How far another iteration would have moved an implicit step, in radians or lengths of the robot, or as
+            a share of the accelerations, whichever is less; None if there are no iterations.
+    """
+
+    q: Any
+    v: Any
+    error: Any = None
+    residual: Any = None
+
+
+class Integrator(Protocol):
+    """A method, frozen and compared by content."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def order(self) -> int:
+        """The power of the step that errors at a given time go with."""
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether it estimates its errors, so that it can choose its steps."""
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
+        """One step of h [s] from a state at a time."""

@@ -1,0 +1,73 @@
+"""Explicit Runge–Kutta–Munthe-Kaas methods: a table of coefficients, and a loop over its stages.
+
+    θᵢ = h Σⱼ aᵢⱼ θ'ⱼ,      vᵢ = v + h Σⱼ aᵢⱼ v'ⱼ,      θ'ᵢ = J(θᵢ)⁻¹ vᵢ,      v'ᵢ = a(t + cᵢ h, q ⊕ θᵢ, vᵢ)
+
+and the step is q ⊕ h Σ bᵢ θ'ᵢ, v + h Σ bᵢ v'ᵢ. A second row of weights gives another step of lower order; their
+difference is the estimate of the error. The stages are a loop of compiled code, so that the dynamics is compiled once.
+
+Reference: H. Munthe-Kaas, High order Runge–Kutta methods on manifolds, Applied Numerical Mathematics 29 (1999).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import scan
+from delassus.stepping.integrators.protocol import Step, System
+
+Row = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RungeKutta:
+    """An explicit method.
+
+    Attributes:
+        name: What it is called.
+        order: Its order.
+        a: The coefficients of each stage, (s, s), zero on the diagonal and above it.
+        b: The weights of the step (s,).
+        c: The times of the stages (s,), as shares of the step.
+        lower: The weights (s,) of the step that it is compared with; () if there is none.
+    """
+
+    name: str
+    order: int
+    a: tuple[Row, ...]
+    b: Row
+    c: Row
+    lower: Row = ()
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether it estimates its errors."""
+        return bool(self.lower)
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
+        """One step."""
+        count = len(self.b)
+        b = numpy.array(self.b)
+
+        def stage(rates: Any, row: Any) -> Any:
+            turns, gains = rates
+            a, c, own = row
+            way, now = h * (a @ turns), v + h * (a @ gains)
+            at = time + c * h
+            there, now = system.on_stage(at, system.moved(q, way), now)
+            new = system.rates(way, now), system.acceleration(at, there, now)
+            return tuple(
+                np.where(own[:, None] > 0.5, x[None, :], kept) for x, kept in zip(new, rates, strict=True)
+            ), None
+
+        nothing = np.zeros((count, system.nv))
+        rows = (numpy.array(self.a), numpy.array(self.c), numpy.eye(count))
+        (turns, gains), _ = scan(stage, (nothing, nothing), rows)
+        error = None
+        if self.lower:
+            apart = b - numpy.array(self.lower)
+            error = np.stack([h * (apart @ turns), h * (apart @ gains)])
+        return Step(system.moved(q, h * (b @ turns)), v + h * (b @ gains), error)

@@ -1,0 +1,249 @@
+"""`simulate_motion`: a motion of a robot under forces, by any integrator, at the times that are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.compiler.graph.parameters import Parametric
+from delassus.constrained.delassus.scales import row_sizes
+from delassus.constrained.projection.project import project as projected
+from delassus.constrained.rows.options import checked_tolerance
+from delassus.constrained.rows.references import constraint_error
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.errors import short
+from delassus.model.model import Model
+from delassus.stepping.integrators.advance import MOST, PROJECTIONS, Task, advance
+from delassus.stepping.integrators.choice import integrator_named
+from delassus.stepping.integrators.protocol import Integrator
+from delassus.stepping.integrators.written import Event, MotionError, recorded
+from delassus.stepping.status import MotionStatus
+from delassus.stepping.trajectory import Trajectory
+
+Floats = NDArray[np.float64]
+
+STARTS: Final = ("project", "refuse", "keep")
+"""What is done with a start that does not meet the constraints."""
+
+_ON: Final = 1e-9
+"""An error of position, as a share of the robot's length or of a radian, that counts as none."""
+
+_CONVERGED: Final = 1e-9
+"""What may be left of the equations of an implicit step."""
+
+
+def simulate_motion(
+    mechanism: Mechanism | Model,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    tau: ArrayLike | Callable[[Any, Any, Any], Any] | None = None,
+    *,
+    times: ArrayLike,
+    method: str | Integrator = "dopri5",
+    tolerance: ArrayLike = 1e-8,
+    step: float | None = None,
+    project: str | bool = True,
+    start: str = "project",
+    events: Event | Callable[[Any, Any, Any], Any] | Iterable[Any] = (),
+    max_steps: int = 1_000_000,
+) -> Trajectory:
+    """The motion of a robot, one or a batch, under gravity, the springs and dampers of its joints, and forces.
+
+    Args:
+        mechanism: The robot and its constraints; a model moves with those that come with it.
+        q: Configurations (…, nq) [rad, m] at the first time.
+        v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
+        tau: Generalised forces (…, nv) [N·m, N] that stay as they are, or a function of time [s], q and v of one state
+            that gives them (nv,), in NumPy (`delassus.numpy`): it is compiled with the rest.
+        times: (times,) [s] at which states are wanted; the first is that of the start.
+        method: "dopri5", which chooses its steps by the tolerance, or with steps of a fixed length "explicit_euler",
+            "semi_implicit_euler", "taylor", "rk4", "implicit_euler", "midpoint", "gauss".
+        tolerance: (…) what a step of "dopri5" may be off, in radians, robot's lengths, and shares of velocities.
+        step: [s] the length of steps, which methods of fixed length need: it is shortened so that a whole number leads
+            from each time to the next. The first step of "dopri5".
+        project: What is projected onto the constraints: "steps" (or True), states after each step; "stages", those
+            inside steps as well; "velocities", these alone; "none" (or False).
+        start: A start that does not meet the constraints is brought there ("project"), is an error ("refuse"), or stays
+            as it is ("keep").
+        events: Functions of time, q and v of one state, or `Event`s, at whose zeros something happens: by default the
+            motion ends.
+        max_steps: From one time to the next, for one item.
+    """
+    robot = _mechanism(mechanism)
+    integrator = integrator_named(method)
+    t = _times(times)
+    states = _states(robot, q, v, tau)
+    projection = _projection(project) if robot.m else "none"
+    happenings = _events(robot, events)
+    control = recorded("tau", tau, robot, (robot.nv,)) if callable(tau) else None
+    task = Task(robot, integrator, control, happenings, projection)
+    errors = _tolerance(tolerance, integrator)
+    lengths = _lengths(t, step, integrator)
+    most = _most(max_steps)
+
+    q_now, v_now, force = states
+    q_now, v_now, status = _started(robot, q_now, v_now, t[0], start)
+    batch = np.broadcast_shapes(q_now.shape[:-1], errors.shape)
+    q_now, v_now, force = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now, force))
+    time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
+    length = np.full(batch, lengths[0])
+    before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
+    kept, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
+    for until, given in zip(t[1:], lengths, strict=True):
+        if not integrator.adaptive:
+            length = np.full(batch, given)
+        made = advance(task, q_now, v_now, force, time, until, length, errors, before, status, most)
+        q_now, v_now, time, length, before, status = made[:6]
+        kept.append((q_now, v_now))
+        counts += made.steps, made.rejected
+        happened.append(made.happened)
+        residual = np.maximum(residual, made.residual)
+    unsolved = (residual > _CONVERGED) & (status == MotionStatus.DONE)
+    status = np.where(unsolved, float(MotionStatus.NOT_CONVERGED), status)
+    found = np.stack(happened)
+    return Trajectory(
+        t,
+        np.stack([x for x, _ in kept]),
+        np.stack([x for _, x in kept]),
+        status.astype(int),
+        np.asarray(time),
+        counts[0].astype(int),
+        counts[1].astype(int),
+        residual,
+        {event.name: found[..., k] for k, event in enumerate(happenings)},
+        robot,
+    )
+
+
+# --- what is asked for, checked ---------------------------------------------------------------------------------------
+
+
+def _mechanism(given: Any) -> Mechanism:
+    found = Mechanism(given) if isinstance(given, Model) else given
+    if not isinstance(found, Mechanism):
+        raise MotionError(f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.")
+    if isinstance(found, Parametric):
+        raise MotionError(
+            "a motion is simulated with the numbers of its model: give mechanism.with_parameters(p), one set of them."
+        )
+    return found
+
+
+def _times(times: ArrayLike) -> Floats:
+    t = np.array(times, float)
+    if t.ndim != 1 or len(t) < 2:
+        raise MotionError(f"times has shape {t.shape}; it is a list of two or more, the first that of the start.")
+    if not np.all(np.isfinite(t)):
+        raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.")
+    apart = np.diff(t)
+    if not np.all(apart > 0.0):
+        k = int(np.argmin(apart > 0.0))
+        raise MotionError(f"times must increase: times[{k}] is {t[k]:g} s and times[{k + 1}] is {t[k + 1]:g} s.")
+    return t
+
+
+def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any) -> tuple[Floats, Floats, Floats]:
+    """Configurations, velocities and constant forces, of one batch."""
+    arrays = []
+    for name, given, size in (
+        ("q", q, robot.nq),
+        ("v", np.zeros(robot.nv) if v is None else v, robot.nv),
+        ("tau", np.zeros(robot.nv) if tau is None or callable(tau) else tau, robot.nv),
+    ):
+        array = np.asarray(given, float)
+        if array.shape[-1:] != (size,):
+            raise MotionError(f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.")
+        arrays.append(array)
+    try:
+        batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+    except ValueError:
+        shapes = ", ".join(f"{n} {x.shape}" for n, x in zip(("q", "v", "tau"), arrays, strict=True))
+        raise MotionError(f"the batches do not fit together: {shapes}.") from None
+    q_all, v_all, force = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays)
+    return q_all, v_all, force
+
+
+def _projection(project: Any) -> str:
+    if isinstance(project, bool):
+        return "steps" if project else "none"
+    if project not in PROJECTIONS:
+        raise MotionError(f"project is {project!r}; it is one of: {', '.join(PROJECTIONS)}.")
+    return str(project)
+
+
+def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
+    given = (events,) if isinstance(events, Event) or callable(events) else tuple(events)
+    found = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in given]
+    names = [event.name for event in found]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise MotionError(f"two events are called {twice[0]!r}: give one another name, Event(function, name=…).")
+    return tuple(found)
+
+
+def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
+    found = np.asarray(tolerance, float)
+    for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
+        checked_tolerance(float(worst), 1e-8)
+    if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
+        raise MotionError(f"the tolerance is {found.min():g}; rounding alone is about 1e-16: take 1e-13 or more.")
+    return found
+
+
+def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
+    """The length of steps [s] from each time to the next."""
+    apart = np.diff(t)
+    if step is None:
+        if not integrator.adaptive:
+            raise MotionError(f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.")
+        return np.asarray(apart / 100.0)
+    if not (isinstance(step, (int, float, np.floating)) and 0.0 < step < math.inf):
+        raise MotionError(f"the step is {step!r} s; it is one number, positive and finite, such as 1e-3.")
+    if integrator.adaptive:
+        return np.minimum(apart, float(step))
+    counts = np.ceil(apart / step - 1e-9)
+    if counts.max() > MOST:
+        raise MotionError(
+            f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; {MOST:.0e} is the most."
+        )
+    return np.asarray(apart / np.maximum(counts, 1.0))
+
+
+def _most(max_steps: Any) -> float:
+    if not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool) or not 1 <= max_steps <= MOST:
+        raise MotionError(f"max_steps is {max_steps!r}; it is a whole number from 1 to {MOST:.0e}.")
+    return float(max_steps)
+
+
+def _started(robot: Mechanism, q: Floats, v: Floats, time: float, start: Any) -> tuple[Floats, Floats, Any]:
+    """The start as it is followed, and its status."""
+    if start not in STARTS:
+        raise MotionError(f"start is {short(repr(start))}; it is one of: {', '.join(STARTS)}.")
+    done = float(MotionStatus.DONE)
+    if not robot.m or start == "keep":
+        return q, v, np.full(q.shape[:-1], done)
+    if start == "refuse":
+        off = _off(robot, q, time)
+        if np.any(off > _ON):
+            k = int(np.argmax(off))
+            where = f" of item {k}" if off.ndim else ""
+            raise MotionError(
+                f"the start{where} does not meet the constraints: it is off by {off.max():.3g} (robot's lengths or "
+                'radians). dl.assemble finds one that does, and start="project" brings it there.'
+            )
+        return q, v, np.full(q.shape[:-1], done)
+    q_on, v_on = projected(robot, q, v, time=time, iterations=50)
+    known = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
+    closed = ~known | (_off(robot, q_on, time) <= _ON)
+    keep = ~np.asarray(known)[..., None]
+    status = np.where(closed, done, float(MotionStatus.NOT_CLOSED))
+    return np.where(keep, q, q_on), np.where(keep, v, v_on), status
+
+
+def _off(robot: Mechanism, q: Floats, time: float) -> Any:
+    """The largest error of each item, as a share of the robot's length or of a radian."""
+    return np.abs(constraint_error(robot, q, time=time) / np.array(row_sizes(robot))).max(-1)

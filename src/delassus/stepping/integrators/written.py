@@ -1,0 +1,63 @@
+"""Functions of time and state that users write, for forces and events: followed once, kept as what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from delassus.compiler.differentiation.recorded import Recorded
+from delassus.errors import DelassusError
+from delassus.model.of_model import OfModel
+
+
+class MotionError(DelassusError, ValueError):
+    """A motion cannot be simulated as it is asked for."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens when a function of time and state goes through zero.
+
+    Attributes:
+        function: g(time, q, v), one number, written in NumPy (`delassus.numpy`).
+        name: What it is called; by default as the function is.
+        direction: 1 if it counts when g rises, -1 when it falls, 0 for both.
+        ends: Whether the motion ends there.
+    """
+
+    function: Callable[[Any, Any, Any], Any] | Recorded
+    name: str = ""
+    direction: int = 0
+    ends: bool = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise MotionError(f"an event needs a function g(time, q, v), not {self.function!r}.")
+        if self.direction not in (-1, 0, 1):
+            raise MotionError(
+                f"the direction of an event is {self.direction!r}; it is 1 for rising, -1 for falling, 0 for both."
+            )
+        if not self.name:
+            object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
+
+    def on(self, robot: OfModel) -> Event:
+        """The same with its function as what it computes for a robot."""
+        if isinstance(self.function, Recorded):
+            return self
+        function = recorded(f"the event {self.name!r}", self.function, robot, ())
+        return Event(function, self.name, self.direction, self.ends)
+
+
+def recorded(what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel, shape: tuple[int, ...]) -> Recorded:
+    """The program of a function of time, q and v that gives an array of this shape."""
+    inputs: dict[str, tuple[int, ...]] = {"time": (), "q": (robot.nq,), "v": (robot.nv,)}
+    try:
+        return Recorded.of("the function", function, inputs, shape)
+    except Exception as error:
+        said = str(error).rstrip(".") or "no reason given"
+        gives = f"an array of shape {shape}" if shape else "one number"
+        raise MotionError(
+            f"{what} cannot be followed: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
+            f"{gives}, in NumPy (import delassus.numpy as np)."
+        ) from error

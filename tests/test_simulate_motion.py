@@ -1,0 +1,310 @@
+"""Simulated motions: closed loops, events, batches, bad input, and trajectories."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ellipk
+
+import delassus as dl
+from delassus.model.joints import Prismatic
+from delassus.stepping.integrators.written import MotionError
+from squeezer import REFERENCE, START, forces, squeezer
+
+Event, MotionStatus = dl.stepping.Event, dl.stepping.MotionStatus
+PENDULUM = dl.load("pendulum")
+FOUR_BAR = dl.Mechanism(dl.load("four_bar"))
+HOME = FOUR_BAR.model.posture("home")
+
+
+def swing(q=1.0, **given):
+    return dl.simulate_motion(PENDULUM, [q], **{"times": [0.0, 1.0], **given})
+
+
+# --- closed loops -----------------------------------------------------------------------------------------------------
+
+
+def test_andrews_squeezer_is_where_the_test_set_says():
+    log = dl.simulate_motion(squeezer(), START, tau=forces, times=[0.0, 0.03], tolerance=1e-11)
+    np.testing.assert_allclose(log.q[-1], REFERENCE, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("project", ["steps", "stages"])
+@pytest.mark.parametrize("robot", ["four_bar", "slider_crank"])
+def test_projection_keeps_loops_closed(robot, project):
+    model = dl.load(robot)
+    log = dl.simulate_motion(
+        model,
+        model.posture("home"),
+        np.ones(model.nv),
+        times=np.linspace(0, 4, 21),
+        method="rk4",
+        step=2e-3,
+        project=project,
+    )
+    assert log.statuses is MotionStatus.DONE
+    assert log.drift.max() < 1e-10
+    assert abs(log.energy - log.energy[0]).max() < 1e-6
+
+
+def test_without_projection_loops_open():
+    free, held = (
+        dl.simulate_motion(FOUR_BAR, HOME, times=[0, 2], method="rk4", step=5e-3, project=p).drift[-1]
+        for p in ("none", "velocities")
+    )
+    assert free > held > 1e-10
+
+
+def test_a_slider_crank_turns_through_its_dead_centres():
+    model = dl.load("slider_crank")
+    start, speed = dl.project(dl.Mechanism(model), np.zeros(3), np.array([20.0, 0.0, 0.0]), locked=["crank_joint"])
+    log = dl.simulate_motion(model, start, speed, times=np.linspace(0, 1, 51), method="rk4", step=1e-3)
+    assert abs(log.q[-1, 0]) > 2 * math.pi
+    assert log.drift.max() < 1e-10
+    assert abs(log.energy - log.energy[0]).max() < 1e-5 * log.energy[0]
+
+
+def sprung(robot: str) -> dl.Model:
+    """A bundled robot with springs in its sliders, which stand at home, so that a Stewart platform stays up."""
+    model = dl.load(robot)
+    joints = [
+        replace(joint, stiffness=(2000.0,), rest=tuple(model.posture("home")[model.q_slice(joint.name)]))
+        if robot == "stewart" and joint.kind.nv == 1 and isinstance(joint.kind, Prismatic)
+        else joint
+        for joint in model.joints
+    ]
+    return replace(model, joints=tuple(joints))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["four_bar", "slider_crank", "delta", "stewart"])
+def test_a_minute_of_motion_leaves_loops_closed(robot):
+    model = sprung(robot)
+    times = np.linspace(0, 60, 121)
+    start, speed = dl.project(dl.Mechanism(model), model.posture("home"), 0.5 * np.ones(model.nv))
+    log = dl.simulate_motion(model, start, speed, lambda t, q, v: -0.02 * v, times=times, method="rk4", step=1e-3)
+    assert log.statuses is MotionStatus.DONE
+    assert log.drift.max() < 1e-10
+    assert np.all(log.energy < log.energy[0] + 1e-6)
+
+
+@pytest.mark.parametrize("method", ["midpoint", "gauss", "implicit_euler"])
+def test_implicit_methods_follow_closed_loops(method):
+    log = dl.simulate_motion(FOUR_BAR, HOME, times=[0.0, 0.5], method=method, step=1e-2)
+    reference = dl.simulate_motion(FOUR_BAR, HOME, times=[0.0, 0.5], tolerance=1e-12)
+    errors = {"midpoint": 1e-2, "gauss": 1e-4, "implicit_euler": 0.5}
+    assert log.drift.max() < 1e-10
+    assert abs(log.q[-1] - reference.q[-1]).max() < errors[method]
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def quarter_period() -> float:
+    """From rest at 1 rad to the lowest point, by the complete elliptic integral."""
+    M = dl.crba(PENDULUM, np.zeros(1))[0, 0]
+    moment = dl.dynamics.gravity_torques(PENDULUM, np.array([math.pi / 2]))[0]
+    return float(ellipk(math.sin(0.5) ** 2) * math.sqrt(M / moment))
+
+
+def lowest(time, q, v):
+    return q[0]
+
+
+@pytest.mark.parametrize(("method", "step"), [("dopri5", None), ("gauss", 1e-3)])
+def test_an_event_is_found_when_it_is(method, step):
+    log = swing(times=[0.0, 0.2, 1.0], events=lowest, tolerance=1e-13, method=method, step=step)
+    assert log.statuses is MotionStatus.EVENT
+    assert log.ended == pytest.approx(quarter_period(), abs=1e-10)
+    assert abs(log.q[-1]).max() < 1e-10
+    np.testing.assert_array_equal(log.events["lowest"], [np.nan, log.ended])
+
+
+def test_events_that_do_not_end_a_motion_are_all_met():
+    times = np.linspace(0, 3, 16)
+    log = swing(times=times, events=Event(lowest, ends=False), tolerance=1e-12)
+    found = log.events["lowest"][np.isfinite(log.events["lowest"])]
+    np.testing.assert_allclose(found, quarter_period() * np.arange(1, 2 * len(found), 2), atol=1e-9)
+    assert len(found) == 4 and log.statuses is MotionStatus.DONE
+
+
+def test_only_the_direction_that_counts_is_met():
+    log = swing(times=[0.0, 3.0], events=Event(lowest, direction=1), tolerance=1e-12)
+    assert log.ended == pytest.approx(3 * quarter_period(), abs=1e-9)
+
+
+def test_of_two_events_in_one_step_the_first_is_met():
+    events = [Event(lambda t, q, v: t - 0.0502, "later"), Event(lambda t, q, v: t - 0.0501, "sooner")]
+    log = swing(times=[0.0, 1.0], events=events, method="rk4", step=0.01)
+    assert log.ended == pytest.approx(0.0501, abs=1e-12)
+    assert np.isnan(log.events["later"]).all()
+
+
+def test_a_motion_whose_event_never_comes_goes_to_its_end():
+    log = swing(events=lambda time, q, v: q[0] - 2.0)
+    assert log.statuses is MotionStatus.DONE and log.ended == 1.0
+
+
+# --- batches ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["dopri5", "gauss"])
+def test_an_item_of_a_batch_moves_as_it_does_alone(method):
+    q = np.linspace(0.1, 3.0, 11)[:, None]
+    step = None if method == "dopri5" else 0.01
+    together = dl.simulate_motion(PENDULUM, q, times=[0, 0.5, 1], method=method, step=step, events=lowest)
+    for k in (0, 4, 10):
+        alone = dl.simulate_motion(PENDULUM, q[k], times=[0, 0.5, 1], method=method, step=step, events=lowest)
+        for name in ("q", "v"):
+            np.testing.assert_array_equal(getattr(together, name)[:, k], getattr(alone, name))
+        assert together.steps[k] == alone.steps and together.ended[k] == alone.ended
+
+
+def test_items_choose_their_own_steps():
+    log = dl.simulate_motion(PENDULUM, [[0.01], [3.1]], times=[0, 3])
+    assert log.steps[0] != log.steps[1]
+
+
+def test_what_is_not_a_number_marks_its_own_item():
+    q = np.tile(HOME, (3, 1))
+    q[1, 0] = np.nan
+    log = dl.simulate_motion(FOUR_BAR, q, times=[0.0, 0.1], method="rk4", step=1e-2)
+    assert list(log.statuses) == [MotionStatus.DONE, MotionStatus.NOT_FINITE, MotionStatus.DONE]
+    assert np.isfinite(log.q[:, [0, 2]]).all()
+    assert log.describe() == f"{MotionStatus.NOT_FINITE.sentence[:-1]}, in 1 of 3 items."
+
+
+def test_a_motion_that_blows_up_stays_at_its_last_finite_state():
+    log = swing(tau=lambda time, q, v: 1e3 * v * v * v, times=[0, 1], method="explicit_euler", step=0.1)
+    assert log.statuses is MotionStatus.NOT_FINITE and np.isfinite(log.q).all() and log.ended < 1.0
+
+
+def test_a_force_that_blows_up_ends_the_adaptive_pair():
+    log = swing(tau=lambda time, q, v: 50.0 / (0.5 - time) + 0.0 * v, times=[0, 1])
+    assert log.statuses in (MotionStatus.STEP_SIZE, MotionStatus.STEPS)
+    assert log.ended == pytest.approx(0.5, abs=1e-3)
+
+
+def test_steps_may_run_out():
+    assert swing(max_steps=3).statuses is MotionStatus.STEPS
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"times": [0.0, 0.0]}, r"times must increase: times\[0\] is 0 s and times\[1\] is 0 s"),
+        ({"times": [0.0, np.inf]}, r"times\[1\] is not a finite number"),
+        ({"times": [0.0]}, "two or more"),
+        ({"tolerance": -1e-6}, "the tolerance is -1e-06"),
+        ({"tolerance": 1e-17}, "rounding"),
+        ({"method": "rk5"}, "there is no method 'rk5'; the methods are: explicit_euler"),
+        ({"method": "rk4"}, "rk4 makes steps of a fixed length: say which"),
+        ({"method": "rk4", "step": -1e-3}, "the step is -0.001 s"),
+        ({"method": "rk4", "step": 1e-12}, "1.0e[+]12 steps"),
+        ({"step": math.nan}, "the step is nan s"),
+        ({"tau": [1.0, 2.0]}, "tau has shape"),
+        ({"tau": lambda time, q, v: [q[0], q[0]]}, "tau cannot be followed"),
+        ({"events": lambda time, q, v: v[5]}, "cannot be followed"),
+        ({"events": Event(lowest), "max_steps": 0}, "max_steps is 0"),
+        ({"events": [lowest, lowest]}, "two events are called 'lowest'"),
+        ({"project": "always"}, "project is 'always'"),
+        ({"start": "somewhere"}, "start is 'somewhere'"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_told_in_a_sentence(given, said):
+    with pytest.raises(dl.DelassusError, match=said):
+        dl.simulate_motion(
+            FOUR_BAR if "project" in given else PENDULUM,
+            HOME if "project" in given else [1.0],
+            **{"times": [0.0, 1.0], **given},
+        )
+
+
+def test_a_start_off_the_constraints_is_projected_refused_or_kept():
+    q = HOME + np.array([0.0, 0.01, 0.0])
+    given = {"times": [0.0, 0.01], "method": "rk4", "step": 1e-3}
+    assert dl.simulate_motion(FOUR_BAR, q, **given).drift.max() < 1e-12
+    with pytest.raises(MotionError, match="does not meet the constraints"):
+        dl.simulate_motion(FOUR_BAR, q, start="refuse", **given)
+    assert dl.simulate_motion(FOUR_BAR, q, start="keep", project="none", **given).drift[0] > 1e-3
+
+
+def test_a_start_that_cannot_be_closed_is_marked():
+    model = dl.load("four_bar")
+    apart = dl.Point("coupler_end", position=(5.0, 0.0, 0.0))
+    log = dl.simulate_motion(dl.Mechanism(model, apart), HOME, times=[0, 1], method="rk4", step=0.1)
+    assert log.statuses is MotionStatus.NOT_CLOSED
+
+
+# --- trajectories -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def log():
+    q = np.array([[0.5], [1.0], [1.5]])
+    return dl.simulate_motion(
+        PENDULUM, q, times=np.linspace(0, 1, 21), tolerance=1e-10, events=Event(lowest, ends=False)
+    )
+
+
+def test_time_is_the_first_axis(log):
+    assert log.q.shape == log.v.shape == (21, 3, 1) and log.energy.shape == log.drift.shape == (21, 3)
+    assert log.events["lowest"].shape == (20, 3)
+
+
+def test_parts_of_a_trajectory_are_trajectories(log):
+    assert log[5:10].q.shape == (5, 3, 1) and log[:, 1].q.shape == (21, 1) and log[::4, 1:].v.shape == (6, 2, 1)
+    assert log[5:10].events["lowest"].shape == (4, 3)
+    assert log[-1].time == 1.0 and log[-1, 2].q.shape == (1,)
+
+
+def test_a_trajectory_cannot_be_changed(log):
+    with pytest.raises(ValueError, match="read-only"):
+        log.q[0] = 0.0
+
+
+def test_a_trajectory_is_saved_and_loaded(log, tmp_path):
+    log.save(tmp_path / "log.npz")
+    again = dl.Trajectory.load(tmp_path / "log.npz", log.mechanism)
+    np.testing.assert_array_equal(again.q, log.q)
+    np.testing.assert_array_equal(again.events["lowest"], log.events["lowest"])
+    np.testing.assert_array_equal(again.energy, log.energy)
+    with pytest.raises(dl.DelassusError, match="does not know its mechanism"):
+        _ = dl.Trajectory.load(tmp_path / "log.npz").energy
+    with pytest.raises(dl.DelassusError, match="the mechanism has 3 and 3"):
+        dl.Trajectory.load(tmp_path / "log.npz", FOUR_BAR)
+
+
+def test_states_between_the_times_are_of_fourth_order(log):
+    wanted = np.linspace(0, 1, 37)
+    fine = dl.simulate_motion(PENDULUM, [1.0], times=[*wanted], tolerance=1e-12)
+    errors = [abs(part[:, 1].at(wanted).q - fine.q).max() for part in (log[::2], log)]
+    assert errors[1] < 1e-5
+    assert math.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.5)
+    assert log.at(0.5).q.shape == (3, 1)
+    with pytest.raises(dl.DelassusError, match="the time 2 s is not in the trajectory"):
+        log.at([0.5, 2.0])
+
+
+def test_velocities_between_the_times_are_those_of_the_way():
+    from test_integrators import TOP, TOP_SPEED, TOP_START
+
+    motion = dl.simulate_motion(TOP, TOP_START, TOP_SPEED, times=[0.0, 0.05, 0.1])
+    t, h = 0.031, 1e-6
+    before, at, after = (motion.at(t + d) for d in (-h, 0.0, h))
+    rate = dl.difference(TOP, before.q, after.q) / (2 * h)
+    np.testing.assert_allclose(at.v, rate, atol=1e-7)
+
+
+def test_a_trajectory_is_drawn(log):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = log.plot("energy")
+    assert len(axes.lines) == 3 and "J" in axes.get_ylabel()
+    matplotlib.pyplot.close(axes.figure)
+    with pytest.raises(dl.DelassusError, match="there is no 'colour' to draw"):
+        log.plot("colour")
