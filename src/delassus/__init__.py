@@ -7,6 +7,7 @@ dynamics      kinematics, forces and masses of free robots
 constraints   what holds a robot: kinds of constraints, and the `Mechanism` that they make of it
 constrained   dynamics of a mechanism: accelerations and forces, by several methods; assembly, projection, impacts
 contact       what only pushes, with friction: cones, problems, robots that touch something
+stepping      steps of time: the compliant scheme from soft to rigid, impacts
 derivatives   of all of these
 mujoco        to and from MuJoCo
 pinocchio     to and from Pinocchio
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         mujoco,
         numpy,
         pinocchio,
+        stepping,
     )
     from delassus.compiler import clear_kernels as clear_kernels
     from delassus.compiler import kernel, threads
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from delassus.model import *
     from delassus.mujoco import *
     from delassus.pinocchio import *
+    from delassus.stepping import *
 
 __version__ = "0.1.0"
 
@@ -103,6 +106,7 @@ NAMESPACES: Final = (
     "constraints",
     "constrained",
     "contact",
+    "stepping",
     "derivatives",
     "mujoco",
     "pinocchio",
