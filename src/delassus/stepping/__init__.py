@@ -6,10 +6,13 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.stepping.compliant.step import CompliantStep, compliant_step
+    from delassus.stepping.impacts.reflections import Reflections, reflections
 
 __all__ = [
     "CompliantStep",
+    "Reflections",
     "compliant_step",
+    "reflections",
 ]
 
 if not TYPE_CHECKING:
@@ -18,5 +21,6 @@ if not TYPE_CHECKING:
         __all__,
         {
             "stepping.compliant.step": "CompliantStep compliant_step",
+            "stepping.impacts.reflections": "Reflections reflections",
         },
     )

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.locked import locked_velocities
-from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.constrained.rows.options import check_iterations, checked_tolerance
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.scene import Scene
 from delassus.errors import DelassusError
 from delassus.model.model import Model, UnknownName
-from delassus.stepping.compliant.kernel import STABILIZATIONS
+from delassus.stepping.compliant.kernel import IMPACTS, STABILIZATIONS
 
 LONGEST: Final = 1e6
 """Steps beyond [s] are absurd."""
@@ -174,7 +174,7 @@ def check_stabilization(stabilization: Any) -> None:
         raise StepError(f"there is no stabilization {stabilization!r}; they are: {known}.")
 
 
-__all__ = [
-    "StepError", "check_blends", "check_method", "check_stabilization", "checked_blend", "checked_step",
-    "driven_numbers", "elastic_numbers", "servo_numbers", "solver_numbers",
-]  # fmt: skip
+def check_impacts(impacts: Any) -> None:
+    """Raise unless it is the name of a law of impacts."""
+    if impacts not in IMPACTS:
+        raise StepError(f"there is no law of impacts {impacts!r}; they are: {', '.join(IMPACTS)}.")

@@ -25,10 +25,12 @@ from delassus.stepping.compliant.joints import Elements, Servo
 from delassus.stepping.compliant.response import Driven, Response, respond
 from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
 from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
-from delassus.stepping.impacts.strikes import moved
+from delassus.stepping.impacts.reflecting import held, reflected
+from delassus.stepping.impacts.strikes import Strikes, moved, strikes, touching
 from delassus.stepping.scheme.blend import Blend
 
 STABILIZATIONS: Final = ("none", "pre", "post", "project")
+IMPACTS: Final = ("newton", "reflections")
 
 INPUTS: Final[dict[str, str | Input]] = {
     "alpha": Input("()", 1.0),
@@ -94,6 +96,7 @@ def compliant_kernel(
     driven: tuple[int, ...] = (),
     stabilization: str = "none",
     midpoint: bool = False,
+    impacts: str = "newton",
     method: str = "auto",
 ) -> Advanced:
     """A step of the compliant scheme; `elastic` rows and `driven` velocities by their numbers."""
@@ -110,10 +113,21 @@ def compliant_kernel(
         response = respond(state.motions, state.rows, v, push, blend.h, added, None, given)
         if not scene.m:
             return Made(response, response.free, None, None, None)
-        G, freely = response.delassus(), state.moving(response.free)
-        values = dynamics(state, blend, elastic, numbers, stabilization in ("pre", "post"), freely)
+        G, freely, free = response.delassus(), state.moving(response.free), response.free
+        stabilized, reflects = stabilization in ("pre", "post"), impacts == "reflections" and restitution is not None
+        blow = None
+        if reflects:
+            bare = respond(state.motions, state.rows, v, push, blend.h) if added is not None or driven else response
+            blow = struck(state, bare, G if bare is response else bare.delassus(), blend, freely, restitution)
+            free, jump = free + blow.change, state.moving(blow.change)
+            state, freely = state._replace(rate=state.rate + jump), freely + jump
+        values = dynamics(state, blend, elastic, numbers, stabilized, None if reflects else freely)
         solved = solve_rows(scene, G, freely + values.value, values.compliance, cones, bounds, method)
-        return Made(response, response.free + response.apply(solved.impulse), G, values, solved)
+        if blow is not None:
+            values = values._replace(strikes=blow.strikes)
+        after = free + response.apply(solved.impulse)
+        total = solved if blow is None else solved._replace(impulse=solved.impulse + blow.impulse)
+        return Made(response, after, G, values, total)
 
     def correcting(state: State, response: Response, G: Any, R: Any) -> Any:
         """u (nv,) of the correction phase: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
@@ -129,7 +143,7 @@ def compliant_kernel(
         step = made(state)
     after, way = step.after, blend.velocity(v, step.after)
     if step.values is not None and step.values.strikes is not None:
-        way = moved(step.values.strikes, blend, v, step.response.free, after)
+        way = moved(step.values.strikes, blend, v, step.response.free - v, after)
     if step.values is not None and stabilization == "pre":
         way = way + correcting(state, step.response, step.G, step.values.compliance)
     reached = integrate(mechanism.model, q, blend.h * way)
@@ -142,6 +156,31 @@ def compliant_kernel(
         rigid = _rigid(scene, elastic)
         reached, after = project(rigid, reached, after, time=later) if rigid.m else (reached, after)
     return _told(scene, reached, after, step.solved, state.gap)
+
+
+class Blow(NamedTuple):
+    """An impact of several contacts: which strike, the jump of velocities (nv,), the impulses (m,)."""
+
+    strikes: Strikes
+    change: Any
+    impulse: Any
+
+
+def struck(state: State, response: Response, G: Any, blend: Blend, freely: Any, restitution: Any) -> Blow:
+    """What reflections do where contacts strike; W is M in it, as an impact takes no time."""
+    scene, normals = state.scene, list(state.scene.normals)
+    before, after = state.rate[normals], freely[normals]
+    found = strikes(state.motions.model, blend, state.gap, before, after, restitution)
+    on = touching(found, blend, state.gap, before, after)
+    ahead = (found.share + blend.beta - 0.5) * (after - before)
+    ties = list(range(scene.m)[scene.bilateral])
+    inner, answer = held(G, normals, ties)
+    push = reflected(inner, before + ahead, on, restitution).impulse
+    impulse = np.zeros(scene.m)
+    impulse[normals] = push
+    if answer is not None:
+        impulse[ties] = answer @ push
+    return Blow(found, response.apply(impulse), impulse)
 
 
 class Made(NamedTuple):

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.options import check_method
 from delassus.constrained.solvers.status import statuses_of, worst_status
 from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS as CONTACT_METHODS
 from delassus.stepping.compliant.asked import (
     check_blends,
-    check_method,
+    check_impacts,
     check_stabilization,
     checked_blend,
     checked_step,
@@ -114,6 +115,7 @@ def compliant_step(
     joint_friction: bool = False,
     stabilization: str = "none",
     midpoint: bool = False,
+    impacts: str = "newton",
     method: str = "auto",
     tolerance: float = 1e-8,
     iterations: int = 1000,
@@ -152,6 +154,8 @@ def compliant_step(
             "post" by a motion of its own before or after, that leaves velocities alone; "project" by `project`.
         midpoint: Whether inertias, rows and velocity products are those of the middle of the step, which a first step
             finds. Twice the work; with α = β = ½, second order instead of first.
+        impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, or "reflections",
+            in the order in which a blow travels, without adding energy (see `reflections`).
         method: A method of `ContactProblem.solve`, for contacts.
         tolerance: As for `contact_dynamics`.
         iterations: As for `contact_dynamics`.
@@ -163,6 +167,7 @@ def compliant_step(
     h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
     check_stabilization(stabilization)
     check_method(method, CONTACT_METHODS)
+    check_impacts(impacts)
     of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
     numbers: dict[str, Any] = dict(numbers_of(scene, given, of_points | {"normal": normal, "height": height}))
     rows, elastic = elastic_numbers(scene, compliance, damping, numbers.pop("compliance", None))
@@ -179,6 +184,7 @@ def compliant_step(
         "driven": dofs,
         "stabilization": stabilization,
         "midpoint": bool(midpoint),
+        "impacts": impacts,
     }
     found = compliant_kernel(scene, q, v, tau, h, **numbers, **fixed, method=method)
     counted = whole(found.iterations), whole(found.status)

@@ -102,7 +102,7 @@ class State(NamedTuple):
 def dynamics(
     state: State, blend: Blend, elastic_rows: tuple[int, ...], numbers: Numbers, stabilized: bool, after: Any = None
 ) -> Values:
-    """The dynamics phase; `after` (m,) are the rows' velocities after the free step, needed where contacts strike."""
+    """The dynamics phase; `after` (m,) are the rows' velocities after the free step, None where nothing strikes."""
     scene = state.scene
     R, b = np.array(compliance_of(state.mechanism)) + np.zeros(scene.m), np.zeros(scene.m)
     wanted = None
@@ -132,7 +132,7 @@ def dynamics(
         soft, pulled = elastic(blend, state.gap, closing, 0.0, C, B)
         R[normals], value = np.where(C > 0.0, soft, R[normals]), np.where(C > 0.0, pulled, value)
     found = None
-    if numbers.restitution is not None:
+    if numbers.restitution is not None and after is not None:
         e = numbers.restitution
         found = strikes(state.motions.model, blend, state.gap, closing, after[normals], e)
         value = np.where(found.on, thrown_back(found, blend, closing, after[normals], e), value)

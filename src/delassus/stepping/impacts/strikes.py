@@ -56,9 +56,17 @@ def thrown_back(found: Strikes, blend: Blend, before: Any, after: Any, restituti
     return np.minimum(restitution * speed + ahead - (1.0 - found.share) * change, 0.0)
 
 
-def moved(found: Strikes, blend: Blend, v: Any, free: Any, after: Any) -> Any:
-    """The velocity (nv,) that positions move with in a step in which points may strike."""
-    s, change = found.share, free - v
+def touching(found: Strikes, blend: Blend, gap: Any, before: Any, after: Any) -> Any:
+    """Which points (points,) touch when the first one strikes: it, and those whose gaps are as good as closed."""
+    s = found.share
+    left = gap + s * blend.h * blend.velocity(before, after)
+    near = 1e-3 * blend.h * np.max(np.abs(before))
+    return found.any & (found.on | (left <= near))
+
+
+def moved(found: Strikes, blend: Blend, v: Any, change: Any, after: Any) -> Any:
+    """The velocity (nv,) that positions move with where points may strike; `change` is v_f - v."""
+    s = found.share
     first = blend.velocity(v, v + s * change)
     second = blend.velocity(after - (1.0 - s) * change, after)
     return np.where(found.any, s * first + (1.0 - s) * second, blend.velocity(v, after))
