@@ -1,5 +1,6 @@
 """The compliant scheme: one step for springs, dampers and rigid rows, against closed forms and stiff solvers."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,11 @@ from scipy.integrate import solve_ivp
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
+from delassus.contact.robots.numbers import scene_for
+from delassus.model.bundled.build import Assembly, Revolute, rod
+from delassus.model.model import Mimic
 from delassus.stepping.compliant.asked import StepError
+from delassus.stepping.compliant.kernel import compliant_kernel
 from stepped import G, governor, length, masses, on_rod, run, slider, sprung
 
 step = dl.stepping.compliant_step
@@ -230,6 +235,41 @@ def test_driven_joints_have_the_velocity_that_is_given_and_the_others_feel_it():
     M, c = dl.crba(mechanism, q), dl.bias_torques(mechanism, q, v)
     free = step(mechanism.model, q, v, np.zeros(4), time_step=1e-2, driven={"left_joint": 0.7, "axis_joint": 0.0})
     np.testing.assert_allclose((M @ (free.v - v) / 1e-2 + c)[2:], 0.0, atol=1e-9)
+
+
+def test_a_robot_with_a_free_base_and_stiff_servos_solves_the_dense_equations():
+    model = dl.load("quadruped")
+    rng = np.random.default_rng(5)
+    q, v, tau = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
+    target, kp, kd, h = model.random_configuration(rng), np.full(model.nv, 3e3), np.full(model.nv, 20.0), 2e-3
+    kp[:6] = kd[:6] = 0.0
+    found = compliant_kernel.python(
+        scene_for(model, (), False, False)[0], q, v, tau, h, servo_stiffness=kp, servo_damping=kd, servo_target=target
+    )
+    joints = [joint for joint in model.joints for _ in range(joint.kind.nv)]
+    own = [np.array([(getattr(j, name) or (0.0,))[0] for j in joints]) for name in ("stiffness", "damping")]
+    K, D = kp + own[0], kd + own[1]
+    W = dl.crba.python(model, q) + np.diag(h * D + h * h * K)
+    force = tau - dl.bias_torques.python(model, q, v) + kp * dl.difference.python(model, q, target) - kd * v
+    force = force + dl.passive_forces.python(model, q, v) - h * K * v
+    np.testing.assert_allclose(found.v, v + np.linalg.solve(W, h * force), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.q, dl.integrate.python(model, q, h * found.v), atol=1e-12)
+
+
+def test_joints_that_mimic_others_are_stepped_as_well():
+    a = Assembly("pair")
+    a.body("first", Revolute((0, 1, 0)), None, (0, 0, 0), [rod((0, 0, 0), (0.5, 0, 0), 1.0)])
+    a.body("second", Revolute((0, 1, 0)), "first", (0.5, 0, 0), [rod((0, 0, 0), (0.5, 0, 0), 1.0)])
+    model = a.model()
+    first, second = model.joints
+    stiff = {"stiffness": (50.0,), "damping": (1.0,)}
+    model = replace(model, joints=(replace(first, **stiff), replace(second, mimic=Mimic(0, -0.5, 0.1), **stiff)))
+    q, v, h = np.array([0.4]), np.array([0.7]), 1e-2
+    found = step(model, q, v, [0.0], time_step=h)
+    M, c = dl.crba(model, q)[0, 0], dl.bias_torques(model, q, v)[0]
+    K, D = 50.0 * 1.25, 1.0 * 1.25
+    force = dl.passive_forces(model, q, v)[0] - c - h * K * v[0]
+    np.testing.assert_allclose(found.v[0], v[0] + h * force / (M + h * D + h * h * K), rtol=1e-12)
 
 
 def test_a_batch_is_the_same_bits_as_its_states():

@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.stepping.compliant.compliant_system import CompliantSystem, compliant_system
     from delassus.stepping.compliant.step import CompliantStep, compliant_step
     from delassus.stepping.impacts.reflections import Reflections, reflections
 
 __all__ = [
     "CompliantStep",
+    "CompliantSystem",
     "Reflections",
     "compliant_step",
+    "compliant_system",
     "reflections",
 ]
 
@@ -20,6 +23,7 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
+            "stepping.compliant.compliant_system": "CompliantSystem compliant_system",
             "stepping.compliant.step": "CompliantStep compliant_step",
             "stepping.impacts.reflections": "Reflections reflections",
         },

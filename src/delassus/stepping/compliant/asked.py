@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.options import check_iterations, checked_tolerance
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
 from delassus.errors import DelassusError
 from delassus.model.model import Model, UnknownName
-from delassus.stepping.compliant.kernel import IMPACTS, STABILIZATIONS
+from delassus.stepping.compliant.inputs import IMPACTS, STABILIZATIONS
+from delassus.stepping.compliant.solve import RUBBING
 
 LONGEST: Final = 1e6
 """Steps beyond [s] are absurd."""
@@ -22,6 +24,60 @@ LONGEST: Final = 1e6
 
 class StepError(DelassusError, ValueError):
     """A step of time that cannot be made: numbers out of bounds, rows that are not there."""
+
+
+class Asked(NamedTuple):
+    """A scene, the step h (…) [s], numbers by name, those of friction, and options that are compiled in."""
+
+    scene: Scene
+    step: NDArray[np.float64]
+    numbers: dict[str, Any]
+    rubbing: dict[str, Any]
+    fixed: dict[str, Any]
+
+
+def prepared(
+    mechanism: Any,
+    *,
+    time_step: Any,
+    alpha: Any = 1.0,
+    beta: Any = 1.0,
+    compliance: Any = None,
+    damping: Any = None,
+    servo_stiffness: Any = None,
+    servo_damping: Any = None,
+    servo_target: Any = None,
+    driven: Any = None,
+    contacts: Any = (),
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    restitution: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    limits: bool = False,
+    joint_friction: bool = False,
+    stabilization: str = "none",
+    geometric_stiffness: Any = None,
+    time: Any = None,
+    parameters: Any = None,
+) -> Asked:
+    """What a call asks for, as `compliant_step` names it."""
+    scene, given = scene_for(mechanism, contacts, limits, joint_friction)
+    h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
+    check_stabilization(stabilization)
+    of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
+    found: dict[str, Any] = dict(numbers_of(scene, given, of_points | {"normal": normal, "height": height}))
+    rubbing: dict[str, Any] = {name: found.pop(name) for name in RUBBING if name in found}
+    rows, elastic = elastic_numbers(scene, compliance, damping, found.pop("compliance", None))
+    check_blends(scene, *blends, elastic, rows)
+    velocity, dofs = driven_numbers(scene.model, driven)
+    found |= rows | velocity | servo_numbers(scene.model, servo_stiffness, servo_damping, servo_target)
+    if not all(np.all(x == 1.0) for x in blends):
+        found |= {"alpha": blends[0], "beta": blends[1]}
+    more = {"geometric": geometric_stiffness, "time": time, "parameters": parameters}
+    found |= {name: x for name, x in more.items() if x is not None}
+    return Asked(scene, h, found, rubbing, {"elastic": elastic, "driven": dofs})
 
 
 def checked_step(time_step: Any) -> NDArray[np.float64]:

@@ -11,47 +11,27 @@ Reference: M. Tournier, Compliant reference (2014).
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.host.signature import Input
 from delassus.constrained.projection.project import project
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.scene import Scene
+from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.dynamics.kinematics.manifold import integrate
-from delassus.stepping.compliant.joints import Elements, Servo
+from delassus.stepping.compliant.acting import Acting
+from delassus.stepping.compliant.blows import struck
+from delassus.stepping.compliant.forming import formed
+from delassus.stepping.compliant.inputs import FORMED, INPUTS
+from delassus.stepping.compliant.joints import Servo
 from delassus.stepping.compliant.response import Driven, Response, respond
 from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
+from delassus.stepping.compliant.system import solve_system
 from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
-from delassus.stepping.impacts.reflecting import held, reflected
-from delassus.stepping.impacts.strikes import Strikes, moved, strikes, touching
+from delassus.stepping.impacts.strikes import moved
 from delassus.stepping.scheme.blend import Blend
-
-STABILIZATIONS: Final = ("none", "pre", "post", "project")
-IMPACTS: Final = ("newton", "reflections")
-
-INPUTS: Final[dict[str, str | Input]] = {
-    "alpha": Input("()", 1.0),
-    "beta": Input("()", 1.0),
-    "compliance": "(m)",
-    "damping": "(m)",
-    "servo_stiffness": "(nv)",
-    "servo_damping": "(nv)",
-    "servo_target": "(nq)",
-    "driven_velocity": "(nv)",
-    "restitution": "(points)",
-    "friction": "(points)",
-    "torsional": "(torsional)",
-    "rolling": "(rolling)",
-    "start": "(m)",
-    "tolerance": "()",
-    "iterations": "()",
-    "normal": "(points,3)",
-    "height": "(points)",
-    "time": "()",
-}
 
 
 class Advanced(NamedTuple):
@@ -91,6 +71,7 @@ def compliant_kernel(
     iterations: Any = None,
     normal: Any = None,
     height: Any = None,
+    geometric: Any = None,
     time: Any = None,
     elastic: tuple[int, ...] = (),
     driven: tuple[int, ...] = (),
@@ -103,29 +84,38 @@ def compliant_kernel(
     blend, numbers = Blend(time_step, alpha, beta), Numbers(compliance, damping, restitution)
     mechanism, later = scene.on_planes(normal, height), None if time is None else time + time_step
     servo, given = Servo(servo_stiffness, servo_damping, servo_target), Driven(driven, driven_velocity)
-    elements = Elements.of(mechanism.model, q, v, servo)
-    added, push = elements.added(blend), elements.push(tau, v, blend)
+    acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
     cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
     bounds = np.array(scene.dry_bounds) * blend.h if scene.dry_bounds else None
 
     def made(state: State) -> Made:
         """The step with the inertias and rows of a state."""
-        response = respond(state.motions, state.rows, v, push, blend.h, added, None, given)
+        response = respond(state.motions, state.rows, v, acting, blend.h, given)
         if not scene.m:
             return Made(response, response.free, None, None, None)
         G, freely, free = response.delassus(), state.moving(response.free), response.free
         stabilized, reflects = stabilization in ("pre", "post"), impacts == "reflections" and restitution is not None
         blow = None
         if reflects:
-            bare = respond(state.motions, state.rows, v, push, blend.h) if added is not None or driven else response
+            bare = response
+            if acting.added is not None or acting.more is not None:
+                bare = respond(state.motions, state.rows, v, Acting(None, None, acting.push), blend.h, given)
             blow = struck(state, bare, G if bare is response else bare.delassus(), blend, freely, restitution)
             free, jump = free + blow.change, state.moving(blow.change)
             state, freely = state._replace(rate=state.rate + jump), freely + jump
         values = dynamics(state, blend, elastic, numbers, stabilized, None if reflects else freely)
-        solved = solve_rows(scene, G, freely + values.value, values.compliance, cones, bounds, method)
+        if method in FORMED:
+            system = formed(state, v, acting, blend, values).driven(given.dofs, given.velocity)
+            if blow is not None:
+                system = system._replace(c=system.c + system.W @ blow.change)
+            layout = RowsOnVelocities(scene.layout.cones, scene.nv)
+            after, *rest = solve_system(layout, system, cones, bounds, method)
+            solved = Solved(*rest)
+        else:
+            solved = solve_rows(scene, G, freely + values.value, values.compliance, cones, bounds, method)
+            after = free + response.apply(solved.impulse)
         if blow is not None:
             values = values._replace(strikes=blow.strikes)
-        after = free + response.apply(solved.impulse)
         total = solved if blow is None else solved._replace(impulse=solved.impulse + blow.impulse)
         return Made(response, after, G, values, total)
 
@@ -149,38 +139,13 @@ def compliant_kernel(
     reached = integrate(mechanism.model, q, blend.h * way)
     if step.values is not None and stabilization == "post":
         there = State.of(scene, mechanism, reached, after, later)
-        again = respond(there.motions, there.rows, after, push, blend.h, added, None, given)
+        again = respond(there.motions, there.rows, after, acting, blend.h, given)
         way = correcting(there, again, again.delassus(), step.values.compliance)
         reached = integrate(mechanism.model, reached, blend.h * way)
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
         reached, after = project(rigid, reached, after, time=later) if rigid.m else (reached, after)
     return _told(scene, reached, after, step.solved, state.gap)
-
-
-class Blow(NamedTuple):
-    """An impact of several contacts: which strike, the jump of velocities (nv,), the impulses (m,)."""
-
-    strikes: Strikes
-    change: Any
-    impulse: Any
-
-
-def struck(state: State, response: Response, G: Any, blend: Blend, freely: Any, restitution: Any) -> Blow:
-    """What reflections do where contacts strike; W is M in it, as an impact takes no time."""
-    scene, normals = state.scene, list(state.scene.normals)
-    before, after = state.rate[normals], freely[normals]
-    found = strikes(state.motions.model, blend, state.gap, before, after, restitution)
-    on = touching(found, blend, state.gap, before, after)
-    ahead = (found.share + blend.beta - 0.5) * (after - before)
-    ties = list(range(scene.m)[scene.bilateral])
-    inner, answer = held(G, normals, ties)
-    push = reflected(inner, before + ahead, on, restitution).impulse
-    impulse = np.zeros(scene.m)
-    impulse[normals] = push
-    if answer is not None:
-        impulse[ties] = answer @ push
-    return Blow(found, response.apply(impulse), impulse)
 
 
 class Made(NamedTuple):

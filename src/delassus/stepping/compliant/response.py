@@ -29,6 +29,7 @@ from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import mirrored, velocities
 from delassus.dynamics.tree.sums import total
 from delassus.dynamics.tree.sweep import world_acceleration
+from delassus.stepping.compliant.acting import Acting
 
 
 class Driven(NamedTuple):
@@ -57,23 +58,14 @@ class Response:
     apply: Callable[[Any], Any]
 
 
-def respond(
-    motions: LinkMotions,
-    rows: Rows,
-    v: Any,
-    tau: Any,
-    h: Any,
-    added: Any = None,
-    more: Any = None,
-    driven: Driven = FREE,
-) -> Response:
-    """A step h from v (nv,) with τ (nv,), what is added to the diagonal of M (nv,), and to all of it (nv, nv)."""
+def respond(motions: LinkMotions, rows: Rows, v: Any, acting: Acting, h: Any, driven: Driven = FREE) -> Response:
+    """A step h from the velocity v (nv,), under what acts."""
     check_inertias(motions.model)
     given = _accelerations(motions, driven, v, h)
-    if motions.tree.mimics or more is not None:
-        return _formed(motions, rows, v, tau, h, added, more, driven, given)
+    if motions.tree.mimics or acting.more is not None:
+        return _formed(motions, rows, v, acting, h, driven, given)
     motions, links = _carried_by(motions, driven, given)
-    body, push = eliminated(motions, rows, None, Loads(tau, None), added, links)
+    body, push = eliminated(motions, rows, None, Loads(acting.push, None), acting.added, links)
     world = world_acceleration(motions.tree)
     a = body.accelerations(push, body.order, world, motions.product)[1]
     free = v + h * (a if given is None else a + given)
@@ -113,20 +105,18 @@ def _carried_by(motions: LinkMotions, driven: Driven, given: Any) -> tuple[LinkM
     return replace(motions, product=product), links
 
 
-def _formed(
-    motions: LinkMotions, rows: Rows, v: Any, tau: Any, h: Any, added: Any, more: Any, driven: Driven, given: Any
-) -> Response:
+def _formed(motions: LinkMotions, rows: Rows, v: Any, acting: Acting, h: Any, driven: Driven, given: Any) -> Response:
     """By the sparse factors of W."""
     model = motions.model
-    W, J = response_matrix(motions, added, more), np.array(jacobian_in(rows, motions))
-    push = tau - newton_euler(model, motions.q, motions.v, np.zeros(model.nv))
+    W, J = response_matrix(motions, acting), np.array(jacobian_in(rows, motions))
+    push = acting.push - newton_euler(model, motions.q, motions.v, np.zeros(model.nv))
     if given is not None:
         push = push - W @ given
         for k in driven.dofs:
             W[k, :], W[:, k], J[:, k], push[k] = 0.0, 0.0, 0.0, 0.0
             W[k, k] = 1.0
     every = [list(range(model.nv))]
-    above = ancestors(model, every if more is not None else ())
+    above = ancestors(model, every if acting.more is not None else ())
     U, D = factor_tree(above, W)
 
     def solve(b: Any) -> Any:
@@ -140,8 +130,8 @@ def _formed(
     )
 
 
-def response_matrix(motions: LinkMotions, added: Any = None, more: Any = None) -> Any:
+def response_matrix(motions: LinkMotions, acting: Acting) -> Any:
     """W (nv, nv), formed."""
     W = np.array(mass_matrix(motions.model, motions.q))
-    W = W if added is None else W + np.diag(added)
-    return W if more is None else W + more
+    W = W if acting.added is None else W + np.diag(acting.added)
+    return W if acting.more is None else W + acting.more

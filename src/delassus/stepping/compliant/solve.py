@@ -52,7 +52,7 @@ class Solved(NamedTuple):
 
 def solve_rows(scene: Scene, G: Any, g: Any, R: Any, cones: Cones, bounds: Any, method: str = "auto") -> Solved:
     """G = J W⁻¹ Jᵀ (m, m), g = J v_f + b (m,), R (m,); `bounds` of dry friction as impulses."""
-    if is_bilateral(scene):
+    if is_bilateral(scene) and method == "auto":
         return bilateral(G, g, R)
     impulse, _, residual, count, status = solve_contacts(
         scene.layout,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +12,17 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_method
 from delassus.constrained.solvers.status import statuses_of, worst_status
-from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS as CONTACT_METHODS
-from delassus.stepping.compliant.asked import (
-    check_blends,
-    check_impacts,
-    check_stabilization,
-    checked_blend,
-    checked_step,
-    driven_numbers,
-    elastic_numbers,
-    servo_numbers,
-    solver_numbers,
-)
+from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
+from delassus.stepping.compliant.asked import check_impacts, prepared, solver_numbers
 from delassus.stepping.compliant.kernel import compliant_kernel
+from delassus.stepping.compliant.system import SOLVERS, check_rows
 
 Array = NDArray[np.float64]
+
+METHODS: Final = ("auto", *SOLVERS, *(name for name in CONTACT_METHODS if name not in ("auto", *SOLVERS)))
+"""Of the impulses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +110,7 @@ def compliant_step(
     stabilization: str = "none",
     midpoint: bool = False,
     impacts: str = "newton",
+    geometric_stiffness: Any = None,
     method: str = "auto",
     tolerance: float = 1e-8,
     iterations: int = 1000,
@@ -156,36 +151,48 @@ def compliant_step(
             finds. Twice the work; with α = β = ½, second order instead of first.
         impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, or "reflections",
             in the order in which a blow travels, without adding energy (see `reflections`).
-        method: A method of `ContactProblem.solve`, for contacts.
+        geometric_stiffness: (…, m) impulses of the step before [N·s], whose forces turn with the robot; implicit, then.
+        method: "auto" for sweeps over the tree; solvers of the system that is formed, "ldl", "cg", "minres",
+            "gauss_seidel", "pgs", "sequential_impulses" (see `compliant_system`); or one of `ContactProblem.solve`.
         tolerance: As for `contact_dynamics`.
         iterations: As for `contact_dynamics`.
         start: (…, m) impulses to start from [N·s], such as those of the step before.
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, nparameters) those of a mechanism whose model has some.
     """
-    scene, given = scene_for(mechanism, contacts, limits, joint_friction)
-    h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
-    check_stabilization(stabilization)
-    check_method(method, CONTACT_METHODS)
+    asked = prepared(
+        mechanism,
+        time_step=time_step,
+        alpha=alpha,
+        beta=beta,
+        compliance=compliance,
+        damping=damping,
+        servo_stiffness=servo_stiffness,
+        servo_damping=servo_damping,
+        servo_target=servo_target,
+        driven=driven,
+        contacts=contacts,
+        friction=friction,
+        torsional=torsional,
+        rolling=rolling,
+        restitution=restitution,
+        normal=normal,
+        height=height,
+        limits=limits,
+        joint_friction=joint_friction,
+        stabilization=stabilization,
+        geometric_stiffness=geometric_stiffness,
+        time=time,
+        parameters=parameters,
+    )
+    check_method(method, METHODS)
     check_impacts(impacts)
-    of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
-    numbers: dict[str, Any] = dict(numbers_of(scene, given, of_points | {"normal": normal, "height": height}))
-    rows, elastic = elastic_numbers(scene, compliance, damping, numbers.pop("compliance", None))
-    check_blends(scene, *blends, elastic, rows)
-    velocity, dofs = driven_numbers(scene.model, driven)
-    numbers |= rows | velocity | servo_numbers(scene.model, servo_stiffness, servo_damping, servo_target)
-    if scene.points or scene.stops or scene.dry_bounds:
-        numbers |= solver_numbers(scene, tolerance, iterations, start)
-    if not all(np.all(x == 1.0) for x in blends):
-        numbers |= {"alpha": blends[0], "beta": blends[1]}
-    numbers |= {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
-    fixed: dict[str, Any] = {
-        "elastic": elastic,
-        "driven": dofs,
-        "stabilization": stabilization,
-        "midpoint": bool(midpoint),
-        "impacts": impacts,
-    }
-    found = compliant_kernel(scene, q, v, tau, h, **numbers, **fixed, method=method)
+    scene, numbers = asked.scene, asked.numbers
+    check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
+    if method != "auto" or scene.points or scene.stops or scene.dry_bounds:
+        numbers = numbers | solver_numbers(scene, tolerance, iterations, start)
+    rubbing = {} if not scene.points else asked.rubbing
+    fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
+    found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)
     counted = whole(found.iterations), whole(found.status)
-    return CompliantStep(scene, h, found.q, found.v, found.impulse, found.residual, found.gap, *counted)
+    return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *counted)
