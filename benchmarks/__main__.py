@@ -21,6 +21,7 @@ from benchmarks import (
     loops,
     parameters,
     single,
+    stepping_compliant,
 )
 from delassus.compiler.backends.target import Target
 
@@ -58,6 +59,8 @@ def main() -> None:
         constrained_derivatives.run(),
         "## Contact\n",
         contact.run(),
+        "## Steps of time\n",
+        stepping_compliant.run(),
         "## The compiler\n",
         compiler.run(),
         loops.run(),
