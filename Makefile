@@ -27,8 +27,9 @@ $(STAMP): pyproject.toml | $(BIN)/python
 demo: $(DEMO_STAMP)  ## robots with closed loops: every method on 4 096 states, 10 s of motion, pictures
 	$(BIN)/python examples/closed_loops.py
 
-pictures: $(STAMP)  ## draw the linkages of the guides anew, into docs/images
+pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/draw_linkages.py
+	$(BIN)/python examples/draw_stepping.py
 
 test: $(STAMP)  ## every test that fits into a few minutes
 	$(BIN)/python -m pytest -n auto -m "not slow"
