@@ -32,6 +32,7 @@ pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/draw_linkages.py
 	$(BIN)/python examples/drift.py
 	$(BIN)/python examples/work_precision.py
+	$(BIN)/python examples/draw_stepping.py
 
 test: $(STAMP)  ## every test that fits into a few minutes
 	$(PYTEST) -m "not slow"

@@ -22,6 +22,7 @@ from benchmarks import (
     parameters,
     single,
     stepping,
+    stepping_compliant,
 )
 from delassus.compiler.backends.target import Target
 
@@ -61,6 +62,7 @@ def main() -> None:
         contact.run(),
         "## Motion in time\n",
         stepping.run(),
+        stepping_compliant.run(),
         "## The compiler\n",
         compiler.run(),
         loops.run(),

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
         "docs/constraints.md",
         "docs/closed_loops.md",
         "docs/contact.md",
+        "docs/compliant.md",
         "docs/stepping.md",
     ],
 )

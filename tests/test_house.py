@@ -72,7 +72,7 @@ INNER = {
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
-    "stepping": ["", "integrators"],
+    "stepping": ["", "integrators", "scheme", "impacts", "compliant"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

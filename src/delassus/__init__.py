@@ -7,7 +7,7 @@ dynamics      kinematics, forces and masses of free robots
 constraints   what holds a robot: kinds of constraints, and the `Mechanism` that they make of it
 constrained   dynamics of a mechanism: accelerations and forces, by several methods; assembly, projection, impacts
 contact       what only pushes, with friction: cones, problems, robots that touch something
-stepping      motions in time: integrators, trajectories, events
+stepping      motions in time: integrators, trajectories, events; the compliant scheme from soft to rigid, impacts
 derivatives   of all of these
 mujoco        to and from MuJoCo
 pinocchio     to and from Pinocchio

@@ -1,16 +1,30 @@
-"""Time stepping: motions of robots, by integrators on the manifold of their configurations."""
+"""Time stepping: motions of robots by integrators, the compliant scheme from soft to rigid, and impacts."""
 
 from typing import TYPE_CHECKING
 
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.stepping.compliant.compliant_system import CompliantSystem, compliant_system
+    from delassus.stepping.compliant.step import CompliantStep, compliant_step
+    from delassus.stepping.impacts.reflections import Reflections, reflections
     from delassus.stepping.integrators.simulate import simulate_motion
     from delassus.stepping.integrators.written import Event
     from delassus.stepping.status import MotionStatus
     from delassus.stepping.trajectory import Trajectory
 
-__all__ = ["Event", "MotionStatus", "Trajectory", "simulate_motion"]
+__all__ = [
+    "CompliantStep",
+    "CompliantSystem",
+    "Event",
+    "MotionStatus",
+    "Reflections",
+    "Trajectory",
+    "compliant_step",
+    "compliant_system",
+    "reflections",
+    "simulate_motion",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazily(
@@ -21,5 +35,8 @@ if not TYPE_CHECKING:
             "stepping.integrators.written": "Event",
             "stepping.status": "MotionStatus",
             "stepping.trajectory": "Trajectory",
+            "stepping.compliant.compliant_system": "CompliantSystem compliant_system",
+            "stepping.compliant.step": "CompliantStep compliant_step",
+            "stepping.impacts.reflections": "Reflections reflections",
         },
     )

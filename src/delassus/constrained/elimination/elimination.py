@@ -8,6 +8,7 @@ added when its turn comes (see `couplings`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
@@ -19,10 +20,10 @@ from delassus.constrained.elimination.row_forces import row_forces
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, rows_in
-from delassus.dynamics.tree.articulated import free_joint
+from delassus.dynamics.tree.articulated import driven_joint, free_joint
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import Blocks, mirrored
-from delassus.dynamics.tree.sums import total
+from delassus.dynamics.tree.sums import at, total
 from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.errors import DelassusError
 from delassus.model.links import Links, links_of
@@ -49,9 +50,17 @@ def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -
 
 
 def eliminated(
-    motions: LinkMotions, rows: Rows, rho: Any = None, loads: Loads | None = None
+    motions: LinkMotions,
+    rows: Rows,
+    rho: Any = None,
+    loads: Loads | None = None,
+    added: Any = None,
+    driven_links: Collection[int] = (),
 ) -> tuple[ArticulatedTree, Any]:
     """The joints after elimination, with penalties ρ (m,) if they are given, and D⁻¹ u (nv,) of them under loads.
+
+    `added` (nv,) is on the joints' own diagonals: springs and dampers of a step of time, say. Joints of `driven_links`
+    yield to no force: what they accelerate with is a part of the links' velocity products.
 
     One pass for both: what a joint carries is used up before the next one is visited, which keeps it in registers.
     Without loads, links at rest leave no forces anywhere, and these fold away.
@@ -77,7 +86,10 @@ def eliminated(
         taken = None if couplings is None else couplings.take(i)
         if taken is not None:
             inward.add(i, *taken)
-        joint = free_joint(link, A[i], None if rho is None else joint_penalty(tree, rows.untied, i, rho))
+        stiffness = None if rho is None else joint_penalty(tree, rows.untied, i, rho)
+        if added is not None:
+            stiffness = added[at(link)] if stiffness is None else stiffness + added[at(link)]
+        joint = driven_joint(link, A[i]) if i in driven_links else free_joint(link, A[i], stiffness)
         u = joint.force(tau, p[i])
         u = u + driven[i] if i in driven else u
         push[joint.at] = joint.push(u)

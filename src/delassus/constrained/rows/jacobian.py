@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def constraint_jacobian(mechanism: Mechanism, q: Any, *, time: Any = None) -> Floats:
     """J (m, nv): the velocities of all rows are J v. `time` [s] is for user-written constraints that depend on it."""
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
-    return _jacobian(rows_in(mechanism, motions), motions)
+    return jacobian_in(rows_in(mechanism, motions), motions)
 
 
 @kernel("(nq),(nv)->(m)", inputs={"time": "()"})
@@ -36,7 +36,7 @@ def constraint_bias(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -
 
 def jacobian_of(problem: Problem) -> Any:
     """J of a problem, the rows that are switched off replaced by zeros."""
-    return problem.active(_jacobian(problem.rows, problem.motions))
+    return problem.active(jacobian_in(problem.rows, problem.motions))
 
 
 def bias_of(problem: Problem) -> Any:
@@ -53,7 +53,8 @@ def _bias(rows: Rows, motions: LinkMotions, k: Any) -> Any:
     return link_values(rows, motions, np.zeros(motions.model.nv)) - k
 
 
-def _jacobian(rows: Rows, motions: LinkMotions) -> Any:
+def jacobian_in(rows: Rows, motions: LinkMotions) -> Any:
+    """J (m, nv) of rows in a state."""
     J = np.zeros((rows.m, motions.model.nv))
     for link, own in rows.links.items():
         for i, v, lin, ang in _columns(motions, link):

@@ -141,11 +141,11 @@ def _asked(
     asked = np.zeros(scene.mechanism.m)
     start = scene.bilateral.start
     places = list(zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True))
-    if any(_pulls(constraint) for constraint, _ in places):
+    if any(pulls(constraint) for constraint, _ in places):
         k = right_hand_side(mechanism, rows, motions)
         wanted = k - link_values(rows, motions, np.zeros(mechanism.nv))
     for constraint, at in places:
-        if _pulls(constraint):
+        if pulls(constraint):
             own = slice(start + at.start, start + at.stop)
             asked[at] = before[own] + h * wanted[own]
             continue
@@ -157,7 +157,7 @@ def _asked(
     return asked
 
 
-def _pulls(constraint: Constraint) -> bool:
+def pulls(constraint: Constraint) -> bool:
     """Whether a constraint says itself how it is to be met."""
     return any(numpy.any(getattr(constraint, name)) for name in ("acceleration", "position_gain", "velocity_gain"))
 

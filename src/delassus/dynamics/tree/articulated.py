@@ -115,3 +115,10 @@ def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:
         else:
             W[row] = factors.solve(U[row])
     return FreeJoint(link, U, W, D, factors, plain)
+
+
+def driven_joint(link: Link, A: Blocks) -> FreeJoint:
+    """The joint of a link whose acceleration is given: no force moves it, so D⁻¹ = 0, and all is felt through it."""
+    joint = free_joint(link, A)
+    n = link.motion.nv
+    return replace(joint, W=np.zeros((6, n)), D=Ldl(np.array(np.eye(n)), np.zeros(n)), plain=False)

@@ -1,0 +1,236 @@
+"""What a call of the compliant scheme asks for, checked, as arrays for all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.rows.locked import locked_velocities
+from delassus.constrained.rows.options import check_iterations, checked_tolerance
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.robots.numbers import numbers_of, scene_for
+from delassus.contact.robots.scene import Scene
+from delassus.errors import DelassusError
+from delassus.model.model import Model, UnknownName
+from delassus.stepping.compliant.inputs import IMPACTS, STABILIZATIONS
+from delassus.stepping.compliant.solve import RUBBING
+
+LONGEST: Final = 1e6
+"""Steps beyond [s] are absurd."""
+
+
+class StepError(DelassusError, ValueError):
+    """A step of time that cannot be made: numbers out of bounds, rows that are not there."""
+
+
+class Asked(NamedTuple):
+    """A scene, the step h (…) [s], numbers by name, those of friction, and options that are compiled in."""
+
+    scene: Scene
+    step: NDArray[np.float64]
+    numbers: dict[str, Any]
+    rubbing: dict[str, Any]
+    fixed: dict[str, Any]
+
+
+def prepared(
+    mechanism: Any,
+    *,
+    time_step: Any,
+    alpha: Any = 1.0,
+    beta: Any = 1.0,
+    compliance: Any = None,
+    damping: Any = None,
+    servo_stiffness: Any = None,
+    servo_damping: Any = None,
+    servo_target: Any = None,
+    driven: Any = None,
+    contacts: Any = (),
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    restitution: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    limits: bool = False,
+    joint_friction: bool = False,
+    stabilization: str = "none",
+    geometric_stiffness: Any = None,
+    time: Any = None,
+    parameters: Any = None,
+) -> Asked:
+    """What a call asks for, as `compliant_step` names it."""
+    scene, given = scene_for(mechanism, contacts, limits, joint_friction)
+    h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
+    check_stabilization(stabilization)
+    of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
+    found: dict[str, Any] = dict(numbers_of(scene, given, of_points | {"normal": normal, "height": height}))
+    rubbing: dict[str, Any] = {name: found.pop(name) for name in RUBBING if name in found}
+    rows, elastic = elastic_numbers(scene, compliance, damping, found.pop("compliance", None))
+    check_blends(scene, *blends, elastic, rows)
+    velocity, dofs = driven_numbers(scene.model, driven)
+    found |= rows | velocity | servo_numbers(scene.model, servo_stiffness, servo_damping, servo_target)
+    if not all(np.all(x == 1.0) for x in blends):
+        found |= {"alpha": blends[0], "beta": blends[1]}
+    more = {"geometric": geometric_stiffness, "time": time, "parameters": parameters}
+    found |= {name: x for name, x in more.items() if x is not None}
+    return Asked(scene, h, found, rubbing, {"elastic": elastic, "driven": dofs})
+
+
+def checked_step(time_step: Any) -> NDArray[np.float64]:
+    """h (…) [s]: positive, and not absurd. NaN passes, since it spoils its own state alone."""
+    try:
+        h = np.asarray(time_step, float)
+    except (TypeError, ValueError):
+        raise StepError(f"time_step is {time_step!r}; it is a number of seconds, such as 1e-3.") from None
+    if np.any(h <= 0.0) or np.any(h > LONGEST):
+        worst = h[(h <= 0.0) | (h > LONGEST)].flat[0]
+        raise StepError(f"time_step is {worst:g} s; it is positive and at most {LONGEST:g} s, such as 1e-3.")
+    return h
+
+
+def checked_blend(name: str, value: Any) -> NDArray[np.float64]:
+    """α or β (…), from 0 to 1."""
+    try:
+        share = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise StepError(f"{name} is {value!r}; it is a number from 0, explicit, to 1, implicit.") from None
+    wrong = share[(share < 0.0) | (share > 1.0)]
+    if wrong.size:
+        raise StepError(f"{name} is {wrong.flat[0]:g}; it is a number from 0, explicit, to 1, implicit.")
+    return share
+
+
+def by_rows(name: str, mechanism: Mechanism, value: Any, usual: float) -> tuple[Any, tuple[str, ...]]:
+    """Numbers (…, m) of a mechanism's rows from one, some, or numbers by names; and the constraints that they name."""
+    if value is None:
+        return None, ()
+    if isinstance(value, Mapping):
+        found = np.full(mechanism.m, usual)
+        for key, own in value.items():
+            if key not in mechanism.slices:
+                raise UnknownName("constraint", key, mechanism.names)
+            at = mechanism.slices[key]
+            found[at] = _not_negative(f"{name} of {key!r}", own, at.stop - at.start)
+        return found, tuple(value)
+    return _not_negative(name, value, mechanism.m), mechanism.names
+
+
+def _not_negative(what: str, value: Any, count: int) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise StepError(f"{what} is {value!r}; it is one number, or one for each of {count} rows.") from None
+    if numbers.ndim and numbers.shape[-1] != count:
+        raise StepError(f"{what} has shape {numbers.shape}; its last axis has one number for each of {count} rows.")
+    if np.any(numbers < 0.0):
+        raise StepError(f"{what} is {np.nanmin(numbers):g}; it must not be negative: it would feed energy in.")
+    return numbers if numbers.ndim else np.full(count, float(numbers))
+
+
+def elastic_numbers(scene: Scene, compliance: Any, damping: Any, soft: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """`compliance` and `damping` (…, m) of all rows of a scene, and the numbers of the elastic ones.
+
+    `soft` (…, points) is the compliance of contacts, or None.
+    """
+    own = scene.mechanism
+    C, named = by_rows("compliance", own, compliance, 0.0)
+    B, damped = by_rows("damping", own, damping, 0.0)
+    rigid = [name for name in damped if name not in named] if isinstance(damping, Mapping) or C is None else []
+    if rigid:
+        raise StepError(
+            f"damping of {rigid[0]!r} is given, and no compliance: without one the constraint is rigid, with nothing "
+            "to damp. Say compliance=inf for a damper without a spring."
+        )
+    if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
+        raise StepError("compliance is infinite where there is no damping: such a row does nothing. Leave it out.")
+    start = scene.bilateral.start
+    rows = tuple(start + k for name in named for k in range(own.slices[name].start, own.slices[name].stop))
+    found = {}
+    if C is not None or soft is not None:
+        parts = [(C, scene.bilateral), (soft, list(scene.normals))]
+        found["compliance"] = _spread(scene.m, [(x, at) for x, at in parts if x is not None])
+    if B is not None:
+        found["damping"] = _spread(scene.m, [(B, scene.bilateral)])
+    return found, tuple(sorted(rows))
+
+
+def _spread(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
+    batch = np.broadcast_shapes(*(np.shape(x)[:-1] for x, _ in parts))
+    found = np.zeros((*batch, m))
+    for x, at in parts:
+        found[..., at] = x
+    return found
+
+
+def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], numbers: dict[str, Any]) -> None:
+    """Raise where a blend leaves rows without an equation."""
+    held = [c for c, at in zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True)
+            if scene.bilateral.start + at.start not in elastic and c.has_reference]  # fmt: skip
+    if np.any(beta == 0.0) and (held or scene.points or scene.stops):
+        raise StepError(
+            "beta is 0: positions then do not feel the velocity that a constraint could change. Rigid constraints and "
+            "contacts need beta > 0, such as 1; elastic constraints do not."
+        )
+    explicit = np.any((alpha == 0.0) | (beta == 0.0))
+    if explicit and elastic and np.any(numbers["compliance"][..., list(elastic)] == 0.0):
+        raise StepError(
+            "alpha or beta is 0, and an elastic constraint has the compliance 0: an explicit spring needs a finite "
+            "stiffness. Take alpha = beta = 1, or leave its compliance out, which makes it rigid."
+        )
+
+
+def servo_numbers(model: Model, stiffness: Any, damping: Any, target: Any) -> dict[str, Any]:
+    """Inputs of servos, checked."""
+    found = {}
+    for name, value in (("servo_stiffness", stiffness), ("servo_damping", damping)):
+        if value is not None:
+            found[name] = _not_negative(name, value, model.nv)
+    if (stiffness is None) != (target is None):
+        missing = "servo_target" if target is None else "servo_stiffness"
+        raise StepError(f"{missing} is missing: a servo pulls to its target with its stiffness.")
+    return found if target is None else found | {"servo_target": np.asarray(target, float)}
+
+
+def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Velocities (…, nv) after the step by the names of joints, and their numbers."""
+    if velocity is None:
+        return {}, ()
+    if not isinstance(velocity, Mapping):
+        raise StepError(f"driven is {velocity!r}; it is a mapping from joints to velocities, such as {{'crank': 2.0}}.")
+    dofs = {name: locked_velocities(model, [name]) for name in velocity}
+    batch = np.broadcast_shapes(
+        *(np.shape(x)[:-1] if np.ndim(x) and len(dofs[name]) > 1 else np.shape(x) for name, x in velocity.items())
+    )
+    found = np.zeros((*batch, model.nv))
+    for name, x in velocity.items():
+        own = np.asarray(x, float)
+        found[..., list(dofs[name])] = own[..., None] if len(dofs[name]) == 1 else own
+    return {"driven_velocity": found}, tuple(sorted({k for own in dofs.values() for k in own}))
+
+
+def solver_numbers(scene: Scene, tolerance: Any, iterations: Any, start: Any) -> dict[str, Any]:
+    """How contacts are solved."""
+    check_iterations(iterations)
+    found: dict[str, Any] = {"tolerance": checked_tolerance(tolerance, 1e-8), "iterations": float(iterations)}
+    if start is not None:
+        if np.shape(start)[-1:] != (scene.m,):
+            raise StepError(f"start has shape {np.shape(start)}; it needs {scene.m} impulses in its last axis.")
+        found["start"] = np.asarray(start, float)
+    return found
+
+
+def check_stabilization(stabilization: Any) -> None:
+    """Raise unless it is the name of one."""
+    if stabilization not in STABILIZATIONS:
+        known = ", ".join(STABILIZATIONS)
+        raise StepError(f"there is no stabilization {stabilization!r}; they are: {known}.")
+
+
+def check_impacts(impacts: Any) -> None:
+    """Raise unless it is the name of a law of impacts."""
+    if impacts not in IMPACTS:
+        raise StepError(f"there is no law of impacts {impacts!r}; they are: {', '.join(IMPACTS)}.")

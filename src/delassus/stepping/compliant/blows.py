@@ -1,0 +1,37 @@
+"""Impacts of several contacts within a step: who strikes, and the jump of velocities by reflections."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.stepping.compliant.response import Response
+from delassus.stepping.compliant.values import State
+from delassus.stepping.impacts.reflecting import held, reflected
+from delassus.stepping.impacts.strikes import Strikes, strikes, touching
+from delassus.stepping.scheme.blend import Blend
+
+
+class Blow(NamedTuple):
+    """An impact of several contacts: which strike, the jump of velocities (nv,), the impulses (m,)."""
+
+    strikes: Strikes
+    change: Any
+    impulse: Any
+
+
+def struck(state: State, response: Response, G: Any, blend: Blend, freely: Any, restitution: Any) -> Blow:
+    """What reflections do where contacts strike; W is M in it, as an impact takes no time."""
+    scene, normals = state.scene, list(state.scene.normals)
+    before, after = state.rate[normals], freely[normals]
+    found = strikes(state.motions.model, blend, state.gap, before, after, restitution)
+    on = touching(found, blend, state.gap, before, after)
+    ahead = (found.share + blend.beta - 0.5) * (after - before)
+    ties = list(range(scene.m)[scene.bilateral])
+    inner, answer = held(G, normals, ties)
+    push = reflected(inner, before + ahead, on, restitution).impulse
+    impulse = np.zeros(scene.m)
+    impulse[normals] = push
+    if answer is not None:
+        impulse[ties] = answer @ push
+    return Blow(found, response.apply(impulse), impulse)

@@ -1,0 +1,72 @@
+"""The system of a step, formed (see `system`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.rows.jacobian import jacobian_in
+from delassus.contact.robots.scene import Scene
+from delassus.dynamics.forces.rnea import newton_euler
+from delassus.stepping.compliant.acting import Acting
+from delassus.stepping.compliant.inputs import FORM_INPUTS
+from delassus.stepping.compliant.joints import Servo
+from delassus.stepping.compliant.response import Driven, respond, response_matrix
+from delassus.stepping.compliant.system import System
+from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
+from delassus.stepping.scheme.blend import Blend
+
+
+def formed(state: State, v: Any, acting: Acting, blend: Blend, values: Values) -> System:
+    """The system of a step in the form of velocities."""
+    motions = state.motions
+    W = response_matrix(motions, acting)
+    bias = newton_euler(motions.model, motions.q, motions.v, np.zeros(len(v)))
+    c = W @ v + blend.h * (acting.push - bias)
+    return System(W, c, jacobian_in(state.rows, motions), values.compliance, values.value)
+
+
+@kernel("(nq),(nv),(nv),()->(nv,nv),(nv),(m,nv),(m),(m)", inputs=FORM_INPUTS, result=System)
+def system_of_step(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    tau: Any,
+    time_step: Any,
+    *,
+    alpha: Any = 1.0,
+    beta: Any = 1.0,
+    compliance: Any = None,
+    damping: Any = None,
+    servo_stiffness: Any = None,
+    servo_damping: Any = None,
+    servo_target: Any = None,
+    driven_velocity: Any = None,
+    restitution: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    geometric: Any = None,
+    time: Any = None,
+    elastic: tuple[int, ...] = (),
+    driven: tuple[int, ...] = (),
+    stabilized: bool = False,
+    phase: str = "dynamics",
+    form: str = "velocity",
+) -> System:
+    """W, c, J, R and b of a phase of the step."""
+    blend, numbers = Blend(time_step, alpha, beta), Numbers(compliance, damping, restitution)
+    mechanism = scene.on_planes(normal, height)
+    state = State.of(scene, mechanism, q, v, time)
+    servo = Servo(servo_stiffness, servo_damping, servo_target)
+    acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
+    freely = None
+    if restitution is not None:
+        given = Driven(driven, driven_velocity)
+        freely = state.moving(respond(state.motions, state.rows, v, acting, blend.h, given).free)
+    values = dynamics(state, blend, elastic, numbers, stabilized, freely)
+    system = formed(state, v, acting, blend, values).driven(driven, driven_velocity)
+    if phase == "correction":
+        b = correction(state, blend, elastic, numbers)
+        return system._replace(c=np.zeros(scene.nv), b=b)
+    return system.seen(form, v, blend.h)

@@ -1,0 +1,174 @@
+"""The step of the compliant scheme, compiled: one system for springs, dampers, constraints, contacts and impacts.
+
+    W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary),      q⁺ = q ⊕ h ((1-β) v + β v⁺),
+
+W = M + h α D + h² α β K and c = W v + h (τ - bias + f - α h K v) as in `joints`, R and b as in `scheme`. Springs and
+dampers of joints, and servos, are in W at no cost; rows are in its Schur complement. Its parts inline into other
+kernels.
+
+Reference: M. Tournier, Compliant reference (2014).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.projection.project import project
+from delassus.constrained.solvers.status import Status
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.robots.scene import Scene
+from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.stepping.compliant.acting import Acting
+from delassus.stepping.compliant.blows import struck
+from delassus.stepping.compliant.forming import formed
+from delassus.stepping.compliant.inputs import FORMED, INPUTS
+from delassus.stepping.compliant.joints import Servo
+from delassus.stepping.compliant.response import Driven, Response, respond
+from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
+from delassus.stepping.compliant.system import solve_system
+from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
+from delassus.stepping.impacts.strikes import moved
+from delassus.stepping.scheme.blend import Blend
+
+
+class Advanced(NamedTuple):
+    """A step: q⁺, v⁺, impulses (m,), what rows leave (m,), gaps as it begins, iterations, the number of a `Status`."""
+
+    q: Any
+    v: Any
+    impulse: Any
+    residual: Any
+    gap: Any
+    iterations: Any
+    status: Any
+
+
+@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(points),(),()", inputs=INPUTS, result=Advanced)
+def compliant_kernel(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    tau: Any,
+    time_step: Any,
+    *,
+    alpha: Any = 1.0,
+    beta: Any = 1.0,
+    compliance: Any = None,
+    damping: Any = None,
+    servo_stiffness: Any = None,
+    servo_damping: Any = None,
+    servo_target: Any = None,
+    driven_velocity: Any = None,
+    restitution: Any = None,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    start: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    geometric: Any = None,
+    time: Any = None,
+    elastic: tuple[int, ...] = (),
+    driven: tuple[int, ...] = (),
+    stabilization: str = "none",
+    midpoint: bool = False,
+    impacts: str = "newton",
+    method: str = "auto",
+) -> Advanced:
+    """A step of the compliant scheme; `elastic` rows and `driven` velocities by their numbers."""
+    blend, numbers = Blend(time_step, alpha, beta), Numbers(compliance, damping, restitution)
+    mechanism, later = scene.on_planes(normal, height), None if time is None else time + time_step
+    servo, given = Servo(servo_stiffness, servo_damping, servo_target), Driven(driven, driven_velocity)
+    acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
+    cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
+    bounds = np.array(scene.dry_bounds) * blend.h if scene.dry_bounds else None
+
+    def made(state: State) -> Made:
+        """The step with the inertias and rows of a state."""
+        response = respond(state.motions, state.rows, v, acting, blend.h, given)
+        if not scene.m:
+            return Made(response, response.free, None, None, None)
+        G, freely, free = response.delassus(), state.moving(response.free), response.free
+        stabilized, reflects = stabilization in ("pre", "post"), impacts == "reflections" and restitution is not None
+        blow = None
+        if reflects:
+            bare = response
+            if acting.added is not None or acting.more is not None:
+                bare = respond(state.motions, state.rows, v, Acting(None, None, acting.push), blend.h, given)
+            blow = struck(state, bare, G if bare is response else bare.delassus(), blend, freely, restitution)
+            free, jump = free + blow.change, state.moving(blow.change)
+            state, freely = state._replace(rate=state.rate + jump), freely + jump
+        values = dynamics(state, blend, elastic, numbers, stabilized, None if reflects else freely)
+        if method in FORMED:
+            system = formed(state, v, acting, blend, values).driven(given.dofs, given.velocity)
+            if blow is not None:
+                system = system._replace(c=system.c + system.W @ blow.change)
+            layout = RowsOnVelocities(scene.layout.cones, scene.nv)
+            after, *rest = solve_system(layout, system, cones, bounds, method)
+            solved = Solved(*rest)
+        else:
+            solved = solve_rows(scene, G, freely + values.value, values.compliance, cones, bounds, method)
+            after = free + response.apply(solved.impulse)
+        if blow is not None:
+            values = values._replace(strikes=blow.strikes)
+        total = solved if blow is None else solved._replace(impulse=solved.impulse + blow.impulse)
+        return Made(response, after, G, values, total)
+
+    def correcting(state: State, response: Response, G: Any, R: Any) -> Any:
+        """u (nv,) of the correction phase: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
+        b = correction(state, blend, elastic, numbers)
+        nothing = None if bounds is None else 0.0 * bounds
+        return response.apply(solve_rows(scene, G, b, R, cones.frictionless, nothing).impulse)
+
+    state = State.of(scene, mechanism, q, v, time)
+    step = made(state)
+    if midpoint:
+        middle = 0.5 * (v + step.after)
+        state = state.seen_from(integrate(mechanism.model, q, 0.5 * blend.h * middle), middle)
+        step = made(state)
+    after, way = step.after, blend.velocity(v, step.after)
+    if step.values is not None and step.values.strikes is not None:
+        way = moved(step.values.strikes, blend, v, step.response.free - v, after)
+    if step.values is not None and stabilization == "pre":
+        way = way + correcting(state, step.response, step.G, step.values.compliance)
+    reached = integrate(mechanism.model, q, blend.h * way)
+    if step.values is not None and stabilization == "post":
+        there = State.of(scene, mechanism, reached, after, later)
+        again = respond(there.motions, there.rows, after, acting, blend.h, given)
+        way = correcting(there, again, again.delassus(), step.values.compliance)
+        reached = integrate(mechanism.model, reached, blend.h * way)
+    if stabilization == "project":
+        rigid = _rigid(scene, elastic)
+        reached, after = project(rigid, reached, after, time=later) if rigid.m else (reached, after)
+    return _told(scene, reached, after, step.solved, state.gap)
+
+
+class Made(NamedTuple):
+    """A step of velocities: how they answer, the velocity after (nv,), J W⁻¹ Jᵀ, R and b, and the impulses."""
+
+    response: Response
+    after: Any
+    G: Any
+    values: Values | None
+    solved: Solved | None
+
+
+def _rigid(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
+    """The robot with its kinematic constraints alone."""
+    own, start = scene.mechanism, scene.bilateral.start
+    kept = [c for c, at in zip(own.constraints, own.row_ranges(), strict=True) if start + at.start not in elastic]
+    return Mechanism(own.model, tuple(kept), model_constraints=False)
+
+
+def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, gap: Any) -> Advanced:
+    finite = np.isfinite(np.sum(q) + np.sum(v))
+    if solved is None:
+        status = np.where(finite, float(Status.CONVERGED), float(Status.NOT_FINITE))
+        return Advanced(q, v, np.zeros(0), np.zeros(0), np.zeros(scene.points), np.array(0.0), status)
+    status = np.where(finite, solved.status, float(Status.NOT_FINITE))
+    return Advanced(q, v, solved.impulse, solved.residual, gap, solved.count, status)

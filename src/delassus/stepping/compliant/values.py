@@ -1,0 +1,161 @@
+"""The rows of a robot in a step of the compliant scheme: R and b of all of them, in both phases (see `scheme`)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.constrained.rows.jacobian import link_values
+from delassus.constraints.basis.constraint import Constraint
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import Rows, compliance_of, right_hand_side, row_values, rows_in
+from delassus.contact.robots.assembly import gaps, pulls
+from delassus.contact.robots.scene import Scene
+from delassus.stepping.compliant.scheme import elastic, kinematic, unilateral
+from delassus.stepping.impacts.strikes import Strikes, strikes, thrown_back
+from delassus.stepping.scheme.blend import Blend
+
+
+class Numbers(NamedTuple):
+    """Numbers of the rows in a state, None where they are not needed.
+
+    Attributes:
+        compliance: (m,) C of elastic rows [m/N], and of contacts' normals, which are elastic where it is not zero.
+        damping: (m,) B of elastic rows [N·s/m].
+        restitution: (points,) e.
+    """
+
+    compliance: Any = None
+    damping: Any = None
+    restitution: Any = None
+
+
+class Values(NamedTuple):
+    """R (m,), b (m,), and which contacts strike."""
+
+    compliance: Any
+    value: Any
+    strikes: Strikes | None
+
+
+class State(NamedTuple):
+    """Rows in a state: where they are, how they move, and the gaps of those that push.
+
+    Attributes:
+        scene: The robot, its contacts and its other rows.
+        mechanism: The robot with all rows.
+        place: Its links as the step begins: errors, gaps and references are those.
+        motions: Its links where inertias, J and velocity products are taken: as the step begins, or in its middle.
+        rows: J, there.
+        rate: (m,) J v, v the velocity as the step begins.
+        gap: (points,) of contacts.
+        stop_gap: (stops,) of limits.
+    """
+
+    scene: Scene
+    mechanism: Mechanism
+    place: LinkMotions
+    motions: LinkMotions
+    rows: Rows
+    rate: Any
+    gap: Any
+    stop_gap: list[Any]
+
+    @classmethod
+    def of(cls, scene: Scene, mechanism: Mechanism, q: Any, v: Any, time: Any = None) -> State:
+        """That of a configuration and a velocity."""
+        motions = LinkMotions.of(mechanism.model, q, v, time)
+        rows = rows_in(mechanism, motions)
+        rate = row_values(rows, motions.velocity, v)
+        stops = [stop.gap(motions) for stop in scene.stops]
+        return cls(scene, mechanism, motions, motions, rows, rate, gaps(scene, mechanism, motions), stops)
+
+    def seen_from(self, q: Any, v: Any) -> State:
+        """The same with inertias, J and velocity products of another state, that of the middle of the step."""
+        motions = LinkMotions.of(self.mechanism.model, q, v, self.place.time)
+        there = self._replace(motions=motions, rows=rows_in(self.mechanism, motions))
+        return there._replace(rate=there.moving(self.place.v))
+
+    def ties(self) -> list[tuple[Constraint, slice]]:
+        """The constraints of the mechanism, and their rows."""
+        start, own = self.scene.bilateral.start, self.scene.mechanism
+        found = zip(own.constraints, own.row_ranges(), strict=True)
+        return [(constraint, slice(start + at.start, start + at.stop)) for constraint, at in found]
+
+    def error(self, constraint: Constraint, at: slice) -> Any:
+        """g of the rows of a constraint: zero for those that are not held to a place."""
+        if not constraint.has_reference:
+            return np.zeros(at.stop - at.start)
+        return constraint.position_error(self.place)
+
+    def reference(self, constraint: Constraint, at: slice) -> Any:
+        """w of the rows of a constraint."""
+        moving = constraint.reference_velocity(self.place)
+        return np.zeros(at.stop - at.start) if moving is None else moving
+
+    def moving(self, v: Any) -> Any:
+        """J v (m,) of other velocities."""
+        return row_values(self.rows, LinkMotions.of(self.motions.model, self.motions.q, v).velocity, v)
+
+
+def dynamics(
+    state: State, blend: Blend, elastic_rows: tuple[int, ...], numbers: Numbers, stabilized: bool, after: Any = None
+) -> Values:
+    """The dynamics phase; `after` (m,) are the rows' velocities after the free step, None where nothing strikes."""
+    scene = state.scene
+    R, b = np.array(compliance_of(state.mechanism)) + np.zeros(scene.m), np.zeros(scene.m)
+    wanted = None
+    for constraint, at in state.ties():
+        g, w = state.error(constraint, at), state.reference(constraint, at)
+        rate = state.rate[at] - w
+        if set(range(at.start, at.stop)) <= set(elastic_rows):
+            B = None if numbers.damping is None else numbers.damping[at]
+            R[at], b[at] = elastic(blend, g, rate, w, numbers.compliance[at], B)
+        elif pulls(constraint):
+            wanted = _wanted(state) if wanted is None else wanted
+            b[at] = -(state.rate[at] + blend.h * wanted[at])
+        elif stabilized or not constraint.holds_positions or not constraint.has_reference:
+            b[at] = -w
+        else:
+            b[at] = kinematic(blend, g, rate, w)
+    for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
+        b[row] = unilateral(blend, gap, state.rate[row])
+    normals = list(scene.normals)
+    if not normals:
+        return Values(R, b, None)
+    closing = state.rate[normals]
+    value = unilateral(blend, state.gap, closing)
+    if numbers.compliance is not None:
+        C = numbers.compliance[normals]
+        B = None if numbers.damping is None else numbers.damping[normals]
+        soft, pulled = elastic(blend, state.gap, closing, 0.0, C, B)
+        R[normals], value = np.where(C > 0.0, soft, R[normals]), np.where(C > 0.0, pulled, value)
+    found = None
+    if numbers.restitution is not None and after is not None:
+        e = numbers.restitution
+        found = strikes(state.motions.model, blend, state.gap, closing, after[normals], e)
+        value = np.where(found.on, thrown_back(found, blend, closing, after[normals], e), value)
+    b[normals] = value
+    return Values(R, b, found)
+
+
+def correction(state: State, blend: Blend, elastic_rows: tuple[int, ...], numbers: Numbers) -> Any:
+    """b (m,) of the correction phase; R is that of the dynamics phase."""
+    scene = state.scene
+    b = np.zeros(scene.m)
+    for constraint, at in state.ties():
+        if not set(range(at.start, at.stop)) <= set(elastic_rows) and constraint.holds_positions:
+            b[at] = state.error(constraint, at) / blend.h
+    for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
+        b[row] = gap / blend.h
+    for row, gap in zip(scene.normals, state.gap, strict=True):
+        soft = np.array(False) if numbers.compliance is None else numbers.compliance[row] > 0.0
+        b[row] = np.where(soft, np.maximum(gap, 0.0), gap) / blend.h
+    return b
+
+
+def _wanted(state: State) -> Any:
+    """The accelerations (m,) that constraints with gains of their own ask for."""
+    k = right_hand_side(state.mechanism, state.rows, state.motions)
+    return k - link_values(state.rows, state.motions, np.zeros(state.mechanism.nv))

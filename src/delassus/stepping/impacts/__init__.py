@@ -1,0 +1,1 @@
+"""Impacts: when a contact strikes, and what velocities it leaves."""

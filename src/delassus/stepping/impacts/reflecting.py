@@ -1,0 +1,83 @@
+"""Generalized Reflections: impacts of several contacts at once, without loss, in the order that the masses say.
+
+Newton's law makes all contacts separate at once, and each by the speed that it had: of three balls in a row, of which
+one comes with speed 1, it leaves (-1/3, 2/3, 2/3) where a cradle leaves (0, 0, 1). Reflections go step by step. With
+u = N v the velocities of the normals, G = N M⁻¹ Nᵀ, and V the contacts that approach,
+
+    repeat while some u_k < 0:   0 ≤ λ ⊥ u_V + G_VV λ ≥ 0,      u ← u + 2 G λ,      Λ ← Λ + 2 λ.
+
+v + M⁻¹ Nᵀ λ is the nearest velocity, in the metric of M, at which no contact of V approaches; so twice as far is a
+reflection, and the kinetic energy stays what it was. Contacts that are only touched are part of the next round: a blow
+travels through a row of balls. It ends after finitely many rounds.
+
+With restitution e, impulses are blended with those of the plastic impact, Λ_e = (1-e) Λ_0 + e Λ: then energy is lost,
+and nothing approaches. Each contact may have its own e; what is said holds where they are equal.
+
+References: B. Smith, D. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun, Reflections on simultaneous impact (2012); E.
+Vouga, B. Smith, D. Kaufman, R. Tamstorf, E. Grinspun, All's well that ends well (2017), for the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import computing_in
+from delassus.contact.solvers.dantzig import dantzig
+from delassus.contact.solvers.free_rows import least_norm
+
+MOST: Final = 500
+"""Rounds at most; a row of n equal balls takes n."""
+
+_FOREVER: Final = 1e150
+
+
+class Reflected(NamedTuple):
+    """Impulses (k,) of the normals, rounds made, and whether all contacts separate."""
+
+    impulse: Any
+    rounds: Any
+    settled: Any
+
+
+def reflected(G: Any, u: Any, on: Any, restitution: Any, rounds: Any = float(MOST)) -> Reflected:
+    """From G (k, k), velocities u (k,) of normals, and which of them touch (k,), a truth value each."""
+    k = len(u)
+    response = np.stack([G[i, i] for i in range(k)])
+    unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
+    A, u = G * (unit[:, None] * unit[None, :]), u * unit
+    close = 64.0 * 2.0 ** -computing_in().digits * np.max(np.abs(u))
+
+    def pushed(u: Any, who: Any) -> Any:
+        """λ (k,) of the contacts in question alone."""
+        upper = np.where(who, _FOREVER, 0.0)
+        return dantzig(A, u, np.zeros(k), upper, close + np.zeros(k), np.array(20.0 * k)).impulse
+
+    def approaching(u: Any) -> Any:
+        return on & (u < -close)
+
+    def play(carry: Any) -> Any:
+        u, impulse, made = carry
+        push = 2.0 * pushed(u, approaching(u))
+        return u + A @ push, impulse + push, made + 1.0
+
+    def goes_on(carry: Any) -> Any:
+        return np.any(approaching(carry[0])) & (carry[2] < rounds)
+
+    after, impulse, made = while_loop(goes_on, play, (u, np.zeros(k), np.array(0.0)), MOST)
+    plastic = pushed(u, on)
+    blended = plastic + restitution * (impulse - plastic)
+    return Reflected(unit * np.where(np.any(on), blended, 0.0), made, ~np.any(approaching(after)))
+
+
+def held(G: Any, normals: list[int], ties: list[int]) -> tuple[Any, Any]:
+    """G of normals where constraints hold (k, k), and what impulses of normals (k,) make of those (b, k)."""
+    inner = G[normals][:, normals]
+    if not ties:
+        return inner, None
+    across, own = G[ties][:, normals], G[ties][:, ties]
+    response = np.stack([own[i, i] for i in range(len(ties))])
+    unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
+    answer = -unit[:, None] * least_norm(own * (unit[:, None] * unit[None, :]), unit[:, None] * across)
+    return inner + across.T @ answer, answer

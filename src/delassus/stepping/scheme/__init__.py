@@ -1,0 +1,1 @@
+"""The blends of a step: how implicit forces and positions are."""

@@ -1,0 +1,331 @@
+"""The compliant scheme: one step for springs, dampers and rigid rows, against closed forms and stiff solvers."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+import delassus as dl
+from delassus.constrained.solvers.status import Status
+from delassus.contact.robots.numbers import scene_for
+from delassus.model.bundled.build import Assembly, Revolute, rod
+from delassus.model.model import Mimic
+from delassus.stepping.compliant.asked import StepError
+from delassus.stepping.compliant.kernel import compliant_kernel
+from stepped import G, governor, length, masses, on_rod, run, slider, sprung
+
+step = dl.stepping.compliant_step
+BLENDS = [(1.0, 1.0), (0.5, 0.5), (0.7, 0.2), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0)]
+shares = st.floats(0.0, 1.0)
+
+
+def one_step(model, alpha, beta, h, **options):
+    """The matrix (2, 2) that takes (q, v) of a slider to those after a step."""
+    q, v = np.eye(2)[:, :1], np.eye(2)[:, 1:]
+    found = step(model, q, v, np.zeros((2, 1)), time_step=h, alpha=alpha, beta=beta, **options)
+    return np.concatenate([found.q, found.v], 1).T
+
+
+# --- the equations ----------------------------------------------------------------------------------------------------
+
+
+@given(shares, shares, st.floats(1e-4, 10.0))
+@settings(max_examples=40, deadline=None)
+def test_the_step_solves_the_equations_of_the_scheme(alpha, beta, h):
+    M, K, D, q, v, tau = 2.0, 50.0, 0.3, 0.3, 0.7, 1.1
+    found = step(slider(M, K, D), [q], [v], [tau], time_step=h, alpha=alpha, beta=beta)
+    after = found.v[0]
+    np.testing.assert_allclose(found.q[0], q + h * ((1 - beta) * v + beta * after), rtol=1e-13)
+    force = (1 - alpha) * (-K * q - D * v) + alpha * (-K * found.q[0] - D * after) + tau
+    np.testing.assert_allclose(M * (after - v), h * force, rtol=1e-10, atol=1e-12 * (1 + h * K))
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_a_spring_is_the_same_in_the_joint_and_as_an_elastic_row(blend):
+    inside = one_step(slider(2.0, 50.0, 0.3), *blend, 0.1)
+    as_row = one_step(sprung(2.0), *blend, 0.1, compliance=1 / 50.0, damping=0.3)
+    np.testing.assert_allclose(as_row, inside, atol=1e-12)
+
+
+def test_a_damper_without_a_spring_is_a_row_of_infinite_compliance():
+    inside = one_step(slider(2.0, 0.0, 30.0), 0.8, 0.6, 0.1)
+    as_row = one_step(sprung(2.0), 0.8, 0.6, 0.1, compliance=np.inf, damping=30.0)
+    np.testing.assert_allclose(as_row, inside, atol=1e-13)
+
+
+def test_a_servo_is_a_spring_at_its_target():
+    found = step(slider(2.0), [0.3], [0.7], [0.0], time_step=0.1, servo_stiffness=50.0, servo_damping=0.3,
+                 servo_target=[0.0])  # fmt: skip
+    own = step(slider(2.0, 50.0, 0.3), [0.3], [0.7], [0.0], time_step=0.1)
+    np.testing.assert_allclose([found.q, found.v], [own.q, own.v], rtol=1e-14)
+
+
+# --- what α and β do --------------------------------------------------------------------------------------------------
+
+
+@given(shares, shares, st.floats(1e-3, 1e3))
+@settings(max_examples=60, deadline=None)
+def test_an_oscillator_shrinks_by_what_the_blends_say(alpha, beta, theta):
+    A = one_step(slider(1.0, theta**2), alpha, beta, 1.0)
+    expected = (1 + (1 - alpha) * (1 - beta) * theta**2) / (1 + alpha * beta * theta**2)
+    np.testing.assert_allclose(np.linalg.det(A), expected, rtol=1e-9, atol=1e-9 * theta**2)
+
+
+@pytest.mark.parametrize("blend", BLENDS)
+def test_the_damping_ratio_is_half_of_alpha_plus_beta_minus_one_times_the_phase_of_a_step(blend):
+    theta = 1e-3
+    root = np.linalg.eigvals(one_step(slider(1.0, theta**2), *blend, 1.0))[0]
+    ratio = -np.log(abs(root)) / abs(np.angle(root))
+    np.testing.assert_allclose(ratio, 0.5 * (sum(blend) - 1.0) * theta, atol=1e-8)
+
+
+@pytest.mark.parametrize("blend", [(1.0, 1.0), (0.7, 0.7), (1.0, 0.5), (0.5, 0.5), (0.0, 1.0)])
+def test_the_order_is_two_for_one_half_and_one_half_and_else_one(blend):
+    exact = scipy.linalg.expm(np.array([[0.0, 1.0], [-9.0, -0.6]])) @ [1.0, 0.5]
+    model = slider(1.0, 9.0, 0.6)
+    errors = [
+        np.abs(np.linalg.matrix_power(one_step(model, *blend, 1.0 / n), n) @ [1.0, 0.5] - exact).max()
+        for n in (100, 200, 400)
+    ]
+    order = np.log2(np.array(errors[:-1]) / errors[1:])
+    np.testing.assert_allclose(order, 2.0 if blend == (0.5, 0.5) else 1.0, atol=0.12)
+
+
+def energy(model, q, v):
+    return np.array([dl.kinetic_energy(model, *x) + dl.spring_energy(model, x[0]) for x in zip(q, v, strict=True)])
+
+
+def test_the_middle_conserves_the_energy_of_springs_and_the_end_dissipates_it():
+    model = slider(2.0, 500.0)
+    kept, lost = (energy(model, *run(model, [0.3], [1.0], 300, time_step=0.05, alpha=a, beta=a)) for a in (0.5, 1.0))
+    np.testing.assert_allclose(kept, kept[0], rtol=1e-12)
+    assert np.all(np.diff(lost) < 0.0) and lost[-1] < 1e-6 * lost[0]
+
+
+def test_momentum_is_exact():
+    pair = dl.Mechanism(masses(2, (0, 0, 0)), [dl.Distance("mass0", "mass1", length=0.5, name="spring")])
+    rng = np.random.default_rng(0)
+    q, v = rng.normal(size=6), rng.normal(size=6)
+    _, after = run(pair, q, v, 200, time_step=0.01, compliance=1e-4, damping=1.0, alpha=0.6, beta=0.7)
+    momentum = after[:, :3] + 2.0 * after[:, 3:]
+    np.testing.assert_allclose(momentum, momentum[:1] + np.zeros((201, 1)), rtol=1e-11, atol=1e-12)
+
+
+def test_with_the_middle_of_the_step_a_robot_is_of_second_order():
+    mechanism, q, v = governor()
+    options = {"compliance": 1e-3, "damping": 5.0, "alpha": 0.5, "beta": 0.5, "midpoint": True}
+    ends = [run(mechanism, q, v, n, time_step=0.1 / n, **options)[0][-1] for n in (10, 20, 40, 80)]
+    gaps = [np.abs(a - b).max() for a, b in pairwise(ends)]
+    np.testing.assert_allclose(np.log2(np.array(gaps[:-1]) / gaps[1:]), 2.0, atol=0.25)
+
+
+# --- from elastic to rigid --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.6, 1.0])
+def test_no_stiffness_is_too_much(alpha):
+    h, k = 0.01, np.logspace(-6, 12, 19) / 0.01**2
+    batch = [np.ones((19, 1)), np.ones((19, 1))]
+    q, v = run(sprung(), *batch, 300, time_step=h, alpha=alpha, beta=alpha, compliance=1 / k[:, None])
+    assert np.all(np.isfinite(q)) and np.all(np.isfinite(v))
+    assert np.all(k[:, None] * q**2 + v**2 <= (1 + 1e-9) * (k[:, None] + 1.0))
+
+
+@pytest.mark.parametrize("alpha", [0.6, 0.8, 1.0])
+def test_above_one_half_stiff_rows_become_rigid_ones(alpha):
+    mechanism, q, v = on_rod(), [0.6, 0.0, 0.2 - 1e-3], [0.1, 0.0, 0.2]
+    rigid, _ = run(mechanism, q, v, 200, time_step=1e-3)
+    ends = [run(mechanism, q, v, 200, time_step=1e-3, alpha=alpha, compliance=C)[0][-1] for C in (1e-8, 1e-12)]
+    errors = [np.abs(length(end) - 1.0) for end in ends]
+    assert errors[1] < 2e-6 and np.abs(ends[1] - rigid[-1]).max() < 2e-4
+
+
+def test_at_one_half_the_error_of_a_stiff_row_stays_and_alternates():
+    q, _ = run(sprung(), [0.01], [0.0], 20, time_step=0.01, alpha=0.5, beta=1.0, compliance=1e-12)
+    np.testing.assert_allclose(q[:, 0], 0.01 * (-1.0) ** np.arange(21), rtol=1e-4)
+    gone, _ = run(sprung(), [0.01], [0.0], 20, time_step=0.01, alpha=0.5, beta=1.0)  # declared to be rigid
+    assert np.abs(gone[1:]).max() < 1e-15
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0])
+def test_a_kinematic_row_is_met_at_once_but_for_its_curvature(beta):
+    mechanism, q, v = on_rod(), np.array([0.6, 0.1, 0.1]), np.array([1.0, -0.5, 0.3])
+    found = step(mechanism, q, v, np.zeros(3), time_step=1e-2, alpha=0.3, beta=beta)
+    n = (q - [0.0, 0.0, 1.0]) / length(q)
+    assert abs(length(q) - 1.0 + n @ (found.q - q)) < 1e-10
+
+
+def test_what_kinematic_rows_leave_of_errors_is_of_second_order_and_nothing_after_a_projection():
+    start, left = (on_rod(), [0.6, 0.0, 0.2], [0.8, 0.3, 0.6]), {}
+    for how in ("none", "pre", "post", "project"):
+        ends = [run(*start, n, time_step=0.02 / n, stabilization=how)[0][-1] for n in (1, 2)]
+        left[how] = [abs(length(end) - 1.0) for end in ends]
+    for how in ("none", "pre"):
+        np.testing.assert_allclose(left[how][0] / left[how][1], 4.0, rtol=0.05)
+    assert max(left["post"]) < 1e-10 and max(left["project"]) < 1e-10
+
+
+@pytest.mark.parametrize("how", ["pre", "post"])
+def test_a_correction_changes_no_velocity(how):
+    at_rest = step(sprung(), [0.1], [0.0], [0.0], time_step=1e-3, stabilization=how)
+    np.testing.assert_allclose([at_rest.q, at_rest.v], [[0.0], [0.0]], atol=1e-15)
+    pulled = step(sprung(), [0.1], [0.0], [0.0], time_step=1e-3)
+    np.testing.assert_allclose([pulled.q, pulled.v], [[0.0], [-100.0]], atol=1e-12)
+
+
+# --- mechanisms -------------------------------------------------------------------------------------------------------
+
+
+def test_a_mass_on_a_soft_rod_hangs_by_what_its_weight_pulls_out():
+    q, _ = run(on_rod(), np.zeros(3), np.zeros(3), 400, time_step=0.05, compliance=1e-3, damping=30.0)
+    np.testing.assert_allclose(q[-1], [0.0, 0.0, -G * 1e-3], atol=1e-12)
+
+
+def test_a_mass_on_a_soft_rod_vibrates_at_the_frequency_of_its_spring():
+    k, h = 1e4, 1e-4
+    rest = -G / k
+    q, _ = run(on_rod(), [0.0, 0.0, rest - 1e-4], [0.0, 0.0, 0.0], 628, time_step=h, alpha=0.5, beta=0.5,
+               compliance=1 / k)  # fmt: skip
+    angle = np.sqrt(k) * h * np.arange(629)
+    late = angle * k * h**2 / 12  # the phase that the mid-point rule loses
+    np.testing.assert_allclose(q[:, 2] - rest, -1e-4 * np.cos(angle - late), atol=1e-11)
+
+
+@pytest.mark.parametrize("options", [{}, {"compliance": 1e-9}], ids=["rigid", "stiff"])
+def test_a_pendulum_on_a_rod_has_the_period_of_its_elliptic_integral(options):
+    start = np.array([np.sin(1.0), 0.0, 1.0 - np.cos(1.0)])
+    quarter = scipy.special.ellipk(np.sin(0.5) ** 2) / np.sqrt(G)
+    n = 2000
+    q, _ = run(on_rod(), start, np.zeros(3), n, time_step=quarter / n, beta=0.5, midpoint=True, **options)
+    np.testing.assert_allclose(q[-1], np.zeros(3), atol=1e-5)
+
+
+def test_a_governor_on_stiff_couplers_follows_a_stiff_solver():
+    K, B, T = 8e5, 4e4, 0.3
+    mechanism, q, v = governor()
+
+    def rates(_, y):
+        J, e = dl.constraint_jacobian(mechanism, y[:4]), dl.constraint_error(mechanism, y[:4])
+        return np.concatenate([y[4:], dl.aba(mechanism, y[:4], y[4:], -J.T @ (K * e + B * (J @ y[4:])))])
+
+    exact = solve_ivp(rates, (0, T), np.concatenate([q, v]), method="Radau", rtol=1e-9, atol=1e-11).y[:4, -1]
+
+    def error(h, **options):
+        end = run(mechanism, q, v, round(T / h), time_step=h, compliance=1 / K, damping=B, **options)[0][-1]
+        return np.abs(end - exact).max()
+
+    errors = [error(h) for h in (5e-3, 2.5e-3, 1e-3)]
+    np.testing.assert_allclose(np.array(errors[:-1]) / errors[1:], [2.0, 2.5], rtol=0.1)
+    assert error(5e-3, beta=0.5, midpoint=True) < 1e-3
+    assert error(1e-3, beta=0.5, midpoint=True) < 1e-4
+
+
+def test_driven_joints_have_the_velocity_that_is_given_and_the_others_feel_it():
+    mechanism, q, v = governor()
+    v = np.array([0.4, 0.2, -0.1, 0.3])
+    for model in (mechanism.model, mechanism):
+        found = step(model, q, v, np.zeros(4), time_step=1e-2, driven={"left_joint": 0.7, "axis_joint": 0.0})
+        np.testing.assert_allclose(found.v[[1, 0]], [0.7, 0.0], atol=1e-14)
+    M, c = dl.crba(mechanism, q), dl.bias_torques(mechanism, q, v)
+    free = step(mechanism.model, q, v, np.zeros(4), time_step=1e-2, driven={"left_joint": 0.7, "axis_joint": 0.0})
+    np.testing.assert_allclose((M @ (free.v - v) / 1e-2 + c)[2:], 0.0, atol=1e-9)
+
+
+def test_a_robot_with_a_free_base_and_stiff_servos_solves_the_dense_equations():
+    model = dl.load("quadruped")
+    rng = np.random.default_rng(5)
+    q, v, tau = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
+    target, kp, kd, h = model.random_configuration(rng), np.full(model.nv, 3e3), np.full(model.nv, 20.0), 2e-3
+    kp[:6] = kd[:6] = 0.0
+    found = compliant_kernel.python(
+        scene_for(model, (), False, False)[0], q, v, tau, h, servo_stiffness=kp, servo_damping=kd, servo_target=target
+    )
+    joints = [joint for joint in model.joints for _ in range(joint.kind.nv)]
+    own = [np.array([(getattr(j, name) or (0.0,))[0] for j in joints]) for name in ("stiffness", "damping")]
+    K, D = kp + own[0], kd + own[1]
+    W = dl.crba.python(model, q) + np.diag(h * D + h * h * K)
+    force = tau - dl.bias_torques.python(model, q, v) + kp * dl.difference.python(model, q, target) - kd * v
+    force = force + dl.passive_forces.python(model, q, v) - h * K * v
+    np.testing.assert_allclose(found.v, v + np.linalg.solve(W, h * force), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.q, dl.integrate.python(model, q, h * found.v), atol=1e-12)
+
+
+def test_joints_that_mimic_others_are_stepped_as_well():
+    a = Assembly("pair")
+    a.body("first", Revolute((0, 1, 0)), None, (0, 0, 0), [rod((0, 0, 0), (0.5, 0, 0), 1.0)])
+    a.body("second", Revolute((0, 1, 0)), "first", (0.5, 0, 0), [rod((0, 0, 0), (0.5, 0, 0), 1.0)])
+    model = a.model()
+    first, second = model.joints
+    stiff = {"stiffness": (50.0,), "damping": (1.0,)}
+    model = replace(model, joints=(replace(first, **stiff), replace(second, mimic=Mimic(0, -0.5, 0.1), **stiff)))
+    q, v, h = np.array([0.4]), np.array([0.7]), 1e-2
+    found = step(model, q, v, [0.0], time_step=h)
+    M, c = dl.crba(model, q)[0, 0], dl.bias_torques(model, q, v)[0]
+    K, D = 50.0 * 1.25, 1.0 * 1.25
+    force = dl.passive_forces(model, q, v)[0] - c - h * K * v[0]
+    np.testing.assert_allclose(found.v[0], v[0] + h * force / (M + h * D + h * h * K), rtol=1e-12)
+
+
+def test_a_batch_is_the_same_bits_as_its_states():
+    mechanism, q, v = governor()
+    rng = np.random.default_rng(1)
+    qs, vs = q + 0.01 * rng.normal(size=(11, 4)), v + rng.normal(size=(11, 4))
+    options = {"time_step": 1e-3, "compliance": 1e-6, "damping": 10.0, "alpha": 0.7, "beta": 0.5}
+    together = step(mechanism, qs, vs, np.zeros((11, 4)), **options)
+    for k in range(11):
+        alone = step(mechanism, qs[k], vs[k], np.zeros(4), **options)
+        assert np.array_equal(alone.q, together.q[k]) and np.array_equal(alone.v, together.v[k])
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"compliance": -1.0}, "compliance is -1; it must not be negative"),
+        ({"compliance": 1e-3, "damping": -2.0}, "damping is -2; it must not be negative"),
+        ({"damping": 1.0}, "no compliance"),
+        ({"compliance": np.inf}, "does nothing"),
+        ({"alpha": 1.5}, "alpha is 1.5; it is a number from 0"),
+        ({"beta": -0.1}, "beta is -0.1; it is a number from 0"),
+        ({"beta": 0.0}, "beta is 0: positions then do not feel"),
+        ({"alpha": 0.0, "compliance": 0.0}, "an explicit spring needs a finite stiffness"),
+        ({"time_step": 0.0}, "time_step is 0 s; it is positive"),
+        ({"time_step": 1e9}, "time_step is 1e\\+09 s"),
+        ({"time_step": "soon"}, "time_step is 'soon'"),
+        ({"stabilization": "often"}, "there is no stabilization 'often'"),
+        ({"servo_stiffness": 1.0}, "servo_target is missing"),
+        ({"compliance": {"sprig": 1.0}}, "sprig"),
+        ({"compliance": [1.0, 2.0]}, "one number for each of 1 rows"),
+        ({"driven": 1.0}, "a mapping from joints to velocities"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(options, sentence):
+    with pytest.raises(dl.DelassusError, match=sentence):
+        step(sprung(), [0.1], [0.0], [0.0], **({"time_step": 1e-3} | options))
+
+
+def test_errors_of_steps_are_value_errors():
+    with pytest.raises(ValueError, match="alpha"):
+        step(sprung(), [0.1], [0.0], [0.0], time_step=1e-3, alpha=2.0)
+    assert issubclass(StepError, dl.DelassusError)
+
+
+def test_a_state_that_is_not_finite_spoils_itself_alone():
+    found = step(sprung(), [[0.1], [np.nan], [0.1]], [[0.0]] * 3, [[0.0]] * 3, time_step=1e-3, compliance=1e-3)
+    assert found.status.tolist() == [Status.CONVERGED, Status.NOT_FINITE, Status.CONVERGED]
+    assert "1 of 3 states" in found.describe()
+
+
+def test_rows_that_contradict_each_other_are_met_in_the_least_squares_sense_and_say_so():
+    locks = [dl.JointLock("mass_joint", position=x, name=f"at{x}") for x in (0.0, 1.0)]
+    found = step(dl.Mechanism(slider(), locks), [0.2], [0.0], [0.0], time_step=1.0)
+    np.testing.assert_allclose(found.q, [0.5], atol=1e-9)
+    assert found.statuses is Status.LEAST_SQUARES
