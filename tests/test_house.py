@@ -18,6 +18,7 @@ ROOMS = [
     "constraints",
     "constrained",
     "contact",
+    "simulation",
     "derivatives",
     "mujoco",
     "pinocchio",
@@ -71,6 +72,7 @@ INNER = {
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
+    "simulation": ["geometry", "actuation", "step", ""],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

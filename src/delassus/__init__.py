@@ -7,6 +7,7 @@ dynamics      kinematics, forces and masses of free robots
 constraints   what holds a robot: kinds of constraints, and the `Mechanism` that they make of it
 constrained   dynamics of a mechanism: accelerations and forces, by several methods; assembly, projection, impacts
 contact       what only pushes, with friction: cones, problems, robots that touch something
+simulation    robots on the ground, one or thousands, stepped through time
 derivatives   of all of these
 mujoco        to and from MuJoCo
 pinocchio     to and from Pinocchio
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         mujoco,
         numpy,
         pinocchio,
+        simulation,
     )
     from delassus.compiler import clear_kernels as clear_kernels
     from delassus.compiler import kernel, threads
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from delassus.model import *
     from delassus.mujoco import *
     from delassus.pinocchio import *
+    from delassus.simulation import *
 
 __version__ = "0.1.0"
 
@@ -55,6 +58,7 @@ __all__ = [
     "Coupling",
     "DelassusError",
     "Distance",
+    "Ground",
     "Hinge",
     "Implicit",
     "JointLock",
@@ -63,7 +67,9 @@ __all__ = [
     "Nonholonomic",
     "Placement",
     "Point",
+    "Simulation",
     "Status",
+    "Trajectory",
     "Weld",
     "__version__",
     "aba",
@@ -103,6 +109,7 @@ NAMESPACES: Final = (
     "constraints",
     "constrained",
     "contact",
+    "simulation",
     "derivatives",
     "mujoco",
     "pinocchio",
