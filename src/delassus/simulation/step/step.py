@@ -27,8 +27,6 @@ from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.references import constraint_error
-from delassus.constrained.solvers.status import Status
-from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.passive import spring_energy
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.kinematics import world_poses
@@ -42,6 +40,7 @@ from delassus.simulation.step.contacts import GroundNumbers, all_touches, warm_s
 from delassus.simulation.step.marks import Mark
 from delassus.simulation.step.motion import moved, turning
 from delassus.simulation.step.rows import StepRows, step_rows
+from delassus.simulation.step.solve import solved
 from delassus.simulation.step.world import World
 
 TOLERANCE: Final = 1e-8
@@ -100,6 +99,8 @@ def problem_of(world: World, q: Any, v: Any, given: Given, time: Any) -> Problem
 
 def _demanded(world: World, rows: StepRows, before: Any, after: Any, given: Given) -> tuple[Any, Any]:
     """What rows (m,) have beyond what they must not fall below, and the scale of their velocities."""
+    if not world.m:
+        return after, np.array(1.0)
     h, loops, slots = given.h, world.mechanism.m, world.slots
     pull = h * float(numpy.linalg.norm(world.model.gravity))
     scale = np.maximum(np.max(np.abs(after)), np.max(np.abs(before))) + pull + 1e-12
@@ -145,18 +146,13 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         dry = np.array([bound for _, bound in world.dry]) * h if world.dry else None
         # The solver's tolerance is a share of all free velocities, those of wide gaps among them.
         tolerance = TOLERANCE * problem.scale / np.maximum(np.max(np.abs(problem.g)), problem.scale)
-        impulse, _, error, count, status = solve_contacts(
-            world.layout,
-            problem.G,
-            problem.g,
-            friction=given.friction + np.zeros(world.slots) if world.slots else None,
-            lower=None if dry is None else -dry,
-            upper=dry,
-            start=warm_start(world, contact.number, last.contact, last.impulse),
-            tolerance=tolerance,
-        )
-        residual = np.max(np.abs(error))
-        done = (status == float(Status.CONVERGED)) | (status == float(Status.PRECISION))
+        numbers: dict[str, Any] = {}
+        if world.slots:
+            numbers["friction"] = given.friction + np.zeros(world.slots)
+        if dry is not None:
+            numbers |= {"lower": -dry, "upper": dry}
+        start = warm_start(world, contact.number, last.contact, last.impulse)
+        impulse, residual, count, done = solved(world.layout, problem.G, problem.g, numbers, start, tolerance)
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
     q, v = moved(world.model, last.q, v, h, _given_back(world, problem, v, h))
