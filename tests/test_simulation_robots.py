@@ -100,3 +100,59 @@ def test_the_problem_of_a_state_has_the_impulses_of_its_step(standing):
     state = standing.start(state.q[-1], state.v[-1])
     solved = standing.problem(state, HOME[7:]).solve()
     np.testing.assert_allclose(solved.impulse, standing.step(state, HOME[7:]).impulse, atol=1e-9)
+
+
+def test_substeps_are_steps_with_the_same_control(standing):
+    servos = standing.world.actuators
+    coarse = dl.Simulation(QUADRUPED, standing.ground, 1e-3, actuators=servos, touching=FEET, substeps=3)
+    u = np.random.default_rng(0).normal(HOME[7:], 0.1, (10, 12))
+    whole = coarse.run(dropped(0.0), control=u)
+    single = standing.run(dropped(0.0), control=np.repeat(u, 3, 0))
+    assert coarse.period == pytest.approx(3e-3)
+    np.testing.assert_allclose(whole.q[-1], single.q[-1], atol=1e-12)
+
+
+def test_a_kernel_is_compiled_into_the_step(standing):
+    @dl.kernel("(),(nq),(nv)->(12)")
+    def hold(model, time, q, v):
+        return HOME[7:] + 0.05 * q[7:] - 0.01 * v[6:]
+
+    traced = standing.run(dropped(0.0), control=hold, steps=20)
+    plain = standing.run(
+        dropped(0.0), control=lambda time, q, v: HOME[7:] + 0.05 * q[..., 7:] - 0.01 * v[..., 6:], steps=20
+    )
+    np.testing.assert_allclose(traced.q, plain.q, atol=1e-12)
+
+
+# --- closed loops -----------------------------------------------------------------------------------------------------
+
+
+def test_a_biped_whose_knees_are_loops_stands_and_keeps_them_closed():
+    robot = dl.load("biped")
+    home = robot.posture("home")
+    driven = [j.name for j in robot.joints[1:] if "shin" not in j.name and "rod" not in j.name]
+    servos = position_servos(robot, 600.0, 30.0, driven)
+    sim = dl.Simulation(robot, actuators=servos, touching="*_foot_0", max_limits=0)
+    q0 = home.copy()
+    q0[2] += 0.01
+    log = sim.run(q0, control=np.array([home[robot.q_slice(name)][0] for name in driven]), steps=500)
+    assert log.drift.max() < 1e-12
+    assert not log.status.any() and log.residual.max() < 1e-8
+    np.testing.assert_allclose(log.contact_force[-1, :, 2].sum(), robot.mass * G, rtol=2e-2)  # still settling
+
+
+def test_a_start_with_open_loops_is_closed_or_refused():
+    robot = dl.load("four_bar")
+    sim = dl.Simulation(robot, max_contacts=0, max_limits=0)
+    q0 = robot.posture("home") + 0.05 * np.arange(1, robot.nq + 1)
+    assert np.abs(dl.constraint_error(sim.mechanism, sim.start(q0).q)).max() < 1e-10
+    with pytest.raises(dl.DelassusError, match="a loop is open"):
+        sim.start(q0, repair=False)
+
+
+def test_a_four_bar_swings_without_drift_and_without_gaining_energy():
+    robot = dl.load("four_bar")
+    sim = dl.Simulation(robot, max_contacts=0, max_limits=0)
+    log = sim.run(robot.posture("home"), steps=500)
+    assert log.drift.max() < 1e-12
+    assert log.energy.max() - log.energy[0] < 1e-3 * np.ptp(log.energy) + 1e-3 * abs(log.energy[0])
