@@ -42,7 +42,8 @@ def on_slope(angle: float, height: float) -> np.ndarray:
 def test_a_box_sticks_to_a_slope_within_its_friction(angle):
     sim = dl.Simulation(BRICK, slope(angle, 0.7), H)
     log = sim.run(on_slope(angle, 0.05), steps=300)
-    assert np.abs(log.v[1:]).max() < 1e-9
+    assert np.abs(log.v[1:, :3]).max() < 1e-9
+    assert np.abs(log.q[-1, :3] - log.q[0, :3]).max() < 1e-9
     assert not log.status.any()
 
 
@@ -56,8 +57,8 @@ def test_a_box_slides_down_a_slope_with_what_friction_leaves():
 
 def test_a_sliding_box_stops_where_friction_has_used_up_its_energy():
     sim = dl.Simulation(BRICK, dl.Ground(friction=0.4), H)
-    log = sim.run(np.array([0, 0, 0.05, 0, 0, 0, 1.0]), np.array([1.0, 0, 0, 0, 0, 0]), steps=400)
-    assert log.q[-1, 0] == pytest.approx(1.0 / (2 * 0.4 * G), rel=4e-3)  # a step of time is 0.4 % of it
+    log = sim.run(np.array([0, 0, 0.05, 0, 0, 0, 1.0]), np.array([5.0, 0, 0, 0, 0, 0]), steps=1400)
+    assert log.q[-1, 0] == pytest.approx(5.0**2 / (2 * 0.4 * G), rel=1e-3)  # v₀ h/2 is 0.08 % of it
     assert np.abs(log.v[-1]).max() < 1e-9
 
 
@@ -126,6 +127,18 @@ def test_a_height_field_that_is_a_slope_is_that_slope():
         on_plane = dl.Simulation(model, slope(angle, 0.7)).contacts(q)
         for one, other in zip(on_field[:3], on_plane[:3], strict=True):
             np.testing.assert_allclose(one, other, atol=1e-14)
+
+
+def test_a_robot_that_nothing_touches_falls_freely():
+    log = dl.Simulation(BALL, max_contacts=0).run(np.array([0, 0, 0, 0, 0, 0, 1.0]), steps=50)
+    np.testing.assert_allclose(log.v[:, 2], -G * log.time, atol=1e-12)
+
+
+def test_a_body_that_spins_keeps_its_momentum():
+    log = dl.Simulation(BALL.with_gravity((0, 0, 0)), max_contacts=0).run(
+        np.array([0, 0, 0, 0, 0, 0, 1.0]), np.array([1.0, 0, 0, 3.0, 20.0, 1.0]), steps=500
+    )
+    np.testing.assert_allclose(log.q[-1, :3], [0.5, 0, 0], atol=1e-12)
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------

@@ -42,17 +42,16 @@ class Reach:
         carries = numpy.array([[float(i in tree.path(link)) for i in owners] for link in range(len(tree.links))])
         return cls(tree, nv, center, columns, carries)
 
-    def rows(self, link: Any, point: Any, axes: Any) -> Any:
-        """J (3, nv) of a point (3,) of a link along axes (3, 3), which are columns; the link may be a traced number."""
+    def rows(self, link: Any, among: frozenset[int], point: Any, axes: Any) -> Any:
+        """J (3, nv) of a point (3,) along axes (3, 3), which are columns; its link, a traced number, is one of some."""
         arm = point - self.center
         K = np.stack([np.concatenate([axes[:, k], np.cross(arm, axes[:, k])]) for k in range(3)])
-        known = isinstance(link, int)
-        carried = self.carries[link] if known else np.take(self.carries, link, axis=0)
+        table = self.carries[sorted(among)]
+        sometimes = [e for e in range(len(self.columns)) if 0.0 < table[:, e].mean() < 1.0]
+        carried = dict(zip(sometimes, np.take(self.carries[:, sometimes], link, axis=0), strict=True))
         J = np.zeros((3, self.nv))
         directions = ((link, link.v + k) for link in self.tree.links for k in range(link.motion.nv))
         for e, (owner, v) in enumerate(directions):
-            if known and not carried[e]:
-                continue
-            column = K @ self.columns[e] * (owner.ratio if known else owner.ratio * carried[e])
-            J[:, v] = J[:, v] + column
+            if table[:, e].any():
+                J[:, v] = J[:, v] + K @ self.columns[e] * (owner.ratio * carried.get(e, 1.0))
         return J

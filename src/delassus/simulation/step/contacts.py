@@ -63,14 +63,17 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers) -> Touching
     number: Any = numpy.arange(float(slots))
     more: Any = np.array(False)
     on: list[Any] = list(links)
+    among = [frozenset({link}) for link in links]
     if slots < world.candidates:
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
         more = np.take(gap, nearest[slots]) < 0.0
         gap, point, normal = (np.take(x, number, axis=0) for x in (gap, point, normal))
-        taken = np.take(numpy.array(links, float), number)
-        on = [taken[k] if len(set(links)) > 1 else links[0] for k in range(slots)]
-    rows = [reach.rows(on[k], point[k], contact_axes(normal[k]) if flat is None else flat) for k in range(slots)]
+        on = list(np.take(numpy.array(links, float), number))
+        among = [frozenset(links)] * slots
+    rows = [
+        reach.rows(on[k], among[k], point[k], contact_axes(normal[k]) if flat is None else flat) for k in range(slots)
+    ]
     return Touching(np.array(number), gap, np.concatenate(rows), more)
 
 

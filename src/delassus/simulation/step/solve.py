@@ -1,8 +1,9 @@
-"""The contact problem of a step, from the impulses of the step before.
+"""The contact problem of a step, by Newton's method from the impulses of the step before.
 
-Most steps change little: Newton's method from there, without smoothing, needs one or two iterations. Each of them
-evaluates λ - P(λ - σ) once, which is both the error and what the next one starts from. What is left after some of
-them goes to `thorough`, the way of `solve_contacts`, which no state of a group pays for that does not have to wait.
+Most steps change little: without smoothing, λ = P(λ - σ) is solved in one or two iterations from there. Where that goes
+in circles, attempts with kinks rounded by a radius e follow (see `newton`, which has them from elsewhere, and asks in
+each iteration for the best impulses of all). One loop for all of it: a linear system is most of the code, and there is
+one. The error in an iteration is the residual that the next one starts from.
 """
 
 from __future__ import annotations
@@ -10,23 +11,20 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.choice import thorough
 from delassus.contact.solvers.elimination import solve_without_pivots
-from delassus.contact.solvers.newton import matrix_of
-from delassus.contact.solvers.progress import Best, Budget
+from delassus.contact.solvers.newton import ATTEMPTS, matrix_of
 from delassus.contact.solvers.scaled import Scaled, shape_of
 
-QUICK: Final = 6
-"""Iterations of Newton's method before the thorough way."""
+QUICK: Final = (0.0, 0.0, 8.0, 1.0)
+"""The first attempt: no smoothing, eight iterations, from the impulses of the step before."""
 
 CLOSER: Final = 1e-2
-"""The share of the tolerance that Newton's method goes on to: its last iteration gives most of the digits at once."""
+"""The share of the tolerance that iterations go on to: the last one gives most of the digits at once."""
 
-ITERATIONS: Final = 300.0
-"""Of the thorough way, at most."""
+ITERATIONS: Final = 400
+"""At most."""
 
 
 class Solved(NamedTuple):
@@ -39,11 +37,14 @@ class Solved(NamedTuple):
 
 
 class _At(NamedTuple):
-    """Impulses, their projection y = P(λ - σ), its Jacobian by blocks, the error, iterations made."""
+    """Where the method is: λ and λ - σ (m,), the radius e, attempts and iterations in this one, the best λ and error."""
 
     impulse: Any
-    projected: Any
-    jacobians: Any
+    ahead: Any
+    e: Any
+    attempt: Any
+    made: Any
+    best: Any
     error: Any
     count: Any
 
@@ -52,31 +53,42 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
     """Impulses that obey the laws of contact, to a tolerance as a share of the free velocities."""
     problem = Scaled.of(layout, False, G, g, **numbers)
     factors = shape_of(layout, numbers.get("friction"), None, None)
-    budget = Budget(tolerance, ITERATIONS)
+    schedule, scale = np.array((QUICK, *ATTEMPTS[1:])), np.max(np.abs(problem.g))
+    begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
 
-    def at(impulse: Any, count: Any) -> _At:
-        y, jacobians = problem.smooth(impulse - problem.velocity(impulse), 0.0)
-        error = np.max(np.abs(y - impulse) / problem.limit)
-        return _At(impulse, y, tuple(jacobians), error, count)
+    def at(impulse: Any) -> tuple[Any, Any, Any]:
+        """λ - σ, its projection, and the error."""
+        ahead = impulse - problem.velocity(impulse)
+        projected = problem.smooth(ahead, 0.0)[0]
+        return ahead, projected, np.max(np.abs(projected - impulse) / problem.limit)
 
     def step(carry: Any) -> Any:
         last = _At(*carry)
-        change = solve_without_pivots(matrix_of(problem, list(last.jacobians)), last.projected - last.impulse)
-        return tuple(at(last.impulse + change, last.count + 1.0))
+        y, jacobians = problem.smooth(last.ahead, last.e)
+        far = np.max(np.abs(y - last.impulse))
+        impulse = last.impulse + solve_without_pivots(matrix_of(problem, jacobians), y - last.impulse)
+        ahead, projected, error = at(impulse)
+        better = error < last.error
+        best, least = np.where(better, projected, last.best), np.where(better, error, last.error)
+        # As soon as the rounded problem is solved to the size of its rounding, round less.
+        e = np.where(far <= last.e, last.e * np.take(shrinks, last.attempt), last.e)
+        over = (last.made + 1.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
+        attempt = np.where(over, last.attempt + 1.0, last.attempt)
+        again = np.where(over & (np.take(where, attempt) > 0.5), best, 0.0)
+        impulse = np.where(over, again, impulse)
+        ahead = np.where(over, again - problem.velocity(again), ahead)
+        e = np.where(over, np.take(begins, attempt) * scale, e)
+        return impulse, ahead, e, attempt, np.where(over, 0.0, last.made + 1.0), best, least, last.count + 1.0
 
     def goes_on(carry: Any) -> Any:
         last = _At(*carry)
-        return (last.error > CLOSER * tolerance) & (last.count < float(QUICK) - 0.5)
+        wanted = np.where(last.attempt < 0.5, CLOSER, 1.0) * tolerance
+        return (last.error > wanted) & (last.attempt < float(len(ATTEMPTS)) - 0.5)
 
-    found = _At(*while_loop(goes_on, step, tuple(at(problem.taken(start, factors), np.array(0.0))), QUICK))
-    impulse, error, count = found.projected, found.error, found.count
-
-    def all_ways(count: Any) -> Any:
-        begun = Best.of(problem, np.zeros(layout.m), count)
-        best = thorough(problem, begun, budget).best
-        return best.impulse, best.error, best.count
-
-    open_ = ~(error <= tolerance)
-    impulse, error, count = cond(open_, all_ways, (impulse, error, count), count)
-    off = problem.residual_given(impulse - problem.smooth(impulse - problem.velocity(impulse), 0.0)[0], factors)
-    return Solved(problem.given(impulse, factors), np.max(np.abs(off)), count, error <= tolerance)
+    begun = problem.taken(start, factors)
+    ahead, projected, error = at(begun)
+    zero = np.array(0.0)
+    carry = (begun, ahead, zero, zero, zero, projected, error, zero)
+    found = _At(*while_loop(goes_on, step, carry, ITERATIONS))
+    off = problem.residual_given(found.best - at(found.best)[1], factors)
+    return Solved(problem.given(found.best, factors), np.max(np.abs(off)), found.count, found.error <= tolerance)
