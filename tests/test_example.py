@@ -80,3 +80,9 @@ def test_the_linkages_of_the_guide_are_drawn(example):
     drawings.main()
     named = {"four_bar", "delta", "stewart", "biped_leg", "hoeken", "linkages"}
     assert {picture.stem for picture in drawings.OUTPUT.glob("*.svg")} == named
+
+
+def test_dropped_quadrupeds_end_on_their_feet(example, tmp_path, capsys):
+    log = example("drop", ROBOTS=16, SECONDS=0.4).main()
+    assert "steps a second" in capsys.readouterr().out
+    assert abs(log.v[-1]).max() < 1.0 and (tmp_path / "drop.html").stat().st_size > 10_000

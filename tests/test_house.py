@@ -19,6 +19,7 @@ ROOMS = [
     "constrained",
     "contact",
     "stepping",
+    "simulation",
     "derivatives",
     "mujoco",
     "pinocchio",
@@ -73,6 +74,7 @@ INNER = {
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
     "stepping": ["", "integrators", "scheme", "impacts", "compliant"],
+    "simulation": ["geometry", "actuation", "step", ""],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

@@ -291,7 +291,7 @@ def test_states_between_the_times_are_of_fourth_order(log):
 
 
 def test_velocities_between_the_times_are_those_of_the_way():
-    from test_integrators import TOP, TOP_SPEED, TOP_START
+    from motion_cases import TOP, TOP_SPEED, TOP_START
 
     motion = dl.simulate_motion(TOP, TOP_START, TOP_SPEED, times=[0.0, 0.05, 0.1])
     t, h = 0.031, 1e-6

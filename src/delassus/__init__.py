@@ -8,6 +8,7 @@ constraints   what holds a robot: kinds of constraints, and the `Mechanism` that
 constrained   dynamics of a mechanism: accelerations and forces, by several methods; assembly, projection, impacts
 contact       what only pushes, with friction: cones, problems, robots that touch something
 stepping      motions in time: integrators, trajectories, events; the compliant scheme from soft to rigid, impacts
+simulation    robots on the ground, one or thousands, stepped through time
 derivatives   of all of these
 mujoco        to and from MuJoCo
 pinocchio     to and from Pinocchio
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         mujoco,
         numpy,
         pinocchio,
+        simulation,
         stepping,
     )
     from delassus.compiler import clear_kernels as clear_kernels
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from delassus.model import *
     from delassus.mujoco import *
     from delassus.pinocchio import *
+    from delassus.simulation import *
     from delassus.stepping import *
 
 __version__ = "0.1.0"
@@ -58,6 +61,7 @@ __all__ = [
     "Coupling",
     "DelassusError",
     "Distance",
+    "Ground",
     "Hinge",
     "Implicit",
     "JointLock",
@@ -66,6 +70,7 @@ __all__ = [
     "Nonholonomic",
     "Placement",
     "Point",
+    "Simulation",
     "Status",
     "Trajectory",
     "Weld",
@@ -109,6 +114,7 @@ NAMESPACES: Final = (
     "constrained",
     "contact",
     "stepping",
+    "simulation",
     "derivatives",
     "mujoco",
     "pinocchio",

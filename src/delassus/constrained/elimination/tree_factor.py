@@ -22,13 +22,16 @@ class TreeFactor:
     delassus: Any
 
 
-def tree_factor(model: Model, q: Any, J: Any, locked: tuple[int, ...] = ()) -> TreeFactor:
+def tree_factor(model: Model, q: Any, J: Any, locked: tuple[int, ...] = (), added: Any = None) -> TreeFactor:
     """Eliminate the velocities, from the leaves to the root, from M and from the rows of J (m, nv).
 
     Velocities that are `locked`, by their numbers, have no part in it: M⁻¹ is that of the others, and zero for them.
+    With `added` (nv,), M has it on its diagonal: damping and servos of a step of time.
     """
     above = ancestors(model)
     M, X = np.array(mass_matrix(model, q)), np.array(J)
+    if added is not None:
+        M = M + np.diag(added)
     for k in locked:  # alone, and without any row: nothing moves it, and it moves nothing
         M[k, :], M[:, k], X[:, k] = 0.0, 0.0, 0.0
         M[k, k] = 1.0

@@ -1,0 +1,39 @@
+"""Simulation: robots on the ground, one or thousands, a step of time in one kernel."""
+
+from typing import TYPE_CHECKING
+
+from delassus.lazy import lazily
+
+if TYPE_CHECKING:
+    from delassus.simulation.actuation.actuators import motors, position_servos, velocity_servos
+    from delassus.simulation.ground import Ground
+    from delassus.simulation.simulation import GroundContacts, Simulation
+    from delassus.simulation.state import State
+    from delassus.simulation.step.marks import Mark
+    from delassus.simulation.trajectory import GroundTrajectory
+
+__all__ = [
+    "Ground",
+    "GroundContacts",
+    "GroundTrajectory",
+    "Mark",
+    "Simulation",
+    "State",
+    "motors",
+    "position_servos",
+    "velocity_servos",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "simulation.actuation.actuators": "motors position_servos velocity_servos",
+            "simulation.ground": "Ground",
+            "simulation.simulation": "GroundContacts Simulation",
+            "simulation.state": "State",
+            "simulation.step.marks": "Mark",
+            "simulation.trajectory": "GroundTrajectory",
+        },
+    )

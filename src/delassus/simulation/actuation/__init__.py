@@ -1,0 +1,1 @@
+"""What drives joints: motors, servos, springs and dampers, as forces and as what resists the joint."""

@@ -1,0 +1,181 @@
+"""Actuators of a robot: what a control becomes at the joints, and servos for models that have none.
+
+The force of an actuator is affine, f = (g₀ + g₁ l + g₂ l̇) u + b₀ + b₁ l + b₂ l̇ (see `Actuator`). In a step of time it
+is that of the step's end: what grows with l and l̇ resists the joint and goes into its own inertia, so that servos of
+any stiffness are stable. An actuator at its limit pushes with it, and resists nothing.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.dynamics.forces.passive import passive_forces
+from delassus.errors import DelassusError
+from delassus.model.joints import Free
+from delassus.model.model import Joint, Model, UnknownName
+from delassus.model.transmission import Actuator
+
+
+class ActuatorError(DelassusError, ValueError):
+    """An actuator that cannot be simulated."""
+
+
+class Drive(NamedTuple):
+    """Generalised forces (nv,), what is added to the diagonal of M (nv,), and how many controls were clipped."""
+
+    force: Any
+    added: Any
+    clipped: Any
+
+
+def driven_velocities(model: Model) -> tuple[int, ...]:
+    """The velocities that a model without actuators takes a torque for: those of its joints, a free base left out."""
+    found: list[int] = []
+    for joint, start in zip(model.joints, model.v_starts, strict=True):
+        if joint.mimic is None and not isinstance(joint.kind, Free):
+            found += range(start, start + joint.kind.nv)
+    return tuple(found)
+
+
+def position_servos(
+    model: Any, stiffness: float, damping: float, joints: str | Iterable[str] = "*"
+) -> tuple[Actuator, ...]:
+    """An actuator for each joint of one coordinate: f = stiffness (u - q) - damping v, within the joint's effort limit.
+
+    Args:
+        model: The robot.
+        stiffness: [N·m/rad, N/m].
+        damping: [N·m·s/rad, N·s/m].
+        joints: Names or patterns of joints, such as "*_knee".
+    """
+    _check_gains(stiffness=stiffness, damping=damping)
+    return tuple(
+        _servo(joint, (stiffness, 0.0, 0.0), (0.0, -stiffness, -damping)) for joint in _servo_joints(model, joints)
+    )
+
+
+def velocity_servos(model: Any, damping: float, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
+    """An actuator for each joint of one coordinate: f = damping (u - v), within the joint's effort limit."""
+    _check_gains(damping=damping)
+    return tuple(_servo(joint, (damping, 0.0, 0.0), (0.0, 0.0, -damping)) for joint in _servo_joints(model, joints))
+
+
+def motors(model: Any, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
+    """An actuator for each joint of one coordinate: f = u, within the joint's effort limit."""
+    return tuple(_servo(joint, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for joint in _servo_joints(model, joints))
+
+
+def _check_gains(**gains: float) -> None:
+    for name, gain in gains.items():
+        if not (math.isfinite(gain) and gain >= 0.0):
+            raise ActuatorError(f"the {name} is {gain!r}; it is finite and not negative.")
+
+
+def _servo_joints(model: Any, patterns: str | Iterable[str]) -> list[Joint]:
+    model = getattr(model, "model", model)
+    every = [joint for joint in model.joints if joint.mimic is None and joint.kind.nv == 1]
+    found = []
+    for pattern in (patterns,) if isinstance(patterns, str) else patterns:
+        matching = [joint for joint in every if fnmatch.fnmatchcase(joint.name, pattern)]
+        if not matching:
+            raise UnknownName("joint of one coordinate that matches", pattern, [joint.name for joint in every])
+        found += [joint for joint in matching if joint not in found]
+    return found
+
+
+def _servo(joint: Joint, gain: tuple[float, float, float], bias: tuple[float, float, float]) -> Actuator:
+    limited = bool(joint.effort_limit) and math.isfinite(joint.effort_limit[0])
+    most = joint.effort_limit[0] if limited else math.inf
+    return Actuator(joint.name, "joint", joint.name, gain, bias, force_range=(-most, most) if limited else ())
+
+
+def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
+    """Raise unless all of them can be simulated."""
+    for actuator in actuators:
+        if not isinstance(actuator, Actuator):
+            raise ActuatorError(f"{actuator!r} is no Actuator; position_servos(model, 40.0, 1.0) makes some.")
+        if actuator.kind != "affine" or actuator.drives not in ("joint", "tendon"):
+            what = actuator.kind if actuator.kind != "affine" else f"on a {actuator.drives}"
+            raise ActuatorError(
+                f"the actuator {actuator.name!r} is {what}; those that can be simulated are affine and drive a joint "
+                "or a tendon over joints. Leave it out by actuators=."
+            )
+        for name, _ in _terms(model, actuator):
+            joint = model.joint(name)
+            if joint.kind.nv != 1 or joint.mimic is not None:
+                raise ActuatorError(
+                    f"the actuator {actuator.name!r} drives {name!r}, which has {joint.kind.nv} velocities of its own; "
+                    "those that can be simulated drive joints with one."
+                )
+
+
+def _terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
+    """The joints that an actuator drives, and l per coordinate of each."""
+    gear = actuator.force_gear[0]
+    if actuator.drives == "joint":
+        return [(actuator.target, gear)]
+    tendon = next((t for t in model.tendons if t.name == actuator.target), None)
+    if tendon is None or not tendon.terms:
+        raise ActuatorError(
+            f"the actuator {actuator.name!r} pulls {actuator.target!r}, which is no tendon over joints: strings "
+            "through sites cannot be simulated. Leave it out by actuators=."
+        )
+    return [(name, gear * factor) for name, factor in tendon.terms]
+
+
+def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any, h: Any) -> Drive:
+    """Forces of actuators, springs and dampers at the end of a step h [s], in which the velocity would stay v."""
+    stiffness, damping = passive_gains(model)
+    force = passive_forces.function(model, q, v) - h * stiffness * v
+    added = h * damping + h * h * stiffness + np.zeros(model.nv)
+    clipped = np.array(0.0)
+    if not actuators:
+        for k, i in enumerate(driven_velocities(model)):
+            most = model.effort_limit[i]
+            taken = np.clip(u[k], -most, most)
+            clipped = clipped + np.where(taken != u[k], 1.0, 0.0)
+            force[i] = force[i] + taken
+        return Drive(force, added, clipped)
+    for k, actuator in enumerate(actuators):
+        control = u[k]
+        if actuator.control_range:
+            control = np.clip(control, *actuator.control_range)
+            clipped = clipped + np.where(control != u[k], 1.0, 0.0)
+        terms = [(model.q_starts[j], model.v_starts[j], c) for j, c in _places(model, actuator)]
+        rate = sum(c * v[j] for _, j, c in terms)
+        length = sum(c * q[i] for i, _, c in terms) + h * rate
+        (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
+        pull = (g0 + g1 * length + g2 * rate) * control + b0 + b1 * length + b2 * rate
+        # What the force loses per unit of l̇: in a tendon, which couples its joints, none of it is implicit.
+        slope = h * (g1 * control + b1) + (g2 * control + b2) if len(terms) == 1 else 0.0
+        if actuator.force_range:
+            within = np.clip(pull, *actuator.force_range)
+            at_limit = within != pull
+            clipped = clipped + np.where(at_limit, 1.0, 0.0)
+            pull, slope = within, np.where(at_limit, 0.0, slope)
+        for _, j, c in terms:
+            force[j] = force[j] + c * pull
+            added[j] = added[j] + np.maximum(-h * c * c * slope, 0.0)
+    return Drive(force, added, clipped)
+
+
+def _places(model: Model, actuator: Actuator) -> list[tuple[int, float]]:
+    return [(model.joint_index(name), factor) for name, factor in _terms(model, actuator)]
+
+
+def passive_gains(model: Model) -> tuple[Any, Any]:
+    """Stiffness and damping (nv,) of springs and dampers in the joints, each as its velocity feels it."""
+    stiffness, damping = numpy.zeros(model.nv), numpy.zeros(model.nv)
+    for joint, start in zip(model.joints, model.v_starts, strict=True):
+        ratio = joint.mimic.ratio if joint.mimic else 1.0
+        own = slice(start, start + joint.kind.nv)
+        for total, values in ((stiffness, joint.stiffness), (damping, joint.damping)):
+            if values:
+                total[own] += ratio * ratio * numpy.array(values)
+    return stiffness, damping

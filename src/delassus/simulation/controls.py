@@ -1,0 +1,86 @@
+"""What `run` takes as controls: nothing, arrays, functions of the batch, kernels that are compiled into the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from delassus.compiler.host.kernel import Kernel
+from delassus.simulation.ground import SimulationError
+from delassus.simulation.state import State
+from delassus.simulation.step.step import simulate, simulate_with
+
+if TYPE_CHECKING:
+    from delassus.simulation.simulation import Simulation
+
+_policies: WeakKeyDictionary[Any, Kernel[..., Any]] = WeakKeyDictionary()
+"""The step's kernel for each kernel of a user that is compiled into it."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """How many periods there are, the kernel that makes them, and what it takes as controls in each."""
+
+    steps: int
+    kernel: Kernel[..., Any]
+    at: Callable[[int, State], tuple[Any, ...]]
+
+
+def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
+    """Checked."""
+    if steps is not None and (not isinstance(steps, (int, np.integer)) or isinstance(steps, bool) or steps < 0):
+        raise SimulationError(f"steps is {steps!r}; it is a whole number, zero or more.")
+    if control is not None and not callable(control):
+        return _from_array(sim, np.asarray(control, float), steps, batch)
+    if steps is None:
+        raise SimulationError("steps is missing: only an array of controls says how many there are.")
+    if isinstance(control, Kernel):
+        return Control(int(steps), _compiled_in(sim, control), lambda k, state: ())
+    if control is None:
+        none = np.zeros(sim.nu)
+        return Control(int(steps), simulate, lambda k, state: (none,))
+
+    def ask(k: int, state: State) -> tuple[Any, ...]:
+        u = np.asarray(control(state.time, state.q, state.v), float)
+        if u.shape[-1:] != (sim.nu,) or not _fits(u.shape[:-1], batch):
+            raise SimulationError(
+                f"the controller gave an array of shape {u.shape} at {state.time:g} s; it is ({sim.nu},) for all items "
+                f"or {(*batch, sim.nu)}."
+            )
+        return (u,)
+
+    return Control(int(steps), simulate, ask)
+
+
+def _from_array(sim: Simulation, u: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
+    forms = f"({sim.nu},), (steps, {sim.nu}) or {('steps', *batch, sim.nu)}"
+    if u.ndim == 0 or u.shape[-1] != sim.nu:
+        raise SimulationError(f"the controls have shape {u.shape}; for this robot they have {forms}.")
+    if u.ndim == 1:
+        if steps is None:
+            raise SimulationError("steps is missing: these controls do not say how many there are.")
+        return Control(int(steps), simulate, lambda k, state: (u,))
+    if not _fits(u.shape[1:-1], batch):
+        raise SimulationError(f"the controls have shape {u.shape}; for these items they have {forms}.")
+    count = len(u) if steps is None else int(steps)
+    if count > len(u):
+        raise SimulationError(f"there are controls for {len(u)} periods, and steps is {count}.")
+    return Control(count, simulate, lambda k, state: (u[k],))
+
+
+def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, batch) == batch
+    except ValueError:
+        return False
+
+
+def _compiled_in(sim: Simulation, policy: Kernel[..., Any]) -> Kernel[..., Any]:
+    if policy not in _policies:
+        model = sim.model
+        _policies[policy] = simulate_with(lambda time, q, v: policy(model, time, q, v))
+    return _policies[policy]

@@ -1,0 +1,120 @@
+"""Films of trajectories: one file for any browser, offline, with shapes, ground and contact forces.
+
+The page draws with WebGL by code of its own (`film.js`); numbers are in it as base64 of float32.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.cones.tangents import contact_axes
+from delassus.dynamics.kinematics.kinematics import forward_kinematics
+from delassus.model.model import Geometry, Model
+from delassus.simulation.ground import SimulationError
+
+if TYPE_CHECKING:
+    from delassus.simulation.trajectory import GroundTrajectory
+
+PRIMITIVES: Final = ("box", "sphere", "cylinder", "capsule", "ellipsoid")
+MOST_ITEMS: Final = 16
+
+
+def save_html(log: GroundTrajectory, path: str | os.PathLike[str], items: Any, frames_per_second: float) -> None:
+    """Write the film of some items."""
+    if log.simulation is None:
+        raise SimulationError(
+            "this trajectory was loaded from a file, which has no shapes: run the simulation again, or give it by "
+            "dataclasses.replace(log, simulation=sim)."
+        )
+    if not frames_per_second > 0.0:
+        raise SimulationError(f"frames_per_second is {frames_per_second!r}; it is positive.")
+    page = Path(__file__).with_name("film.html").read_text(encoding="utf-8")
+    script = Path(__file__).with_name("film.js").read_text(encoding="utf-8")
+    data = json.dumps(film(log, items, frames_per_second), allow_nan=False)
+    page = page.replace("/*data*/", f"const film = {data};").replace("/*script*/", script)
+    Path(path).write_text(page, encoding="utf-8")
+
+
+def film(log: GroundTrajectory, items: Any, frames_per_second: float) -> dict[str, Any]:
+    """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
+    sim = log.simulation
+    times = _frames(log.time, frames_per_second)
+    count = int(np.prod(log.energy.shape[1:], dtype=int))
+    chosen = np.arange(min(count, MOST_ITEMS)) if items is None else np.atleast_1d(items)
+    if np.any(chosen < 0) or np.any(chosen >= count):
+        raise SimulationError(f"items are {chosen.tolist()}; there are {count}, numbered from 0.")
+
+    def taken(x: NDArray[Any], core: int) -> Any:
+        return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, chosen]
+
+    q = taken(log.q, 1)
+    R, p = forward_kinematics(sim.model, q)
+    poses = np.concatenate([R.reshape(*R.shape[:-2], 9), p], -1)
+    return {
+        "name": sim.model.name,
+        "time": log.time[times].tolist(),
+        "items": len(chosen),
+        "bodies": sim.model.njoints,
+        "slots": log.slots,
+        "shapes": [_shape(g) for g in _drawn(sim.model)],
+        "ground": _ground(sim.ground),
+        "poses": _packed(poses),
+        "forces": _packed(_forces(sim, q, taken(log.contact, 1), taken(log.contact_force, 2))),
+        "weight": float(sim.model.mass * np.linalg.norm(sim.model.gravity)),
+    }
+
+
+def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
+    """The times that are shown: the nearest ones to those of an even film."""
+    wanted = np.arange(time[0], time[-1] + 0.5 / rate, 1.0 / rate)
+    return np.unique(np.clip(np.searchsorted(time, wanted - 1e-12), 0, len(time) - 1))
+
+
+def _drawn(model: Model) -> list[Geometry]:
+    """Visual shapes that are primitives; collision shapes of bodies that have none."""
+    shown = [g for g in model.geometries if g.role == "visual" and g.shape in PRIMITIVES and g.joint >= 0]
+    bodies = {g.joint for g in shown}
+    others = [g for g in model.geometries if g.role == "collision" and g.shape in PRIMITIVES and g.joint >= 0]
+    return shown + [g for g in others if g.joint not in bodies]
+
+
+def _shape(geometry: Geometry) -> dict[str, Any]:
+    place = geometry.placement
+    return {
+        "body": geometry.joint,
+        "kind": geometry.shape,
+        "size": list(geometry.size),
+        "rotation": place.R.reshape(-1).tolist(),
+        "position": place.p.tolist(),
+        "color": list(geometry.color[:3]),
+    }
+
+
+def _ground(ground: Any) -> dict[str, Any]:
+    if ground.heights is not None:
+        rows, columns = ground.heights.shape
+        shape = {"rows": rows, "columns": columns, "spacing": float(ground.spacing), "origin": list(ground.origin)}
+        return {**shape, "heights": ground.heights.reshape(-1).tolist()}
+    normal, height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
+    return {"axes": np.asarray(contact_axes(normal)).reshape(-1).tolist(), "height": float(height)}
+
+
+def _forces(sim: Any, q: Any, contact: Any, force: Any) -> Any:
+    """(frames, items, slots, 6): the point and the force of each slot, in the world."""
+    if not contact.shape[-1]:
+        return np.zeros((*contact.shape, 6))
+    found = sim.contacts(q)
+    at = contact.astype(int)[..., None]
+    point, normal = (np.take_along_axis(x, at, -2) for x in (found.point, found.normal))
+    return np.concatenate([point, (contact_axes(normal) @ force[..., None])[..., 0]], -1)
+
+
+def _packed(x: NDArray[np.float64]) -> str:
+    return base64.b64encode(np.nan_to_num(x).astype("<f4").tobytes()).decode()

@@ -1,0 +1,1 @@
+"""Where shapes touch the ground: gaps, points and normals, inside of kernels."""

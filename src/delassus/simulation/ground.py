@@ -1,0 +1,92 @@
+"""`Ground`: what robots stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.errors import DelassusError
+from delassus.simulation.geometry.surfaces import Field
+
+
+class SimulationError(DelassusError, ValueError):
+    """A simulation that cannot be: a ground, a start, a control or a step that makes no sense."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A plane, or heights on a grid.
+
+    Friction, restitution, normal and height may be arrays with the batch axes of the simulated items: thousands of
+    robots on grounds of their own. Other numbers compile nothing again.
+
+    Attributes:
+        friction: (…) coefficient of Coulomb friction, zero or more.
+        restitution: (…) the share of the approach speed that a strike throws back with, from 0 to 1.
+        normal: (…, 3) direction of a plane, of any length: (-sin a, 0, cos a) rises along x at the angle a.
+        height: (…) of a plane, its distance from the world's origin along the normal [m].
+        heights: (rows, columns) of a height field [m], rows along x and columns along y, instead of a plane.
+        spacing: Between the points of the height field [m].
+        origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
+    """
+
+    friction: ArrayLike = 0.7
+    restitution: ArrayLike = 0.0
+    normal: ArrayLike = (0.0, 0.0, 1.0)
+    height: ArrayLike = 0.0
+    heights: Any = None
+    spacing: float = 0.1
+    origin: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("friction", "restitution", "normal", "height"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), float))
+        friction, restitution, normal = (np.asarray(x) for x in (self.friction, self.restitution, self.normal))
+        if not np.all(friction >= 0.0):
+            raise SimulationError(f"the ground's friction is {np.min(friction):g}; it is zero or more.")
+        if not (np.all(restitution >= 0.0) and np.all(restitution <= 1.0)):
+            raise SimulationError(f"the ground's restitution is {restitution.tolist()}; it is a number from 0 to 1.")
+        if normal.shape[-1:] != (3,) or not np.all(np.isfinite(normal)) or np.any(~np.any(normal, -1)):
+            raise SimulationError(
+                f"the ground's normal is {normal.tolist()}; it is a direction (x, y, z), such as (0, 0, 1)."
+            )
+        object.__setattr__(self, "normal", normal / np.linalg.norm(normal, axis=-1, keepdims=True))
+        if not np.all(np.isfinite(np.asarray(self.height))):
+            raise SimulationError(f"the ground's height is {self.height} m; it is finite.")
+        if self.heights is not None:
+            self._check_field()
+
+    def _check_field(self) -> None:
+        heights = np.ascontiguousarray(self.heights, float)
+        if heights.ndim != 2 or min(heights.shape) < 2 or not np.all(np.isfinite(heights)):
+            raise SimulationError(
+                f"the ground's heights have shape {heights.shape}; they are finite numbers on a grid of at least 2 × 2."
+            )
+        if not (np.isfinite(self.spacing) and self.spacing > 0.0):
+            raise SimulationError(f"the spacing of the ground's heights is {self.spacing!r} m; it is positive.")
+        object.__setattr__(self, "heights", heights)
+        if self.origin is None:
+            rows, columns = heights.shape
+            middle = (-0.5 * self.spacing * (rows - 1), -0.5 * self.spacing * (columns - 1))
+            object.__setattr__(self, "origin", middle)
+
+    @property
+    def field(self) -> Field | None:
+        """The grid of the height field, None for a plane."""
+        if self.heights is None or self.origin is None:
+            return None
+        (x, y), (rows, columns) = self.origin, self.heights.shape
+        return Field(rows, columns, float(self.spacing), (float(x), float(y)))
+
+    @property
+    def geometry(self) -> dict[str, Any]:
+        """The inputs of kernels that say where it is."""
+        return {"normal": self.normal, "height": self.height} if self.heights is None else {"heights": self.heights}
+
+    @property
+    def inputs(self) -> dict[str, NDArray[np.float64]]:
+        """All inputs of kernels."""
+        return {"friction": np.asarray(self.friction), "restitution": np.asarray(self.restitution), **self.geometry}

@@ -1,0 +1,36 @@
+"""Which collision shapes of a model may touch the ground."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Iterable
+
+from delassus.model.model import WORLD, Geometry, Model, UnknownName
+from delassus.simulation.geometry.candidates import Shape
+from delassus.simulation.geometry.meshes import hull_points
+from delassus.simulation.ground import SimulationError
+
+
+def shapes_of(model: Model, patterns: str | Iterable[str]) -> tuple[Shape, ...]:
+    """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out."""
+    every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
+    chosen: list[Geometry] = []
+    for pattern in (patterns,) if isinstance(patterns, str) else tuple(patterns):
+        found = [g for g in every if fnmatch.fnmatchcase(g.name, pattern)]
+        if not found and pattern != "*":
+            raise UnknownName("collision shape that matches", pattern, [g.name for g in every])
+        chosen += [g for g in found if g not in chosen]
+    return tuple(_shape(g) for g in every if g in chosen)
+
+
+def _shape(geometry: Geometry) -> Shape:
+    if geometry.shape == "mesh":
+        return Shape(geometry, hull_points(geometry))
+    sizes = geometry.size[:1] if geometry.shape == "capsule" else geometry.size
+    if not all(math.isfinite(x) and x > 0.0 for x in sizes):
+        raise SimulationError(
+            f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; lengths are positive. "
+            "Correct it, or leave it out by touching=."
+        )
+    return Shape(geometry)

@@ -1,0 +1,308 @@
+"""`Simulation`: robots on the ground, one or thousands, a control period in one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.host.kernel import Kernel
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.problems.problem import ContactProblem
+from delassus.dynamics.kinematics.manifold import normalize
+from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
+from delassus.errors import expect
+from delassus.model.model import Model
+from delassus.model.transmission import Actuator
+from delassus.simulation.actuation.actuators import check_actuators
+from delassus.simulation.controls import Control, control_of
+from delassus.simulation.ground import Ground, SimulationError
+from delassus.simulation.shapes import shapes_of
+from delassus.simulation.starting import repaired
+from delassus.simulation.state import State, is_alive
+from delassus.simulation.step.marks import Mark
+from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
+from delassus.simulation.step.world import World
+from delassus.simulation.trajectory import GroundTrajectory
+
+Array = NDArray[np.float64]
+
+LONGEST_STEP = 0.1
+"""Steps of time [s] beyond are taken for a mistake."""
+
+
+class GroundContacts(NamedTuple):
+    """Where a robot may touch the ground, of one configuration or a batch.
+
+    Attributes:
+        gap: (…, candidates) [m], negative where they penetrate.
+        point: (…, candidates, 3) points of the body in the world [m].
+        normal: (…, candidates, 3) of the ground there, towards the robot.
+        body: The names of the joints whose bodies they are on.
+        shape: The names of the shapes.
+    """
+
+    gap: Array
+    point: Array
+    normal: Array
+    body: tuple[str, ...]
+    shape: tuple[str, ...]
+
+
+class Simulation:
+    """A robot on the ground, and how it is stepped through time.
+
+        sim = dl.Simulation(robot, ground=dl.Ground(friction=0.7), time_step=1e-3)
+        log = sim.run(q0, v0, steps=2000)
+
+    Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
+    friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
+    implicit.
+    """
+
+    def __init__(
+        self,
+        robot: Model | Mechanism,
+        ground: Ground | None = None,
+        time_step: float = 1e-3,
+        *,
+        substeps: int = 1,
+        actuators: Iterable[Actuator] | None = None,
+        touching: str | Iterable[str] = "*",
+        max_contacts: int = 8,
+        max_limits: int = 4,
+        joint_friction: bool = True,
+    ) -> None:
+        """Put a simulation together; nothing is compiled yet.
+
+        Args:
+            robot: A model, whose own constraints close its loops, or a mechanism.
+            ground: What it stands on; None for `Ground()`.
+            time_step: Of one step of time [s].
+            substeps: Steps of time in a control period.
+            actuators: What the controls drive; by default those of the model. Without any, controls are torques of all
+                velocities of joints, a free base left out.
+            touching: Names or patterns of the collision shapes that may touch the ground.
+            max_contacts: How many contacts a state has at most; the nearest are solved for.
+            max_limits: How many joints are at their limits at most; 0 for joints without limits.
+            joint_friction: Whether joints have their dry friction.
+        """
+        if isinstance(robot, Model):
+            robot = Mechanism(robot)
+        expect("the robot", robot, Mechanism, 'load("quadruped")')
+        ground = Ground() if ground is None else ground
+        expect("the ground", ground, Ground, "Ground(friction=0.7)")
+        if not (isinstance(time_step, (int, float)) and 0.0 < time_step <= LONGEST_STEP):
+            raise SimulationError(
+                f"time_step is {time_step!r} s; it is positive and at most {LONGEST_STEP:g} s, such as 1e-3."
+            )
+        for name, value, least in (
+            ("substeps", substeps, 1),
+            ("max_contacts", max_contacts, 0),
+            ("max_limits", max_limits, 0),
+        ):
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise SimulationError(f"{name} is {value!r}; it is a whole number from {least} on.")
+        model = robot.model
+        chosen = tuple(model.actuators if actuators is None else actuators)
+        check_actuators(model, chosen)
+        self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
+        self.world = World(
+            robot,
+            shapes_of(model, touching) if max_contacts else (),
+            ground.field,
+            chosen,
+            max_contacts,
+            max_limits,
+            joint_friction,
+            substeps,
+        )
+
+    def __repr__(self) -> str:
+        world = self.world
+        return (
+            f"Simulation({self.model.name!r}: {world.candidates} candidates for {world.slots} contacts, {world.m} "
+            f"rows, {world.nu} controls, steps of {self.time_step:g} s)"
+        )
+
+    @property
+    def model(self) -> Model:
+        """The robot."""
+        model: Model = self.world.model
+        return model
+
+    @property
+    def nu(self) -> int:
+        """The number of controls: of actuators, or of velocities of joints without a free base."""
+        return self.world.nu
+
+    @property
+    def period(self) -> float:
+        """Of the controls [s]."""
+        return self.time_step * self.world.substeps
+
+    # --- states ---------------------------------------------------------------------------------------------------
+
+    def start(self, q0: Any, v0: Any = None, *, time: float = 0.0, seed: int = 0, repair: bool = True) -> State:
+        """The state of one item or a batch to begin with.
+
+        Args:
+            q0: (…, nq) configurations [rad, m]; quaternions are normalised.
+            v0: (…, nv) velocities [rad/s, m/s], by default none.
+            time: [s].
+            seed: Of random numbers.
+            repair: Whether open loops are closed, and robots with a free base lifted out of the ground; else both are
+                refused.
+        """
+        world = self.world
+        q = np.array(q0, float)
+        if q.shape[-1:] != (world.nq,):
+            raise SimulationError(f"q0 has shape {q.shape}; its last axis has the {world.nq} coordinates of the robot.")
+        v = np.zeros((*q.shape[:-1], world.nv)) if v0 is None else np.array(v0, float)
+        if v.shape[-1:] != (world.nv,):
+            raise SimulationError(f"v0 has shape {v.shape}; its last axis has the {world.nv} velocities of the robot.")
+        try:
+            batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+        except ValueError:
+            raise SimulationError(f"q0 and v0 have batch axes that do not fit: {q.shape} and {v.shape}.") from None
+        q, v = np.broadcast_to(q, (*batch, world.nq)), np.broadcast_to(v, (*batch, world.nv))
+        finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
+        safe = np.where(finite[..., None], q, self.model.neutral())
+        q1, v1 = repaired(world, self.ground, normalize(self.model, safe), np.where(finite[..., None], v, 0.0), repair)
+        energy = kinetic_energy(self.model, q1, v1) + potential_energy(self.model, q1)
+        return State(
+            q=np.where(finite[..., None], q1, q),
+            v=np.where(finite[..., None], v1, v),
+            time=float(time),
+            impulse=np.zeros((*batch, world.m)),
+            contact=np.broadcast_to(np.arange(float(world.slots)), (*batch, world.slots)).copy(),
+            energy=np.asarray(energy),
+            drift=np.zeros(batch),
+            residual=np.zeros(batch),
+            status=np.where(finite, 0, int(Mark.FROZEN)),
+            seed=int(seed),
+        )
+
+    def step(self, state: State, control: Any = None) -> State:
+        """The state after one control period; `control` (…, nu), or None for none."""
+        u = np.zeros(self.nu) if control is None else np.asarray(control, float)
+        if u.shape[-1:] != (self.nu,):
+            raise SimulationError(f"the control has shape {u.shape}; its last axis has the {self.nu} controls.")
+        return self._stepped(state, simulate, (u,))
+
+    def _stepped(self, state: State, kernel: Kernel[..., Any], control: tuple[Any, ...]) -> State:
+        alive = is_alive(state.status)
+        found = kernel(
+            self.world,
+            state.q,
+            state.v,
+            state.impulse,
+            state.contact,
+            state.time,
+            alive,
+            *control,
+            self.time_step,
+            **self.ground.inputs,
+        )
+        q, v, impulse, contact, energy, drift, residual, _, mark = found
+        return replace(
+            state,
+            q=q,
+            v=v,
+            time=state.time + self.period,
+            impulse=impulse,
+            contact=contact,
+            energy=np.asarray(energy),
+            drift=np.asarray(drift),
+            residual=np.asarray(residual),
+            status=np.asarray(mark).astype(np.int64),
+            count=state.count + 1,
+        )
+
+    # --- runs -----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        q0: Any,
+        v0: Any = None,
+        control: Any = None,
+        steps: int | None = None,
+        *,
+        every: int = 1,
+        repair: bool = True,
+        progress: Callable[[int, State], None] | None = None,
+    ) -> GroundTrajectory:
+        """Simulate some control periods and keep what happened; Ctrl-C ends it, and what was simulated is given.
+
+        Args:
+            q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
+            v0: (…, nv) velocities [rad/s, m/s], by default none.
+            control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu); a function
+                control(time, q, v) of the whole batch; or a kernel (model, time, q, v) -> (nu,), compiled into
+                the step.
+            steps: Control periods; by default as many as the array of controls has.
+            every: Of so many states one is kept, the first and the last among them.
+            repair: As for `start`.
+            progress: Called after each period with its number and the state.
+        """
+        state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
+        given: Control = control_of(self, control, steps, state.q.shape[:-1])
+        if not isinstance(every, int) or every < 1:
+            raise SimulationError(f"every is {every!r}; it is a whole number from 1 on.")
+        kept = [state]
+        try:
+            for k in range(given.steps):
+                state = self._stepped(state, given.kernel, given.at(k, state))
+                if (k + 1) % every == 0 or k + 1 == given.steps:
+                    kept.append(state)
+                if progress is not None:
+                    progress(k, state)
+        except KeyboardInterrupt:
+            if kept[-1] is not state:
+                kept.append(state)
+        return self._log(kept)
+
+    def _log(self, kept: list[State]) -> GroundTrajectory:
+        names = ("q", "v", "impulse", "contact", "energy", "drift", "residual", "status")
+        arrays: dict[str, Any] = {name: np.stack([getattr(state, name) for state in kept]) for name in names}
+        return GroundTrajectory(
+            time=np.array([state.time for state in kept]),
+            **arrays,
+            time_step=self.time_step,
+            shapes=self._names,
+            simulation=self,
+        )
+
+    # --- looking inside -------------------------------------------------------------------------------------------
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self.world.shapes[k].geometry.name for k in self.world.owners)
+
+    def contacts(self, q: Any) -> GroundContacts:
+        """Where the robot may touch the ground in configurations (…, nq), all candidates."""
+        if not self.world.candidates:
+            raise SimulationError("no shape of the robot may touch the ground.")
+        gap, point, normal = candidate_geometry(self.world, np.asarray(q, float), **self.ground.geometry)
+        joints = self.model.joints
+        bodies = tuple(joints[self.world.shapes[k].geometry.joint].name for k in self.world.owners)
+        return GroundContacts(gap, point, normal, bodies, self._names)
+
+    def problem(self, state: State, control: Any = None) -> ContactProblem:
+        """The contact problem of the next step of time, not solved; rows as in `State.impulse`."""
+        world = self.world
+        if not world.m:
+            raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")
+        u = np.zeros(self.nu) if control is None else np.asarray(control, float)
+        G, g = assemble_step(world, state.q, state.v, u, state.time, self.time_step, **self.ground.inputs)
+        numbers: dict[str, Any] = {}
+        if world.slots:
+            friction = np.asarray(self.ground.friction)[..., None]
+            numbers["friction"] = np.broadcast_to(friction, (*friction.shape[:-1], world.slots))
+        if world.dry:
+            bounds = self.time_step * np.array([bound for _, bound in world.dry])
+            numbers |= {"lower": -bounds, "upper": bounds}
+        return ContactProblem(G, g, world.layout.cones, **numbers, check=False)

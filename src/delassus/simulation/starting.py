@@ -1,0 +1,71 @@
+"""States to begin with that cannot be: open loops, and robots that stick in the ground."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from delassus.constrained.projection.assemble import assemble
+from delassus.constrained.projection.project import project
+from delassus.constrained.rows.references import constraint_error
+from delassus.model.joints import Free
+from delassus.simulation.ground import Ground, SimulationError
+from delassus.simulation.step.step import candidate_geometry
+from delassus.simulation.step.world import World
+
+OPEN = 1e-6
+"""Errors of constraints [m, rad] beyond count as open loops."""
+
+DEEP = 1e-3
+"""Penetrations [m] beyond are deep."""
+
+
+def repaired(world: World, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
+    """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
+    if world.mechanism.m:
+        q, v = _closed(world, q, v, repair)
+    return (_lifted(world, ground, q, repair) if world.candidates else q), v
+
+
+def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
+    error = np.abs(constraint_error(world.mechanism, q, time=0.0)).max(-1)
+    if np.any(error > OPEN):
+        worst = _worst(error)
+        if not repair:
+            raise SimulationError(
+                f"a loop is open by {error.max():.3g} m or rad{worst}. Close it with dl.assemble, or give repair=True."
+            )
+        found = assemble(world.mechanism, q, time=0.0)
+        q = np.where((error > OPEN)[..., None], found.q, q)
+        left = np.abs(constraint_error(world.mechanism, q, time=0.0)).max(-1)
+        if np.any(left > OPEN):
+            raise SimulationError(
+                f"a loop is open by {error.max():.3g} m or rad{worst} and cannot be closed from there; "
+                f"{left.max():.3g} is left. Start from a configuration in which it is closed."
+            )
+    return project(world.mechanism, q, v, time=0.0)
+
+
+def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
+    gap, _, normal = candidate_geometry(world, q, **ground.geometry)
+    depth = -gap.min(-1)
+    if not np.any(depth > DEEP):
+        return q
+    if not repair:
+        raise SimulationError(
+            f"a shape is {depth.max():.3g} m deep in the ground{_worst(depth)}. Start higher, or give repair=True."
+        )
+    if not isinstance(world.model.joints[0].kind, Free):
+        return q  # steps take it back, as far as the joints can move
+    deepest = np.take_along_axis(normal, gap.argmin(-1)[..., None, None], -2)[..., 0, :]
+    lifted = np.array(q)
+    lifted[..., :3] += np.where((depth > DEEP)[..., None], depth[..., None] * deepest, 0.0)
+    return lifted
+
+
+def _worst(error: Any) -> str:
+    """Which item has the largest error."""
+    if not np.ndim(error):
+        return ""
+    return f", in item {', '.join(str(int(i)) for i in np.unravel_index(int(np.argmax(error)), np.shape(error)))}"

@@ -1,0 +1,90 @@
+"""From all places that may touch to the few that are solved for: those with the smallest gaps.
+
+As many slots as candidates: each has its own, in their order. Fewer: the nearest are chosen, and stay in the order of
+their numbers, so that a slot seldom changes hands.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.contact.cones.tangents import contact_axes
+from delassus.dynamics.tree.poses import Pair
+from delassus.model.links import Links, links_of
+from delassus.simulation.geometry.candidates import touches
+from delassus.simulation.geometry.reach import Reach
+from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
+from delassus.simulation.step.world import World
+
+
+class GroundNumbers(NamedTuple):
+    """The numbers of the ground in a state: of a plane its normal (3,) and height [m], of a field its heights [m]."""
+
+    normal: Any
+    height: Any
+    heights: Any
+
+    def surface(self, world: World) -> Surface:
+        """As geometry sees it."""
+        if world.field is None:
+            return plane_surface(self.normal, self.height)
+        return field_surface(world.field, self.heights)
+
+
+class Touching(NamedTuple):
+    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), and whether there are more."""
+
+    number: Any
+    gap: Any
+    J: Any
+    more: Any
+
+
+def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers) -> tuple[Any, Any, Any]:
+    """Gaps (candidates,), points and normals (candidates, 3) of all candidates."""
+    surface = ground.surface(world)
+    found = [touch for shape in world.shapes for touch in touches(shape, tree, poses, surface)]
+    gap, point, normal = (np.stack([np.array(touch[k]) for touch in found]) for k in range(3))
+    return gap, point, normal
+
+
+def touching(world: World, poses: list[Pair], ground: GroundNumbers) -> Touching:
+    """The contacts of a state."""
+    tree, slots = links_of(world.model), world.slots
+    if not slots:
+        return Touching(np.zeros(0), np.zeros(0), np.zeros((0, world.nv)), np.array(False))
+    reach = Reach.of(tree, world.nv, poses)
+    links = [tree.place(world.shapes[k].geometry.joint, world.shapes[k].geometry.placement)[0] for k in world.owners]
+    gap, point, normal = all_touches(world, tree, poses, ground)
+    flat = contact_axes(ground.normal) if world.field is None else None
+    number: Any = numpy.arange(float(slots))
+    more: Any = np.array(False)
+    on: list[Any] = list(links)
+    among = [frozenset({link}) for link in links]
+    if slots < world.candidates:
+        nearest = np.argsort(gap)
+        number = np.sort(nearest[:slots])
+        more = np.take(gap, nearest[slots]) < 0.0
+        gap, point, normal = (np.take(x, number, axis=0) for x in (gap, point, normal))
+        on = list(np.take(numpy.array(links, float), number))
+        among = [frozenset(links)] * slots
+    rows = [
+        reach.rows(on[k], among[k], point[k], contact_axes(normal[k]) if flat is None else flat) for k in range(slots)
+    ]
+    return Touching(np.array(number), gap, np.concatenate(rows), more)
+
+
+def warm_start(world: World, number: Any, before: Any, impulse: Any) -> Any:
+    """Impulses (m,) to start from: of each contact what its candidate had in the step before, (slots,) and (m,)."""
+    if world.slots == world.candidates:
+        return impulse
+    start = np.array(impulse)
+    for k in range(world.slots):
+        own = np.zeros(3)
+        for old in range(world.slots):
+            own = np.where(before[old] == number[k], impulse[3 * old : 3 * old + 3], own)
+        start[3 * k : 3 * k + 3] = own
+    return start

@@ -1,0 +1,64 @@
+"""All rows of a step: their Jacobian, and the gaps of those that only push."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.rows.references import velocities_asked
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.dynamics.tree.poses import Pair
+from delassus.simulation.step.contacts import GroundNumbers, Touching, touching
+from delassus.simulation.step.world import World
+
+
+class StepRows(NamedTuple):
+    """J (m, nv), contacts, gaps of limits (ends,), velocities (loops,) that constraints ask for, too many limits."""
+
+    J: Any
+    touching: Touching
+    stop_gap: Any
+    asked: Any
+    more_stops: Any
+
+
+def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
+    """The rows in a configuration, at the time of the step's end."""
+    found = touching(world, poses, ground)
+    stops, stop_gap, more = _stops(world, q, v, h)
+    loops, asked = np.zeros((0, world.nv)), np.zeros(0)
+    if world.mechanism.m:
+        loops = constraint_jacobian.function(world.mechanism, q, time=time)
+        asked = velocities_asked(world.mechanism, q, time)
+    dry = np.zeros((len(world.dry), world.nv))
+    for k, (i, _) in enumerate(world.dry):
+        dry[k, i] = 1.0
+    return StepRows(np.concatenate([found.J, loops, stops, dry]), found, stop_gap, asked, more)
+
+
+def _stops(world: World, q: Any, v: Any, h: Any) -> tuple[Any, Any, Any]:
+    """Rows (ends, nv) of the limits that are nearest at the end of the step, their gaps, and whether there are more."""
+    none = np.zeros((world.ends, world.nv))
+    if not world.ends:
+        return none, np.zeros(0), np.array(False)
+    motions = LinkMotions.of(world.model, q, np.zeros(world.nv))
+    rows = [stop.joints(motions)[0] for stop in world.stops]
+    gap = np.stack([np.array(stop.gap(motions)) for stop in world.stops])
+    factor = np.stack([np.array(row.factor) for row in rows])
+    places = numpy.array([float(row.v) for row in rows])
+    J = none
+    if world.ends == len(rows):
+        for k, row in enumerate(rows):
+            J[k, row.v] = factor[k]
+        return J, gap, np.array(False)
+    ahead = gap + h * factor * v[[row.v for row in rows]]
+    nearest = np.argsort(ahead)
+    more = np.take(ahead, nearest[world.ends]) < 0.0
+    chosen = np.sort(nearest[: world.ends])
+    factor, gap, place = np.take(factor, chosen), np.take(gap, chosen), np.take(places, chosen)
+    for i in sorted({row.v for row in rows}):
+        J[:, i] = np.where(place == float(i), factor, 0.0)
+    return J, gap, more

@@ -1,0 +1,112 @@
+"""What is compiled of a simulation: robot, shapes that may touch, kind of ground, and how many rows there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
+from delassus.contact.cones.layout import Layout
+from delassus.contact.robots.limits import JointLimit, dry_joints, limits_of
+from delassus.model.of_model import OfModel
+from delassus.model.transmission import Actuator
+from delassus.simulation.actuation.actuators import driven_velocities
+from delassus.simulation.geometry.candidates import Shape
+from delassus.simulation.geometry.surfaces import Field
+
+
+@dataclass(frozen=True)
+class World(OfModel):
+    """A robot on the ground.
+
+    Rows come in this order: contacts (t1, t2, n of each slot), constraints of the mechanism, limits of joints, dry
+    friction of joints.
+
+    Attributes:
+        mechanism: The robot and what closes its loops.
+        shapes: Those that may touch the ground.
+        field: The grid of a height field, or None for a plane.
+        actuators: What the controls drive; without any, the joints themselves.
+        max_contacts: How many contacts a state has at most.
+        max_limits: How many joints are at their limits at most.
+        joint_friction: Whether joints have their dry friction.
+        substeps: Steps of time in a control period.
+    """
+
+    mechanism: Mechanism
+    shapes: tuple[Shape, ...]
+    field: Field | None
+    actuators: tuple[Actuator, ...]
+    max_contacts: int
+    max_limits: int
+    joint_friction: bool
+    substeps: int
+
+    @property
+    def model(self) -> Any:  # type: ignore[override]
+        """The robot."""
+        return self.mechanism.model
+
+    @cached_property
+    def candidates(self) -> int:
+        """How many places may touch the ground."""
+        return sum(shape.count for shape in self.shapes)
+
+    @property
+    def slots(self) -> int:
+        """How many contacts are solved for."""
+        return min(self.candidates, self.max_contacts)
+
+    @cached_property
+    def stops(self) -> tuple[JointLimit, ...]:
+        """The limits of joints."""
+        return limits_of(self.model) if self.max_limits else ()
+
+    @property
+    def ends(self) -> int:
+        """How many of the limits are solved for."""
+        return min(len(self.stops), self.max_limits)
+
+    @cached_property
+    def dry(self) -> tuple[tuple[int, float], ...]:
+        """The velocities with dry friction, and how much [N·m, N]."""
+        if not self.joint_friction:
+            return ()
+        rows, bounds = dry_joints(self.model)
+        places = [self.model.v_slice(row.joint).start + k for row in rows for k in row.rows]
+        return tuple(zip(places, bounds, strict=True))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The cones of all rows."""
+        cones: list[Cone] = [Friction()] * self.slots
+        for kind, count in ((Free, self.mechanism.m), (NonNegative, self.ends), (Interval, len(self.dry))):
+            cones += [kind(count)] if count else []
+        return Layout(tuple(cones))
+
+    @property
+    def m(self) -> int:
+        """The number of rows."""
+        return self.layout.m
+
+    @property
+    def nu(self) -> int:
+        """The number of controls."""
+        return len(self.actuators) or len(driven_velocities(self.model))
+
+    @property
+    def field_rows(self) -> int:
+        """Of the height field's grid."""
+        return 1 if self.field is None else self.field.rows
+
+    @property
+    def field_columns(self) -> int:
+        """Of the height field's grid."""
+        return 1 if self.field is None else self.field.columns
+
+    @cached_property
+    def owners(self) -> tuple[int, ...]:
+        """The shape of each candidate, by its number."""
+        return tuple(k for k, shape in enumerate(self.shapes) for _ in range(shape.count))
