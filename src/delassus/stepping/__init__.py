@@ -6,6 +6,7 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.stepping.compliant.compliant_system import CompliantSystem, compliant_system
+    from delassus.stepping.compliant.motion import compliant_motion
     from delassus.stepping.compliant.step import CompliantStep, compliant_step
     from delassus.stepping.impacts.reflections import Reflections, reflections
 
@@ -13,6 +14,7 @@ __all__ = [
     "CompliantStep",
     "CompliantSystem",
     "Reflections",
+    "compliant_motion",
     "compliant_step",
     "compliant_system",
     "reflections",
@@ -24,6 +26,7 @@ if not TYPE_CHECKING:
         __all__,
         {
             "stepping.compliant.compliant_system": "CompliantSystem compliant_system",
+            "stepping.compliant.motion": "compliant_motion",
             "stepping.compliant.step": "CompliantStep compliant_step",
             "stepping.impacts.reflections": "Reflections reflections",
         },
