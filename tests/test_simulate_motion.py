@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ellipk
 
 import delassus as dl
+import delassus.numpy as dnp
 from delassus.model.joints import Prismatic
 from delassus.stepping.integrators.written import MotionError
 from squeezer import REFERENCE, START, forces, squeezer
@@ -96,6 +97,14 @@ def test_implicit_methods_follow_closed_loops(method):
     errors = {"midpoint": 1e-2, "gauss": 1e-4, "implicit_euler": 0.5}
     assert log.drift.max() < 1e-10
     assert abs(log.q[-1] - reference.q[-1]).max() < errors[method]
+
+
+def test_a_joint_that_is_led_along_a_curve_in_time_stays_on_it():
+    led = dl.JointLock("upper_joint", position=lambda t: dnp.stack([0.3 * dnp.sin(2.0 * t)]), name="led")
+    times = np.linspace(0, 2, 9)
+    log = dl.simulate_motion(dl.Mechanism(dl.load("double_pendulum"), led), [0, 0.5], [0.6, 0], times=times)
+    np.testing.assert_allclose(log.q[:, 0], 0.3 * np.sin(2.0 * times), atol=1e-10)
+    assert log.drift.max() < 1e-10 and log.velocity_drift.max() < 1e-10
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -230,6 +239,9 @@ def test_a_start_off_the_constraints_is_projected_refused_or_kept():
     assert dl.simulate_motion(FOUR_BAR, q, **given).drift.max() < 1e-12
     with pytest.raises(MotionError, match="does not meet the constraints"):
         dl.simulate_motion(FOUR_BAR, q, start="refuse", **given)
+    with pytest.raises(MotionError, match="the velocity of the start of item 1 does not"):
+        dl.simulate_motion(FOUR_BAR, HOME, [[0, 0, 0], [1, 0, 0]], start="refuse", **given)
+    assert dl.simulate_motion(FOUR_BAR, HOME, start="refuse", **given).statuses is MotionStatus.DONE
     assert dl.simulate_motion(FOUR_BAR, q, start="keep", project="none", **given).drift[0] > 1e-3
 
 

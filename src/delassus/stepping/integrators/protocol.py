@@ -104,6 +104,8 @@ class Step(NamedTuple):
 class Integrator(Protocol):
     """A method, frozen and compared by content."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def name(self) -> str:
         """What it is called."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
@@ -80,7 +82,7 @@ def simulate_motion(
     projection = _projection(project) if robot.m else "none"
     happenings = _events(robot, events)
     control = recorded("tau", tau, robot, (robot.nv,)) if callable(tau) else None
-    task = Task(robot, integrator, control, happenings, projection)
+    task = _task(robot, integrator, control, happenings, projection)
     errors = _tolerance(tolerance, integrator)
     lengths = _lengths(t, step, integrator)
     most = _most(max_steps)
@@ -117,6 +119,14 @@ def simulate_motion(
         {event.name: found[..., k] for k, event in enumerate(happenings)},
         robot,
     )
+
+
+@lru_cache(maxsize=64)
+def _task(
+    robot: Mechanism, integrator: Integrator, control: Recorded | None, events: tuple[Event, ...], projection: str
+) -> Task:
+    """The same object for the same task: the kernel finds its code by it."""
+    return Task(robot, integrator, control, events, projection)
 
 
 # --- what is asked for, checked ---------------------------------------------------------------------------------------
@@ -226,17 +236,11 @@ def _started(robot: Mechanism, q: Floats, v: Floats, time: float, start: Any) ->
     done = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
         return q, v, np.full(q.shape[:-1], done)
-    if start == "refuse":
-        off = _off(robot, q, time)
-        if np.any(off > _ON):
-            k = int(np.argmax(off))
-            where = f" of item {k}" if off.ndim else ""
-            raise MotionError(
-                f"the start{where} does not meet the constraints: it is off by {off.max():.3g} (robot's lengths or "
-                'radians). dl.assemble finds one that does, and start="project" brings it there.'
-            )
-        return q, v, np.full(q.shape[:-1], done)
     q_on, v_on = projected(robot, q, v, time=time, iterations=50)
+    if start == "refuse":
+        _refuse("start", _off(robot, q, time), "robot's lengths or radians")
+        _refuse("velocity of the start", np.abs(v_on - v).max(-1) / (1.0 + np.abs(v).max(-1)), "of itself, or of 1/s")
+        return q, v, np.full(q.shape[:-1], done)
     known = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
     closed = ~known | (_off(robot, q_on, time) <= _ON)
     keep = ~np.asarray(known)[..., None]
@@ -247,3 +251,13 @@ def _started(robot: Mechanism, q: Floats, v: Floats, time: float, start: Any) ->
 def _off(robot: Mechanism, q: Floats, time: float) -> Any:
     """The largest error of each item, as a share of the robot's length or of a radian."""
     return np.abs(constraint_error(robot, q, time=time) / np.array(row_sizes(robot))).max(-1)
+
+
+def _refuse(what: str, off: Any, unit: str) -> None:
+    """Raise if something is further off than rounding."""
+    if np.any(off > _ON):
+        where = f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(off)), off.shape)))}" if off.ndim else ""
+        raise MotionError(
+            f"the {what}{where} does not meet the constraints: it is off by {off.max():.3g} ({unit}). dl.assemble and "
+            'dl.project find one that does, and start="project" does it for you.'
+        )
