@@ -220,6 +220,8 @@ def test_steps_may_run_out():
         ({"events": lambda time, q, v: v[5]}, "cannot be followed"),
         ({"events": Event(lowest), "max_steps": 0}, "max_steps is 0"),
         ({"events": [lowest, lowest]}, "two events are called 'lowest'"),
+        ({"dense": -1}, "dense is -1"),
+        ({"dense": 3, "method": "gauss", "step": 0.1}, "gauss has no dense output"),
         ({"project": "always"}, "project is 'always'"),
         ({"start": "somewhere"}, "start is 'somewhere'"),
     ],
@@ -300,6 +302,21 @@ def test_states_between_the_times_are_of_fourth_order(log):
     assert log.at(0.5).q.shape == (3, 1)
     with pytest.raises(dl.DelassusError, match="the time 2 s is not in the trajectory"):
         log.at([0.5, 2.0])
+
+
+def test_dense_output_is_as_good_as_steps_are():
+    coarse = dl.simulate_motion(PENDULUM, [[1.0], [2.5]], times=[0.0, 0.7, 1.0], dense=19, tolerance=1e-9)
+    fine = dl.simulate_motion(PENDULUM, [[1.0], [2.5]], times=coarse.time, tolerance=1e-13)
+    np.testing.assert_allclose(coarse.time, [*np.linspace(0, 0.7, 21), *np.linspace(0.7, 1.0, 21)[1:]], rtol=1e-14)
+    np.testing.assert_allclose(coarse.q, fine.q, rtol=0, atol=1e-6)
+    assert coarse.steps.max() < fine.steps.min() / 2
+
+
+def test_dense_output_stays_where_an_event_ended_the_motion():
+    log = swing(times=[0.0, 1.0], dense=9, events=lowest)
+    after = log.time >= log.ended
+    assert np.all(log.q[after] == log.q[-1]) and np.all(log.q[~after] > 0.0)
+    assert np.sum(np.isfinite(log.events["lowest"])) == 1
 
 
 def test_velocities_between_the_times_are_those_of_the_way():

@@ -51,6 +51,7 @@ def simulate_motion(
     project: str | bool = True,
     start: str = "project",
     events: Event | Callable[[Any, Any, Any], Any] | Iterable[Any] = (),
+    dense: int = 0,
     max_steps: int = 1_000_000,
 ) -> Trajectory:
     """The motion of a robot, one or a batch, under gravity, the springs and dampers of its joints, and forces.
@@ -73,6 +74,8 @@ def simulate_motion(
             as it is ("keep").
         events: Functions of time, q and v of one state, or `Event`s, at whose zeros something happens: by default the
             motion ends.
+        dense: How many states are wanted between each two times, evenly spaced, by the dense output of "dopri5": steps
+            do not end there, so that they cost little, and are not projected.
         max_steps: From one time to the next, for one item.
     """
     robot = _mechanism(mechanism)
@@ -82,7 +85,8 @@ def simulate_motion(
     projection = _projection(project) if robot.m else "none"
     happenings = _events(robot, events)
     control = recorded("tau", tau, robot, (robot.nv,)) if callable(tau) else None
-    task = _task(robot, integrator, control, happenings, projection)
+    samples = _samples(dense, integrator)
+    task = _task(robot, integrator, control, happenings, projection, samples)
     errors = _tolerance(tolerance, integrator)
     lengths = _lengths(t, step, integrator)
     most = _most(max_steps)
@@ -100,15 +104,19 @@ def simulate_motion(
             length = np.full(batch, given)
         made = advance(task, q_now, v_now, force, time, until, length, errors, before, status, most)
         q_now, v_now, time, length, before, status = made[:6]
+        if samples:
+            inside = (np.moveaxis(x, -2, 0) for x in (made.between_q, made.between_v))
+            kept += zip(*inside, strict=True)
         kept.append((q_now, v_now))
         counts += made.steps, made.rejected
         happened.append(made.happened)
         residual = np.maximum(residual, made.residual)
     unsolved = (residual > _CONVERGED) & (status == MotionStatus.DONE)
     status = np.where(unsolved, float(MotionStatus.NOT_CONVERGED), status)
-    found = np.stack(happened)
+    t_all = _with_samples(t, samples)
+    found = _in_place(np.stack(happened).repeat(samples + 1, axis=0), t_all)
     return Trajectory(
-        t,
+        t_all,
         np.stack([x for x, _ in kept]),
         np.stack([x for _, x in kept]),
         status.astype(int),
@@ -123,10 +131,15 @@ def simulate_motion(
 
 @lru_cache(maxsize=64)
 def _task(
-    robot: Mechanism, integrator: Integrator, control: Recorded | None, events: tuple[Event, ...], projection: str
+    robot: Mechanism,
+    integrator: Integrator,
+    control: Recorded | None,
+    events: tuple[Event, ...],
+    projection: str,
+    samples: int,
 ) -> Task:
     """The same object for the same task: the kernel finds its code by it."""
-    return Task(robot, integrator, control, events, projection)
+    return Task(robot, integrator, control, events, projection, samples)
 
 
 # --- what is asked for, checked ---------------------------------------------------------------------------------------
@@ -227,6 +240,26 @@ def _most(max_steps: Any) -> float:
     if not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool) or not 1 <= max_steps <= MOST:
         raise MotionError(f"max_steps is {max_steps!r}; it is a whole number from 1 to {MOST:.0e}.")
     return float(max_steps)
+
+
+def _samples(dense: Any, integrator: Integrator) -> int:
+    if not isinstance(dense, (int, np.integer)) or isinstance(dense, bool) or not 0 <= dense <= 1000:
+        raise MotionError(f"dense is {dense!r}; it is how many states are wanted between two times, from 0 to 1000.")
+    if dense and not integrator.has_dense_output:
+        raise MotionError(f"{integrator.name} has no dense output: ask for more times, or take dopri5.")
+    return int(dense)
+
+
+def _with_samples(t: Floats, samples: int) -> Floats:
+    """The times with those in between."""
+    shares = np.arange(samples + 1) / (samples + 1)
+    return np.append((t[:-1, None] + np.diff(t)[:, None] * shares).ravel(), t[-1])
+
+
+def _in_place(happened: Floats, t: Floats) -> Floats:
+    """Times of events (times - 1, …) [s] between the two times where they belong, NaN elsewhere."""
+    low, high = (x.reshape(-1, *(1,) * (happened.ndim - 1)) for x in (t[:-1], t[1:]))
+    return np.where((happened > low) & (happened <= high), happened, np.nan)
 
 
 def _started(robot: Mechanism, q: Floats, v: Floats, time: float, start: Any) -> tuple[Floats, Floats, Any]:
