@@ -79,6 +79,25 @@ def sprung(robot: str) -> dl.Model:
 
 
 @pytest.mark.slow
+def test_a_biped_that_hangs_by_its_feet_keeps_its_loops_closed_for_a_minute():
+    model = dl.load("biped")
+    q = model.posture("home").copy()
+    q[2:7] = -q[2], 1.0, 0.0, 0.0, 0.0  # upside down
+    soles = [
+        dl.Weld(frame, target=dl.Placement.of(*dl.frame_placement(model, q, frame=frame.name)))
+        for frame in model.frames("*_sole")
+    ]
+    biped = dl.Mechanism(model, soles)
+    q[:3] += 0.1, 0.03, -0.06
+    start = dl.assemble(biped, q, locked=["pelvis_joint"], tolerance=1e-13).q
+    times = np.linspace(0, 60, 121)
+    log = dl.simulate_motion(biped, start, tau=lambda t, q, v: -0.02 * v, times=times, method="rk4", step=1e-3)
+    assert log.statuses is MotionStatus.DONE
+    assert log.drift.max() < 1e-10
+    assert np.all(np.diff(log.energy) < 0.0)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["four_bar", "slider_crank", "delta", "stewart"])
 def test_a_minute_of_motion_leaves_loops_closed(robot):
     model = sprung(robot)
