@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 import delassus as dl
 from benchmarks.timing import best_of_each
 
-STEPS, STEP, BATCH, TOLERANCE = 200, 1e-3, 256, 1e-8
+STEPS, STEP, BATCH, TOLERANCE = 1000, 1e-3, 256, 1e-8
 
 FOUR_BAR = """
 <mujoco model="four-bar">

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ellipk
 
 import delassus as dl
+import delassus.numpy as dnp
 from delassus.model.joints import Prismatic
 from delassus.stepping.integrators.written import MotionError
 from squeezer import REFERENCE, START, forces, squeezer
@@ -78,6 +79,25 @@ def sprung(robot: str) -> dl.Model:
 
 
 @pytest.mark.slow
+def test_a_biped_that_hangs_by_its_feet_keeps_its_loops_closed_for_a_minute():
+    model = dl.load("biped")
+    q = model.posture("home").copy()
+    q[2:7] = -q[2], 1.0, 0.0, 0.0, 0.0  # upside down
+    soles = [
+        dl.Weld(frame, target=dl.Placement.of(*dl.frame_placement(model, q, frame=frame.name)))
+        for frame in model.frames("*_sole")
+    ]
+    biped = dl.Mechanism(model, soles)
+    q[:3] += 0.1, 0.03, -0.06
+    start = dl.assemble(biped, q, locked=["pelvis_joint"], tolerance=1e-13).q
+    times = np.linspace(0, 60, 121)
+    log = dl.simulate_motion(biped, start, tau=lambda t, q, v: -0.02 * v, times=times, method="rk4", step=1e-3)
+    assert log.statuses is MotionStatus.DONE
+    assert log.drift.max() < 1e-10
+    assert np.all(np.diff(log.energy) < 0.0)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["four_bar", "slider_crank", "delta", "stewart"])
 def test_a_minute_of_motion_leaves_loops_closed(robot):
     model = sprung(robot)
@@ -96,6 +116,14 @@ def test_implicit_methods_follow_closed_loops(method):
     errors = {"midpoint": 1e-2, "gauss": 1e-4, "implicit_euler": 0.5}
     assert log.drift.max() < 1e-10
     assert abs(log.q[-1] - reference.q[-1]).max() < errors[method]
+
+
+def test_a_joint_that_is_led_along_a_curve_in_time_stays_on_it():
+    led = dl.JointLock("upper_joint", position=lambda t: dnp.stack([0.3 * dnp.sin(2.0 * t)]), name="led")
+    times = np.linspace(0, 2, 9)
+    log = dl.simulate_motion(dl.Mechanism(dl.load("double_pendulum"), led), [0, 0.5], [0.6, 0], times=times)
+    np.testing.assert_allclose(log.q[:, 0], 0.3 * np.sin(2.0 * times), atol=1e-10)
+    assert log.drift.max() < 1e-10 and log.velocity_drift.max() < 1e-10
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -211,6 +239,8 @@ def test_steps_may_run_out():
         ({"events": lambda time, q, v: v[5]}, "cannot be followed"),
         ({"events": Event(lowest), "max_steps": 0}, "max_steps is 0"),
         ({"events": [lowest, lowest]}, "two events are called 'lowest'"),
+        ({"dense": -1}, "dense is -1"),
+        ({"dense": 3, "method": "gauss", "step": 0.1}, "gauss has no dense output"),
         ({"project": "always"}, "project is 'always'"),
         ({"start": "somewhere"}, "start is 'somewhere'"),
     ],
@@ -230,6 +260,9 @@ def test_a_start_off_the_constraints_is_projected_refused_or_kept():
     assert dl.simulate_motion(FOUR_BAR, q, **given).drift.max() < 1e-12
     with pytest.raises(MotionError, match="does not meet the constraints"):
         dl.simulate_motion(FOUR_BAR, q, start="refuse", **given)
+    with pytest.raises(MotionError, match="the velocity of the start of item 1 does not"):
+        dl.simulate_motion(FOUR_BAR, HOME, [[0, 0, 0], [1, 0, 0]], start="refuse", **given)
+    assert dl.simulate_motion(FOUR_BAR, HOME, start="refuse", **given).statuses is MotionStatus.DONE
     assert dl.simulate_motion(FOUR_BAR, q, start="keep", project="none", **given).drift[0] > 1e-3
 
 
@@ -288,6 +321,21 @@ def test_states_between_the_times_are_of_fourth_order(log):
     assert log.at(0.5).q.shape == (3, 1)
     with pytest.raises(dl.DelassusError, match="the time 2 s is not in the trajectory"):
         log.at([0.5, 2.0])
+
+
+def test_dense_output_is_as_good_as_steps_are():
+    coarse = dl.simulate_motion(PENDULUM, [[1.0], [2.5]], times=[0.0, 0.7, 1.0], dense=19, tolerance=1e-9)
+    fine = dl.simulate_motion(PENDULUM, [[1.0], [2.5]], times=coarse.time, tolerance=1e-13)
+    np.testing.assert_allclose(coarse.time, [*np.linspace(0, 0.7, 21), *np.linspace(0.7, 1.0, 21)[1:]], rtol=1e-14)
+    np.testing.assert_allclose(coarse.q, fine.q, rtol=0, atol=1e-6)
+    assert coarse.steps.max() < fine.steps.min() / 2
+
+
+def test_dense_output_stays_where_an_event_ended_the_motion():
+    log = swing(times=[0.0, 1.0], dense=9, events=lowest)
+    after = log.time >= log.ended
+    assert np.all(log.q[after] == log.q[-1]) and np.all(log.q[~after] > 0.0)
+    assert np.sum(np.isfinite(log.events["lowest"])) == 1
 
 
 def test_velocities_between_the_times_are_those_of_the_way():

@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.passive import spring_energy
 from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
 from delassus.errors import DelassusError
 from delassus.stepping.between import between
+from delassus.stepping.drift import velocity_error
 from delassus.stepping.status import MotionStatus
 
 Floats = NDArray[np.float64]
@@ -127,12 +127,11 @@ class Trajectory:
 
     @property
     def velocity_drift(self) -> Floats:
-        """(times, …) [m/s, rad/s]: the largest velocity of any row J v; that of references that move included."""
+        """(times, …) [m/s, rad/s]: the largest velocity of any constraint against its reference."""
         mechanism = self._mechanism
         if not mechanism.m:
             return np.zeros(self.q.shape[:-1])
-        J = constraint_jacobian(mechanism, self.q, time=self._times)
-        return np.abs((J @ self.v[..., None])[..., 0]).max(-1)
+        return np.abs(velocity_error(mechanism, self.q, self.v, time=self._times)).max(-1)
 
     def at(self, times: ArrayLike) -> State:
         """States (…) between the times of the trajectory: cubic along the way from each to the next (dense output).

@@ -20,6 +20,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.host.kernel import kernel
+from delassus.compiler.tracing.flow.control import map as along
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.stepping.integrators.protocol import Integrator, Step, System
@@ -50,6 +51,7 @@ class Task:
         control: Forces as a function of time and state, or None.
         events: What may happen.
         projection: One of `PROJECTIONS`.
+        samples: How many states are wanted between two output times, by dense output.
     """
 
     mechanism: Mechanism
@@ -57,6 +59,7 @@ class Task:
     control: Recorded | None = None
     events: tuple[Event, ...] = ()
     projection: str = "none"
+    samples: int = 0
 
     @property
     def nq(self) -> int:
@@ -72,6 +75,11 @@ class Task:
     def nevents(self) -> int:
         """Numbers kept for events: one at least, since arrays are not empty."""
         return max(1, len(self.events))
+
+    @property
+    def nsamples(self) -> int:
+        """Places kept for states between output times: one at least."""
+        return max(1, self.samples)
 
     def event_values(self, time: Any, q: Any, v: Any) -> Any:
         """The functions of all events (nevents,)."""
@@ -94,6 +102,8 @@ class Advance(NamedTuple):
         rejected: (…) how many were made again, or in search of an event.
         happened: (…, nevents) [s] when events were last; NaN if they were not.
         residual: (…) what is left of the equations of implicit steps, at most (see `Step`).
+        between_q: (…, nsamples, nq) configurations at even times in between, if they are asked for.
+        between_v: (…, nsamples, nv) velocities likewise.
     """
 
     q: Any
@@ -106,10 +116,13 @@ class Advance(NamedTuple):
     rejected: Any
     happened: Any
     residual: Any
+    between_q: Any
+    between_v: Any
 
 
 @kernel(
-    "(nq),(nv),(nv),(),(),(),(),(nevents),(),()->(nq),(nv),(),(),(nevents),(),(),(),(nevents),()",
+    "(nq),(nv),(nv),(),(),(),(),(nevents),(),()"
+    "->(nq),(nv),(),(),(nevents),(),(),(),(nevents),(),(nsamples,nq),(nsamples,nv)",
     result=Advance,
 )
 def advance(
@@ -145,6 +158,7 @@ def advance(
     known = np.sum(q) + np.sum(v) + np.sum(tau) + time + until + length + tolerance
     status = np.where(np.isfinite(known) | (status > 0.5), status, float(MotionStatus.NOT_FINITE))
     before = np.where(np.isnan(before), task.event_values(time, q, v), before)
+    begin, shares = time, numpy.arange(1, task.nsamples + 1) / (task.nsamples + 1)
     ends = numpy.array([event.ends for event in task.events] or [False], float)
 
     def is_on(carry: Any) -> Any:
@@ -152,7 +166,7 @@ def advance(
         return going > 0.5
 
     def body(carry: Any) -> Any:
-        _, q, v, time, length, before, status, steps, rejected, happened, residual, search = carry
+        _, q, v, time, length, before, status, steps, rejected, happened, residual, search, sampled = carry
         search = Search(*search)
         rest = until - time
         last = (rest <= length * (1.0 + 1e-9)) & ~search.on
@@ -211,6 +225,7 @@ def advance(
             happened,
             residual,
             tuple(search.unless(search.found)),
+            _sampled(task, made, shares * (until - begin) + begin, time, h, now, taken, sampled),
         )
 
     zero = np.array(0.0)
@@ -227,11 +242,14 @@ def advance(
         np.full(task.nevents, np.nan),
         zero,
         tuple(Search.none(task.nq, task.nv, task.nevents)),
+        (np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
     )
-    _, q, v, time, length, before, status, steps, rejected, happened, residual, _ = while_loop(
+    _, q, v, time, length, before, status, steps, rejected, happened, residual, _, sampled = while_loop(
         is_on, lambda carry: while_loop(is_on, body, carry, _ROUNDS), start, _ROUNDS
     )
-    return Advance(q, v, time, length, before, status, steps, rejected, happened, residual)
+    passed = (shares * (until - begin) + begin <= time)[:, None]  # what comes after an end stays where that was
+    between = [np.where(passed, x, end[None, :]) for x, end in zip(sampled, (q, v), strict=True)]
+    return Advance(q, v, time, length, before, status, steps, rejected, happened, residual, *between)
 
 
 def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any]:
@@ -240,6 +258,17 @@ def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, 
         return made.q, made.v
     q, v = system.projected(time, made.q, made.v)
     return (made.q, v) if task.projection == "velocities" else (q, v)
+
+
+def _sampled(
+    task: Task, made: Step, times: Any, time: Any, h: Any, now: Any, taken: Any, sampled: tuple[Any, Any]
+) -> tuple[Any, Any]:
+    """The states at `times`, with those that a step from `time` to `now` passes."""
+    if not task.samples or made.between is None:
+        return sampled
+    inside = (taken & (times > time) & (times <= now))[:, None]
+    found = along(made.between, (times - time) / h)
+    return np.where(inside, found[0], sampled[0]), np.where(inside, found[1], sampled[1])
 
 
 def _size(system: System, error: Any, tolerance: Any, v: Any, new_v: Any) -> Any:

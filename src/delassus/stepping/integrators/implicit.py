@@ -54,6 +54,11 @@ class ImplicitRungeKutta:
         """It has no estimate of its errors."""
         return False
 
+    @property
+    def has_dense_output(self) -> bool:
+        """It has none."""
+        return False
+
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """One step."""
         A, b, c = numpy.array(self.a), numpy.array(self.b), numpy.array(self.c)

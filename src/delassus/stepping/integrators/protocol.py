@@ -10,6 +10,7 @@ J the right Jacobian of the exponential. Any Runge–Kutta method keeps its orde
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -93,16 +94,20 @@ class Step(NamedTuple):
         error: Estimates (2, nv) of the step's own error, of configuration and velocity; None if the method has none.
         residual: How far another iteration would have moved an implicit step, in radians or lengths of the robot, or as
             a share of the accelerations, whichever is less; None if there are no iterations.
+        between: The state (nq,), (nv,) after a share of the step (dense output); None if the method has none.
     """
 
     q: Any
     v: Any
     error: Any = None
     residual: Any = None
+    between: Callable[[Any], tuple[Any, Any]] | None = None
 
 
 class Integrator(Protocol):
     """A method, frozen and compared by content."""
+
+    def __hash__(self) -> int: ...
 
     @property
     def name(self) -> str:
@@ -115,6 +120,10 @@ class Integrator(Protocol):
     @property
     def adaptive(self) -> bool:
         """Whether it estimates its errors, so that it can choose its steps."""
+
+    @property
+    def has_dense_output(self) -> bool:
+        """Whether it knows the states inside its steps."""
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """One step of h [s] from a state at a time."""

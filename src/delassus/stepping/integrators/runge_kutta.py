@@ -33,6 +33,8 @@ class RungeKutta:
         b: The weights of the step (s,).
         c: The times of the stages (s,), as shares of the step.
         lower: The weights (s,) of the step that it is compared with; () if there is none.
+        dense: For each stage its weight after a share x of the step, as coefficients of x, x², … (s, …); () if there
+            are none.
     """
 
     name: str
@@ -41,11 +43,17 @@ class RungeKutta:
     b: Row
     c: Row
     lower: Row = ()
+    dense: tuple[Row, ...] = ()
 
     @property
     def adaptive(self) -> bool:
         """Whether it estimates its errors."""
         return bool(self.lower)
+
+    @property
+    def has_dense_output(self) -> bool:
+        """Whether it knows the states inside its steps."""
+        return bool(self.dense)
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """One step."""
@@ -70,4 +78,12 @@ class RungeKutta:
         if self.lower:
             apart = b - numpy.array(self.lower)
             error = np.stack([h * (apart @ turns), h * (apart @ gains)])
-        return Step(system.moved(q, h * (b @ turns)), v + h * (b @ gains), error)
+
+        def between(share: Any) -> tuple[Any, Any]:
+            table = numpy.array(self.dense)
+            weights = h * (table @ np.stack([share ** float(k + 1) for k in range(table.shape[1])]))
+            return system.moved(q, weights @ turns), v + weights @ gains
+
+        return Step(
+            system.moved(q, h * (b @ turns)), v + h * (b @ gains), error, between=between if self.dense else None
+        )

@@ -20,6 +20,7 @@ class SemiImplicitEuler:
     name: str = "semi_implicit_euler"
     order: int = 1
     adaptive: bool = False
+    has_dense_output: bool = False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """One step."""

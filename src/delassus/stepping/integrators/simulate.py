@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
@@ -49,6 +51,7 @@ def simulate_motion(
     project: str | bool = True,
     start: str = "project",
     events: Event | Callable[[Any, Any, Any], Any] | Iterable[Any] = (),
+    dense: int = 0,
     max_steps: int = 1_000_000,
 ) -> Trajectory:
     """The motion of a robot, one or a batch, under gravity, the springs and dampers of its joints, and forces.
@@ -71,6 +74,8 @@ def simulate_motion(
             as it is ("keep").
         events: Functions of time, q and v of one state, or `Event`s, at whose zeros something happens: by default the
             motion ends.
+        dense: How many states are wanted between each two times, evenly spaced, by the dense output of "dopri5": steps
+            do not end there, so that they cost little, and are not projected.
         max_steps: From one time to the next, for one item.
     """
     robot = _mechanism(mechanism)
@@ -80,7 +85,8 @@ def simulate_motion(
     projection = _projection(project) if robot.m else "none"
     happenings = _events(robot, events)
     control = recorded("tau", tau, robot, (robot.nv,)) if callable(tau) else None
-    task = Task(robot, integrator, control, happenings, projection)
+    samples = _samples(dense, integrator)
+    task = _task(robot, integrator, control, happenings, projection, samples)
     errors = _tolerance(tolerance, integrator)
     lengths = _lengths(t, step, integrator)
     most = _most(max_steps)
@@ -98,15 +104,19 @@ def simulate_motion(
             length = np.full(batch, given)
         made = advance(task, q_now, v_now, force, time, until, length, errors, before, status, most)
         q_now, v_now, time, length, before, status = made[:6]
+        if samples:
+            inside = (np.moveaxis(x, -2, 0) for x in (made.between_q, made.between_v))
+            kept += zip(*inside, strict=True)
         kept.append((q_now, v_now))
         counts += made.steps, made.rejected
         happened.append(made.happened)
         residual = np.maximum(residual, made.residual)
     unsolved = (residual > _CONVERGED) & (status == MotionStatus.DONE)
     status = np.where(unsolved, float(MotionStatus.NOT_CONVERGED), status)
-    found = np.stack(happened)
+    t_all = _with_samples(t, samples)
+    found = _in_place(np.stack(happened).repeat(samples + 1, axis=0), t_all)
     return Trajectory(
-        t,
+        t_all,
         np.stack([x for x, _ in kept]),
         np.stack([x for _, x in kept]),
         status.astype(int),
@@ -117,6 +127,19 @@ def simulate_motion(
         {event.name: found[..., k] for k, event in enumerate(happenings)},
         robot,
     )
+
+
+@lru_cache(maxsize=64)
+def _task(
+    robot: Mechanism,
+    integrator: Integrator,
+    control: Recorded | None,
+    events: tuple[Event, ...],
+    projection: str,
+    samples: int,
+) -> Task:
+    """The same object for the same task: the kernel finds its code by it."""
+    return Task(robot, integrator, control, events, projection, samples)
 
 
 # --- what is asked for, checked ---------------------------------------------------------------------------------------
@@ -219,6 +242,26 @@ def _most(max_steps: Any) -> float:
     return float(max_steps)
 
 
+def _samples(dense: Any, integrator: Integrator) -> int:
+    if not isinstance(dense, (int, np.integer)) or isinstance(dense, bool) or not 0 <= dense <= 1000:
+        raise MotionError(f"dense is {dense!r}; it is how many states are wanted between two times, from 0 to 1000.")
+    if dense and not integrator.has_dense_output:
+        raise MotionError(f"{integrator.name} has no dense output: ask for more times, or take dopri5.")
+    return int(dense)
+
+
+def _with_samples(t: Floats, samples: int) -> Floats:
+    """The times with those in between."""
+    shares = np.arange(samples + 1) / (samples + 1)
+    return np.append((t[:-1, None] + np.diff(t)[:, None] * shares).ravel(), t[-1])
+
+
+def _in_place(happened: Floats, t: Floats) -> Floats:
+    """Times of events (times - 1, …) [s] between the two times where they belong, NaN elsewhere."""
+    low, high = (x.reshape(-1, *(1,) * (happened.ndim - 1)) for x in (t[:-1], t[1:]))
+    return np.where((happened > low) & (happened <= high), happened, np.nan)
+
+
 def _started(robot: Mechanism, q: Floats, v: Floats, time: float, start: Any) -> tuple[Floats, Floats, Any]:
     """The start as it is followed, and its status."""
     if start not in STARTS:
@@ -226,17 +269,11 @@ def _started(robot: Mechanism, q: Floats, v: Floats, time: float, start: Any) ->
     done = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
         return q, v, np.full(q.shape[:-1], done)
-    if start == "refuse":
-        off = _off(robot, q, time)
-        if np.any(off > _ON):
-            k = int(np.argmax(off))
-            where = f" of item {k}" if off.ndim else ""
-            raise MotionError(
-                f"the start{where} does not meet the constraints: it is off by {off.max():.3g} (robot's lengths or "
-                'radians). dl.assemble finds one that does, and start="project" brings it there.'
-            )
-        return q, v, np.full(q.shape[:-1], done)
     q_on, v_on = projected(robot, q, v, time=time, iterations=50)
+    if start == "refuse":
+        _refuse("start", _off(robot, q, time), "robot's lengths or radians")
+        _refuse("velocity of the start", np.abs(v_on - v).max(-1) / (1.0 + np.abs(v).max(-1)), "of itself, or of 1/s")
+        return q, v, np.full(q.shape[:-1], done)
     known = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
     closed = ~known | (_off(robot, q_on, time) <= _ON)
     keep = ~np.asarray(known)[..., None]
@@ -247,3 +284,13 @@ def _started(robot: Mechanism, q: Floats, v: Floats, time: float, start: Any) ->
 def _off(robot: Mechanism, q: Floats, time: float) -> Any:
     """The largest error of each item, as a share of the robot's length or of a radian."""
     return np.abs(constraint_error(robot, q, time=time) / np.array(row_sizes(robot))).max(-1)
+
+
+def _refuse(what: str, off: Any, unit: str) -> None:
+    """Raise if something is further off than rounding."""
+    if np.any(off > _ON):
+        where = f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(off)), off.shape)))}" if off.ndim else ""
+        raise MotionError(
+            f"the {what}{where} does not meet the constraints: it is off by {off.max():.3g} ({unit}). dl.assemble and "
+            'dl.project find one that does, and start="project" does it for you.'
+        )

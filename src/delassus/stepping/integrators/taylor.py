@@ -23,6 +23,7 @@ class Taylor:
     name: str = "taylor"
     order: int = 1
     adaptive: bool = False
+    has_dense_output: bool = False
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
         """One step."""
