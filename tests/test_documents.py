@@ -9,7 +9,15 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/kernels.md", "docs/robots.md", "docs/constraints.md", "docs/closed_loops.md"]
+    "page",
+    [
+        "README.md",
+        "docs/kernels.md",
+        "docs/robots.md",
+        "docs/constraints.md",
+        "docs/closed_loops.md",
+        "docs/simulation.md",
+    ],
 )
 def test_python_blocks_run_in_order(page, monkeypatch):
     monkeypatch.chdir(ROOT)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
+from delassus.dynamics.forces.passive import spring_energy
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
 from delassus.errors import expect
@@ -20,6 +21,7 @@ from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import check_actuators
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import Ground, SimulationError
+from delassus.simulation.recorder import Recorder
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State, is_alive
@@ -172,7 +174,8 @@ class Simulation:
         finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
         safe = np.where(finite[..., None], q, self.model.neutral())
         q1, v1 = repaired(world, self.ground, normalize(self.model, safe), np.where(finite[..., None], v, 0.0), repair)
-        energy = kinetic_energy(self.model, q1, v1) + potential_energy(self.model, q1)
+        model = self.model
+        energy = kinetic_energy(model, q1, v1) + potential_energy(model, q1) + spring_energy(model, q1)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
@@ -252,29 +255,17 @@ class Simulation:
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
         if not isinstance(every, int) or every < 1:
             raise SimulationError(f"every is {every!r}; it is a whole number from 1 on.")
-        kept = [state]
+        log = Recorder(state, 1 + -(-given.steps // every))
         try:
             for k in range(given.steps):
                 state = self._stepped(state, given.kernel, given.at(k, state))
                 if (k + 1) % every == 0 or k + 1 == given.steps:
-                    kept.append(state)
+                    log.keep(state)
                 if progress is not None:
                     progress(k, state)
         except KeyboardInterrupt:
-            if kept[-1] is not state:
-                kept.append(state)
-        return self._log(kept)
-
-    def _log(self, kept: list[State]) -> Trajectory:
-        names = ("q", "v", "impulse", "contact", "energy", "drift", "residual", "status")
-        arrays: dict[str, Any] = {name: np.stack([getattr(state, name) for state in kept]) for name in names}
-        return Trajectory(
-            time=np.array([state.time for state in kept]),
-            **arrays,
-            time_step=self.time_step,
-            shapes=self._names,
-            simulation=self,
-        )
+            log.keep_last(state)
+        return log.trajectory(time_step=self.time_step, shapes=self._names, simulation=self)
 
     # --- looking inside -------------------------------------------------------------------------------------------
 
