@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
 from delassus.simulation.trajectory import Trajectory
 
@@ -21,13 +22,13 @@ class Recorder:
         self.count, self.last = 0, start.count
         self.keep(start)
 
-    def keep(self, state: State) -> None:
+    def keep(self, state: State | Runner) -> None:
         """Copy a state."""
         for name, array in self.arrays.items():
             array[self.count] = getattr(state, name)
         self.count, self.last = self.count + 1, state.count
 
-    def keep_last(self, state: State) -> None:
+    def keep_last(self, state: State | Runner) -> None:
         """Copy a state unless it has been, as the last of a run that ends early."""
         if state.count != self.last:
             self.keep(state)
