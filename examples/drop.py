@@ -12,7 +12,7 @@ from delassus.simulation import position_servos
 
 ROBOTS = 1024
 SECONDS = 1.0
-OUTPUT = Path(__file__).parent / "output"
+OUTPUT = Path(__file__).parent.parent / "output"
 FEET = [f"{end}_{side}_calf_1" for end in ("front", "hind") for side in ("left", "right")]
 
 

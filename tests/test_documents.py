@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
         "docs/contact.md",
         "docs/compliant.md",
         "docs/stepping.md",
+        "docs/simulation.md",
     ],
 )
 def test_python_blocks_run_in_order(page, monkeypatch):

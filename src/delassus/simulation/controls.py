@@ -11,7 +11,6 @@ import numpy as np
 
 from delassus.compiler.host.kernel import Kernel
 from delassus.simulation.ground import SimulationError
-from delassus.simulation.state import State
 from delassus.simulation.step.step import simulate, simulate_with
 
 if TYPE_CHECKING:
@@ -23,11 +22,21 @@ _policies: WeakKeyDictionary[Any, Kernel[..., Any]] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Control:
-    """How many periods there are, the kernel that makes them, and what it takes as controls in each."""
+    """How many periods there are, the kernel that makes them, and what it takes as controls in each.
+
+    Attributes:
+        steps: How many.
+        kernel: With controls as an array or, if it does not take any, compiled in.
+        at: Controls, in a tuple, of a period by its number, time, configuration and velocity; none if compiled in.
+        takes: Whether the kernel takes an array of controls.
+        asks: Whether a function of the user sees configuration and velocity.
+    """
 
     steps: int
     kernel: Kernel[..., Any]
-    at: Callable[[int, State], tuple[Any, ...]]
+    at: Callable[[int, float, Any, Any], tuple[Any, ...]]
+    takes: bool = True
+    asks: bool = False
 
 
 def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
@@ -39,21 +48,21 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
     if steps is None:
         raise SimulationError("steps is missing: only an array of controls says how many there are.")
     if isinstance(control, Kernel):
-        return Control(int(steps), _compiled_in(sim, control), lambda k, state: ())
+        return Control(int(steps), _compiled_in(sim, control), lambda k, time, q, v: (), takes=False)
     if control is None:
         none = np.zeros(sim.nu)
-        return Control(int(steps), simulate, lambda k, state: (none,))
+        return Control(int(steps), simulate, lambda k, time, q, v: (none,))
 
-    def ask(k: int, state: State) -> tuple[Any, ...]:
-        u = np.asarray(control(state.time, state.q, state.v), float)
-        if u.shape[-1:] != (sim.nu,) or not _fits(u.shape[:-1], batch):
+    def ask(k: int, time: float, q: Any, v: Any) -> tuple[Any, ...]:
+        u = np.asarray(control(time, q, v), float)
+        if u.shape[-1:] != (sim.nu,) or not fits(u.shape[:-1], batch):
             raise SimulationError(
-                f"the controller gave an array of shape {u.shape} at {state.time:g} s; it is ({sim.nu},) for all items "
+                f"the controller gave an array of shape {u.shape} at {time:g} s; it is ({sim.nu},) for all items "
                 f"or {(*batch, sim.nu)}."
             )
         return (u,)
 
-    return Control(int(steps), simulate, ask)
+    return Control(int(steps), simulate, ask, asks=True)
 
 
 def _from_array(sim: Simulation, u: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
@@ -63,16 +72,17 @@ def _from_array(sim: Simulation, u: Any, steps: int | None, batch: tuple[int, ..
     if u.ndim == 1:
         if steps is None:
             raise SimulationError("steps is missing: these controls do not say how many there are.")
-        return Control(int(steps), simulate, lambda k, state: (u,))
-    if not _fits(u.shape[1:-1], batch):
+        return Control(int(steps), simulate, lambda k, time, q, v: (u,))
+    if not fits(u.shape[1:-1], batch):
         raise SimulationError(f"the controls have shape {u.shape}; for these items they have {forms}.")
     count = len(u) if steps is None else int(steps)
     if count > len(u):
         raise SimulationError(f"there are controls for {len(u)} periods, and steps is {count}.")
-    return Control(count, simulate, lambda k, state: (u[k],))
+    return Control(count, simulate, lambda k, time, q, v: (u[k],))
 
 
-def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+def fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    """Whether arrays with these batch axes are for items with those."""
     try:
         return np.broadcast_shapes(shape, batch) == batch
     except ValueError:

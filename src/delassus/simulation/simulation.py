@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.compiler.host.kernel import Kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
+from delassus.dynamics.forces.passive import spring_energy
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
 from delassus.errors import expect
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import check_actuators
-from delassus.simulation.controls import Control, control_of
+from delassus.simulation.controls import Control, control_of, fits
 from delassus.simulation.ground import Ground, SimulationError
+from delassus.simulation.recorder import Recorder
+from delassus.simulation.runner import Runner
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import repaired
-from delassus.simulation.state import State, is_alive
+from delassus.simulation.state import State
 from delassus.simulation.step.marks import Mark
 from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
 from delassus.simulation.step.world import World
@@ -172,7 +173,8 @@ class Simulation:
         finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
         safe = np.where(finite[..., None], q, self.model.neutral())
         q1, v1 = repaired(world, self.ground, normalize(self.model, safe), np.where(finite[..., None], v, 0.0), repair)
-        energy = kinetic_energy(self.model, q1, v1) + potential_energy(self.model, q1)
+        model = self.model
+        energy = kinetic_energy(model, q1, v1) + potential_energy(model, q1) + spring_energy(model, q1)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
@@ -191,36 +193,11 @@ class Simulation:
         u = np.zeros(self.nu) if control is None else np.asarray(control, float)
         if u.shape[-1:] != (self.nu,):
             raise SimulationError(f"the control has shape {u.shape}; its last axis has the {self.nu} controls.")
-        return self._stepped(state, simulate, (u,))
-
-    def _stepped(self, state: State, kernel: Kernel[..., Any], control: tuple[Any, ...]) -> State:
-        alive = is_alive(state.status)
-        found = kernel(
-            self.world,
-            state.q,
-            state.v,
-            state.impulse,
-            state.contact,
-            state.time,
-            alive,
-            *control,
-            self.time_step,
-            **self.ground.inputs,
-        )
-        q, v, impulse, contact, energy, drift, residual, _, mark = found
-        return replace(
-            state,
-            q=q,
-            v=v,
-            time=state.time + self.period,
-            impulse=impulse,
-            contact=contact,
-            energy=np.asarray(energy),
-            drift=np.asarray(drift),
-            residual=np.asarray(residual),
-            status=np.asarray(mark).astype(np.int64),
-            count=state.count + 1,
-        )
+        if not fits(u.shape[:-1], state.q.shape[:-1]):
+            raise SimulationError(f"the control has shape {u.shape}, and there are items {state.q.shape[:-1]}.")
+        runner = Runner(self, state, Control(1, simulate, lambda k, time, q, v: (u,)), bound=False)
+        runner.step(0)
+        return runner.state()
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
@@ -252,29 +229,17 @@ class Simulation:
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
         if not isinstance(every, int) or every < 1:
             raise SimulationError(f"every is {every!r}; it is a whole number from 1 on.")
-        kept = [state]
+        log, runner = Recorder(state, 1 + -(-given.steps // every)), Runner(self, state, given)
         try:
             for k in range(given.steps):
-                state = self._stepped(state, given.kernel, given.at(k, state))
+                runner.step(k)
                 if (k + 1) % every == 0 or k + 1 == given.steps:
-                    kept.append(state)
+                    log.keep(runner)
                 if progress is not None:
-                    progress(k, state)
+                    progress(k, runner.state())
         except KeyboardInterrupt:
-            if kept[-1] is not state:
-                kept.append(state)
-        return self._log(kept)
-
-    def _log(self, kept: list[State]) -> GroundTrajectory:
-        names = ("q", "v", "impulse", "contact", "energy", "drift", "residual", "status")
-        arrays: dict[str, Any] = {name: np.stack([getattr(state, name) for state in kept]) for name in names}
-        return GroundTrajectory(
-            time=np.array([state.time for state in kept]),
-            **arrays,
-            time_step=self.time_step,
-            shapes=self._names,
-            simulation=self,
-        )
+            log.keep_last(runner)
+        return log.trajectory(time_step=self.time_step, shapes=self._names, simulation=self)
 
     # --- looking inside -------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ their numbers, so that a slot seldom changes hands.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -18,6 +18,9 @@ from delassus.simulation.geometry.candidates import touches
 from delassus.simulation.geometry.reach import Reach
 from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
 from delassus.simulation.step.world import World
+
+CLOSED: Final = 1e-6
+"""Candidates [m] that are nearer are contacts, of which a state may have more than slots."""
 
 
 class GroundNumbers(NamedTuple):
@@ -67,7 +70,7 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers) -> Touching
     if slots < world.candidates:
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
-        more = np.take(gap, nearest[slots]) < 0.0
+        more = np.take(gap, nearest[slots]) < CLOSED
         gap, point, normal = (np.take(x, number, axis=0) for x in (gap, point, normal))
         on = list(np.take(numpy.array(links, float), number))
         among = [frozenset(links)] * slots

@@ -1,0 +1,115 @@
+"""Joints of simulated robots: limits, dry friction, springs, dampers, servos, motors; and slots for contacts."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import delassus as dl
+from delassus.model import Free, Inertia, Joint, Model, Placement, Prismatic, Revolute
+from delassus.model.model import Geometry
+from delassus.simulation import Mark, motors, position_servos, velocity_servos
+
+G, H = 9.81, 1e-3
+
+
+def rail(mass: float = 2.0, **numbers: tuple[float, ...]) -> Model:
+    """A mass on a vertical rail."""
+    return Model("rail", (Joint("slide", Prismatic((0.0, 0.0, 1.0)), inertia=Inertia(mass=mass), **numbers),))
+
+
+def test_a_joint_rests_on_its_limit():
+    log = dl.Simulation(rail(lower=(-0.01,), upper=(1.0,))).run(np.zeros(1), steps=100)
+    assert log.q[:, 0].min() > -0.01 - 1e-9
+    np.testing.assert_allclose(log.impulse[-1], [2.0 * G * H], rtol=1e-9)
+    assert abs(log.v[-1, 0]) < 1e-9
+
+
+def test_limits_can_be_left_out():
+    log = dl.Simulation(rail(lower=(-0.01,), upper=(1.0,)), max_limits=0).run(np.zeros(1), steps=100)
+    assert log.q[-1, 0] < -0.04
+
+
+def test_dry_friction_holds_what_is_lighter_and_brakes_what_is_heavier():
+    held = dl.Simulation(rail(friction=(20.0,))).run(np.zeros(1), steps=50)
+    assert np.abs(held.v).max() < 1e-9
+    sliding = dl.Simulation(rail(friction=(10.0,))).run(np.zeros(1), steps=50)
+    np.testing.assert_allclose(sliding.v[-1, 0], -(G - 5.0) * sliding.time[-1], rtol=1e-9)
+
+
+def test_a_stiff_spring_with_a_damper_settles_where_it_carries_the_weight():
+    model = rail(stiffness=(1e8,), damping=(1e5,))
+    log = dl.Simulation(model).run(np.zeros(1), steps=200)
+    assert log.q[-1, 0] == pytest.approx(-2.0 * G / 1e8, rel=1e-6)
+    assert np.abs(log.q).max() < 2 * 2.0 * G / 1e8
+
+
+def test_a_soft_spring_swings_at_its_frequency():
+    log = dl.Simulation(rail(stiffness=(50.0,)), time_step=1e-4).run(np.zeros(1), steps=12567)
+    assert log.q[-1, 0] == pytest.approx(0.0, abs=2e-3 * G * 2.0 / 50.0)  # one period, 2π √(m/k)
+
+
+@pytest.mark.parametrize("stiffness", [1e2, 1e9])
+def test_position_servos_of_any_stiffness_are_stable(stiffness):
+    model = rail()
+    sim = dl.Simulation(model, actuators=position_servos(model, stiffness, 0.2 * stiffness))
+    log = sim.run(np.zeros(1), control=np.array([0.3]), steps=4000)
+    assert log.q[-1, 0] == pytest.approx(0.3 - 2.0 * G / stiffness, rel=1e-6)
+    assert np.abs(log.q).max() < 0.5
+
+
+def test_velocity_servos_and_motors_within_their_limits():
+    model = rail(effort_limit=(30.0,))
+    log = dl.Simulation(model, actuators=velocity_servos(model, 1e5)).run(np.zeros(1), control=[1.0], steps=400)
+    assert log.v[-1, 0] == pytest.approx(1.0 - 2.0 * G / 1e5, rel=1e-3)
+    np.testing.assert_allclose(log.v[1, 0], (30.0 / 2.0 - G) * H, rtol=1e-12)  # at its limit
+    assert log.status[1] == Mark.CLIPPED and not log.status[-1]
+    pushed = dl.Simulation(model, actuators=motors(model)).run(np.zeros(1), control=[50.0], steps=10)
+    plain = dl.Simulation(model).run(np.zeros(1), control=[50.0], steps=10)
+    np.testing.assert_array_equal(pushed.v, plain.v)
+    np.testing.assert_allclose(plain.v[-1, 0], (15.0 - G) * 10 * H, rtol=1e-12)
+
+
+def test_names_of_joints_that_are_not_there_list_the_nearest():
+    with pytest.raises(dl.DelassusError, match="slide"):
+        position_servos(rail(), 1.0, 1.0, joints="slid")
+
+
+# --- slots ------------------------------------------------------------------------------------------------------------
+
+
+def two_bricks() -> Model:
+    """Two boxes on a hinge, 16 corners."""
+    inertia = Inertia.of(1.0, rotational=np.diag((0.01, 0.01, 0.01)))
+    return Model(
+        "bricks",
+        (
+            Joint("base", Free(), inertia=inertia),
+            Joint("hinge", Revolute((0.0, 1.0, 0.0)), 0, Placement.of(p=(0.25, 0.0, 0.0)), inertia),
+        ),
+        geometries=tuple(Geometry(f"brick_{k}", k, Placement(), "box", (0.2, 0.1, 0.1), "collision") for k in (0, 1)),
+    )
+
+
+def test_few_slots_give_what_many_do_as_long_as_they_are_enough():
+    model = two_bricks()
+    q0 = np.array([0.0, 0.0, 0.08, 0.0, math.sin(0.1), 0.0, math.cos(0.1), -0.1])
+    every = dl.Simulation(model, max_contacts=16).run(q0, steps=300)
+    some = dl.Simulation(model, max_contacts=9).run(q0, steps=300)
+    np.testing.assert_allclose(some.q, every.q, atol=1e-7)
+    np.testing.assert_allclose(some.contact_force[-1, :, 2].sum(), every.contact_force[-1, :, 2].sum(), rtol=1e-6)
+    assert not some.status.any()
+
+
+def test_a_state_with_more_contacts_than_slots_is_marked():
+    sim = dl.Simulation(two_bricks(), max_contacts=3)
+    log = sim.run(np.array([0.0, 0.0, 0.049, 0.0, 0.0, 0.0, 1.0, 0.0]), steps=3)
+    assert (log.status[1:] & Mark.MANY_CONTACTS).all()
+    assert "slots" in log.describe()
+
+
+def test_energy_has_that_of_springs_from_the_start():
+    model = replace(rail(stiffness=(100.0,)), gravity=(0.0, 0.0, 0.0))
+    log = dl.Simulation(model).run(np.array([0.1]), steps=3)
+    assert log.energy[0] == pytest.approx(0.5)
