@@ -190,3 +190,11 @@ def test_a_start_deep_in_the_ground_is_lifted_or_refused():
     assert sim.start(q0).q[2] == pytest.approx(0.1)
     with pytest.raises(dl.DelassusError, match=r"0\.6 m deep"):
         sim.start(q0, repair=False)
+
+
+def test_a_tumbling_body_keeps_its_energy():
+    brick = body("box", (0.3, 0.2, 0.1), 1.0, (0.01, 0.02, 0.03)).with_gravity((0.0, 0.0, 0.0))
+    log = dl.Simulation(brick, max_contacts=0).run(
+        np.array([0, 0, 0, 0, 0, 0, 1.0]), np.array([0, 0, 0, 0.1, 10.0, 0.1]), steps=2000
+    )
+    np.testing.assert_allclose(log.energy, log.energy[0], rtol=1e-4)

@@ -20,7 +20,7 @@ from delassus.simulation.actuation.actuators import check_actuators
 from delassus.simulation.controls import Control, control_of, fits
 from delassus.simulation.ground import Ground, SimulationError
 from delassus.simulation.recorder import Recorder
-from delassus.simulation.runner import Runner
+from delassus.simulation.runner import Runner, some
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
@@ -262,7 +262,7 @@ class Simulation:
         if not world.m:
             raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")
         u = np.zeros(self.nu) if control is None else np.asarray(control, float)
-        G, g = assemble_step(world, state.q, state.v, u, state.time, self.time_step, **self.ground.inputs)
+        G, g = assemble_step(world, state.q, state.v, some(u), state.time, self.time_step, **self.ground.inputs)
         numbers: dict[str, Any] = {}
         if world.slots:
             friction = np.asarray(self.ground.friction)[..., None]
