@@ -28,8 +28,7 @@ class Runner:
         self.time, self.count, self.seed = state.time, state.count, state.seed
         self.q, self.v = state.q, state.v
         self._rows, self._places = some(state.impulse), some(state.contact)
-        self.energy, self.drift, self.residual = state.energy, state.drift, state.residual
-        self.status: Any = state.status
+        self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         alone = not state.q.shape[:-1] and plain
         self._tick = self._bound() if alone and bound else None
@@ -81,17 +80,15 @@ class Runner:
             self.sim.time_step,
             **self.sim.ground.inputs,
         )
-        self.q, self.v, self._rows, self._places, *rest, mark = found
-        self.energy, self.drift, self.residual = map(np.asarray, rest[:3])
+        self.q, self.v, self._rows, self._places, residual, _, mark = found
+        self.residual = np.asarray(residual)
         self.status = np.asarray(mark).astype(np.int64)
 
     def _bound(self) -> Callable[[], None]:
         self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
         self._clock, self._alive = np.array(self.time), np.array(float(is_alive(self.status)))
         self._given, self._step = np.zeros(self.sim.world.controls), np.array(self.sim.time_step)
-        self.energy, self.drift, self.residual, iterations, self.status = (
-            np.array(float(x)) for x in (self.energy, self.drift, self.residual, 0.0, self.status)
-        )
+        self.residual, iterations, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
         moving = (self.q, self.v, self._rows, self._places)
         control = (self._given,) if self.control.takes else ()
         ground = self.sim.ground.inputs
@@ -104,8 +101,6 @@ class Runner:
             self._step,
             *(np.array(x) for x in ground.values()),
             *moving,
-            self.energy,
-            self.drift,
             self.residual,
             iterations,
             self.status,

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
-from delassus.dynamics.forces.passive import spring_energy
 from delassus.dynamics.kinematics.manifold import normalize
-from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
 from delassus.errors import expect
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator
@@ -173,16 +171,12 @@ class Simulation:
         finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
         safe = np.where(finite[..., None], q, self.model.neutral())
         q1, v1 = repaired(world, self.ground, normalize(self.model, safe), np.where(finite[..., None], v, 0.0), repair)
-        model = self.model
-        energy = kinetic_energy(model, q1, v1) + potential_energy(model, q1) + spring_energy(model, q1)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
             time=float(time),
             impulse=np.zeros((*batch, world.m)),
             contact=np.broadcast_to(np.arange(float(world.slots)), (*batch, world.slots)).copy(),
-            energy=np.asarray(energy),
-            drift=np.zeros(batch),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
             seed=int(seed),
@@ -239,7 +233,7 @@ class Simulation:
                     progress(k, runner.state())
         except KeyboardInterrupt:
             log.keep_last(runner)
-        return log.trajectory(time_step=self.time_step, shapes=self._names, simulation=self)
+        return log.trajectory(self.mechanism, time_step=self.time_step, shapes=self._names, simulation=self)
 
     # --- looking inside -------------------------------------------------------------------------------------------
 

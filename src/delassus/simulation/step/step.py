@@ -26,11 +26,8 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.projection.project import project
-from delassus.constrained.rows.references import constraint_error
-from delassus.dynamics.forces.passive import spring_energy
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.kinematics import world_poses
-from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import mirrored
@@ -239,10 +236,6 @@ def period(
     good = usable & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
     q, v, impulse, contact = (np.where(good, new, old) for new, old in zip(last[:4], first[:4], strict=True))
     impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
-    energy = kinetic_energy(world.model, q, v) + potential_energy(world.model, q) + spring_energy(world.model, q)
-    drift = zero
-    if world.mechanism.m:
-        drift = np.max(np.abs(constraint_error(world.mechanism, q, time=last.time)))
     mark = (
         np.where(good, 0.0, float(Mark.FROZEN))
         + float(Mark.MANY_CONTACTS) * last.many
@@ -250,10 +243,10 @@ def period(
         + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
     )
     mark = np.where(good, mark, float(Mark.FROZEN))
-    return q, v, impulse, contact, energy, drift, last.residual, last.iterations, mark
+    return q, v, impulse, contact, last.residual, last.iterations, mark
 
 
-SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows),(places),(),(),(),(),()"
+SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows),(places),(),(),()"
 """Without rows, contacts or controls their arrays have one element, which means nothing: kernels need some."""
 SHARED: Final = {"heights": "(field_rows,field_columns)"}
 
@@ -276,7 +269,7 @@ def simulate(
     height: Any = 0.0,
     heights: Any = None,
 ) -> tuple[Floats, ...]:
-    """q, v, impulses, contacts after a period; energy [J], drift [m, rad], residual [m/s], iterations, `Mark`."""
+    """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
     given = Given(control, time_step, GroundNumbers(np.array(normal), height, heights), friction, restitution)
     return period(world, q, v, impulse, contact, time, alive, control, given)
 
