@@ -6,25 +6,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.model import Free, Inertia, Joint, Model
-from delassus.model.model import Geometry
-from delassus.model.placement import HERE
-
-G = 9.81
-H = 1e-3
-
-
-def body(shape: str, size: tuple[float, ...], mass: float, moments: tuple[float, float, float]) -> Model:
-    inertia = Inertia.of(mass, rotational=np.diag(moments))
-    return Model(
-        shape,
-        (Joint("base", Free(), inertia=inertia),),
-        geometries=(Geometry(shape, 0, HERE, shape, size, "collision"),),
-    )
-
-
-BRICK = body("box", (0.2, 0.3, 0.1), 2.0, (0.0167, 0.0083, 0.0217))
-BALL = body("sphere", (0.1,), 3.0, (0.012, 0.012, 0.012))
+from bodies import BALL, BRICK, G, H, body
 
 
 def slope(angle: float, friction: float) -> dl.Ground:
@@ -190,3 +172,11 @@ def test_a_start_deep_in_the_ground_is_lifted_or_refused():
     assert sim.start(q0).q[2] == pytest.approx(0.1)
     with pytest.raises(dl.DelassusError, match=r"0\.6 m deep"):
         sim.start(q0, repair=False)
+
+
+def test_a_tumbling_body_keeps_its_energy():
+    brick = body("box", (0.3, 0.2, 0.1), 1.0, (0.01, 0.02, 0.03)).with_gravity((0.0, 0.0, 0.0))
+    log = dl.Simulation(brick, max_contacts=0).run(
+        np.array([0, 0, 0, 0, 0, 0, 1.0]), np.array([0, 0, 0, 0.1, 10.0, 0.1]), steps=2000
+    )
+    np.testing.assert_allclose(log.energy, log.energy[0], rtol=1e-4)

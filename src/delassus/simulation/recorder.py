@@ -6,11 +6,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
+from delassus.simulation.step.measures import drift, energy
 from delassus.simulation.trajectory import GroundTrajectory
 
-KEPT: Final = ("time", "q", "v", "impulse", "contact", "energy", "drift", "residual", "status")
+KEPT: Final = ("time", "q", "v", "impulse", "contact", "residual", "status")
 
 
 class Recorder:
@@ -33,7 +35,9 @@ class Recorder:
         if state.count != self.last:
             self.keep(state)
 
-    def trajectory(self, **others: Any) -> GroundTrajectory:
-        """What has been kept."""
+    def trajectory(self, mechanism: Mechanism, **others: Any) -> GroundTrajectory:
+        """What has been kept, with energies and errors of constraints."""
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
+        kept["energy"] = np.asarray(energy(mechanism.model, kept["q"], kept["v"]))
+        kept["drift"] = drift(mechanism, kept["q"], kept["time"])
         return GroundTrajectory(**kept, **others)

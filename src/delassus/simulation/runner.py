@@ -26,13 +26,22 @@ class Runner:
     def __init__(self, sim: Simulation, state: State, control: Control, bound: bool = True) -> None:
         self.sim, self.control = sim, control
         self.time, self.count, self.seed = state.time, state.count, state.seed
-        self.q, self.v, self.impulse, self.contact = state.q, state.v, state.impulse, state.contact
-        self.energy, self.drift, self.residual = state.energy, state.drift, state.residual
-        self.status: Any = state.status
-        world = sim.world
+        self.q, self.v = state.q, state.v
+        self._rows, self._places = some(state.impulse), some(state.contact)
+        self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
-        alone = not state.q.shape[:-1] and plain and min(world.m, world.slots, world.nu) > 0
+        alone = not state.q.shape[:-1] and plain
         self._tick = self._bound() if alone and bound else None
+
+    @property
+    def impulse(self) -> Any:
+        """(…, m)."""
+        return self._rows[..., : self.sim.world.m]
+
+    @property
+    def contact(self) -> Any:
+        """(…, slots)."""
+        return self._places[..., : self.sim.world.slots]
 
     def step(self, k: int) -> None:
         """Make the k-th control period."""
@@ -43,7 +52,7 @@ class Runner:
             self._call(given)
         else:
             if given:
-                self._given[...] = given[0]
+                self._given[: self.sim.nu] = given[0]
             self._clock[...] = self.time
             self._tick()
             if int(self.status) & Mark.FROZEN:
@@ -63,26 +72,24 @@ class Runner:
             self.sim.world,
             self.q,
             self.v,
-            self.impulse,
-            self.contact,
+            self._rows,
+            self._places,
             self.time,
             is_alive(self.status),
-            *given,
+            *map(some, given),
             self.sim.time_step,
             **self.sim.ground.inputs,
         )
-        self.q, self.v, self.impulse, self.contact, *rest, mark = found
-        self.energy, self.drift, self.residual = map(np.asarray, rest[:3])
+        self.q, self.v, self._rows, self._places, residual, _, mark = found
+        self.residual = np.asarray(residual)
         self.status = np.asarray(mark).astype(np.int64)
 
     def _bound(self) -> Callable[[], None]:
-        self.q, self.v, self.impulse, self.contact = (np.array(x) for x in (self.q, self.v, self.impulse, self.contact))
+        self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
         self._clock, self._alive = np.array(self.time), np.array(float(is_alive(self.status)))
-        self._given, self._step = np.zeros(self.sim.nu), np.array(self.sim.time_step)
-        self.energy, self.drift, self.residual, iterations, self.status = (
-            np.array(float(x)) for x in (self.energy, self.drift, self.residual, 0.0, self.status)
-        )
-        moving = (self.q, self.v, self.impulse, self.contact)
+        self._given, self._step = np.zeros(self.sim.world.controls), np.array(self.sim.time_step)
+        self.residual, iterations, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
+        moving = (self.q, self.v, self._rows, self._places)
         control = (self._given,) if self.control.takes else ()
         ground = self.sim.ground.inputs
         return self.control.kernel.bind(
@@ -94,10 +101,13 @@ class Runner:
             self._step,
             *(np.array(x) for x in ground.values()),
             *moving,
-            self.energy,
-            self.drift,
             self.residual,
             iterations,
             self.status,
             inputs=tuple(ground),
         )
+
+
+def some(x: Any) -> Any:
+    """An array (…, n), with one element that means nothing if n is 0."""
+    return np.zeros((*np.shape(x)[:-1], 1)) if np.shape(x)[-1] == 0 else x

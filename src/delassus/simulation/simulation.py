@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
-from delassus.dynamics.forces.passive import spring_energy
 from delassus.dynamics.kinematics.manifold import normalize
-from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
 from delassus.errors import expect
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator
@@ -20,7 +18,7 @@ from delassus.simulation.actuation.actuators import check_actuators
 from delassus.simulation.controls import Control, control_of, fits
 from delassus.simulation.ground import Ground, SimulationError
 from delassus.simulation.recorder import Recorder
-from delassus.simulation.runner import Runner
+from delassus.simulation.runner import Runner, some
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
@@ -173,16 +171,12 @@ class Simulation:
         finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
         safe = np.where(finite[..., None], q, self.model.neutral())
         q1, v1 = repaired(world, self.ground, normalize(self.model, safe), np.where(finite[..., None], v, 0.0), repair)
-        model = self.model
-        energy = kinetic_energy(model, q1, v1) + potential_energy(model, q1) + spring_energy(model, q1)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
             time=float(time),
             impulse=np.zeros((*batch, world.m)),
             contact=np.broadcast_to(np.arange(float(world.slots)), (*batch, world.slots)).copy(),
-            energy=np.asarray(energy),
-            drift=np.zeros(batch),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
             seed=int(seed),
@@ -239,7 +233,7 @@ class Simulation:
                     progress(k, runner.state())
         except KeyboardInterrupt:
             log.keep_last(runner)
-        return log.trajectory(time_step=self.time_step, shapes=self._names, simulation=self)
+        return log.trajectory(self.mechanism, time_step=self.time_step, shapes=self._names, simulation=self)
 
     # --- looking inside -------------------------------------------------------------------------------------------
 
@@ -262,7 +256,7 @@ class Simulation:
         if not world.m:
             raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")
         u = np.zeros(self.nu) if control is None else np.asarray(control, float)
-        G, g = assemble_step(world, state.q, state.v, u, state.time, self.time_step, **self.ground.inputs)
+        G, g = assemble_step(world, state.q, state.v, some(u), state.time, self.time_step, **self.ground.inputs)
         numbers: dict[str, Any] = {}
         if world.slots:
             friction = np.asarray(self.ground.friction)[..., None]

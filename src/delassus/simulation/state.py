@@ -24,8 +24,6 @@ class State:
         impulse: (…, m) impulses of the last step of time [N·s, N·m·s], from which the next solve starts: t1, t2, n of
             each contact slot, then constraints, joint limits, dry friction.
         contact: (…, slots) numbers of the candidates that have the slots.
-        energy: (…) kinetic and potential energy and that of springs [J].
-        drift: (…) the largest error of a constraint [m, rad].
         residual: (…) the largest residual of a row of the contact problem [m/s].
         status: (…) marks that add up, see `Mark`; zero if all went well.
         count: How many control periods have been simulated.
@@ -37,8 +35,6 @@ class State:
     time: float
     impulse: Array
     contact: Array
-    energy: Array
-    drift: Array
     residual: Array
     status: NDArray[np.int64]
     count: int = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import sweeps_for
@@ -83,10 +84,13 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
         e = np.where(far <= last.e, last.e * np.take(shrinks, last.attempt), last.e)
         over = (last.made + 1.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
         attempt = np.where(over, last.attempt + 1.0, last.attempt)
-        again = np.where(over & (np.take(where, attempt) > 0.5), best, 0.0)
-        again = swept_from(again, np.where(over & (attempt < 1.5), sweeps_for(layout.m), 0.0))
-        impulse = np.where(over, again, impulse)
-        ahead = np.where(over, again - problem.velocity(again), ahead)
+
+        def restarted(best: Any, attempt: Any) -> tuple[Any, Any]:
+            again = np.where(np.take(where, attempt) > 0.5, best, 0.0)
+            again = swept_from(again, np.where(attempt < 1.5, sweeps_for(layout.m), 0.0))
+            return again, again - problem.velocity(again)
+
+        impulse, ahead = cond(over, restarted, (impulse, ahead), best, attempt)
         e = np.where(over, np.take(begins, attempt) * scale, e)
         return impulse, ahead, e, attempt, np.where(over, 0.0, last.made + 1.0), best, least, last.count + 1.0
 

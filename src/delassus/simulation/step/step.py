@@ -2,7 +2,7 @@
 
 A step h from (q, v), with M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos:
 
-    v_f = v + h M̂⁻¹ (τ - c)                       what the velocity would be without contacts
+    v_f = v + h M̂⁻¹ (τ - c)                       what the velocity would be without contacts, c at the middle
     G = J M̂⁻¹ Jᵀ,   g = J v_f + what rows are held to
     λ, σ = G λ + g                                 the contact problem, started from the impulses of the step before
     v⁺ = v_f + M̂⁻¹ Jᵀ λ
@@ -26,11 +26,8 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.projection.project import project
-from delassus.constrained.rows.references import constraint_error
-from delassus.dynamics.forces.passive import spring_energy
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.kinematics import world_poses
-from delassus.dynamics.mass.energy import kinetic_energy, potential_energy
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import mirrored
@@ -87,8 +84,15 @@ def problem_of(world: World, q: Any, v: Any, given: Given, time: Any) -> Problem
     rows = step_rows(world, q, v, poses, given.ground, h, time)
     driven = drive(model, world.actuators, q, v, given.control, h)
     factor = tree_factor(model, q, rows.J, added=driven.added)
-    bias = newton_euler(model, q, v, turning(model, v), None)
-    free = v + h * substitute(factor.above, factor.U, factor.D, driven.force - bias)
+
+    def solve(force: Any) -> Any:
+        return substitute(factor.above, factor.U, factor.D, force)
+
+    # Gyroscopic forces at the middle of the step: those of its beginning would spin bodies up. Only they decide where
+    # the middle is, since others are mostly held by contacts; what rests has none.
+    weightless = model.with_gravity((0.0, 0.0, 0.0))
+    middle = v - 0.5 * h * solve(newton_euler(weightless, q, v, turning(model, v), None))
+    free = v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
     g, scale = _demanded(world, rows, rows.J @ v, rows.J @ free, given)
 
     def response(impulse: Any) -> Any:
@@ -157,7 +161,7 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         v = problem.free + problem.response(impulse)
     q, v = moved(world.model, last.q, v, h, _given_back(world, problem, v, h))
     if world.mechanism.m:
-        q, v = project(world.mechanism, q, v, iterations=3, **_at(world, time))
+        q, v = project(world.mechanism, q, v, time=time)
     return Moved(
         q,
         v,
@@ -170,10 +174,6 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         np.maximum(last.unsolved, unsolved),
         last.clipped + problem.clipped,
     )
-
-
-def _at(world: World, time: Any) -> dict[str, Any]:
-    return {"time": time}
 
 
 def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
@@ -218,8 +218,9 @@ def period(
 ) -> tuple[Any, ...]:
     """All steps of a control period; an item that is not alive, or whose numbers are none, keeps its state."""
     check_inertias(world.model)
-    zero = np.array(0.0)
-    first = Moved(q, v, impulse, contact, time, zero, zero, zero, zero, zero)
+    zero, padding = np.array(0.0), (impulse[world.m :], contact[world.slots :])
+    control = control[: world.nu]
+    first = Moved(q, v, impulse[: world.m], contact[: world.slots], time, zero, zero, zero, zero, zero)
     usable = (alive > 0.5) & ~np.any(np.isnan(control)) if world.nu else alive > 0.5
     given = given._replace(control=np.where(usable, control, 0.0))
     if world.substeps == 1:
@@ -234,10 +235,7 @@ def period(
         last = Moved(*carry[0])
     good = usable & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
     q, v, impulse, contact = (np.where(good, new, old) for new, old in zip(last[:4], first[:4], strict=True))
-    energy = kinetic_energy(world.model, q, v) + potential_energy(world.model, q) + spring_energy(world.model, q)
-    drift = zero
-    if world.mechanism.m:
-        drift = np.max(np.abs(constraint_error(world.mechanism, q, **_at(world, last.time))))
+    impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
     mark = (
         np.where(good, 0.0, float(Mark.FROZEN))
         + float(Mark.MANY_CONTACTS) * last.many
@@ -245,14 +243,15 @@ def period(
         + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
     )
     mark = np.where(good, mark, float(Mark.FROZEN))
-    return q, v, impulse, contact, energy, drift, last.residual, last.iterations, mark
+    return q, v, impulse, contact, last.residual, last.iterations, mark
 
 
-SIGNATURE: Final = "(nq),(nv),(m),(slots),(),(),{control}()->(nq),(nv),(m),(slots),(),(),(),(),()"
+SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows),(places),(),(),()"
+"""Without rows, contacts or controls their arrays have one element, which means nothing: kernels need some."""
 SHARED: Final = {"heights": "(field_rows,field_columns)"}
 
 
-@kernel(SIGNATURE.format(control="(nu),"), inputs=GROUND_INPUTS, shared=SHARED)
+@kernel(SIGNATURE.format(control="(controls),"), inputs=GROUND_INPUTS, shared=SHARED)
 def simulate(
     world: World,
     q: Any,
@@ -270,7 +269,7 @@ def simulate(
     height: Any = 0.0,
     heights: Any = None,
 ) -> tuple[Floats, ...]:
-    """q, v, impulses, contacts after a period; energy [J], drift [m, rad], residual [m/s], iterations, `Mark`."""
+    """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
     given = Given(control, time_step, GroundNumbers(np.array(normal), height, heights), friction, restitution)
     return period(world, q, v, impulse, contact, time, alive, control, given)
 
@@ -303,7 +302,7 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
     return simulate_policy
 
 
-@kernel("(nq),(nv),(nu),(),()->(m,m),(m)", inputs=GROUND_INPUTS, shared=SHARED)
+@kernel("(nq),(nv),(controls),(),()->(m,m),(m)", inputs=GROUND_INPUTS, shared=SHARED)
 def assemble_step(
     world: World,
     q: Any,
@@ -319,7 +318,8 @@ def assemble_step(
     heights: Any = None,
 ) -> tuple[Floats, Floats]:
     """G (m, m) and g (m,) of the contact problem of the next step."""
-    given = Given(control, time_step, GroundNumbers(np.array(normal), height, heights), friction, restitution)
+    ground = GroundNumbers(np.array(normal), height, heights)
+    given = Given(control[: world.nu], time_step, ground, friction, restitution)
     problem = problem_of(world, q, v, given, time + time_step)
     return problem.G, problem.g
 

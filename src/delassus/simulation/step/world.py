@@ -97,6 +97,21 @@ class World(OfModel):
         return len(self.actuators) or len(driven_velocities(self.model))
 
     @property
+    def rows(self) -> int:
+        """Elements of arrays of rows, one at least."""
+        return max(self.m, 1)
+
+    @property
+    def places(self) -> int:
+        """Elements of arrays of contacts, one at least."""
+        return max(self.slots, 1)
+
+    @property
+    def controls(self) -> int:
+        """Elements of arrays of controls, one at least."""
+        return max(self.nu, 1)
+
+    @property
     def field_rows(self) -> int:
         """Of the height field's grid."""
         return 1 if self.field is None else self.field.rows
