@@ -14,7 +14,7 @@ from delassus.contact.solvers.newton import ATTEMPTS, newton
 from delassus.contact.solvers.progress import Best, Budget
 from delassus.contact.solvers.scaled import Scaled
 
-SWEEPS: Final = (6, 30)
+SWEEPS: Final = (6, 20)
 """Of Gauss–Seidel before Newton's method, at least and at most: they find most contacts' modes. Half as many as rows
 take about the time of one or two iterations of Newton's method, and save more of them."""
 
