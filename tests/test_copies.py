@@ -87,6 +87,7 @@ EXAMPLES = {
     "CompliantStep": dl.stepping.compliant_step(LOOP, HOME, NONE, NONE, time_step=1e-3),
     "CompliantSystem": dl.stepping.compliant_system(LOOP, HOME, NONE, NONE, time_step=1e-3),
     "Ground": dl.Ground(),
+    "RowsOnVelocities": dl.contact.RowsOnVelocities((dl.cones.Friction(),), 6),
     "State": ON_GROUND.start(np.zeros(1), np.zeros(1)),
     "GroundTrajectory": dataclasses.replace(ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2), simulation=None),
     "Relaxation": dl.contact.Relaxation(),

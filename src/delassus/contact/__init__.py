@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from delassus.contact.problems.operators import DelassusOperator
     from delassus.contact.problems.problem import ContactProblem
     from delassus.contact.problems.solution import ContactSolution
+    from delassus.contact.references.primal import primal_impulses
     from delassus.contact.robots.contact import Contact
     from delassus.contact.solvers.derivatives import contact_derivatives
+    from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
     from delassus.contact.solvers.solve import solve_contacts
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "ContactStep",
     "DelassusOperator",
     "Relaxation",
+    "RowsOnVelocities",
     "Softness",
     "cones",
     "contact_derivatives",
@@ -36,6 +39,8 @@ __all__ = [
     "contact_inverse_dynamics",
     "contact_kinematics",
     "contact_problem",
+    "primal_impulses",
+    "sequential_impulses",
     "solve_contacts",
 ]
 
@@ -56,6 +61,8 @@ if not TYPE_CHECKING:
             "contact.problems.solution": "ContactSolution",
             "contact.robots.contact": "Contact",
             "contact.solvers.derivatives": "contact_derivatives",
+            "contact.references.primal": "primal_impulses",
+            "contact.solvers.sequential_impulses": "RowsOnVelocities sequential_impulses",
             "contact.solvers.solve": "solve_contacts",
         },
     )

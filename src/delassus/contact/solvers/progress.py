@@ -62,16 +62,12 @@ def started(problem: Scaled, start: Any) -> Best:
     return none.or_better(given)
 
 
-def repeated(
-    step: Callable[[Any, Any], tuple[Any, Best]], held: Any, best: Best, budget: Budget, most: Any = None
-) -> Best:
-    """`held, best = step(held, best)` while there is something to do, at most so many times."""
-    end = budget.iterations if most is None else np.minimum(budget.iterations, best.count + most)
-    limited = budget._replace(iterations=end)
+def repeated(step: Callable[[Any, Any], tuple[Any, Best]], held: Any, best: Best, budget: Budget) -> Best:
+    """`held, best = step(held, best)` while there is something to do."""
 
     def body(carry: Any) -> Any:
         held, last = step(carry[0], Best(*carry[1]))
         return held, tuple(last)
 
-    _, found = while_loop(lambda carry: Best(*carry[1]).open(limited), body, (held, tuple(best)), FOREVER)
+    _, found = while_loop(lambda carry: Best(*carry[1]).open(budget), body, (held, tuple(best)), FOREVER)
     return Best(*found)
