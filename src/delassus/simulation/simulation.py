@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,14 +24,18 @@ from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
 from delassus.simulation.step.marks import Mark
-from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
+from delassus.simulation.step.step import TOLERANCE, assemble_step, candidate_geometry, simulate
 from delassus.simulation.step.world import World
 from delassus.simulation.trajectory import GroundTrajectory
+from delassus.simulation.usual import usual_world
 
 Array = NDArray[np.float64]
 
 LONGEST_STEP = 0.1
 """Steps of time [s] beyond are taken for a mistake."""
+
+LOOSEST = 1e-2
+"""Tolerances beyond are taken for a mistake."""
 
 
 class GroundContacts(NamedTuple):
@@ -58,7 +63,7 @@ class Simulation:
         log = sim.run(q0, v0, steps=2000)
 
     Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
-    friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
+    friction are solved for together, to a residual of 1e-7 of the velocities involved; damping, springs and servos are
     implicit.
     """
 
@@ -74,6 +79,7 @@ class Simulation:
         max_contacts: int = 8,
         max_limits: int = 4,
         joint_friction: bool = True,
+        tolerance: float = TOLERANCE,
     ) -> None:
         """Put a simulation together; nothing is compiled yet.
 
@@ -88,6 +94,7 @@ class Simulation:
             max_contacts: How many contacts a state has at most; the nearest are solved for.
             max_limits: How many joints are at their limits at most; 0 for joints without limits.
             joint_friction: Whether joints have their dry friction.
+            tolerance: Of the contact solve: the residual as a share of the velocities involved.
         """
         if isinstance(robot, Model):
             robot = Mechanism(robot)
@@ -105,10 +112,13 @@ class Simulation:
         ):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise SimulationError(f"{name} is {value!r}; it is a whole number from {least} on.")
+        if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance <= LOOSEST):
+            raise SimulationError(f"tolerance is {tolerance!r}; it is positive and at most {LOOSEST:g}, such as 1e-7.")
         model = robot.model
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
         self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
+        self.tolerance = float(tolerance)
         self.world = World(
             robot,
             shapes_of(model, touching) if max_contacts else (),
@@ -126,6 +136,11 @@ class Simulation:
             f"Simulation({self.model.name!r}: {world.candidates} candidates for {world.slots} contacts, {world.m} "
             f"rows, {world.nu} controls, steps of {self.time_step:g} s)"
         )
+
+    @cached_property
+    def usual(self) -> World:
+        """The world in which steps are tried first."""
+        return usual_world(self.world)
 
     @property
     def model(self) -> Model:

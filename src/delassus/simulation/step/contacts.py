@@ -6,6 +6,7 @@ their numbers, so that a slot seldom changes hands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy
@@ -38,12 +39,16 @@ class GroundNumbers(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), and whether there are more."""
+    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), and whether there are more.
+
+    `left_out` gives for a velocity (nv,) the rates at which the gaps of all other candidates change, beside the gaps.
+    """
 
     number: Any
     gap: Any
     J: Any
     more: Any
+    left_out: Callable[[Any], list[tuple[Any, Any]]]
 
 
 def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers) -> tuple[Any, Any, Any]:
@@ -57,37 +62,54 @@ def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumb
 def touching(world: World, poses: list[Pair], ground: GroundNumbers) -> Touching:
     """The contacts of a state."""
     tree, slots = links_of(world.model), world.slots
-    if not slots:
-        return Touching(np.zeros(0), np.zeros(0), np.zeros((0, world.nv)), np.array(False))
+    if not world.candidates:
+        return Touching(np.zeros(0), np.zeros(0), np.zeros((0, world.nv)), np.array(False), lambda v: [])
     reach = Reach.of(tree, world.nv, poses)
     links = [tree.place(world.shapes[k].geometry.joint, world.shapes[k].geometry.placement)[0] for k in world.owners]
     gap, point, normal = all_touches(world, tree, poses, ground)
     flat = contact_axes(ground.normal) if world.field is None else None
-    number: Any = numpy.arange(float(slots))
+    number: Any = numpy.array(world.numbers[:slots], float)
     more: Any = np.array(False)
     on: list[Any] = list(links)
     among = [frozenset({link}) for link in links]
-    if slots < world.candidates:
+    chosen = list(range(world.candidates)) if world.usual is None else list(world.usual)
+    others = [k for k in range(world.candidates) if k not in chosen]
+
+    def left_out(v: Any) -> list[tuple[Any, Any]]:
+        twists = {link: reach.twist(link, v) for link in sorted({links[k] for k in others})}
+        return [(gap[k], reach.speed(twists[links[k]], point[k], normal[k])) for k in others]
+
+    if world.usual is not None:
+        on, among = [links[k] for k in chosen], [frozenset({links[k]}) for k in chosen]
+        few = (gap[chosen], point[chosen], normal[chosen])
+    elif slots < world.candidates:
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
         more = np.take(gap, nearest[slots]) < CLOSED
-        gap, point, normal = (np.take(x, number, axis=0) for x in (gap, point, normal))
+        few = tuple(np.take(x, number, axis=0) for x in (gap, point, normal))
         on = list(np.take(numpy.array(links, float), number))
         among = [frozenset(links)] * slots
+    else:
+        few = (gap, point, normal)
+    near, places, normals = few
     rows = [
-        reach.rows(on[k], among[k], point[k], contact_axes(normal[k]) if flat is None else flat) for k in range(slots)
+        reach.rows(on[k], among[k], places[k], contact_axes(normals[k]) if flat is None else flat) for k in range(slots)
     ]
-    return Touching(np.array(number), gap, np.concatenate(rows), more)
+    J = np.concatenate(rows) if rows else np.zeros((0, world.nv))
+    return Touching(np.array(number), near, J, more, left_out)
 
 
 def warm_start(world: World, number: Any, before: Any, impulse: Any) -> Any:
-    """Impulses (m,) to start from: of each contact what its candidate had in the step before, (slots,) and (m,)."""
+    """Impulses (m,) to start from: of each contact what its candidate had in the step before.
+
+    `before` and `impulse` are those of the whole world.
+    """
+    start = np.array(impulse[list(world.own_rows)])
     if world.slots == world.candidates:
-        return impulse
-    start = np.array(impulse)
+        return start
     for k in range(world.slots):
         own = np.zeros(3)
-        for old in range(world.slots):
+        for old in range(world.all_slots):
             own = np.where(before[old] == number[k], impulse[3 * old : 3 * old + 3], own)
         start[3 * k : 3 * k + 3] = own
     return start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -13,6 +13,9 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.tree.poses import Pair
 from delassus.simulation.step.contacts import GroundNumbers, Touching, touching
 from delassus.simulation.step.world import World
+
+SLOP: Final = 1e-9
+"""Penetrations [m, rad] beyond are taken back."""
 
 
 class StepRows(NamedTuple):
@@ -37,6 +40,22 @@ def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNum
     for k, (i, _) in enumerate(world.dry):
         dry[k, i] = 1.0
     return StepRows(np.concatenate([found.J, loops, stops, dry]), found, stop_gap, asked, more)
+
+
+def missed(world: World, q: Any, v: Any, h: Any, found: Touching) -> Any:
+    """Whether a contact or a joint limit that has been left out would be passed in a step h with the velocity v (nv,).
+
+    If none is, the impulses of a world without them are those of the whole one: theirs are zero.
+    """
+    rates = found.left_out(v)
+    if world.usual is not None and world.stops:
+        motions = LinkMotions.of(world.model, q, np.zeros(world.nv))
+        for stop in world.stops:
+            row = stop.joints(motions)[0]
+            rates.append((stop.gap(motions), row.factor * v[row.v]))
+    if not rates:
+        return np.array(False)
+    return np.min(np.stack([np.array(gap + h * np.minimum(rate, 0.0)) for gap, rate in rates])) < -SLOP
 
 
 def _stops(world: World, q: Any, v: Any, h: Any) -> tuple[Any, Any, Any]:

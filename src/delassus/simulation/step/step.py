@@ -34,17 +34,20 @@ from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import links_of
 from delassus.simulation.actuation.actuators import drive
 from delassus.simulation.step.contacts import GroundNumbers, all_touches, warm_start
-from delassus.simulation.step.marks import Mark
+from delassus.simulation.step.marks import HARD, MISSED, Mark
 from delassus.simulation.step.motion import moved, turning
-from delassus.simulation.step.rows import StepRows, step_rows
-from delassus.simulation.step.solve import solved
+from delassus.simulation.step.rows import SLOP, StepRows, missed, step_rows
+from delassus.simulation.step.solve import Limits, solved
 from delassus.simulation.step.world import World
 
-TOLERANCE: Final = 1e-8
+TOLERANCE: Final = 1e-7
 """The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
 
-_SLOP: Final = 1e-9
-"""Penetrations [m, rad] beyond are taken back."""
+QUICKLY: Final = 4.0
+"""Iterations of the contact solve after which an item of a batch is left to a second call, with others like it."""
+
+PATIENCE: Final = 150.0
+"""Iterations at most."""
 
 _GIVEN_BACK: Final = 0.2
 """The share of a penetration that a step takes back."""
@@ -53,6 +56,7 @@ _FAR: Final = 10.0
 """Gaps that close at more than so many times the velocities of a step count as closing at that: they stay open."""
 
 GROUND_INPUTS: Final = {"friction": "()", "restitution": "()", "normal": "(3)", "height": "()"}
+INPUTS: Final = {**GROUND_INPUTS, "tolerance": "()", "patience": "()"}
 
 
 class Given(NamedTuple):
@@ -63,6 +67,7 @@ class Given(NamedTuple):
     ground: GroundNumbers
     friction: Any
     restitution: Any
+    limits: Limits = Limits(TOLERANCE, PATIENCE)
 
 
 class Problem(NamedTuple):
@@ -125,7 +130,10 @@ def _demanded(world: World, rows: StepRows, before: Any, after: Any, given: Give
 
 
 class Moved(NamedTuple):
-    """A state after a step, with the impulses (m,) and candidates (slots,) of the contacts, and how the solve ended."""
+    """A state after a step, with the impulses and candidates of the contacts, and how the solve ended.
+
+    Impulses and candidates are those of the whole world; `again` says that a row which was left out would matter.
+    """
 
     q: Any
     v: Any
@@ -136,6 +144,7 @@ class Moved(NamedTuple):
     iterations: Any
     many: Any
     unsolved: Any
+    again: Any
     clipped: Any
 
 
@@ -148,30 +157,36 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
     residual, count, unsolved = np.array(0.0), np.array(0.0), np.array(0.0)
     if world.m:
         dry = np.array([bound for _, bound in world.dry]) * h if world.dry else None
-        # The solver's tolerance is a share of all free velocities, those of wide gaps among them.
-        tolerance = TOLERANCE * problem.scale / np.maximum(np.max(np.abs(problem.g)), problem.scale)
         numbers: dict[str, Any] = {}
         if world.slots:
             numbers["friction"] = given.friction + np.zeros(world.slots)
         if dry is not None:
             numbers |= {"lower": -dry, "upper": dry}
         start = warm_start(world, contact.number, last.contact, last.impulse)
-        impulse, residual, count, done = solved(world.layout, problem.G, problem.g, numbers, start, tolerance)
+        impulse, residual, count, done = solved(
+            world.layout, problem.G, problem.g, numbers, start, problem.scale, given.limits
+        )
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
+    again = np.where(missed(world, last.q, v, h, contact), 1.0, last.again)
     q, v = moved(world.model, last.q, v, h, _given_back(world, problem, v, h))
     if world.mechanism.m:
         q, v = project(world.mechanism, q, v, time=time)
+    every, number = impulse, contact.number
+    if world.usual is not None:
+        every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)
+        every[list(world.own_rows)] = impulse
     return Moved(
         q,
         v,
-        impulse,
-        contact.number,
+        every,
+        number,
         time,
         residual,
         last.iterations + count,
         np.where(contact.more | rows.more_stops, 1.0, last.many),
         np.maximum(last.unsolved, unsolved),
+        again,
         last.clipped + problem.clipped,
     )
 
@@ -186,7 +201,7 @@ def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
 
     def corrected(v: Any) -> Any:
         ahead = gap + h * (problem.rows.J[pushing] @ v)
-        wanted = np.where(gap < -_SLOP, -_GIVEN_BACK * gap, -np.maximum(ahead, 0.0))
+        wanted = np.where(gap < -SLOP, -_GIVEN_BACK * gap, -np.maximum(ahead, 0.0))
         G = problem.G[pushing][:, pushing]
 
         def sweep(carry: Any) -> Any:
@@ -202,7 +217,7 @@ def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
             whole[row] = push[k]
         return problem.response(whole)
 
-    return cond(np.min(gap) < -_SLOP, corrected, np.zeros(world.nv), v)
+    return cond(np.min(gap) < -SLOP, corrected, np.zeros(world.nv), v)
 
 
 def period(
@@ -218,9 +233,10 @@ def period(
 ) -> tuple[Any, ...]:
     """All steps of a control period; an item that is not alive, or whose numbers are none, keeps its state."""
     check_inertias(world.model)
-    zero, padding = np.array(0.0), (impulse[world.m :], contact[world.slots :])
+    rows, slots = world.whole.m, world.all_slots
+    zero, padding = np.array(0.0), (impulse[rows:], contact[slots:])
     control = control[: world.nu]
-    first = Moved(q, v, impulse[: world.m], contact[: world.slots], time, zero, zero, zero, zero, zero)
+    first = Moved(q, v, impulse[:rows], contact[:slots], time, zero, zero, zero, zero, zero, zero)
     usable = (alive > 0.5) & ~np.any(np.isnan(control)) if world.nu else alive > 0.5
     given = given._replace(control=np.where(usable, control, 0.0))
     if world.substeps == 1:
@@ -233,7 +249,8 @@ def period(
             world.substeps,
         )
         last = Moved(*carry[0])
-    good = usable & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
+    hard = (last.unsolved > 0.5) & (given.limits.patience < PATIENCE)
+    good = usable & ~hard & (last.again < 0.5) & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
     q, v, impulse, contact = (np.where(good, new, old) for new, old in zip(last[:4], first[:4], strict=True))
     impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
     mark = (
@@ -242,7 +259,8 @@ def period(
         + float(Mark.UNSOLVED) * last.unsolved
         + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
     )
-    mark = np.where(good, mark, float(Mark.FROZEN))
+    left = np.where(hard, HARD, np.where(last.again > 0.5, MISSED, float(Mark.FROZEN)))
+    mark = np.where(good, mark, np.where(usable, left, float(Mark.FROZEN)))
     return q, v, impulse, contact, last.residual, last.iterations, mark
 
 
@@ -251,7 +269,7 @@ SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows
 SHARED: Final = {"heights": "(field_rows,field_columns)"}
 
 
-@kernel(SIGNATURE.format(control="(controls),"), inputs=GROUND_INPUTS, shared=SHARED)
+@kernel(SIGNATURE.format(control="(controls),"), inputs=INPUTS, shared=SHARED)
 def simulate(
     world: World,
     q: Any,
@@ -267,17 +285,20 @@ def simulate(
     restitution: Any = 0.0,
     normal: Any = (0.0, 0.0, 1.0),
     height: Any = 0.0,
+    tolerance: Any = TOLERANCE,
+    patience: Any = PATIENCE,
     heights: Any = None,
 ) -> tuple[Floats, ...]:
     """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
-    given = Given(control, time_step, GroundNumbers(np.array(normal), height, heights), friction, restitution)
+    ground = GroundNumbers(np.array(normal), height, heights)
+    given = Given(control, time_step, ground, friction, restitution, Limits(tolerance, patience))
     return period(world, q, v, impulse, contact, time, alive, control, given)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
     """The same kernel with a traced function of time, q and v in place of the controls."""
 
-    @kernel(SIGNATURE.format(control=""), inputs=GROUND_INPUTS, shared=SHARED)
+    @kernel(SIGNATURE.format(control=""), inputs=INPUTS, shared=SHARED)
     def simulate_policy(
         world: World,
         q: Any,
@@ -292,10 +313,13 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         restitution: Any = 0.0,
         normal: Any = (0.0, 0.0, 1.0),
         height: Any = 0.0,
+        tolerance: Any = TOLERANCE,
+        patience: Any = PATIENCE,
         heights: Any = None,
     ) -> tuple[Floats, ...]:
         """As `simulate`."""
-        given = Given(None, time_step, GroundNumbers(np.array(normal), height, heights), friction, restitution)
+        ground = GroundNumbers(np.array(normal), height, heights)
+        given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, patience))
         control = np.array(policy(time, q, v))
         return period(world, q, v, impulse, contact, time, alive, control, given)
 
