@@ -118,6 +118,7 @@ class Simulation:
             max_limits,
             joint_friction,
             substeps,
+            bool(np.any(ground.restitution)),
         )
 
     def __repr__(self) -> str:
@@ -256,7 +257,10 @@ class Simulation:
         if not world.m:
             raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")
         u = np.zeros(self.nu) if control is None else np.asarray(control, float)
-        G, g = assemble_step(world, state.q, state.v, some(u), state.time, self.time_step, **self.ground.inputs)
+        rows, places = some(state.impulse), some(state.contact)
+        G, g = assemble_step(
+            world, state.q, state.v, rows, places, some(u), state.time, self.time_step, **self.ground.inputs
+        )
         numbers: dict[str, Any] = {}
         if world.slots:
             friction = np.asarray(self.ground.friction)[..., None]

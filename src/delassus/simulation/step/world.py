@@ -33,6 +33,7 @@ class World(OfModel):
         max_limits: How many joints are at their limits at most.
         joint_friction: Whether joints have their dry friction.
         substeps: Steps of time in a control period.
+        bounces: Whether strikes throw back.
     """
 
     mechanism: Mechanism
@@ -43,6 +44,7 @@ class World(OfModel):
     max_limits: int
     joint_friction: bool
     substeps: int
+    bounces: bool = False
 
     @property
     def model(self) -> Any:  # type: ignore[override]
@@ -90,6 +92,12 @@ class World(OfModel):
     def m(self) -> int:
         """The number of rows."""
         return self.layout.m
+
+    @cached_property
+    def pushing(self) -> list[int]:
+        """The rows that push and do not pull: normals of contacts, limits of joints."""
+        start = 3 * self.slots + self.mechanism.m
+        return [*range(2, 3 * self.slots, 3), *range(start, start + self.ends)]
 
     @property
     def nu(self) -> int:
