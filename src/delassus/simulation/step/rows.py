@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -13,6 +13,9 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.tree.poses import Pair
 from delassus.simulation.step.contacts import GroundNumbers, Touching, touching
 from delassus.simulation.step.world import World
+
+_NOTHING: Final = 1e-12
+"""Rows of constraints that are as small against others do not move."""
 
 
 class StepRows(NamedTuple):
@@ -33,6 +36,10 @@ def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNum
     if world.mechanism.m:
         loops = constraint_jacobian.function(world.mechanism, q, time=time)
         asked = velocities_asked(world.mechanism, q, time)
+        # A row across the plane of a linkage is zero but for rounding, which would be held by enormous impulses.
+        sizes = np.max(np.abs(loops), axis=1)
+        moves = sizes > _NOTHING * np.max(sizes)
+        loops, asked = np.where(moves[:, None], loops, 0.0), np.where(moves, asked, 0.0)
     dry = np.zeros((len(world.dry), world.nv))
     for k, (i, _) in enumerate(world.dry):
         dry[k, i] = 1.0
