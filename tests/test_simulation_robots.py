@@ -1,8 +1,5 @@
 """Robots with legs and loops on the ground: standing, batches, controls, marks, files."""
 
-import base64
-import json
-
 import numpy as np
 import pytest
 
@@ -173,17 +170,3 @@ def test_plots_have_a_curve_for_each_foot(standing):
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), log.normal_force(FEET[0])[:, 1])
     with pytest.raises(dl.DelassusError, match="contact_force, energy"):
         log.plot("contact_forces")
-
-
-def test_a_film_holds_the_poses_of_all_bodies_and_needs_nothing_else(standing, tmp_path):
-    log = standing.run(np.stack([dropped(0.0), dropped(0.01)]), control=HOME[7:], steps=40)
-    log.save_html(tmp_path / "run.html")
-    text = (tmp_path / "run.html").read_text()
-    assert "http" not in text and "/*data*/" not in text and "/*script*/" not in text
-    data = json.loads(text.partition("const film = ")[2].partition(";\n")[0])
-    poses = np.frombuffer(base64.b64decode(data["poses"]), "<f4").reshape(len(data["time"]), 2, QUADRUPED.njoints, 12)
-    R, p = dl.forward_kinematics(QUADRUPED, log.q[-1])
-    np.testing.assert_allclose(poses[-1, ..., 9:], p, atol=1e-6)
-    np.testing.assert_allclose(poses[-1, ..., :9], R.reshape(2, -1, 9), atol=1e-6)
-    forces = np.frombuffer(base64.b64decode(data["forces"]), "<f4").reshape(len(data["time"]), 2, 4, 6)
-    np.testing.assert_allclose(forces[-1, ..., 5], log.contact_force[-1, ..., 2], rtol=1e-6)

@@ -1,6 +1,6 @@
 """Films of trajectories: one file for any browser, offline, with shapes, ground and contact forces.
 
-The page draws with WebGL by code of its own (`film.js`); numbers are in it as base64 of float32.
+The page draws with WebGL by code of its own, in the folder `page`; numbers are in it as base64 of float32.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
+from delassus.errors import DelassusError
 from delassus.model.model import Geometry, Model
+from delassus.simulation.geometry.meshes import MeshError, hull_points, hull_triangles
 from delassus.simulation.ground import SimulationError
 
 if TYPE_CHECKING:
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 
 PRIMITIVES: Final = ("box", "sphere", "cylinder", "capsule", "ellipsoid")
 MOST_ITEMS: Final = 16
+PAGE: Final = Path(__file__).with_name("page")
+SCRIPTS: Final = ("numbers.js", "shapes.js", "scene.js", "play.js")
+
+
+class FilmError(DelassusError, OSError):
+    """A film that could not be written."""
 
 
 def save_html(log: GroundTrajectory, path: str | os.PathLike[str], items: Any, frames_per_second: float) -> None:
@@ -35,11 +43,18 @@ def save_html(log: GroundTrajectory, path: str | os.PathLike[str], items: Any, f
         )
     if not frames_per_second > 0.0:
         raise SimulationError(f"frames_per_second is {frames_per_second!r}; it is positive.")
-    page = Path(__file__).with_name("film.html").read_text(encoding="utf-8")
-    script = Path(__file__).with_name("film.js").read_text(encoding="utf-8")
+    page = (PAGE / "page.html").read_text(encoding="utf-8")
+    script = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     data = json.dumps(film(log, items, frames_per_second), allow_nan=False)
     page = page.replace("/*data*/", f"const film = {data};").replace("/*script*/", script)
-    Path(path).write_text(page, encoding="utf-8")
+    path = Path(path)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(page, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise FilmError(f"the film could not be written to {path}: {error.strerror or error}.") from error
 
 
 def film(log: GroundTrajectory, items: Any, frames_per_second: float) -> dict[str, Any]:
@@ -56,14 +71,17 @@ def film(log: GroundTrajectory, items: Any, frames_per_second: float) -> dict[st
 
     q = taken(log.q, 1)
     R, p = forward_kinematics(sim.model, q)
-    poses = np.concatenate([R.reshape(*R.shape[:-2], 9), p], -1)
+    poses = np.concatenate([p, R[..., 0], R[..., 1]], -1)  # the third axis follows
     return {
         "name": sim.model.name,
         "time": log.time[times].tolist(),
         "items": len(chosen),
         "bodies": sim.model.njoints,
         "slots": log.slots,
-        "shapes": [_shape(g) for g in _drawn(sim.model)],
+        "depths": _depths(sim.model),
+        "moving": [bool(joint.kind.nv) for joint in sim.model.joints],
+        "size": _size(sim.model),
+        "shapes": [_shape(g, triangles) for g, triangles in _drawn(sim.model)],
         "ground": _ground(sim.ground),
         "poses": _packed(poses),
         "forces": _packed(_forces(sim, q, taken(log.contact, 1), taken(log.contact_force, 2))),
@@ -77,15 +95,42 @@ def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
     return np.unique(np.clip(np.searchsorted(time, wanted - 1e-12), 0, len(time) - 1))
 
 
-def _drawn(model: Model) -> list[Geometry]:
-    """Visual shapes that are primitives; collision shapes of bodies that have none."""
-    shown = [g for g in model.geometries if g.role == "visual" and g.shape in PRIMITIVES and g.joint >= 0]
-    bodies = {g.joint for g in shown}
-    others = [g for g in model.geometries if g.role == "collision" and g.shape in PRIMITIVES and g.joint >= 0]
-    return shown + [g for g in others if g.joint not in bodies]
+def _drawn(model: Model) -> list[tuple[Geometry, Any]]:
+    """Visual shapes that can be drawn, meshes with the triangles of their hulls; collision shapes of other bodies."""
+    drawn: list[tuple[Geometry, Any]] = []
+    for role in ("visual", "collision"):
+        bodies = {g.joint for g, _ in drawn}
+        for g in model.geometries:
+            if g.role != role or g.joint < 0 or g.joint in bodies:
+                continue
+            if g.shape in PRIMITIVES:
+                drawn.append((g, None))
+            elif g.shape == "mesh":
+                try:
+                    drawn.append((g, hull_triangles(hull_points(g))))
+                except MeshError:  # it is not here: what touches is shown
+                    continue
+    return drawn
 
 
-def _shape(geometry: Geometry) -> dict[str, Any]:
+def _depths(model: Model) -> list[int]:
+    """How many moving joints each body is away from the first, which colours it."""
+    depths: list[int] = []
+    for joint in model.joints:
+        depths.append(depths[joint.parent] + 1 if joint.parent >= 0 else 0)
+    return depths
+
+
+def _size(model: Model) -> float:
+    """Of the largest shape that is drawn [m]."""
+    sizes = []
+    for g, triangles in _drawn(model):
+        twice = 2.0 if g.shape in ("sphere", "ellipsoid") else 1.0
+        sizes.append(twice * max(g.size) if triangles is None else np.ptp(triangles.reshape(-1, 3), axis=0).max())
+    return float(max(sizes, default=0.3))
+
+
+def _shape(geometry: Geometry, triangles: Any) -> dict[str, Any]:
     place = geometry.placement
     return {
         "body": geometry.joint,
@@ -94,14 +139,14 @@ def _shape(geometry: Geometry) -> dict[str, Any]:
         "rotation": place.R.reshape(-1).tolist(),
         "position": place.p.tolist(),
         "color": list(geometry.color[:3]),
-    }
+    } | ({} if triangles is None else {"triangles": triangles.reshape(-1).round(6).tolist()})
 
 
 def _ground(ground: Any) -> dict[str, Any]:
     if ground.heights is not None:
         rows, columns = ground.heights.shape
         shape = {"rows": rows, "columns": columns, "spacing": float(ground.spacing), "origin": list(ground.origin)}
-        return {**shape, "heights": ground.heights.reshape(-1).tolist()}
+        return {**shape, "heights": _packed(ground.heights)}
     normal, height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
     return {"axes": np.asarray(contact_axes(normal)).reshape(-1).tolist(), "height": float(height)}
 
