@@ -14,6 +14,7 @@ from bodies import BALL, BRICK
 from delassus.model.model import Geometry
 from delassus.model.placement import HERE
 from delassus.simulation.geometry.meshes import hull_triangles
+from delassus.simulation.strip import outline
 
 Q0 = np.array([[0, 0, 0.3, 0.1, 0.2, 0.3, 0.9], [0.5, 0, 0.2, 0.3, 0, 0, 0.9]])
 
@@ -98,3 +99,26 @@ def test_a_browser_draws_robots_ground_and_forces_without_complaint(log, tmp_pat
     assert np.mean((red > 1.5 * blue) & (red > 1.5 * green)) > 3e-4  # forces
     assert np.mean((blue > 1.5 * red) & (blue > 0.2)) > 1e-2  # bricks
     assert np.mean((red < 0.62) & (np.abs(red - blue) < 0.15)) > 1e-3  # shadows
+
+
+# --- strips of drawings -----------------------------------------------------------------------------------------------
+
+
+def test_a_strip_has_a_drawing_for_each_time_with_all_faces_and_forces(log):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = dl.simulation.draw(log, [0.0, 0.2, 0.4], item=1)
+    assert [ax.get_title() for ax in axes] == ["0.00 s", "0.20 s", "0.40 s"]
+    for ax, force in zip(axes, log.contact_force[[0, 40, 80], 1, :, 2], strict=True):
+        assert len(ax.patches) == 1 + 3  # the ground, three faces of a brick
+        assert len(ax.texts) == np.sum(force > 0.05 * BRICK.mass * 9.81)  # arrows
+    matplotlib.pyplot.close(axes[0].figure)
+    for times in (0, [7.0]):
+        with pytest.raises(dl.DelassusError, match="times"):
+            dl.simulation.draw(log, times)
+
+
+def test_an_outline_is_the_hull_of_its_points():
+    square = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+    inside = np.random.default_rng(0).uniform(0.1, 0.9, (30, 2))
+    np.testing.assert_array_equal(outline(np.concatenate([inside, square])), square)

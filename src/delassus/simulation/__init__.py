@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from delassus.simulation.simulation import GroundContacts, Simulation
     from delassus.simulation.state import State
     from delassus.simulation.step.marks import Mark
+    from delassus.simulation.strip import draw
     from delassus.simulation.trajectory import GroundTrajectory
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Mark",
     "Simulation",
     "State",
+    "draw",
     "motors",
     "position_servos",
     "velocity_servos",
@@ -34,6 +36,7 @@ if not TYPE_CHECKING:
             "simulation.simulation": "GroundContacts Simulation",
             "simulation.state": "State",
             "simulation.step.marks": "Mark",
+            "simulation.strip": "draw",
             "simulation.trajectory": "GroundTrajectory",
         },
     )

@@ -78,13 +78,13 @@ def film(log: GroundTrajectory, items: Any, frames_per_second: float) -> dict[st
         "items": len(chosen),
         "bodies": sim.model.njoints,
         "slots": log.slots,
-        "depths": _depths(sim.model),
+        "depths": joint_depths(sim.model),
         "moving": [bool(joint.kind.nv) for joint in sim.model.joints],
         "size": _size(sim.model),
-        "shapes": [_shape(g, triangles) for g, triangles in _drawn(sim.model)],
+        "shapes": [_shape(g, triangles) for g, triangles in drawn_shapes(sim.model)],
         "ground": _ground(sim.ground),
         "poses": _packed(poses),
-        "forces": _packed(_forces(sim, q, taken(log.contact, 1), taken(log.contact_force, 2))),
+        "forces": _packed(world_forces(sim, q, taken(log.contact, 1), taken(log.contact_force, 2))),
         "weight": float(sim.model.mass * np.linalg.norm(sim.model.gravity)),
     }
 
@@ -95,7 +95,7 @@ def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
     return np.unique(np.clip(np.searchsorted(time, wanted - 1e-12), 0, len(time) - 1))
 
 
-def _drawn(model: Model) -> list[tuple[Geometry, Any]]:
+def drawn_shapes(model: Model) -> list[tuple[Geometry, Any]]:
     """Visual shapes that can be drawn, meshes with the triangles of their hulls; collision shapes of other bodies."""
     drawn: list[tuple[Geometry, Any]] = []
     for role in ("visual", "collision"):
@@ -113,7 +113,7 @@ def _drawn(model: Model) -> list[tuple[Geometry, Any]]:
     return drawn
 
 
-def _depths(model: Model) -> list[int]:
+def joint_depths(model: Model) -> list[int]:
     """How many moving joints each body is away from the first, which colours it."""
     depths: list[int] = []
     for joint in model.joints:
@@ -124,7 +124,7 @@ def _depths(model: Model) -> list[int]:
 def _size(model: Model) -> float:
     """Of the largest shape that is drawn [m]."""
     sizes = []
-    for g, triangles in _drawn(model):
+    for g, triangles in drawn_shapes(model):
         twice = 2.0 if g.shape in ("sphere", "ellipsoid") else 1.0
         sizes.append(twice * max(g.size) if triangles is None else np.ptp(triangles.reshape(-1, 3), axis=0).max())
     return float(max(sizes, default=0.3))
@@ -151,7 +151,7 @@ def _ground(ground: Any) -> dict[str, Any]:
     return {"axes": np.asarray(contact_axes(normal)).reshape(-1).tolist(), "height": float(height)}
 
 
-def _forces(sim: Any, q: Any, contact: Any, force: Any) -> Any:
+def world_forces(sim: Any, q: Any, contact: Any, force: Any) -> Any:
     """(frames, items, slots, 6): the point and the force of each slot, in the world."""
     if not contact.shape[-1]:
         return np.zeros((*contact.shape, 6))

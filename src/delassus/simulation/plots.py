@@ -33,12 +33,8 @@ def plot(log: GroundTrajectory, what: str, item: Any, ax: Any) -> Any:
     if what not in LABELS:
         raise SimulationError(f"there is no drawing of {what!r}; there are those of: {', '.join(LABELS)}.")
     if ax is None:
-        try:
-            from matplotlib import pyplot
-        except ImportError as error:
-            raise PlotError("drawings need matplotlib: pip install 'delassus[plot]'.") from error
-        _, ax = pyplot.subplots(layout="constrained")
-    for values, label in _curves(log, what, _index(log, item)):
+        _, ax = matplotlib_pyplot().subplots(layout="constrained")
+    for values, label in _curves(log, what, item_index(log, item)):
         ax.plot(log.time, values, label=label)
     ax.set_xlabel("time [s]")
     ax.set_ylabel(LABELS[what])
@@ -49,7 +45,16 @@ def plot(log: GroundTrajectory, what: str, item: Any, ax: Any) -> Any:
     return ax
 
 
-def _index(log: GroundTrajectory, item: Any) -> tuple[Any, ...]:
+def matplotlib_pyplot() -> Any:
+    """What makes figures; a sentence where there is none."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise PlotError("drawings need matplotlib: pip install 'delassus[plot]'.") from error
+    return pyplot
+
+
+def item_index(log: GroundTrajectory, item: Any) -> tuple[Any, ...]:
     """Where an item is in arrays (times, …): its numbers, or one number among all of a batch."""
     batch = log.energy.shape[1:]
     if not batch:
