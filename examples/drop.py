@@ -16,7 +16,7 @@ OUTPUT = Path(__file__).parent.parent / "output"
 FEET = [f"{end}_{side}_calf_1" for end in ("front", "hind") for side in ("left", "right")]
 
 
-def main() -> dl.simulation.GroundTrajectory:
+def main() -> dl.Trajectory:
     """Simulate, print, and write a film of the first robots."""
     robot = dl.load("quadruped")
     home = robot.posture("home")

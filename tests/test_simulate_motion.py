@@ -306,8 +306,10 @@ def test_a_trajectory_is_saved_and_loaded(log, tmp_path):
     np.testing.assert_array_equal(again.q, log.q)
     np.testing.assert_array_equal(again.events["lowest"], log.events["lowest"])
     np.testing.assert_array_equal(again.energy, log.energy)
+    alone = dl.Trajectory.load(tmp_path / "log.npz")
+    np.testing.assert_array_equal(alone.energy, log.energy)
     with pytest.raises(dl.DelassusError, match="does not know its mechanism"):
-        _ = dl.Trajectory.load(tmp_path / "log.npz").energy
+        alone.at(0.5)
     with pytest.raises(dl.DelassusError, match="the mechanism has 3 and 3"):
         dl.Trajectory.load(tmp_path / "log.npz", FOUR_BAR)
 
@@ -354,5 +356,5 @@ def test_a_trajectory_is_drawn(log):
     axes = log.plot("energy")
     assert len(axes.lines) == 3 and "J" in axes.get_ylabel()
     matplotlib.pyplot.close(axes.figure)
-    with pytest.raises(dl.DelassusError, match="there is no 'colour' to draw"):
+    with pytest.raises(dl.DelassusError, match="there is no drawing of 'colour'; there are those of: q, v, energy"):
         log.plot("colour")

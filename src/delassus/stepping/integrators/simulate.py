@@ -24,7 +24,7 @@ from delassus.stepping.integrators.choice import integrator_named
 from delassus.stepping.integrators.protocol import Integrator
 from delassus.stepping.integrators.written import Event, MotionError, recorded
 from delassus.stepping.status import MotionStatus
-from delassus.stepping.trajectory import Trajectory
+from delassus.stepping.trajectories.trajectory import Trajectory
 
 Floats = NDArray[np.float64]
 

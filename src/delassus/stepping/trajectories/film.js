@@ -141,8 +141,8 @@ const drawn = film.shapes.flatMap((shape) => {
   return parts(shape).map(([form, scale, at]) => ({ body: shape.body, form, scale, at: times(placed, at), color }));
 });
 
-let floor;
-if (film.ground.heights) {
+let floor = null;  // none where nothing was simulated on a ground
+if (film.ground && film.ground.heights) {
   const g = film.ground, height = (i, j) => g.heights[i * g.columns + j];
   const clamp = (x, most) => Math.max(0, Math.min(most, Math.round(x)));
   floor = { model: matrix(identity, [0, 0, 0]), form: mesh(surface(g.rows - 1, g.columns - 1, (s, t) => {
@@ -151,7 +151,7 @@ if (film.ground.heights) {
     const dx = (height(i1, j) - height(i0, j)) / ((i1 - i0) * g.spacing), dy = (height(i, j1) - height(i, j0)) / ((j1 - j0) * g.spacing);
     return [g.origin[0] + i * g.spacing, g.origin[1] + j * g.spacing, height(i, j), -dx, -dy, 1];
   })) };
-} else {
+} else if (film.ground) {
   const R = film.ground.axes, h = film.ground.height, wide = 200;
   floor = {
     model: matrix(R, [R[2] * h, R[5] * h, R[8] * h]),
@@ -224,7 +224,7 @@ function show(frame) {
   const { eye, camera } = look();
   gl.uniformMatrix4fv(uniform.camera, false, camera);
   gl.uniform3fv(uniform.eye, eye);
-  draw(floor.form, [1, 1, 1], floor.model, [0.80, 0.83, 0.86], 0.25);
+  if (floor) draw(floor.form, [1, 1, 1], floor.model, [0.80, 0.83, 0.86], 0.25);
   for (let item = 0; item < film.items; item++)
     for (const part of drawn) {
       const start = frame * each + (item * film.bodies + part.body) * 12;
