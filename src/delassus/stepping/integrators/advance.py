@@ -23,7 +23,7 @@ from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import map as along
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.stepping.integrators.protocol import Integrator, Step, System
+from delassus.stepping.integrators.protocol import First, Integrator, Step, System
 from delassus.stepping.integrators.search import Search, crossing
 from delassus.stepping.integrators.written import Event
 from delassus.stepping.status import MotionStatus
@@ -154,6 +154,7 @@ def advance(
         most: (…) steps.
     """
     method = task.integrator
+    reuses = getattr(method, "first_is_last", False)
     system = System(task.mechanism, tau, task.control, task.projection == "stages")
     known = np.sum(q) + np.sum(v) + np.sum(tau) + time + until + length + tolerance
     status = np.where(np.isfinite(known) | (status > 0.5), status, float(MotionStatus.NOT_FINITE))
@@ -166,12 +167,12 @@ def advance(
         return going > 0.5
 
     def body(carry: Any) -> Any:
-        _, q, v, time, length, before, status, steps, rejected, happened, residual, search, sampled = carry
+        _, q, v, time, length, before, status, steps, rejected, happened, residual, search, sampled, first = carry
         search = Search(*search)
         rest = until - time
         last = (rest <= length * (1.0 + 1e-9)) & ~search.on
         h = np.where(search.on, search.trial(), np.where(last, rest, length))
-        made = method.step(system, time, q, v, h)
+        made = method.step(system, time, q, v, h, **({"first": First(first[0] > 0.5, first[1])} if reuses else {}))
         new_q, new_v = _corrected(task, system, time + h, made)
         finite = np.isfinite(np.sum(new_q) + np.sum(new_v))
         fine, factor = finite, np.array(1.0)
@@ -226,6 +227,7 @@ def advance(
             residual,
             tuple(search.unless(search.found)),
             _sampled(task, made, shares * (until - begin) + begin, time, h, now, taken, sampled),
+            _first(made, taken, at_event, first) if reuses else first,
         )
 
     zero = np.array(0.0)
@@ -243,8 +245,9 @@ def advance(
         zero,
         tuple(Search.none(task.nq, task.nv, task.nevents)),
         (np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
+        (zero, np.zeros(task.nv if reuses else 0)),
     )
-    _, q, v, time, length, before, status, steps, rejected, happened, residual, _, sampled = while_loop(
+    _, q, v, time, length, before, status, steps, rejected, happened, residual, _, sampled, _ = while_loop(
         is_on, lambda carry: while_loop(is_on, body, carry, _ROUNDS), start, _ROUNDS
     )
     passed = (shares * (until - begin) + begin <= time)[:, None]  # what comes after an end stays where that was
@@ -258,6 +261,16 @@ def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, 
         return made.q, made.v
     q, v = system.projected(time, made.q, made.v)
     return (made.q, v) if task.projection == "velocities" else (q, v)
+
+
+def _first(made: Step, taken: Any, at_event: Any, before: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What the next step knows of its first stage: the last stage of one that was taken, before its projection.
+
+    The projection moves a state by less than a step is off, so that the difference is one of the error times h. A step
+    that ends at an event is not the one that was made last.
+    """
+    known = np.where(taken, np.where(at_event, 0.0, 1.0), before[0])
+    return known, np.where(taken, made.last, before[1])
 
 
 def _sampled(

@@ -85,6 +85,13 @@ class System:
         return numpy.array(found)
 
 
+class First(NamedTuple):
+    """What is known where a step begins: the acceleration (nv,), if `known` is true."""
+
+    known: Any
+    acceleration: Any
+
+
 class Step(NamedTuple):
     """Where a step leads.
 
@@ -95,6 +102,7 @@ class Step(NamedTuple):
         residual: How far another iteration would have moved an implicit step, in radians or lengths of the robot, or as
             a share of the accelerations, whichever is less; None if there are no iterations.
         between: The state (nq,), (nv,) after a share of the step (dense output); None if the method has none.
+        last: The acceleration (nv,) at the end, if that was the last stage; the next step gets it as `first`.
     """
 
     q: Any
@@ -102,6 +110,7 @@ class Step(NamedTuple):
     error: Any = None
     residual: Any = None
     between: Callable[[Any], tuple[Any, Any]] | None = None
+    last: Any = None
 
 
 class Integrator(Protocol):
@@ -126,4 +135,4 @@ class Integrator(Protocol):
         """Whether it knows the states inside its steps."""
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step of h [s] from a state at a time."""
+        """One step of h [s] from a state at a time; a method with `first_is_last` also takes `first`."""
