@@ -19,10 +19,11 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import map as along
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.stepping.integrators.protocol import First, Integrator, Step, System
 from delassus.stepping.integrators.search import Search, crossing
 from delassus.stepping.integrators.written import Event
@@ -36,6 +37,9 @@ _ROUNDS: Final = 10_000
 
 MOST: Final = _ROUNDS * _ROUNDS
 """Steps from one time to the next."""
+
+CLOSED: Final = 1e-10
+"""An error of position after a projection, as a share of the robot's length or of a radian, that counts as none."""
 
 _ROUNDING: Final = 1e-14
 """Steps below this share of the time cannot be told from none."""
@@ -86,6 +90,27 @@ class Task:
         if not self.events:
             return np.ones(1)
         return np.stack([event.function(time, q, v)[0] for event in self.events])
+
+
+@dataclass(frozen=True)
+class ParametricTask(Task, Parametric):
+    """The task of a mechanism with parameters: the kernel takes them, one set per item of a batch."""
+
+    mechanism: ParametricMechanism
+
+    @property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        return self.mechanism.nparameters
+
+    def parameters(self) -> Any:
+        """Those of the model (nparameters,)."""
+        return self.mechanism.parameters()
+
+    def with_parameters(self, parameters: Any) -> Task:
+        """The task of the mechanism with these."""
+        robot = self.mechanism.with_parameters(parameters)
+        return Task(robot, self.integrator, self.control, self.events, self.projection, self.samples)
 
 
 class Advance(NamedTuple):
@@ -173,8 +198,9 @@ def advance(
         last = (rest <= length * (1.0 + 1e-9)) & ~search.on
         h = np.where(search.on, search.trial(), np.where(last, rest, length))
         made = method.step(system, time, q, v, h, **({"first": First(first[0] > 0.5, first[1])} if reuses else {}))
-        new_q, new_v = _corrected(task, system, time + h, made)
-        finite = np.isfinite(np.sum(new_q) + np.sum(new_v))
+        new_q, new_v, off = _corrected(task, system, time + h, made)
+        closed = off <= CLOSED
+        finite = np.isfinite(np.sum(new_q) + np.sum(new_v)) & closed
         fine, factor = finite, np.array(1.0)
         if method.adaptive:
             error = _size(system, made.error, tolerance, v, new_v)
@@ -207,7 +233,8 @@ def advance(
             too_short = ~fine & (next_length <= _ROUNDING * np.maximum(np.abs(time), np.abs(until)))
             status = np.where(too_short, float(MotionStatus.STEP_SIZE), status)
         else:
-            status = np.where(finite, status, float(MotionStatus.NOT_FINITE))
+            why = np.where(closed | np.isnan(off), float(MotionStatus.NOT_FINITE), float(MotionStatus.OPEN))
+            status = np.where(finite, status, why)
         status = np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
         steps, rejected = steps + np.where(taken, 1.0, 0.0), rejected + np.where(taken, 0.0, 1.0)
         out = (steps + rejected >= most) & (now < until) & (status < 0.5)
@@ -255,12 +282,12 @@ def advance(
     return Advance(q, v, time, length, before, status, steps, rejected, happened, residual, *between)
 
 
-def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any]:
-    """The state at the end of a step, projected as it is asked for."""
+def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any, Any]:
+    """The state at the end of a step, projected as it is asked for, and how far it is off after that."""
     if task.projection == "none" or not task.mechanism.m:
-        return made.q, made.v
-    q, v = system.projected(time, made.q, made.v)
-    return (made.q, v) if task.projection == "velocities" else (q, v)
+        return made.q, made.v, np.array(0.0)
+    q, v, off = system.projected(time, made.q, made.v)
+    return (made.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, off)
 
 
 def _first(made: Step, taken: Any, at_event: Any, before: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -19,8 +19,9 @@ import numpy
 from numpy.typing import NDArray
 
 from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.host.definition import plainly
 from delassus.constrained.delassus.scales import length_of
-from delassus.constrained.projection.project import project
+from delassus.constrained.projection.project import project_by_mass
 from delassus.constrained.solvers.dynamics import constrained_dynamics
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.derivatives.manifold_derivatives import rates_along
@@ -70,17 +71,17 @@ class System:
 
     def on_stage(self, time: Any, q: Any, v: Any) -> tuple[Any, Any]:
         """A state inside a step, projected if stages are."""
-        return self.projected(time, q, v) if self.stages else (q, v)
+        return self.projected(time, q, v)[:2] if self.stages else (q, v)
 
-    def projected(self, time: Any, q: Any, v: Any) -> tuple[Any, Any]:
-        """The state nearest to one that meets the constraints."""
-        found = project(self.mechanism, q, v, time=time)
-        return found.q, found.v
+    def projected(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
+        """The state nearest to one that meets the constraints, and how far it is off, as a share of the robot."""
+        return project_by_mass(self.mechanism, q, v, time=time)
 
     @cached_property
     def sizes(self) -> NDArray[numpy.float64]:
         """What errors of coordinates are compared with (nv,): a radian, or the length of the robot [m]."""
-        length = length_of(self.mechanism.plain.model)
+        with plainly():
+            length = length_of(self.mechanism.plain.model)
         found = [1.0 if d >= 3 else length for motion, _, _ in parts(self.mechanism.model) for d in motion.directions]
         return numpy.array(found)
 

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
 from delassus.stepping.trajectories.contacts import ContactRecord
 from delassus.stepping.trajectories.errors import TrajectoryError, TrajectoryFileError
 from delassus.stepping.trajectories.trajectory import ARRAYS, MEASURES, Trajectory
@@ -26,6 +28,8 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
     arrays = {name: np.asarray(getattr(log, name)) for name in ARRAYS}
     arrays |= {_EVENT + name: x for name, x in log.events.items()}
     arrays |= {name: getattr(log, name) for name in MEASURES if log.mechanism is not None or name in log.measures}
+    if log.parameters is not None:
+        arrays[PARAMETERS] = np.asarray(log.parameters)
     if log.contacts is not None:
         arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
     try:
@@ -55,6 +59,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
         contacts=ContactRecord.of_arrays(contacts) if contacts else None,
         simulation=simulation,
         measures={name: arrays[name] for name in MEASURES if name in arrays},
+        parameters=arrays.get(PARAMETERS),
     )
 
 
@@ -72,7 +77,7 @@ def _named(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mechanism(path: Any, arrays: dict[str, Any], given: Any) -> Mechanism | None:
-    found = Mechanism(given) if isinstance(given, Model) else given
+    found = Mechanism(given) if isinstance(given, (Model, ParametricModel)) else given
     if found is None:
         return None
     if not isinstance(found, Mechanism):

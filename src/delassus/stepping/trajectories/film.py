@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.model.model import Geometry, Model
@@ -54,7 +55,8 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
         return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, chosen]
 
     q = taken(log.q, 1)
-    R, p = forward_kinematics(model, q)
+    numbers = {} if log.parameters is None else {PARAMETERS: log.of_items(log.parameters).reshape(count, -1)[chosen]}
+    R, p = forward_kinematics(log.mechanism, q, **numbers)
     poses = np.concatenate([R.reshape(*R.shape[:-2], 9), p], -1)
     forces = np.zeros((len(times), len(chosen), 0, 6))
     if sim is not None and log.contacts is not None:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.stepping.marks import Mark, described
@@ -65,6 +66,7 @@ class Trajectory:
         contacts: What a simulation recorded of contacts; None if it is none.
         simulation: The simulation that gave it; None if there was none, or it was loaded without.
         measures: Energy and drift, as far as a file had them.
+        parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
     """
 
     time: Floats
@@ -80,6 +82,7 @@ class Trajectory:
     contacts: ContactRecord | None = None
     simulation: Any = field(default=None, repr=False)
     measures: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+    parameters: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         batch = self.q.shape[1:-1]
@@ -124,6 +127,7 @@ class Trajectory:
             events={name: x[start : stop - 1][(slice(None), *chosen)] for name, x in kept.items()},
             contacts=None if self.contacts is None else self.contacts[first][(slice(None), *chosen)],
             measures={name: part(x) for name, x in self.measures.items()},
+            parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
         )
 
     # --- how it went --------------------------------------------------------------------------------------------------
@@ -152,7 +156,7 @@ class Trajectory:
         """(times, …) [J]: kinetic, of gravity, and of the springs in the joints."""
         if "energy" in self.measures:
             return self.measures["energy"]
-        return _frozen(mechanical_energy(self._known("energies").model, self.q, self.v))
+        return _frozen(mechanical_energy(self._known("energies"), self.q, self.v, **self._given))
 
     @cached_property
     def drift(self) -> Floats:
@@ -160,7 +164,9 @@ class Trajectory:
         if "drift" in self.measures:
             return self.measures["drift"]
         mechanism = self._known("drift")
-        return self._worst(constraint_error(mechanism, self.q, time=self._times) if mechanism.m else None)
+        return self._worst(
+            constraint_error(mechanism, self.q, time=self._times, **self._given) if mechanism.m else None
+        )
 
     @cached_property
     def velocity_drift(self) -> Floats:
@@ -168,7 +174,9 @@ class Trajectory:
         if "velocity_drift" in self.measures:
             return self.measures["velocity_drift"]
         mechanism = self._known("drift")
-        return self._worst(velocity_error(mechanism, self.q, self.v, time=self._times) if mechanism.m else None)
+        return self._worst(
+            velocity_error(mechanism, self.q, self.v, time=self._times, **self._given) if mechanism.m else None
+        )
 
     def at(self, times: ArrayLike) -> State:
         """States (…) between the times of the trajectory: cubic along the way from each to the next (dense output).
@@ -187,8 +195,8 @@ class Trajectory:
         span = self.time[k + 1] - self.time[k]
         batch = (...,) + (None,) * (self.q.ndim - 2)
         share, span = ((wanted - self.time[k]) / span)[batch], span[batch]
-        model = self._known("states between its times").model
-        found = between(model, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span)
+        robot = self._known("states between its times")
+        found = between(robot, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span, **self._given)
         return State(wanted, *found)  # type: ignore[arg-type]
 
     # --- what simulations record besides ------------------------------------------------------------------------------
@@ -263,6 +271,15 @@ class Trajectory:
     @property
     def _times(self) -> Floats:
         return self.time[(...,) + (None,) * (self.q.ndim - 2)]
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """What kernels of its mechanism take besides."""
+        return {} if self.parameters is None else {PARAMETERS: self.parameters}
+
+    def of_items(self, x: Any) -> Any:
+        """An array (…, n) with all axes of the batch."""
+        return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))
 
     def _worst(self, rows: Any) -> Floats:
         return _frozen(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
