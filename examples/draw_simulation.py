@@ -5,8 +5,6 @@ from pathlib import Path
 import drop
 import numpy as np
 
-from delassus.simulation import draw
-
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 
 
@@ -15,7 +13,7 @@ def main() -> None:
     fall = drop.quadrupeds()
     q0 = fall.q0[np.argmax(fall.q0[:, 2])]
     log = fall.sim.run(q0, control=fall.hold, steps=600)
-    figure = draw(log, [0.0, 0.12, 0.225, 0.25, 0.35, 0.6])[0].figure
+    figure = log.draw([0.0, 0.12, 0.225, 0.25, 0.35, 0.6])[0].figure
     figure.savefig(IMAGES / "drop.svg", metadata={"Date": None}, transparent=True)
 
 

@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 import numpy as np
 
 import delassus as dl
-from delassus.simulation import draw, position_servos
+from delassus.simulation import position_servos
 
 ROBOTS, SECONDS, KEPT_EVERY = 1024, 1.5, 10
 OUTPUT = Path(__file__).parent.parent / "output"
@@ -59,7 +59,7 @@ def above(home: np.ndarray, least: float, most: float, apart: float) -> np.ndarr
     return q
 
 
-def dropped(drop: Drop) -> tuple[dl.simulation.GroundTrajectory, float, float]:
+def dropped(drop: Drop) -> tuple[dl.Trajectory, float, float]:
     """What happened, the time of the first step, which compiles, and steps a second after it."""
     begin = time.perf_counter()
     start = drop.sim.start(drop.q0)
@@ -91,10 +91,10 @@ def main() -> None:
             print(f"{'':12}{path}")
 
 
-def pictures(log: dl.simulation.GroundTrajectory, name: str) -> list[Path]:
+def pictures(log: dl.Trajectory, name: str) -> list[Path]:
     """Write a strip of drawings, the forces of one robot, and a film of sixteen."""
     strip, forces, film = (OUTPUT / f"{name}.{kind}" for kind in ("strip.png", "forces.png", "html"))
-    draw(log, log.time[-1] * np.array([0.0, 0.06, 0.12, 0.18, 0.4, 1.0]))[0].figure.savefig(strip, dpi=150)
+    log.draw(log.time[-1] * np.array([0.0, 0.06, 0.12, 0.18, 0.4, 1.0]))[0].figure.savefig(strip, dpi=150)
     log.plot("contact_force").figure.savefig(forces, dpi=150)
     log.save_html(film)
     return [strip, forces, film]

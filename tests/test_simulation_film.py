@@ -13,8 +13,8 @@ import delassus as dl
 from bodies import BALL, BRICK
 from delassus.model.model import Geometry
 from delassus.model.placement import HERE
-from delassus.simulation.geometry.meshes import hull_triangles
-from delassus.simulation.strip import outline
+from delassus.model.readers.meshes import hull_triangles
+from delassus.stepping.trajectories.strip import outline
 
 Q0 = np.array([[0, 0, 0.3, 0.1, 0.2, 0.3, 0.9], [0.5, 0, 0.2, 0.3, 0, 0, 0.9]])
 
@@ -107,7 +107,7 @@ def test_a_browser_draws_robots_ground_and_forces_without_complaint(log, tmp_pat
 def test_a_strip_has_a_drawing_for_each_time_with_all_faces_and_forces(log):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    axes = dl.simulation.draw(log, [0.0, 0.2, 0.4], item=1)
+    axes = log.draw([0.0, 0.2, 0.4], item=1)
     assert [ax.get_title() for ax in axes] == ["0.00 s", "0.20 s", "0.40 s"]
     for ax, force in zip(axes, log.contact_force[[0, 40, 80], 1, :, 2], strict=True):
         assert len(ax.patches) == 1 + 3  # the ground, three faces of a brick
@@ -115,7 +115,7 @@ def test_a_strip_has_a_drawing_for_each_time_with_all_faces_and_forces(log):
     matplotlib.pyplot.close(axes[0].figure)
     for times in (0, [7.0]):
         with pytest.raises(dl.DelassusError, match="times"):
-            dl.simulation.draw(log, times)
+            log.draw(times)
 
 
 def test_an_outline_is_the_hull_of_its_points():

@@ -87,10 +87,11 @@ def test_an_interrupted_run_gives_what_was_simulated(standing):
 def test_a_trajectory_is_saved_and_loaded(standing, tmp_path):
     log = standing.run(dropped(0.0), control=HOME[7:], steps=5)
     log.save(tmp_path / "run.npz")
-    again = dl.simulation.GroundTrajectory.load(tmp_path / "run.npz")
-    for name in ("q", "v", "time", "impulse", "contact", "energy", "drift", "status"):
+    again = dl.Trajectory.load(tmp_path / "run.npz")
+    for name in ("q", "v", "time", "impulse", "contact_force", "energy", "drift", "status"):
         np.testing.assert_array_equal(getattr(again, name), getattr(log, name))
-    assert again.shapes == log.shapes
+    assert again.contacts.shapes == log.contacts.shapes and again.describe() == log.describe()
+    np.testing.assert_array_equal(again.normal_force(FEET[0]), log.normal_force(FEET[0]))
     with pytest.raises(dl.DelassusError, match="still in memory"):
         log.save(tmp_path / "no" / "such" / "folder.npz")
 
@@ -168,5 +169,5 @@ def test_plots_have_a_curve_for_each_foot(standing):
     ax = log.plot("contact_force", item=1)
     assert [line.get_label() for line in ax.lines] == FEET
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), log.normal_force(FEET[0])[:, 1])
-    with pytest.raises(dl.DelassusError, match="contact_force, energy"):
+    with pytest.raises(dl.DelassusError, match="contact_force, impulse"):
         log.plot("contact_forces")

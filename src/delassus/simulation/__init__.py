@@ -9,18 +9,14 @@ if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.simulation import GroundContacts, Simulation
     from delassus.simulation.state import State
-    from delassus.simulation.step.marks import Mark
-    from delassus.simulation.strip import draw
-    from delassus.simulation.trajectory import GroundTrajectory
+    from delassus.stepping.marks import Mark
 
 __all__ = [
     "Ground",
     "GroundContacts",
-    "GroundTrajectory",
     "Mark",
     "Simulation",
     "State",
-    "draw",
     "motors",
     "position_servos",
     "velocity_servos",
@@ -35,8 +31,6 @@ if not TYPE_CHECKING:
             "simulation.ground": "Ground",
             "simulation.simulation": "GroundContacts Simulation",
             "simulation.state": "State",
-            "simulation.step.marks": "Mark",
-            "simulation.strip": "draw",
-            "simulation.trajectory": "GroundTrajectory",
+            "stepping.marks": "Mark",
         },
     )

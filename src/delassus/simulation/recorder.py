@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
-from delassus.simulation.step.measures import drift, energy
-from delassus.simulation.trajectory import GroundTrajectory
+from delassus.stepping.trajectories.contacts import ContactRecord
+from delassus.stepping.trajectories.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from delassus.simulation.simulation import Simulation
 
 KEPT: Final = ("time", "q", "v", "impulse", "contact", "residual", "status")
 
@@ -21,7 +23,7 @@ class Recorder:
     def __init__(self, start: State, most: int) -> None:
         values = {name: np.asarray(getattr(start, name)) for name in KEPT}
         self.arrays = {name: np.empty((most, *x.shape), x.dtype) for name, x in values.items()}
-        self.count, self.last = 0, start.count
+        self.count, self.first, self.last = 0, start.count, start.count
         self.keep(start)
 
     def keep(self, state: State | Runner) -> None:
@@ -35,9 +37,14 @@ class Recorder:
         if state.count != self.last:
             self.keep(state)
 
-    def trajectory(self, mechanism: Mechanism, **others: Any) -> GroundTrajectory:
-        """What has been kept, with energies and errors of constraints."""
+    def trajectory(self, sim: Simulation) -> Trajectory:
+        """What has been kept of a run."""
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
-        kept["energy"] = np.asarray(energy(mechanism.model, kept["q"], kept["v"]))
-        kept["drift"] = drift(mechanism, kept["q"], kept["time"])
-        return GroundTrajectory(**kept, **others)
+        impulse, contact = kept.pop("impulse"), kept.pop("contact")
+        return Trajectory(
+            **kept,
+            steps=np.full(kept["status"].shape[1:], (self.last - self.first) * sim.world.substeps),
+            mechanism=sim.mechanism,
+            contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates),
+            simulation=sim,
+        )

@@ -14,7 +14,7 @@ import numpy as np
 
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
-from delassus.simulation.step.marks import Mark
+from delassus.stepping.marks import Mark
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable
 
 from delassus.model.model import WORLD, Geometry, Model, UnknownName
+from delassus.model.readers.meshes import hull_points
 from delassus.simulation.geometry.candidates import Shape
-from delassus.simulation.geometry.meshes import hull_points
 from delassus.simulation.ground import SimulationError
 
 

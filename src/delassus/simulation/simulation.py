@@ -22,10 +22,10 @@ from delassus.simulation.runner import Runner, some
 from delassus.simulation.shapes import shapes_of
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
-from delassus.simulation.step.marks import Mark
 from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
 from delassus.simulation.step.world import World
-from delassus.simulation.trajectory import GroundTrajectory
+from delassus.stepping.marks import Mark
+from delassus.stepping.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
@@ -206,7 +206,7 @@ class Simulation:
         every: int = 1,
         repair: bool = True,
         progress: Callable[[int, State], None] | None = None,
-    ) -> GroundTrajectory:
+    ) -> Trajectory:
         """Simulate some control periods and keep what happened; Ctrl-C ends it, and what was simulated is given.
 
         Args:
@@ -234,12 +234,13 @@ class Simulation:
                     progress(k, runner.state())
         except KeyboardInterrupt:
             log.keep_last(runner)
-        return log.trajectory(self.mechanism, time_step=self.time_step, shapes=self._names, simulation=self)
+        return log.trajectory(self)
 
     # --- looking inside -------------------------------------------------------------------------------------------
 
     @property
-    def _names(self) -> tuple[str, ...]:
+    def candidates(self) -> tuple[str, ...]:
+        """Of each candidate for a contact, the name of its shape."""
         return tuple(self.world.shapes[k].geometry.name for k in self.world.owners)
 
     def contacts(self, q: Any) -> GroundContacts:
@@ -249,7 +250,7 @@ class Simulation:
         gap, point, normal = candidate_geometry(self.world, np.asarray(q, float), **self.ground.geometry)
         joints = self.model.joints
         bodies = tuple(joints[self.world.shapes[k].geometry.joint].name for k in self.world.owners)
-        return GroundContacts(gap, point, normal, bodies, self._names)
+        return GroundContacts(gap, point, normal, bodies, self.candidates)
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:
         """The contact problem of the next step of time, not solved; rows as in `State.impulse`."""

@@ -35,11 +35,11 @@ from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import links_of
 from delassus.simulation.actuation.actuators import drive
 from delassus.simulation.step.contacts import GroundNumbers, all_touches, warm_start
-from delassus.simulation.step.marks import Mark
 from delassus.simulation.step.motion import moved, turning
 from delassus.simulation.step.rows import StepRows, step_rows
 from delassus.simulation.step.solve import Solved, solved
 from delassus.simulation.step.world import World
+from delassus.stepping.marks import Mark
 
 TOLERANCE: Final = 1e-8
 """The residual to which contacts are solved, as a share of the velocities that they have without impulses."""

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.model.model import Geometry
-from delassus.simulation.film import drawn_shapes, joint_depths, world_forces
-from delassus.simulation.ground import SimulationError
-from delassus.simulation.plots import item_index, matplotlib_pyplot
+from delassus.stepping.trajectories.errors import TrajectoryError
+from delassus.stepping.trajectories.film import drawn_shapes, joint_depths, world_forces
+from delassus.stepping.trajectories.plots import pyplot
 
 if TYPE_CHECKING:
-    from delassus.simulation.trajectory import GroundTrajectory
+    from delassus.stepping.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 PALETTE: Final = ("#33598c", "#e08a3c", "#c9ced6", "#5c6675", "#9aa5b3")
@@ -58,52 +59,40 @@ class Patch(NamedTuple):
     light: float
 
 
-def draw(
-    log: GroundTrajectory,
-    times: int | ArrayLike = 6,
-    item: Any = 0,
-    *,
-    turn: float = -0.9,
-    rise: float = 0.25,
-    axes: Any = None,
-) -> Any:
-    """Draw a robot at several times, side by side; gives the axes, an array of them.
-
-    Args:
-        log: What was simulated.
-        times: How many drawings, spread evenly over the log, or their times [s].
-        item: Which of a batch.
-        turn: Where one looks from, about the vertical [rad].
-        rise: And above the horizontal [rad].
-        axes: Where to draw, one for each time; a new figure by default.
-    """
-    sim = log.simulation
-    if sim is None:
-        raise SimulationError(
-            "this trajectory was loaded from a file, which has no shapes: run the simulation again, or give it by "
-            "dataclasses.replace(log, simulation=sim)."
+def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: float, axes: Any) -> Any:
+    """The axes of drawings of one item, side by side; see `Trajectory.draw`."""
+    if log.mechanism is None:
+        raise TrajectoryError(
+            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model."
         )
+    sim, model = log.simulation, log.mechanism.model
+    batch = log.q.shape[1:-1]
+    if batch:
+        numbers = item if isinstance(item, tuple) else _numbers(item, batch)
+        return draw(cast("Trajectory", log[(slice(None), *numbers)]), times, 0, turn, rise, axes)
     frames = _frames(log, times)
-    at = item_index(log, item)
-    q, contact, force = log.q[at][frames], log.contact[at][frames], log.contact_force[at][frames]
-    R, p = forward_kinematics(sim.model, q)
-    forces = world_forces(sim, q, contact, force)
+    q, given = log.q[frames], {} if log.parameters is None else {PARAMETERS: log.parameters}
+    R, p = forward_kinematics(log.mechanism, q, **given)
+    forces = np.zeros((len(frames), 0, 6))
+    if sim is not None and log.contacts is not None:
+        forces = world_forces(sim, q, log.contacts.contact[frames], log.contact_force[frames])
     if axes is None:
-        _, axes = matplotlib_pyplot().subplots(
+        _, axes = pyplot().subplots(
             1, len(frames), squeeze=False, layout="constrained", figsize=(max(4.0, 2.6 * len(frames)), 3.2)
         )
     axes = np.atleast_1d(np.asarray(axes, object)).reshape(-1)
     if len(axes) != len(frames):
-        raise SimulationError(f"there are {len(axes)} axes for {len(frames)} times.")
+        raise TrajectoryError(f"there are {len(axes)} axes for {len(frames)} times.")
     camera = Camera.at(turn, rise)
-    pictures = [list(_patches(sim.model, R[k], p[k], camera)) for k in range(len(frames))]
+    pictures = [list(_patches(model, R[k], p[k], camera)) for k in range(len(frames))]
     seen = np.concatenate([patch.outline for picture in pictures for patch in picture] or [np.zeros((1, 2))])
     low, high = seen.min(0), seen.max(0)
     room = 0.12 * max(high - low) + 0.02
-    weight = sim.model.mass * float(np.linalg.norm(sim.model.gravity)) or 1.0
+    weight = model.mass * float(np.linalg.norm(model.gravity)) or 1.0
     tall = 0.5 * max(high - low)
     for k, ax in enumerate(axes):
-        _ground(ax, sim.ground, camera, p[k].mean(0), max(high - low))
+        if sim is not None:
+            _ground(ax, sim.ground, camera, p[k].mean(0), max(high - low))
         for patch in sorted(pictures[k], key=lambda patch: patch.near):
             shade = 0.62 + 0.38 * patch.light
             ax.fill(*patch.outline.T, facecolor=_shaded(patch.color, shade), edgecolor=INK, linewidth=0.4)
@@ -114,14 +103,22 @@ def draw(
     return axes
 
 
-def _frames(log: GroundTrajectory, times: Any) -> list[int]:
+def _numbers(item: Any, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Of an item by its number among all of a batch."""
+    count = int(np.prod(batch))
+    if not isinstance(item, (int, np.integer)) or not 0 <= item < count:
+        raise TrajectoryError(f"item is {item!r}; there are {count}, numbered from 0.")
+    return tuple(int(i) for i in np.unravel_index(int(item), batch))
+
+
+def _frames(log: Trajectory, times: Any) -> list[int]:
     if isinstance(times, (int, np.integer)):
         if times < 1:
-            raise SimulationError(f"times is {times}; it is how many drawings there are, one or more, or their times.")
+            raise TrajectoryError(f"times is {times}; it is how many drawings there are, one or more, or their times.")
         return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(times)).round())]
     wanted = np.atleast_1d(np.asarray(times, float))
     if np.any(wanted < log.time[0] - 1e-9) or np.any(wanted > log.time[-1] + 1e-9):
-        raise SimulationError(
+        raise TrajectoryError(
             f"times are {wanted.tolist()} s; the trajectory goes from {log.time[0]:g} to {log.time[-1]:g} s."
         )
     return [int(np.argmin(np.abs(log.time - moment))) for moment in wanted]

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
-from delassus.errors import DelassusError
 from delassus.model.model import Geometry, Model
-from delassus.simulation.geometry.meshes import MeshError, hull_points, hull_triangles
-from delassus.simulation.ground import SimulationError
+from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
+from delassus.stepping.trajectories.errors import TrajectoryError, TrajectoryFileError
 
 if TYPE_CHECKING:
-    from delassus.simulation.trajectory import GroundTrajectory
+    from delassus.stepping.trajectories.trajectory import Trajectory
 
 PRIMITIVES: Final = ("box", "sphere", "cylinder", "capsule", "ellipsoid")
 MOST_ITEMS: Final = 16
@@ -30,19 +30,10 @@ PAGE: Final = Path(__file__).with_name("page")
 SCRIPTS: Final = ("numbers.js", "shapes.js", "scene.js", "play.js")
 
 
-class FilmError(DelassusError, OSError):
-    """A film that could not be written."""
-
-
-def save_html(log: GroundTrajectory, path: str | os.PathLike[str], items: Any, frames_per_second: float) -> None:
+def save_html(log: Trajectory, path: str | os.PathLike[str], items: Any, frames_per_second: float) -> None:
     """Write the film of some items."""
-    if log.simulation is None:
-        raise SimulationError(
-            "this trajectory was loaded from a file, which has no shapes: run the simulation again, or give it by "
-            "dataclasses.replace(log, simulation=sim)."
-        )
     if not frames_per_second > 0.0:
-        raise SimulationError(f"frames_per_second is {frames_per_second!r}; it is positive.")
+        raise TrajectoryError(f"frames_per_second is {frames_per_second!r}; it is positive.")
     page = (PAGE / "page.html").read_text(encoding="utf-8")
     script = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     data = json.dumps(film(log, items, frames_per_second), allow_nan=False)
@@ -54,38 +45,46 @@ def save_html(log: GroundTrajectory, path: str | os.PathLike[str], items: Any, f
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise FilmError(f"the film could not be written to {path}: {error.strerror or error}.") from error
+        raise TrajectoryFileError(f"the film could not be written to {path}: {error.strerror or error}.") from error
 
 
-def film(log: GroundTrajectory, items: Any, frames_per_second: float) -> dict[str, Any]:
+def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any]:
     """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
-    sim = log.simulation
+    if log.mechanism is None:
+        raise TrajectoryError(
+            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model."
+        )
+    sim, model = log.simulation, log.mechanism.model
     times = _frames(log.time, frames_per_second)
-    count = int(np.prod(log.energy.shape[1:], dtype=int))
+    count = int(np.prod(log.q.shape[1:-1], dtype=int))
     chosen = np.arange(min(count, MOST_ITEMS)) if items is None else np.atleast_1d(items)
     if np.any(chosen < 0) or np.any(chosen >= count):
-        raise SimulationError(f"items are {chosen.tolist()}; there are {count}, numbered from 0.")
+        raise TrajectoryError(f"items are {chosen.tolist()}; there are {count}, numbered from 0.")
 
     def taken(x: NDArray[Any], core: int) -> Any:
         return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, chosen]
 
     q = taken(log.q, 1)
-    R, p = forward_kinematics(sim.model, q)
+    numbers = {} if log.parameters is None else {PARAMETERS: log.of_items(log.parameters).reshape(count, -1)[chosen]}
+    R, p = forward_kinematics(log.mechanism, q, **numbers)
     poses = np.concatenate([p, R[..., 0], R[..., 1]], -1)  # the third axis follows
+    forces = np.zeros((len(times), len(chosen), 0, 6))
+    if sim is not None and log.contacts is not None:
+        forces = world_forces(sim, q, taken(log.contacts.contact, 1), taken(log.contact_force, 2))
     return {
-        "name": sim.model.name,
+        "name": model.name,
         "time": log.time[times].tolist(),
         "items": len(chosen),
-        "bodies": sim.model.njoints,
-        "slots": log.slots,
-        "depths": joint_depths(sim.model),
-        "moving": [bool(joint.kind.nv) for joint in sim.model.joints],
-        "size": _size(sim.model),
-        "shapes": [_shape(g, triangles) for g, triangles in drawn_shapes(sim.model)],
-        "ground": _ground(sim.ground),
+        "bodies": model.njoints,
+        "slots": forces.shape[2],
+        "depths": joint_depths(model),
+        "moving": [bool(joint.kind.nv) for joint in model.joints],
+        "size": _size(model),
+        "shapes": [_shape(g, triangles) for g, triangles in drawn_shapes(model)],
+        "ground": None if sim is None else _ground(sim.ground),
         "poses": _packed(poses),
-        "forces": _packed(world_forces(sim, q, taken(log.contact, 1), taken(log.contact_force, 2))),
-        "weight": float(sim.model.mass * np.linalg.norm(sim.model.gravity)),
+        "forces": _packed(forces),
+        "weight": float(model.mass * np.linalg.norm(model.gravity)) or 1.0,
     }
 
 

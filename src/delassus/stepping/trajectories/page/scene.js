@@ -79,7 +79,7 @@ function placed(k, frame, next, share) {
 
 // --- the ground ------------------------------------------------------------------------------------------------------
 
-const ground = film.ground;
+const ground = film.ground;  // null where there is none
 function field() {
   const { rows, columns, spacing, origin } = ground, heights = numbers(ground.heights);
   const height = (i, j) => heights[clamp(i, 0, rows - 1) * columns + clamp(j, 0, columns - 1)];
@@ -113,7 +113,7 @@ let reach = 0, size = 0;
 }
 const view = { turn: -0.9, rise: 0.32, distance: 1.2 * reach, middle: [...middle] };
 
-const floor = ground.heights
+const floor = !ground ? null : ground.heights
   ? { form: mesh(field()), model: matrix(identity, [0, 0, 0]) }
   : (() => {
       const R = ground.axes, n = [R[2], R[5], R[8]], wide = 20 * reach, away = ground.height - dot(n, middle);
@@ -181,7 +181,7 @@ function show(now, withForces) {
 
   gl.uniform1f(u.reach, reach);
   gl.uniform1f(u.cell, cell);
-  draw(floor.form, [1, 1, 1], floor.model, [0.755, 0.785, 0.82, 1]);
+  if (floor) draw(floor.form, [1, 1, 1], floor.model, [0.755, 0.785, 0.82, 1]);
   gl.uniform1f(u.cell, 0);
 
   const models = [];
@@ -190,7 +190,7 @@ function show(now, withForces) {
     for (let item = 0; item < film.items; item++)
       for (const part of drawn) paint(part, times(models[item * film.bodies + part.body], part.at));
   };
-  if (floor.n && dot(floor.n, light) > 0.2) {
+  if (floor && floor.n && dot(floor.n, light) > 0.2) {
     const flat = flattened();
     gl.uniform1f(u.reach, -1);  // plain colour
     gl.enable(gl.BLEND);
