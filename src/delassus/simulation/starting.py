@@ -10,7 +10,8 @@ from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.references import constraint_error
 from delassus.model.joints import Free
-from delassus.simulation.ground import Ground, SimulationError
+from delassus.simulation.checks import SimulationError
+from delassus.simulation.ground import Ground
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
 

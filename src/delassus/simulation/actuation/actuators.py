@@ -73,7 +73,7 @@ def motors(model: Any, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...
 
 def _check_gains(**gains: float) -> None:
     for name, gain in gains.items():
-        if not (math.isfinite(gain) and gain >= 0.0):
+        if isinstance(gain, (str, bool)) or not (np.ndim(gain) == 0 and math.isfinite(gain) and gain >= 0.0):
             raise ActuatorError(f"the {name} is {gain!r}; it is finite and not negative.")
 
 
