@@ -87,3 +87,15 @@ def test_bodies_that_tumble_on_the_ground_gain_no_energy(name, bounces, seed):
     # Velocities are those of half a step before: m g |v| h of energy comes and goes with the height.
     speed = np.linalg.norm(log.v[..., :3], axis=-1).max(0)
     assert np.all(log.energy - np.minimum.accumulate(log.energy) <= model.mass * G * speed * H)
+
+
+def test_several_robots_in_one_world_do_what_each_does_alone():
+    """A brick and a ball, both thrown; both start in the ground and are lifted out of it, each by its own depth."""
+    both = BRICK.attach(BALL, "world", prefix="other_")
+    brick, ball = np.array([0, 0, 0.01, 0, 0, 0, 1.0]), np.array([1, 0, 0.05, 0, 0, 0, 1.0])
+    v = np.array([2.0, 0, 0, 0, 0, 0])
+    together = dl.Simulation(both, max_contacts=9).run(np.concatenate([brick, ball]), np.concatenate([v, v]), steps=300)
+    for model, start, at in ((BRICK, brick, slice(0, 7)), (BALL, ball, slice(7, 14))):
+        alone = dl.Simulation(model).run(start, v, steps=300)
+        np.testing.assert_allclose(together.q[:, at], alone.q, atol=1e-9)
+    np.testing.assert_allclose(together.q[0, [2, 9]], [0.05, 0.1], atol=1e-12)

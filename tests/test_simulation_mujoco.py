@@ -60,3 +60,42 @@ def test_the_feet_carry_the_same_weights(runs):
         found[model.geom(data.contact[k].geom[1]).name] += force[0]
     for foot in feet:
         assert log.normal_force(foot)[-1] == pytest.approx(found[foot], rel=1e-2)
+
+
+DRONE = """
+<mujoco>
+  <option timestep="0.001"/>
+  <worldbody>
+    <body name="frame" pos="0 0 1">
+      <freejoint/>
+      <geom type="box" size="0.1 0.1 0.02" mass="0.5"/>
+      <site name="left" pos="0 0.15 0" euler="10 5 0"/>
+      <site name="right" pos="0 -0.15 0"/>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor site="left" gear="0 0 1 0 0 0.02" ctrlrange="0 5"/>
+    <general site="right" gear="0 0 1 0 0 -0.02" gainprm="2" biastype="affine" biasprm="0.1 0 -0.3"/>
+  </actuator>
+</mujoco>"""
+
+
+def test_actuators_between_sites_are_refused():
+    tied = DRONE.replace('site="left"', 'site="left" refsite="right"')
+    with pytest.raises(dl.DelassusError, match="is refsite; those that can be simulated"):
+        dl.Simulation(dl.load(tied))
+
+
+def test_thrust_at_sites_moves_a_drone_as_in_mujoco():
+    model = mujoco.MjModel.from_xml_string(DRONE)
+    data = mujoco.MjData(model)
+    data.ctrl[:] = [7.0, 1.2]  # the first is clipped to 5
+    robot = dl.load(DRONE)
+    q0 = dl.q_from_mujoco(robot, data.qpos)
+    for _ in range(200):
+        mujoco.mj_step(model, data)
+    log = dl.Simulation(robot, max_contacts=0).run(q0, control=[7.0, 1.2], steps=200)
+    q = dl.q_to_mujoco(robot, log.q[-1])
+    np.testing.assert_allclose(q[:3], data.qpos[:3], atol=2e-3)  # both are of first order
+    np.testing.assert_allclose(q[3:], data.qpos[3:], atol=2e-3)
+    assert "clipped" in log.describe()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
 from delassus.dynamics.kinematics.manifold import normalize
@@ -90,6 +91,10 @@ class Simulation:
             max_limits: How many joints are at their limits at most; 0 for joints without limits.
             joint_friction: Whether joints have their dry friction.
         """
+        if isinstance(robot, Parametric):
+            raise SimulationError(
+                "the robot has parameters, and simulations on the ground take none: give the model with its numbers."
+            )
         if isinstance(robot, Model):
             robot = Mechanism(robot)
         expect("the robot", robot, Mechanism, 'load("quadruped")')
