@@ -73,7 +73,7 @@ INNER = {
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
-    "stepping": ["", "integrators", "scheme", "impacts", "compliant"],
+    "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant"],
     "simulation": ["geometry", "actuation", "step", ""],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""

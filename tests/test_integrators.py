@@ -13,6 +13,7 @@ import delassus.numpy as dnp
 from delassus.model.bundled.build import Assembly, ball, box
 from delassus.model.joints import Free, Prismatic, Spherical
 from delassus.stepping.integrators.choice import INTEGRATORS
+from delassus.stepping.integrators.protocol import First, System
 from motion_cases import TOP, TOP_SPEED, TOP_START
 
 FIXED = [name for name, method in INTEGRATORS.items() if not method.adaptive]
@@ -61,6 +62,30 @@ def test_the_steps_of_the_pair_go_with_the_fifth_root_of_the_tolerance():
     tolerances = np.array([1e-6, 1e-11])
     found = dl.simulate_motion(TOP, np.tile(TOP_START, (2, 1)), TOP_SPEED, times=[0.0, 2.0], tolerance=tolerances)
     assert found.steps[1] / found.steps[0] == pytest.approx(10.0, rel=0.25)
+
+
+class Counted(System):
+    """A system that counts how often its accelerations are asked for."""
+
+    def acceleration(self, time, q, v):
+        asked.append(time)
+        return super().acceleration(time, q, v)
+
+
+asked: list[float] = []
+
+
+def test_the_pair_has_its_first_stage_from_the_last_one_of_the_step_before():
+    system, pair = Counted(dl.Mechanism(TOP), np.zeros(4)), INTEGRATORS["dopri5"]
+    first = pair.step(system, 0.0, TOP_START, TOP_SPEED, 0.01)
+    assert len(asked) == 7
+    asked.clear()
+    known = First(np.array(True), first.last)
+    second = pair.step(system, 0.01, first.q, first.v, 0.01, known)
+    assert len(asked) == 6
+    afresh = pair.step(system, 0.01, first.q, first.v, 0.01)
+    np.testing.assert_allclose(second.q, afresh.q, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(second.v, afresh.v, rtol=0, atol=1e-14)
 
 
 # --- references -------------------------------------------------------------------------------------------------------

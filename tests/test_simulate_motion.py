@@ -218,6 +218,60 @@ def test_steps_may_run_out():
     assert swing(max_steps=3).statuses is MotionStatus.STEPS
 
 
+def test_a_motion_that_no_longer_meets_its_constraints_stays_at_the_last_state_that_does():
+    model = dl.load("slider_crank")
+    fast = dl.project(dl.Mechanism(model), model.posture("home"), [400.0, 0.0, 0.0], locked=["crank_joint"])
+    log = dl.simulate_motion(model, *fast, times=np.linspace(0, 1, 21), method="explicit_euler", step=0.05)
+    assert log.statuses is MotionStatus.OPEN and "dopri5" in log.describe()
+    assert log.ended < 1.0 and log.drift.max() < 1e-10
+
+
+# --- forces -----------------------------------------------------------------------------------------------------------
+
+SPANS, PUSHES = [0.0, 0.1, 0.3, 1.0], np.array([[0.5], [-1.0], [2.0]])
+
+
+def test_forces_may_change_from_each_time_to_the_next():
+    log = swing(tau=PUSHES, times=SPANS, tolerance=1e-11)
+    q, v = np.array([1.0]), np.zeros(1)
+    for push, begin, end in zip(PUSHES, SPANS, SPANS[1:], strict=False):
+        q, v = dl.simulate_motion(PENDULUM, q, v, push, times=[begin, end], tolerance=1e-11)[-1][1:]
+    np.testing.assert_allclose(log.q[-1], q, atol=1e-11)
+
+
+def test_forces_that_change_are_those_of_all_items_or_of_each():
+    q = np.array([[1.0], [0.5]])
+    alike = dl.simulate_motion(PENDULUM, q, tau=PUSHES[:, None], times=SPANS)
+    each = dl.simulate_motion(PENDULUM, q, tau=np.stack([PUSHES, -PUSHES], 1), times=SPANS)
+    np.testing.assert_array_equal(alike.q[:, 0], each.q[:, 0])
+    assert abs(alike.q[-1, 1] - each.q[-1, 1]) > 0.1
+    constant = dl.simulate_motion(PENDULUM, q, tau=[[0.5], [0.5]], times=SPANS)
+    np.testing.assert_array_equal(constant.q[1], alike.q[1])
+
+
+def test_a_kernel_gives_forces_as_a_function_does():
+    @dl.kernel("(),(nq),(nv)->(nv)")
+    def damped(model, time, q, v):
+        return dnp.sin(time) - 0.1 * v
+
+    compiled, plain = (swing(tau=tau) for tau in (damped, lambda time, q, v: dnp.sin(time) - 0.1 * v))
+    np.testing.assert_array_equal(compiled.q, plain.q)
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+def test_items_with_parameters_move_as_models_with_these_constants():
+    linkage = dl.Mechanism(dl.load("four_bar").parametric("gravity", "inertia"))
+    p = linkage.pack({"gravity": [[0, 0, -9.81], [0, 0, -1.62]]})
+    log = dl.simulate_motion(linkage, HOME, times=[0, 0.5], method="rk4", step=5e-3, parameters=p)
+    for k in range(2):
+        alone = dl.simulate_motion(linkage.with_parameters(p[k]), HOME, times=[0, 0.5], method="rk4", step=5e-3)
+        np.testing.assert_allclose(log.q[:, k], alone.q, atol=1e-12)
+        np.testing.assert_allclose(log[:, k].energy, alone.energy, atol=1e-12)
+    assert log.drift.max() < 1e-11
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
@@ -235,6 +289,8 @@ def test_steps_may_run_out():
         ({"method": "rk4", "step": 1e-12}, "1.0e[+]12 steps"),
         ({"step": math.nan}, "the step is nan s"),
         ({"tau": [1.0, 2.0]}, "tau has shape"),
+        ({"tau": [[1.0], [2.0]]}, "from each time to the next, 1 here"),
+        ({"parameters": [1.0]}, "this mechanism has no parameters"),
         ({"tau": lambda time, q, v: [q[0], q[0]]}, "tau cannot be followed"),
         ({"events": lambda time, q, v: v[5]}, "cannot be followed"),
         ({"events": Event(lowest), "max_steps": 0}, "max_steps is 0"),
@@ -306,8 +362,10 @@ def test_a_trajectory_is_saved_and_loaded(log, tmp_path):
     np.testing.assert_array_equal(again.q, log.q)
     np.testing.assert_array_equal(again.events["lowest"], log.events["lowest"])
     np.testing.assert_array_equal(again.energy, log.energy)
+    alone = dl.Trajectory.load(tmp_path / "log.npz")
+    np.testing.assert_array_equal(alone.energy, log.energy)
     with pytest.raises(dl.DelassusError, match="does not know its mechanism"):
-        _ = dl.Trajectory.load(tmp_path / "log.npz").energy
+        alone.at(0.5)
     with pytest.raises(dl.DelassusError, match="the mechanism has 3 and 3"):
         dl.Trajectory.load(tmp_path / "log.npz", FOUR_BAR)
 
@@ -354,5 +412,5 @@ def test_a_trajectory_is_drawn(log):
     axes = log.plot("energy")
     assert len(axes.lines) == 3 and "J" in axes.get_ylabel()
     matplotlib.pyplot.close(axes.figure)
-    with pytest.raises(dl.DelassusError, match="there is no 'colour' to draw"):
+    with pytest.raises(dl.DelassusError, match="there is no drawing of 'colour'; there are those of: q, v, energy"):
         log.plot("colour")

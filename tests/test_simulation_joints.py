@@ -130,6 +130,6 @@ def test_what_is_left_out_at_first_counts_as_soon_as_it_matters():
     assert sim.usual.usual is not None and len(sim.usual.usual) == 4 and sim.usual.ends == 0
     whole.usual = whole.world
     log, other = (one.run(q0, steps=500) for one in (sim, whole))
-    touched = {sim.contacts(q0).shape[int(k)] for k in log.contact[log.impulse[:, 2:18:3] > 0.0]}
+    touched = {sim.contacts(q0).shape[int(k)] for k in log.contacts.contact[log.impulse[:, 2:18:3] > 0.0]}
     assert touched == {"thigh", "shin"} and np.any(log.impulse[:, 18:] > 0.0)
     np.testing.assert_allclose(log.q, other.q, atol=1e-5)

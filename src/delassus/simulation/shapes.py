@@ -7,16 +7,16 @@ import math
 from collections.abc import Iterable
 
 from delassus.model.model import WORLD, Geometry, Model, UnknownName
+from delassus.model.readers.meshes import hull_points
+from delassus.simulation.checks import SimulationError, names
 from delassus.simulation.geometry.candidates import Shape
-from delassus.simulation.geometry.meshes import hull_points
-from delassus.simulation.ground import SimulationError
 
 
 def shapes_of(model: Model, patterns: str | Iterable[str]) -> tuple[Shape, ...]:
     """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out."""
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
-    for pattern in (patterns,) if isinstance(patterns, str) else tuple(patterns):
+    for pattern in names("touching", patterns):
         found = [g for g in every if fnmatch.fnmatchcase(g.name, pattern)]
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every])

@@ -55,6 +55,16 @@ class Shape:
             self.geometry.shape, len(self.vertices)
         )
 
+    @property
+    def rolls(self) -> tuple[bool, ...]:
+        """Of each place, whether it is another point of the body when the body has turned; nothing for corners."""
+        return {
+            "sphere": (True,),
+            "capsule": (True, True),
+            "cylinder": (True, False, False) * 2,
+            "ellipsoid": (True,),
+        }.get(self.geometry.shape, ())
+
 
 def touches(shape: Shape, tree: Links, world: list[Pair], surface: Surface) -> list[Touch]:
     """Where the places of a shape touch, or would along the normal; `world` has the links' rotations and origins."""

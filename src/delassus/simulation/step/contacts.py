@@ -14,14 +14,19 @@ import numpy
 import delassus.numpy as np
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.tree.poses import Pair
+from delassus.model.joints import Motion
 from delassus.model.links import Links, links_of
 from delassus.simulation.geometry.candidates import touches
 from delassus.simulation.geometry.reach import Reach
 from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
 from delassus.simulation.step.world import World
+from delassus.spatial.rotations import skew
 
 CLOSED: Final = 1e-6
 """Candidates [m] that are nearer are contacts, of which a state may have more than slots."""
+
+_NEAR: Final = 1e-2
+"""Squared, the share of its distance from the origin that a point on a rolling body may move by in half a step."""
 
 
 class GroundNumbers(NamedTuple):
@@ -39,14 +44,16 @@ class GroundNumbers(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), and whether there are more.
+    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), by how much more than J v they
+    move in the middle of the step (3 slots,) [m/s], and whether there are more.
 
-    `left_out` gives for a velocity (nv,) the rates at which the gaps of all other candidates change, beside the gaps.
+    `left_out` gives for a velocity (nv,) the gaps of all other candidates and the rates at which they change.
     """
 
     number: Any
     gap: Any
     J: Any
+    lead: Any
     more: Any
     left_out: Callable[[Any], list[tuple[Any, Any]]]
 
@@ -59,14 +66,16 @@ def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumb
     return gap, point, normal
 
 
-def touching(world: World, poses: list[Pair], ground: GroundNumbers) -> Touching:
-    """The contacts of a state."""
+def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Touching:
+    """The contacts of a state that moves with v (nv,) in a step h [s]."""
     tree, slots = links_of(world.model), world.slots
     if not world.candidates:
-        return Touching(np.zeros(0), np.zeros(0), np.zeros((0, world.nv)), np.array(False), lambda v: [])
+        none = np.zeros(0)
+        return Touching(none, none, np.zeros((0, world.nv)), none, np.array(False), lambda v: [])
     reach = Reach.of(tree, world.nv, poses)
     links = [tree.place(world.shapes[k].geometry.joint, world.shapes[k].geometry.placement)[0] for k in world.owners]
     gap, point, normal = all_touches(world, tree, poses, ground)
+    lead = leading(world, tree, poses, ground, v, h)
     flat = contact_axes(ground.normal) if world.field is None else None
     number: Any = numpy.array(world.numbers[:slots], float)
     more: Any = np.array(False)
@@ -81,22 +90,54 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers) -> Touching
 
     if world.usual is not None:
         on, among = [links[k] for k in chosen], [frozenset({links[k]}) for k in chosen]
-        few = (gap[chosen], point[chosen], normal[chosen])
+        few = (gap[chosen], point[chosen], normal[chosen], lead[chosen])
     elif slots < world.candidates:
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
         more = np.take(gap, nearest[slots]) < CLOSED
-        few = tuple(np.take(x, number, axis=0) for x in (gap, point, normal))
+        few = tuple(np.take(x, number, axis=0) for x in (gap, point, normal, lead))
         on = list(np.take(numpy.array(links, float), number))
         among = [frozenset(links)] * slots
     else:
-        few = (gap, point, normal)
-    near, places, normals = few
-    rows = [
-        reach.rows(on[k], among[k], places[k], contact_axes(normals[k]) if flat is None else flat) for k in range(slots)
-    ]
-    J = np.concatenate(rows) if rows else np.zeros((0, world.nv))
-    return Touching(np.array(number), near, J, more, left_out)
+        few = (gap, point, normal, lead)
+    near, places, normals, leads = few
+    axes = [contact_axes(normals[k]) if flat is None else flat for k in range(slots)]
+    rows = [reach.rows(on[k], among[k], places[k], axes[k]) for k in range(slots)]
+    along = [axes[k].T @ leads[k] for k in range(slots)]
+    J, along = (np.concatenate(rows), np.concatenate(along)) if slots else (np.zeros((0, world.nv)), np.zeros(0))
+    return Touching(np.array(number), near, J, along, more, left_out)
+
+
+def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
+    """(candidates, 3) by how much more than J v the points of free bodies that roll move in the middle of a step [m/s].
+
+    A body with v and ω in the world touches at r from its origin now, and at r' half a step later, where another point
+    of a disk's rim is the lowest: ω × (r' - r). Without it, what rolls would lose energy, h of it. Corners, and bodies
+    that joints carry, are held to J v.
+    """
+    surface, middle = ground.surface(world), list(poses)
+    spins: dict[int, tuple[Any, Any]] = {}
+    for i, link in enumerate(tree.links):
+        if link.motion is Motion.FREE:
+            R, p = poses[i]
+            shift, spin = 0.5 * h * (R @ v[link.v : link.v + 3]), R @ v[link.v + 3 : link.v + 6]
+            middle[i] = (R + 0.5 * h * (skew(spin) @ R), p + shift)
+            spins[i] = (shift, spin)
+    found = []
+    for shape in world.shapes:
+        i = tree.place(shape.geometry.joint, shape.geometry.placement)[0]
+        if i not in spins or not shape.rolls:
+            found += [np.zeros(3)] * shape.count
+            continue
+        shift, spin = spins[i]
+        now, then = (touches(shape, tree, at, surface) for at in (poses, middle))
+        for k in range(shape.count):
+            moved = then[k].point - now[k].point - shift
+            arm = now[k].point - poses[i][1]
+            little = moved @ moved < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
+            lead = np.where(little, np.cross(spin, moved), 0.0)
+            found.append(lead if shape.rolls[k] else np.zeros(3))
+    return np.stack(found)
 
 
 def warm_start(world: World, number: Any, before: Any, impulse: Any) -> Any:

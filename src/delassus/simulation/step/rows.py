@@ -14,6 +14,9 @@ from delassus.dynamics.tree.poses import Pair
 from delassus.simulation.step.contacts import GroundNumbers, Touching, touching
 from delassus.simulation.step.world import World
 
+_NOTHING: Final = 1e-12
+"""Rows of constraints that are as small against others do not move."""
+
 SLOP: Final = 1e-9
 """Penetrations [m, rad] beyond are taken back."""
 
@@ -30,12 +33,16 @@ class StepRows(NamedTuple):
 
 def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
     """The rows in a configuration, at the time of the step's end."""
-    found = touching(world, poses, ground)
+    found = touching(world, poses, ground, v, h)
     stops, stop_gap, more = _stops(world, q, v, h)
     loops, asked = np.zeros((0, world.nv)), np.zeros(0)
     if world.mechanism.m:
         loops = constraint_jacobian.function(world.mechanism, q, time=time)
         asked = velocities_asked(world.mechanism, q, time)
+        # A row across the plane of a linkage is zero but for rounding, which would be held by enormous impulses.
+        sizes = np.max(np.abs(loops), axis=1)
+        moves = sizes > _NOTHING * np.max(sizes)
+        loops, asked = np.where(moves[:, None], loops, 0.0), np.where(moves, asked, 0.0)
     dry = np.zeros((len(world.dry), world.nv))
     for k, (i, _) in enumerate(world.dry):
         dry[k, i] = 1.0

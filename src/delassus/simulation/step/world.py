@@ -33,6 +33,7 @@ class World(OfModel):
         max_limits: How many joints are at their limits at most.
         joint_friction: Whether joints have their dry friction.
         substeps: Steps of time in a control period.
+        bounces: Whether strikes throw back.
         usual: Numbers of the only candidates that are solved for, without joint limits; None for all that may touch.
             What is left out is watched, and a step in which it would matter is made again with the whole world.
     """
@@ -45,6 +46,7 @@ class World(OfModel):
     max_limits: int
     joint_friction: bool
     substeps: int
+    bounces: bool = False
     usual: tuple[int, ...] | None = None
 
     @property
@@ -121,6 +123,12 @@ class World(OfModel):
         """The candidates (all_slots,) that have the slots where they are known: the usual ones first."""
         first = range(self.all_slots) if self.usual is None else self.usual
         return (*first, *(k for k in range(self.candidates) if k not in first))[: self.all_slots]
+
+    @cached_property
+    def pushing(self) -> list[int]:
+        """The rows that push and do not pull: normals of contacts, limits of joints."""
+        start = 3 * self.slots + self.mechanism.m
+        return [*range(2, 3 * self.slots, 3), *range(start, start + self.ends)]
 
     @property
     def nu(self) -> int:

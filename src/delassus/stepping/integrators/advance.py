@@ -19,11 +19,12 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import map as along
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.stepping.integrators.protocol import Integrator, Step, System
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
+from delassus.stepping.integrators.protocol import First, Integrator, Step, System
 from delassus.stepping.integrators.search import Search, crossing
 from delassus.stepping.integrators.written import Event
 from delassus.stepping.status import MotionStatus
@@ -36,6 +37,9 @@ _ROUNDS: Final = 10_000
 
 MOST: Final = _ROUNDS * _ROUNDS
 """Steps from one time to the next."""
+
+CLOSED: Final = 1e-10
+"""An error of position after a projection, as a share of the robot's length or of a radian, that counts as none."""
 
 _ROUNDING: Final = 1e-14
 """Steps below this share of the time cannot be told from none."""
@@ -86,6 +90,27 @@ class Task:
         if not self.events:
             return np.ones(1)
         return np.stack([event.function(time, q, v)[0] for event in self.events])
+
+
+@dataclass(frozen=True)
+class ParametricTask(Task, Parametric):
+    """The task of a mechanism with parameters: the kernel takes them, one set per item of a batch."""
+
+    mechanism: ParametricMechanism
+
+    @property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        return self.mechanism.nparameters
+
+    def parameters(self) -> Any:
+        """Those of the model (nparameters,)."""
+        return self.mechanism.parameters()
+
+    def with_parameters(self, parameters: Any) -> Task:
+        """The task of the mechanism with these."""
+        robot = self.mechanism.with_parameters(parameters)
+        return Task(robot, self.integrator, self.control, self.events, self.projection, self.samples)
 
 
 class Advance(NamedTuple):
@@ -154,6 +179,7 @@ def advance(
         most: (…) steps.
     """
     method = task.integrator
+    reuses = getattr(method, "first_is_last", False)
     system = System(task.mechanism, tau, task.control, task.projection == "stages")
     known = np.sum(q) + np.sum(v) + np.sum(tau) + time + until + length + tolerance
     status = np.where(np.isfinite(known) | (status > 0.5), status, float(MotionStatus.NOT_FINITE))
@@ -166,14 +192,15 @@ def advance(
         return going > 0.5
 
     def body(carry: Any) -> Any:
-        _, q, v, time, length, before, status, steps, rejected, happened, residual, search, sampled = carry
+        _, q, v, time, length, before, status, steps, rejected, happened, residual, search, sampled, first = carry
         search = Search(*search)
         rest = until - time
         last = (rest <= length * (1.0 + 1e-9)) & ~search.on
         h = np.where(search.on, search.trial(), np.where(last, rest, length))
-        made = method.step(system, time, q, v, h)
-        new_q, new_v = _corrected(task, system, time + h, made)
-        finite = np.isfinite(np.sum(new_q) + np.sum(new_v))
+        made = method.step(system, time, q, v, h, **({"first": First(first[0] > 0.5, first[1])} if reuses else {}))
+        new_q, new_v, off = _corrected(task, system, time + h, made)
+        closed = off <= CLOSED
+        finite = np.isfinite(np.sum(new_q) + np.sum(new_v)) & closed
         fine, factor = finite, np.array(1.0)
         if method.adaptive:
             error = _size(system, made.error, tolerance, v, new_v)
@@ -206,7 +233,8 @@ def advance(
             too_short = ~fine & (next_length <= _ROUNDING * np.maximum(np.abs(time), np.abs(until)))
             status = np.where(too_short, float(MotionStatus.STEP_SIZE), status)
         else:
-            status = np.where(finite, status, float(MotionStatus.NOT_FINITE))
+            why = np.where(closed | np.isnan(off), float(MotionStatus.NOT_FINITE), float(MotionStatus.OPEN))
+            status = np.where(finite, status, why)
         status = np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
         steps, rejected = steps + np.where(taken, 1.0, 0.0), rejected + np.where(taken, 0.0, 1.0)
         out = (steps + rejected >= most) & (now < until) & (status < 0.5)
@@ -226,6 +254,7 @@ def advance(
             residual,
             tuple(search.unless(search.found)),
             _sampled(task, made, shares * (until - begin) + begin, time, h, now, taken, sampled),
+            _first(made, taken, at_event, first) if reuses else first,
         )
 
     zero = np.array(0.0)
@@ -243,8 +272,9 @@ def advance(
         zero,
         tuple(Search.none(task.nq, task.nv, task.nevents)),
         (np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
+        (zero, np.zeros(task.nv if reuses else 0)),
     )
-    _, q, v, time, length, before, status, steps, rejected, happened, residual, _, sampled = while_loop(
+    _, q, v, time, length, before, status, steps, rejected, happened, residual, _, sampled, _ = while_loop(
         is_on, lambda carry: while_loop(is_on, body, carry, _ROUNDS), start, _ROUNDS
     )
     passed = (shares * (until - begin) + begin <= time)[:, None]  # what comes after an end stays where that was
@@ -252,12 +282,22 @@ def advance(
     return Advance(q, v, time, length, before, status, steps, rejected, happened, residual, *between)
 
 
-def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any]:
-    """The state at the end of a step, projected as it is asked for."""
+def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any, Any]:
+    """The state at the end of a step, projected as it is asked for, and how far it is off after that."""
     if task.projection == "none" or not task.mechanism.m:
-        return made.q, made.v
-    q, v = system.projected(time, made.q, made.v)
-    return (made.q, v) if task.projection == "velocities" else (q, v)
+        return made.q, made.v, np.array(0.0)
+    q, v, off = system.projected(time, made.q, made.v)
+    return (made.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, off)
+
+
+def _first(made: Step, taken: Any, at_event: Any, before: tuple[Any, Any]) -> tuple[Any, Any]:
+    """What the next step knows of its first stage: the last stage of one that was taken, before its projection.
+
+    The projection moves a state by less than a step is off, so that the difference is one of the error times h. A step
+    that ends at an event is not the one that was made last.
+    """
+    known = np.where(taken, np.where(at_event, 0.0, 1.0), before[0])
+    return known, np.where(taken, made.last, before[1])
 
 
 def _sampled(

@@ -5,6 +5,9 @@
 and the step is q ⊕ h Σ bᵢ θ'ᵢ, v + h Σ bᵢ v'ᵢ. A second row of weights gives another step of lower order; their
 difference is the estimate of the error. The stages are a loop of compiled code, so that the dynamics is compiled once.
 
+Where the last stage is the end of the step, its acceleration is that of the first stage of the next one, which is then
+left out ("first same as last").
+
 Reference: H. Munthe-Kaas, High order Runge–Kutta methods on manifolds, Applied Numerical Mathematics 29 (1999).
 """
 
@@ -16,8 +19,9 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import scan
-from delassus.stepping.integrators.protocol import Step, System
+from delassus.stepping.integrators.protocol import First, Step, System
 
 Row = tuple[float, ...]
 
@@ -55,18 +59,29 @@ class RungeKutta:
         """Whether it knows the states inside its steps."""
         return bool(self.dense)
 
-    def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+    @property
+    def first_is_last(self) -> bool:
+        """Whether the last stage is the end of the step, where the next one begins."""
+        return self.a[-1] == self.b and self.c[-1] == 1.0
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any, first: First | None = None) -> Step:
+        """One step; `first` is what is known of its first stage, if that was the last one of the step before."""
         count = len(self.b)
         b = numpy.array(self.b)
+
+        def evaluated(at: Any, way: Any, now: Any) -> Any:
+            there, now = system.on_stage(at, system.moved(q, way), now)
+            return system.rates(way, now), system.acceleration(at, there, now)
 
         def stage(rates: Any, row: Any) -> Any:
             turns, gains = rates
             a, c, own = row
-            way, now = h * (a @ turns), v + h * (a @ gains)
-            at = time + c * h
-            there, now = system.on_stage(at, system.moved(q, way), now)
-            new = system.rates(way, now), system.acceleration(at, there, now)
+            at, way, now = time + c * h, h * (a @ turns), v + h * (a @ gains)
+            if first is None:
+                new = evaluated(at, way, now)
+            else:
+                wanted = (own[0] < 0.5) | ~first.known
+                new = cond(wanted, evaluated, (v, first.acceleration), at, way, now)
             return tuple(
                 np.where(own[:, None] > 0.5, x[None, :], kept) for x, kept in zip(new, rates, strict=True)
             ), None
@@ -85,5 +100,9 @@ class RungeKutta:
             return system.moved(q, weights @ turns), v + weights @ gains
 
         return Step(
-            system.moved(q, h * (b @ turns)), v + h * (b @ gains), error, between=between if self.dense else None
+            system.moved(q, h * (b @ turns)),
+            v + h * (b @ gains),
+            error,
+            between=between if self.dense else None,
+            last=gains[-1] if self.first_is_last else None,
         )

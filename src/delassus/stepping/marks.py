@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import IntFlag
+from typing import Any
+
+import numpy as np
 
 
 class Mark(IntFlag):
@@ -14,15 +17,20 @@ class Mark(IntFlag):
     CLIPPED = 8
 
 
-HARD = 1024.0
-"""What a kernel gives for an item that its patience was not enough for: it keeps its state."""
-
-MISSED = 2048.0
-"""The same for an item in which something that was left out of its world would matter."""
-
 SENTENCES = {
     Mark.FROZEN: "A control or the state is not a finite number: the item keeps its last state.",
     Mark.MANY_CONTACTS: "More contacts or joint limits are closed than there are slots: the deepest are solved for.",
     Mark.UNSOLVED: "The contact solver ended before its tolerance was met.",
     Mark.CLIPPED: "A control or an actuator's force was clipped to its limits.",
 }
+
+
+def described(status: Any) -> str:
+    """Marks in words."""
+    marks = np.asarray(status)
+    found = [
+        f"{sentence[:-1]}, in {count} of {marks.size}."
+        for mark, sentence in SENTENCES.items()
+        if (count := int(np.count_nonzero(marks & int(mark))))
+    ]
+    return " ".join(found) or "All went well."
