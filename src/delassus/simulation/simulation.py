@@ -21,7 +21,7 @@ from delassus.simulation.controls import Control, ControlError, control_of, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, some
-from delassus.simulation.shapes import shapes_of
+from delassus.simulation.shapes import shapes_of, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
 from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
@@ -98,6 +98,8 @@ class Simulation:
         if isinstance(robot, Model):
             robot = Mechanism(robot)
         expect("the robot", robot, Mechanism, 'load("quadruped")')
+        if max_contacts:
+            warn_of_scenery(robot.model, ground is not None)
         ground = Ground() if ground is None else ground
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
         hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
