@@ -14,6 +14,7 @@ from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import driven_velocities
 from delassus.simulation.geometry.candidates import Shape
+from delassus.simulation.geometry.collisions import Collision
 from delassus.simulation.geometry.surfaces import Field
 
 
@@ -34,6 +35,7 @@ class World(OfModel):
         joint_friction: Whether joints have their dry friction.
         substeps: Steps of time in a control period.
         bounces: Whether strikes throw back.
+        collisions: Shapes that may touch each other.
     """
 
     mechanism: Mechanism
@@ -45,6 +47,7 @@ class World(OfModel):
     joint_friction: bool
     substeps: int
     bounces: bool = False
+    collisions: tuple[Collision, ...] = ()
 
     @property
     def model(self) -> Any:  # type: ignore[override]
@@ -52,9 +55,14 @@ class World(OfModel):
         return self.mechanism.model
 
     @cached_property
-    def candidates(self) -> int:
-        """How many places may touch the ground."""
+    def on_ground(self) -> int:
+        """How many places may touch the ground; they are the first of the candidates."""
         return sum(shape.count for shape in self.shapes)
+
+    @cached_property
+    def candidates(self) -> int:
+        """How many places may touch."""
+        return self.on_ground + sum(collision.count for collision in self.collisions)
 
     @property
     def slots(self) -> int:
@@ -131,5 +139,15 @@ class World(OfModel):
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """The shape of each candidate, by its number."""
+        """The shape of each candidate on the ground, by its number."""
         return tuple(k for k, shape in enumerate(self.shapes) for _ in range(shape.count))
+
+    @cached_property
+    def meetings(self) -> tuple[tuple[Shape, Shape | None, str], ...]:
+        """Of each candidate its shape, what it touches, None for the ground, and a name."""
+        found: list[tuple[Shape, Shape | None, str]] = []
+        for shape in self.shapes:
+            found += [(shape, None, shape.geometry.name)] * shape.count
+        for collision in self.collisions:
+            found += [(collision.shape, collision.other, collision.name)] * collision.count
+        return tuple(found)
