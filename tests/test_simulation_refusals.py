@@ -107,6 +107,27 @@ def test_names_and_gains_that_are_none_are_refused(make, words):
         make()
 
 
+STAIRS = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1" pos="0 0 -0.5"/>
+    <geom name="stair" type="box" size="1 1 0.1"/>
+    <body pos="0 0 1"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+def test_scenery_that_is_not_touched_is_said():
+    robot = dl.load(STAIRS)
+    with pytest.warns(dl.errors.DelassusWarning) as said:
+        dl.Simulation(robot)
+    sentences = [str(warning.message) for warning in said]
+    assert any("not touched: stair" in s for s in sentences) and any("height=-0.5" in s for s in sentences)
+    with pytest.warns(dl.errors.DelassusWarning) as said:
+        dl.Simulation(robot, dl.Ground(height=-0.5))
+    assert len(said) == 1
+
+
 # --- controllers ------------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
-from delassus.model.model import Model
+from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import check_actuators
 from delassus.simulation.checks import SimulationError, count, last_axis, number
@@ -22,7 +22,8 @@ from delassus.simulation.controls import Control, ControlError, control_of, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, some
-from delassus.simulation.shapes import shapes_of
+from delassus.simulation.shapes import colliding as shapes_colliding
+from delassus.simulation.shapes import shapes_of, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
 from delassus.simulation.step.step import TOLERANCE, assemble_step, candidate_geometry, simulate
@@ -78,6 +79,7 @@ class Simulation:
         substeps: int = 1,
         actuators: Iterable[Actuator] | None = None,
         touching: str | Iterable[str] = "*",
+        colliding: Iterable[tuple[str, str]] = (),
         max_contacts: int = 8,
         max_limits: int = 4,
         joint_friction: bool = True,
@@ -93,6 +95,8 @@ class Simulation:
             actuators: What the controls drive; by default those of the model. Without any, controls are torques of all
                 velocities of joints, a free base left out.
             touching: Names or patterns of the collision shapes that may touch the ground.
+            colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
+                restitution of the ground: of one robot, of several, or of the world.
             max_contacts: How many contacts a state has at most; the nearest are solved for.
             max_limits: How many joints are at their limits at most; 0 for joints without limits.
             joint_friction: Whether joints have their dry friction.
@@ -105,6 +109,10 @@ class Simulation:
         if isinstance(robot, Model):
             robot = Mechanism(robot)
         expect("the robot", robot, Mechanism, 'load("quadruped")')
+        meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
+        if max_contacts:
+            met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
+            warn_of_scenery(robot.model, ground is not None, met)
         ground = Ground() if ground is None else ground
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
         hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
@@ -132,6 +140,7 @@ class Simulation:
             joint_friction,
             substeps,
             bool(np.any(ground.restitution)),
+            meeting,
         )
 
     def __repr__(self) -> str:
@@ -279,16 +288,17 @@ class Simulation:
     @property
     def candidates(self) -> tuple[str, ...]:
         """Of each candidate for a contact, the name of its shape."""
-        return tuple(self.world.shapes[k].geometry.name for k in self.world.owners)
+        return tuple(name for _, _, name in self.world.meetings)
 
     def contacts(self, q: Any) -> GroundContacts:
         """Where the robot may touch the ground in configurations (…, nq), all candidates."""
         if not self.world.candidates:
-            raise SimulationError("no shape of the robot may touch the ground.")
+            raise SimulationError("no shape of the robot may touch anything.")
         q = last_axis("q", q, self.world.nq, "coordinates of the robot")
         gap, point, normal = candidate_geometry(self.world, q, **self.ground.geometry)
         joints = self.model.joints
-        bodies = tuple(joints[self.world.shapes[k].geometry.joint].name for k in self.world.owners)
+        on = [shape.geometry.joint for shape, _, _ in self.world.meetings]
+        bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
         return GroundContacts(gap, point, normal, bodies, self.candidates)
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:

@@ -26,7 +26,7 @@ def repaired(world: World, ground: Ground, q: Any, v: Any, repair: bool) -> tupl
     """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
     if world.mechanism.m:
         q, v = _closed(world, q, v, repair)
-    return (_lifted(world, ground, q, repair) if world.candidates else q), v
+    return (_lifted(world, ground, q, repair) if world.on_ground else q), v
 
 
 def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
@@ -50,6 +50,7 @@ def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
 
 def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
     gap, _, normal = candidate_geometry(world, q, **ground.geometry)
+    gap = gap[..., : world.on_ground]
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q

@@ -183,7 +183,7 @@ def _affine(actuator: Actuator, u: Any, length: Any, rate: Any) -> Any:
 
 
 def _site_moment(model: Model, actuator: Actuator, q: Any) -> Any:
-    """(nv,) generalised forces of a unit of force: the gear is a wrench in the axes of the site, without a length."""
+    """(nv,) generalised forces of a unit of force: the gear is a wrench in the axes of a site, which has no length."""
     wrench = numpy.array((*actuator.force_gear, *actuator.torque_gear))
     return wrench @ frame_jacobian.function(model, q, frame=actuator.target)
 

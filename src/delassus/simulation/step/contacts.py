@@ -16,7 +16,9 @@ from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.tree.poses import Pair
 from delassus.model.joints import Motion
 from delassus.model.links import Links, links_of
-from delassus.simulation.geometry.candidates import touches
+from delassus.model.model import WORLD
+from delassus.simulation.geometry.candidates import Shape, touches
+from delassus.simulation.geometry.collisions import collision_touches
 from delassus.simulation.geometry.reach import Reach
 from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
 from delassus.simulation.step.world import World
@@ -62,6 +64,7 @@ def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumb
     """Gaps (candidates,), points and normals (candidates, 3) of all candidates."""
     surface = ground.surface(world)
     found = [touch for shape in world.shapes for touch in touches(shape, tree, poses, surface)]
+    found += [touch for collision in world.collisions for touch in collision_touches(collision, tree, poses)]
     gap, point, normal = (np.stack([np.array(touch[k]) for touch in found]) for k in range(3))
     return gap, point, normal
 
@@ -72,40 +75,42 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
     if not world.candidates:
         none = np.zeros(0)
         return Touching(none, none, np.zeros((0, world.nv)), none, np.array(False), lambda v: [])
-    reach = Reach.of(tree, world.nv, poses)
-    links = [tree.place(world.shapes[k].geometry.joint, world.shapes[k].geometry.placement)[0] for k in world.owners]
+    reach = Reach.of(tree, world.nv, poses, bool(world.collisions))
+    links, against = _links(world, tree)
     gap, point, normal = all_touches(world, tree, poses, ground)
     lead = leading(world, tree, poses, ground, v, h)
-    flat = contact_axes(ground.normal) if world.field is None else None
+    flat = contact_axes(ground.normal) if world.field is None and not world.collisions else None
     number: Any = numpy.array(world.numbers[:slots], float)
     more: Any = np.array(False)
-    on: list[Any] = list(links)
-    among = [frozenset({link}) for link in links]
     chosen = list(range(world.candidates)) if world.usual is None else list(world.usual)
-    others = [k for k in range(world.candidates) if k not in chosen]
-
-    def left_out(v: Any) -> list[tuple[Any, Any]]:
-        twists = {link: reach.twist(link, v) for link in sorted({links[k] for k in others})}
-        return [(gap[k], reach.speed(twists[links[k]], point[k], normal[k])) for k in others]
-
-    if world.usual is not None:
-        on, among = [links[k] for k in chosen], [frozenset({links[k]}) for k in chosen]
-        few = (gap[chosen], point[chosen], normal[chosen], lead[chosen])
-    elif slots < world.candidates:
+    on, under = [links[k] for k in chosen], [against[k] for k in chosen]
+    among, below = ([frozenset({link}) for link in some] for some in (on, under))
+    few: Any = tuple(x[chosen] for x in (gap, point, normal, lead))
+    if slots < len(chosen):
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
         more = np.take(gap, nearest[slots]) < CLOSED
         few = tuple(np.take(x, number, axis=0) for x in (gap, point, normal, lead))
-        on = list(np.take(numpy.array(links, float), number))
-        among = [frozenset(links)] * slots
-    else:
-        few = (gap, point, normal, lead)
+        on, under = (list(np.take(numpy.array(some, float), number)) for some in (links, against))
+        among, below = [frozenset(links)] * slots, [frozenset(against)] * slots
     near, places, normals, leads = few
     axes = [contact_axes(normals[k]) if flat is None else flat for k in range(slots)]
     rows = [reach.rows(on[k], among[k], places[k], axes[k]) for k in range(slots)]
+    if world.collisions:
+        rows = [row - reach.rows(under[k], below[k], places[k], axes[k]) for k, row in enumerate(rows)]
     along = [axes[k].T @ leads[k] for k in range(slots)]
-    J, along = (np.concatenate(rows), np.concatenate(along)) if slots else (np.zeros((0, world.nv)), np.zeros(0))
-    return Touching(np.array(number), near, J, along, more, left_out)
+    others = [k for k in range(world.candidates) if k not in chosen]
+
+    def left_out(v: Any) -> list[tuple[Any, Any]]:
+        twists = {link: reach.twist(link, v) for link in sorted({x[k] for k in others for x in (links, against)})}
+
+        def rate(k: int) -> Any:
+            return reach.speed(twists[links[k]] - twists[against[k]], point[k], normal[k])
+
+        return [(gap[k], rate(k)) for k in others]
+
+    J = np.concatenate(rows) if slots else np.zeros((0, world.nv))
+    return Touching(np.array(number), near, J, np.concatenate(along) if slots else np.zeros(0), more, left_out)
 
 
 def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
@@ -137,7 +142,19 @@ def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers,
             little = moved @ moved < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
             lead = np.where(little, np.cross(spin, moved), 0.0)
             found.append(lead if shape.rolls[k] else np.zeros(3))
+    found += [np.zeros(3)] * (world.candidates - world.on_ground)
     return np.stack(found)
+
+
+def _links(world: World, tree: Links) -> tuple[list[int], list[int]]:
+    """The links of all candidates, and of what they touch; the world comes after all links."""
+
+    def link(shape: Shape | None) -> int:
+        at = WORLD if shape is None else tree.place(shape.geometry.joint, shape.geometry.placement)[0]
+        return len(tree.links) if at == WORLD else at
+
+    pairs = [(link(shape), link(other)) for shape, other, _ in world.meetings]
+    return [one for one, _ in pairs], [two for _, two in pairs]
 
 
 def warm_start(world: World, number: Any, before: Any, impulse: Any) -> Any:

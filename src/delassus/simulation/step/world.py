@@ -14,6 +14,7 @@ from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import driven_velocities
 from delassus.simulation.geometry.candidates import Shape
+from delassus.simulation.geometry.collisions import Collision
 from delassus.simulation.geometry.surfaces import Field
 
 
@@ -34,6 +35,7 @@ class World(OfModel):
         joint_friction: Whether joints have their dry friction.
         substeps: Steps of time in a control period.
         bounces: Whether strikes throw back.
+        collisions: Shapes that may touch each other.
         usual: Numbers of the only candidates that are solved for, without joint limits; None for all that may touch.
             What is left out is watched, and a step in which it would matter is made again with the whole world.
     """
@@ -47,6 +49,7 @@ class World(OfModel):
     joint_friction: bool
     substeps: int
     bounces: bool = False
+    collisions: tuple[Collision, ...] = ()
     usual: tuple[int, ...] | None = None
 
     @property
@@ -55,9 +58,14 @@ class World(OfModel):
         return self.mechanism.model
 
     @cached_property
-    def candidates(self) -> int:
-        """How many places may touch the ground."""
+    def on_ground(self) -> int:
+        """How many places may touch the ground; they are the first of the candidates."""
         return sum(shape.count for shape in self.shapes)
+
+    @cached_property
+    def candidates(self) -> int:
+        """How many places may touch."""
+        return self.on_ground + sum(collision.count for collision in self.collisions)
 
     @property
     def slots(self) -> int:
@@ -162,5 +170,15 @@ class World(OfModel):
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """The shape of each candidate, by its number."""
+        """The shape of each candidate on the ground, by its number."""
         return tuple(k for k, shape in enumerate(self.shapes) for _ in range(shape.count))
+
+    @cached_property
+    def meetings(self) -> tuple[tuple[Shape, Shape | None, str], ...]:
+        """Of each candidate its shape, what it touches, None for the ground, and a name."""
+        found: list[tuple[Shape, Shape | None, str]] = []
+        for shape in self.shapes:
+            found += [(shape, None, shape.geometry.name)] * shape.count
+        for collision in self.collisions:
+            found += [(collision.shape, collision.other, collision.name)] * collision.count
+        return tuple(found)
