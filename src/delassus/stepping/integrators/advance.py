@@ -226,14 +226,16 @@ def advance(
         next_length = length
         if method.adaptive:
             next_length = np.where(search.on, length, np.where(taken, longer, np.where(fine, length, shorter)))
-        left = np.array(0.0) if made.residual is None else np.where(taken, made.residual, 0.0)
-        residual = np.maximum(residual, left)
+        if made.residual is not None:  # that of a step that could not be taken tells why
+            residual = np.maximum(
+                residual, np.where(taken | ~finite, np.where(np.isfinite(made.residual), made.residual, 0.0), 0.0)
+            )
 
+        why = np.where(closed | np.isnan(off), float(MotionStatus.NOT_FINITE), float(MotionStatus.OPEN))
         if method.adaptive:
             too_short = ~fine & (next_length <= _ROUNDING * np.maximum(np.abs(time), np.abs(until)))
-            status = np.where(too_short, float(MotionStatus.STEP_SIZE), status)
+            status = np.where(too_short, np.where(finite, float(MotionStatus.STEP_SIZE), why), status)
         else:
-            why = np.where(closed | np.isnan(off), float(MotionStatus.NOT_FINITE), float(MotionStatus.OPEN))
             status = np.where(finite, status, why)
         status = np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
         steps, rejected = steps + np.where(taken, 1.0, 0.0), rejected + np.where(taken, 0.0, 1.0)
