@@ -13,7 +13,7 @@ import delassus.numpy as dnp
 from delassus.model.bundled.build import Assembly, ball, box
 from delassus.model.joints import Free, Prismatic, Spherical
 from delassus.stepping.integrators.choice import INTEGRATORS
-from delassus.stepping.integrators.protocol import First, System
+from delassus.stepping.integrators.protocol import System
 from motion_cases import TOP, TOP_SPEED, TOP_START
 
 FIXED = [name for name, method in INTEGRATORS.items() if not method.adaptive]
@@ -91,8 +91,7 @@ def test_the_pair_has_its_first_stage_from_the_last_one_of_the_step_before():
     first = pair.step(system, 0.0, TOP_START, TOP_SPEED, 0.01)
     assert len(asked) == 7
     asked.clear()
-    known = First(np.array(True), first.last)
-    second = pair.step(system, 0.01, first.q, first.v, 0.01, known)
+    second = pair.step(system, 0.01, first.q, first.v, 0.01, first.last)
     assert len(asked) == 6
     afresh = pair.step(system, 0.01, first.q, first.v, 0.01)
     np.testing.assert_allclose(second.q, afresh.q, rtol=0, atol=1e-15)

@@ -86,13 +86,6 @@ class System:
         return numpy.array(found)
 
 
-class First(NamedTuple):
-    """What is known where a step begins: the acceleration (nv,), if `known` is true."""
-
-    known: Any
-    acceleration: Any
-
-
 class Step(NamedTuple):
     """Where a step leads.
 

@@ -103,17 +103,22 @@ def simulate_motion(
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
     before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
+    first, known = np.zeros((*batch, robot.nv)), np.zeros(batch)
     kept, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
     for k, until in enumerate(t[1:]):
         if not integrator.adaptive:
             length = np.full(batch, lengths[k])
         force = forces[min(k, len(forces) - 1)]
-        made = advance(task, q_now, v_now, force, time, until, length, errors, before, status, most, **given)
+        known = known if len(forces) == 1 else np.zeros(batch)  # accelerations jump with forces
+        made = advance(
+            task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **given
+        )
         q_now, v_now, time, length, before, status = made[:6]
         if samples:
             inside = (np.moveaxis(x, -2, 0) for x in (made.between_q, made.between_v))
             kept += zip(*inside, strict=True)
         kept.append((q_now, v_now))
+        first, known = made.first, made.known
         counts += made.steps, made.rejected
         happened.append(made.happened)
         residual = np.maximum(residual, made.residual)
