@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.contact.robots.numbers import scene_for
-from delassus.model.bundled.build import Assembly, Revolute, rod
+from delassus.model.bundled.build import Assembly, Free, Revolute, box, rod
 from delassus.model.model import Mimic
 from delassus.stepping.compliant.asked import StepError
 from delassus.stepping.compliant.kernel import compliant_kernel
@@ -180,6 +180,53 @@ def test_a_correction_changes_no_velocity(how):
     np.testing.assert_allclose([pulled.q, pulled.v], [[0.0], [-100.0]], atol=1e-12)
 
 
+def bushed() -> tuple[dl.Mechanism, np.ndarray, np.ndarray]:
+    """A box on a bushing at its edge, and how it begins to turn."""
+    a = Assembly("bushed")
+    a.body("box", Free(), None, (0, 0, 0), [box((0.2, 0.3, 0.4), 2.0)])
+    edge = dl.Placement.of(p=(0.1, 0.0, 0.0))
+    weld = dl.Weld("box", "world", placement=edge, placement2=edge, name="bushing")
+    mechanism = dl.Mechanism(a.model(), [weld])
+    return mechanism, mechanism.neutral(), np.array([0.0, 0.3, -0.2, 1.0, 2.0, 3.0])
+
+
+TURNING = {"rx": 1e-3, "ry": 2e-3, "rz": 3e-3}
+
+
+def test_rows_of_one_constraint_may_be_rigid_and_elastic():
+    mechanism, q, v = bushed()
+    weld = mechanism.constraints[0]
+    apart = dl.Mechanism(
+        mechanism.model,
+        [
+            dl.Point("box", "world", placement=weld.placement, placement2=weld.placement2, name="pin"),
+            replace(weld, rows=("rx", "ry", "rz"), name="spring"),
+        ],
+    )
+    together = step(mechanism, q, v, np.zeros(6), time_step=1e-2, compliance={"bushing": TURNING},
+                    damping={"bushing": {"ry": 5.0}})  # fmt: skip
+    expected = step(apart, q, v, np.zeros(6), time_step=1e-2, compliance={"spring": list(TURNING.values())},
+                    damping={"spring": [0.0, 5.0, 0.0]})  # fmt: skip
+    np.testing.assert_allclose(together.v, expected.v, atol=1e-13)
+    np.testing.assert_allclose(together.impulse, expected.impulse, atol=1e-12)
+
+
+def test_rows_beside_very_soft_ones_stay_rigid():
+    mechanism, q, v = bushed()
+    found = step(mechanism, q, v, np.zeros(6), time_step=1e-5, compliance={"bushing": {"x": 1e6}})
+    np.testing.assert_allclose(found.v[1:], 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("how", ["none", "pre", "post", "project"])
+def test_a_bushing_holds_its_place_and_turns(how):
+    mechanism, q, v = bushed()
+    options = {"compliance": {"bushing": TURNING}, "stabilization": how}
+    q, _ = run(mechanism, q, v, 100, time_step=1e-3, **options)
+    errors = np.abs([dl.constraint_error(mechanism, x) for x in q[2:]])
+    assert errors[:, :3].max() < 1e-5 and errors[:, 3:].max(0).min() > 1e-3
+    assert how != "project" or errors[:, :3].max() < 1e-10
+
+
 # --- mechanisms -------------------------------------------------------------------------------------------------------
 
 
@@ -330,6 +377,9 @@ def test_a_batch_in_contact_is_the_same_bits_as_its_states():
         ({"stabilization": "often"}, "there is no stabilization 'often'"),
         ({"servo_stiffness": 1.0}, "servo_target is missing"),
         ({"compliance": {"sprig": 1.0}}, "sprig"),
+        ({"compliance": {"spring": {"x": 1.0}}}, "has no row 'x'; its rows are 0"),
+        ({"compliance": {"spring": {0: -1.0}}}, "compliance of 'spring', row 0, is -1; it must not be negative"),
+        ({"compliance": {"spring": {0: "soft"}}}, "compliance of 'spring', row 0, is 'soft'"),
         ({"compliance": [1.0, 2.0]}, "one number for each of 1 rows"),
         ({"driven": 1.0}, "a mapping from joints to velocities"),
     ],

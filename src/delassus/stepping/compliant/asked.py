@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.options import check_iterations, checked_tolerance
+from delassus.constraints.basis.constraint import chosen_rows
+from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
@@ -104,19 +106,44 @@ def checked_blend(name: str, value: Any) -> NDArray[np.float64]:
     return share
 
 
-def by_rows(name: str, mechanism: Mechanism, value: Any, usual: float) -> tuple[Any, tuple[str, ...]]:
-    """Numbers (…, m) of a mechanism's rows from one, some, or numbers by names; and the constraints that they name."""
+class OfRows(NamedTuple):
+    """Numbers (…, m) of a mechanism's rows, and the rows that they were given for; None and none without."""
+
+    numbers: Any = None
+    rows: tuple[int, ...] = ()
+
+
+def by_rows(name: str, mechanism: Mechanism, value: Any) -> OfRows:
+    """Numbers of rows from one, from some, or by the names of constraints, and there perhaps by those of rows."""
     if value is None:
-        return None, ()
-    if isinstance(value, Mapping):
-        found = np.full(mechanism.m, usual)
-        for key, own in value.items():
-            if key not in mechanism.slices:
-                raise UnknownName("constraint", key, mechanism.names)
-            at = mechanism.slices[key]
-            found[at] = _not_negative(f"{name} of {key!r}", own, at.stop - at.start)
-        return found, tuple(value)
-    return _not_negative(name, value, mechanism.m), mechanism.names
+        return OfRows()
+    if not isinstance(value, Mapping):
+        return OfRows(_not_negative(name, value, mechanism.m), tuple(range(mechanism.m)))
+    parts: list[tuple[Any, Any]] = []
+    rows: list[int] = []
+    for key, own in value.items():
+        if key not in mechanism.slices:
+            raise UnknownName("constraint", key, mechanism.names)
+        at, what = mechanism.slices[key], f"{name} of {key!r}"
+        if not isinstance(own, Mapping):
+            parts.append((_not_negative(what, own, at.stop - at.start), at))
+            rows += range(at.start, at.stop)
+            continue
+        chosen = chosen_rows(key, tuple(own), _row_names(mechanism, key))
+        for k, (row, x) in zip(chosen, own.items(), strict=True):
+            numbers = np.asarray(x)[..., None] if np.ndim(x) else x
+            parts.append((_not_negative(f"{what}, row {row!r},", numbers, 1), [at.start + k]))
+            rows.append(at.start + k)
+    return OfRows(_spread(mechanism.m, parts), tuple(rows))
+
+
+def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
+    """What rows of a constraint are called: as it names those that act, or by numbers."""
+    at = mechanism.slices[key]
+    rows = getattr(mechanism.constraints[mechanism.names.index(key)], "rows", None)
+    if isinstance(rows, tuple) and len(rows) == at.stop - at.start and max(rows) < len(ROW_NAMES):
+        return tuple(ROW_NAMES[row] for row in rows)
+    return tuple(str(k) for k in range(at.stop - at.start))
 
 
 def _not_negative(what: str, value: Any, count: int) -> NDArray[np.float64]:
@@ -137,18 +164,18 @@ def elastic_numbers(scene: Scene, compliance: Any, damping: Any, soft: Any) -> t
     `soft` (…, points) is the compliance of contacts, or None.
     """
     own = scene.mechanism
-    C, named = by_rows("compliance", own, compliance, 0.0)
-    B, damped = by_rows("damping", own, damping, 0.0)
-    rigid = [name for name in damped if name not in named] if isinstance(damping, Mapping) or C is None else []
+    C, named = by_rows("compliance", own, compliance)
+    B, damped = by_rows("damping", own, damping)
+    rigid = set(damped) - set(named) if isinstance(damping, Mapping) or C is None else set()
     if rigid:
+        name = next(name for name, at in own.slices.items() if at.start <= min(rigid) < at.stop)
         raise StepError(
-            f"damping of {rigid[0]!r} is given, and no compliance: without one the constraint is rigid, with nothing "
+            f"damping of {name!r} is given, and no compliance: without one the constraint is rigid, with nothing "
             "to damp. Say compliance=inf for a damper without a spring."
         )
     if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
         raise StepError("compliance is infinite where there is no damping: such a row does nothing. Leave it out.")
-    start = scene.bilateral.start
-    rows = tuple(start + k for name in named for k in range(own.slices[name].start, own.slices[name].stop))
+    rows = tuple(scene.bilateral.start + k for k in named)
     found = {}
     if C is not None or soft is not None:
         parts = [(C, scene.bilateral), (soft, list(scene.normals))]
@@ -168,8 +195,11 @@ def _spread(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
 
 def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], numbers: dict[str, Any]) -> None:
     """Raise where a blend leaves rows without an equation."""
-    held = [c for c, at in zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True)
-            if scene.bilateral.start + at.start not in elastic and c.has_reference]  # fmt: skip
+    start = scene.bilateral.start
+    held = any(
+        constraint.has_reference and any(start + k not in elastic for k in range(at.start, at.stop))
+        for constraint, at in zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True)
+    )
     if np.any(beta == 0.0) and (held or scene.points or scene.stops):
         raise StepError(
             "beta is 0: positions then do not feel the velocity that a constraint could change. Rigid constraints and "

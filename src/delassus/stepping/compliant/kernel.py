@@ -17,6 +17,7 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.projection.project import project
 from delassus.constrained.solvers.status import Status
+from delassus.constraints.basis.some_rows import SomeRows
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
@@ -112,18 +113,21 @@ def compliant_kernel(
             after, *rest = solve_system(layout, system, cones, bounds, method)
             solved = Solved(*rest)
         else:
-            solved = solve_rows(scene, G, freely + values.value, values.compliance, cones, bounds, method)
+            g, known = freely + values.value, state.known(elastic, blend.h, free)
+            solved = solve_rows(scene, G, g, values.compliance, known, cones, bounds, method)
             after = free + response.apply(solved.impulse)
         if blow is not None:
             values = values._replace(strikes=blow.strikes)
         total = solved if blow is None else solved._replace(impulse=solved.impulse + blow.impulse)
         return Made(response, after, G, values, total)
 
-    def correcting(state: State, response: Response, G: Any, R: Any) -> Any:
-        """u (nv,) of the correction phase: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
+    def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
+        """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
         b = correction(state, blend, elastic, numbers)
         nothing = None if bounds is None else 0.0 * bounds
-        return response.apply(solve_rows(scene, G, b, R, cones.frictionless, nothing).impulse)
+        known = state.known(elastic, blend.h, state.place.v, b)
+        solved = solve_rows(scene, G, b, R, known, cones.frictionless, nothing)
+        return response.apply(solved.impulse), solved.status
 
     state = State.of(scene, mechanism, q, v, time)
     step = made(state)
@@ -131,21 +135,22 @@ def compliant_kernel(
         middle = 0.5 * (v + step.after)
         state = state.seen_from(integrate(mechanism.model, q, 0.5 * blend.h * middle), middle)
         step = made(state)
-    after, way = step.after, blend.velocity(v, step.after)
+    after, way, corrected = step.after, blend.velocity(v, step.after), float(Status.CONVERGED)
     if step.values is not None and step.values.strikes is not None:
         way = moved(step.values.strikes, blend, v, step.response.free - v, after)
     if step.values is not None and stabilization == "pre":
-        way = way + correcting(state, step.response, step.G, step.values.compliance)
+        u, corrected = correcting(state, step.response, step.G, step.values.compliance)
+        way = way + u
     reached = integrate(mechanism.model, q, blend.h * way)
     if step.values is not None and stabilization == "post":
         there = State.of(scene, mechanism, reached, after, later)
         again = respond(there.motions, there.rows, after, acting, blend.h, given)
-        way = correcting(there, again, again.delassus(), step.values.compliance)
-        reached = integrate(mechanism.model, reached, blend.h * way)
+        u, corrected = correcting(there, again, again.delassus(), step.values.compliance)
+        reached = integrate(mechanism.model, reached, blend.h * u)
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
         reached, after = project(rigid, reached, after, time=later) if rigid.m else (reached, after)
-    return _told(scene, reached, after, step.solved, state.gap)
+    return _told(scene, reached, after, step.solved, corrected, state.gap)
 
 
 class Made(NamedTuple):
@@ -159,16 +164,20 @@ class Made(NamedTuple):
 
 
 def _rigid(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
-    """The robot with its kinematic constraints alone."""
-    own, start = scene.mechanism, scene.bilateral.start
-    kept = [c for c, at in zip(own.constraints, own.row_ranges(), strict=True) if start + at.start not in elastic]
+    """The robot with its kinematic rows alone."""
+    own, start, kept = scene.mechanism, scene.bilateral.start, []
+    for constraint, at in zip(own.constraints, own.row_ranges(), strict=True):
+        count = at.stop - at.start
+        rigid = tuple(k for k in range(count) if start + at.start + k not in elastic)
+        kept += [SomeRows.within(constraint, rigid, count)] if rigid else []
     return Mechanism(own.model, tuple(kept), model_constraints=False)
 
 
-def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, gap: Any) -> Advanced:
+def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, corrected: Any, gap: Any) -> Advanced:
     finite = np.isfinite(np.sum(q) + np.sum(v))
     if solved is None:
         status = np.where(finite, float(Status.CONVERGED), float(Status.NOT_FINITE))
         return Advanced(q, v, np.zeros(0), np.zeros(0), np.zeros(scene.points), np.array(0.0), status)
-    status = np.where(finite, solved.status, float(Status.NOT_FINITE))
+    status = np.where(solved.status != float(Status.CONVERGED), solved.status, corrected)
+    status = np.where(finite, status, float(Status.NOT_FINITE))
     return Advanced(q, v, solved.impulse, solved.residual, gap, solved.count, status)

@@ -29,7 +29,7 @@ from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.tree.ldl import ldl
 from delassus.errors import DelassusError
 from delassus.stepping.compliant.iterative import Iterated, conjugate_gradients, minimal_residuals
-from delassus.stepping.compliant.solve import Cones, Solved, bilateral
+from delassus.stepping.compliant.solve import Cones, Known, Solved, bilateral
 
 BILATERAL: Final = ("ldl", "cg", "minres", "gauss_seidel")
 SOLVERS: Final = (*BILATERAL, "pgs", "sequential_impulses")
@@ -96,7 +96,7 @@ def solve_system(layout: RowsOnVelocities, system: System, cones: Cones, bounds:
     if method == "cg":
         found = _by_cg(J, factors, R, g, tolerance, iterations)
     elif method == "ldl":
-        found = bilateral(J @ towards, g, R)
+        found = bilateral(J @ towards, g, R, Known(np.abs(J) @ np.abs(free)))
     elif method == "sequential_impulses":
         return _by_impulses(layout, system, towards, free, cones, bounds)
     else:
