@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
+import mujoco
 import numpy as np
 import pytest
 import scipy.linalg
@@ -302,6 +303,49 @@ def test_a_robot_with_a_free_base_and_stiff_servos_solves_the_dense_equations():
     force = force + dl.passive_forces.python(model, q, v) - h * K * v
     np.testing.assert_allclose(found.v, v + np.linalg.solve(W, h * force), rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(found.q, dl.integrate.python(model, q, h * found.v), atol=1e-12)
+
+
+def with_tendon(tendon: str) -> str:
+    """MJCF of two hinges with a tendon."""
+    link = '<geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="0.5" contype="0" conaffinity="0"/>'
+    joints = [f'<joint name="{name}" axis="0 1 0"/>' for name in ("first", "second")]
+    bodies = f'<body>{joints[0]}{link}<body pos="0.3 0 0">{joints[1]}{link}<site name="tip"/></body></body>'
+    return f'<mujoco><worldbody><site name="hook" pos="0 0 1"/>{bodies}</worldbody><tendon>{tendon}</tendon></mujoco>'
+
+
+COEFFICIENTS = '<joint joint="first" coef="0.7"/><joint joint="second" coef="-1.2"/>'
+
+
+@pytest.mark.parametrize(
+    "numbers", ['stiffness="300"', 'stiffness="300" springlength="-0.2 0.3" damping="4"', 'damping="4"']
+)
+def test_tendons_over_joints_pull_as_in_mujoco(numbers):
+    xml = with_tendon(f"<fixed {numbers}>{COEFFICIENTS}</fixed>")
+    model = mujoco.MjModel.from_xml_string(xml)
+    data, rng = mujoco.MjData(model), np.random.default_rng(3)
+    q, v = rng.normal(size=(2, 8, 2)) * 0.5
+    found = step(dl.load(xml), q, v, np.zeros((8, 2)), time_step=1e-2, alpha=0.0, beta=0.0)
+    for k in range(8):
+        data.qpos[:], data.qvel[:] = q[k], v[k]
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose((found.v[k] - v[k]) / 1e-2, data.qacc, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("stiffness", [30.0, 3e9])
+def test_tendons_over_joints_are_implicit(stiffness):
+    model = dl.load(with_tendon(f'<fixed stiffness="{stiffness}" damping="2">{COEFFICIENTS}</fixed>'))
+    c, q, v, h, alpha, beta = np.array([0.7, -1.2]), np.array([0.3, 0.5]), np.array([1.0, -2.0]), 1e-2, 0.7, 0.6
+    found = step(model, q, v, np.zeros(2), time_step=h, alpha=alpha, beta=beta)
+    before, after = (-stiffness * (c @ x) - 2.0 * (c @ rate) for x, rate in ((q, v), (found.q, found.v)))
+    pushed = dl.crba(model, q) @ (found.v - v) + h * dl.bias_torques(model, q, v)
+    np.testing.assert_allclose(pushed, h * c * ((1 - alpha) * before + alpha * after), rtol=1e-5)
+
+
+def test_a_spring_along_a_string_through_sites_is_refused_in_a_sentence():
+    model = dl.load(with_tendon('<spatial name="cord" stiffness="3"><site site="hook"/><site site="tip"/></spatial>'))
+    with pytest.raises(dl.DelassusError, match="the tendon 'cord' is a string through sites"):
+        step(model, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], time_step=1e-3)
+    step(replace(model, tendons=()), [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], time_step=1e-3)
 
 
 def test_joints_that_mimic_others_are_stepped_as_well():

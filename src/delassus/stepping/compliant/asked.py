@@ -19,6 +19,7 @@ from delassus.errors import DelassusError
 from delassus.model.model import Model, UnknownName
 from delassus.stepping.compliant.inputs import IMPACTS, STABILIZATIONS
 from delassus.stepping.compliant.solve import RUBBING
+from delassus.stepping.compliant.tendons import check_tendons
 
 LONGEST: Final = 1e6
 """Steps beyond [s] are absurd."""
@@ -66,6 +67,7 @@ def prepared(
 ) -> Asked:
     """What a call asks for, as `compliant_step` names it."""
     scene, given = scene_for(mechanism, contacts, limits, joint_friction)
+    check_tendons(scene.model)
     h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
     check_stabilization(stabilization)
     of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}

@@ -9,9 +9,8 @@ from delassus.compiler.host.kernel import kernel
 from delassus.constrained.rows.jacobian import jacobian_in
 from delassus.contact.robots.scene import Scene
 from delassus.dynamics.forces.rnea import newton_euler
-from delassus.stepping.compliant.acting import Acting
+from delassus.stepping.compliant.acting import Acting, Servo
 from delassus.stepping.compliant.inputs import FORM_INPUTS
-from delassus.stepping.compliant.joints import Servo
 from delassus.stepping.compliant.response import Driven, respond, response_matrix
 from delassus.stepping.compliant.system import System
 from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics

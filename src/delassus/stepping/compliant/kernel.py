@@ -2,7 +2,7 @@
 
     W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary),      q⁺ = q ⊕ h ((1-β) v + β v⁺),
 
-W = M + h α D + h² α β K and c = W v + h (τ - bias + f - α h K v) as in `joints`, R and b as in `scheme`. Springs and
+W = M + h α D + h² α β K and c = W v + h (τ - bias + f - α h K v) as in `acting`, R and b as in `scheme`. Springs and
 dampers of joints, and servos, are in W at no cost; rows are in its Schur complement. Its parts inline into other
 kernels.
 
@@ -22,11 +22,10 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.dynamics.kinematics.manifold import integrate
-from delassus.stepping.compliant.acting import Acting
+from delassus.stepping.compliant.acting import Acting, Servo
 from delassus.stepping.compliant.blows import struck
 from delassus.stepping.compliant.forming import formed
 from delassus.stepping.compliant.inputs import FORMED, INPUTS
-from delassus.stepping.compliant.joints import Servo
 from delassus.stepping.compliant.response import Driven, Response, respond
 from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
 from delassus.stepping.compliant.system import solve_system
