@@ -415,7 +415,25 @@ def test_a_batch_in_contact_is_the_same_bits_as_its_states():
         ({"beta": -0.1}, "beta is -0.1; it is a number from 0"),
         ({"beta": 0.0}, "beta is 0: positions then do not feel"),
         ({"alpha": 0.0, "compliance": 0.0}, "an explicit spring needs a finite stiffness"),
-        ({"time_step": 0.0}, "time_step is 0 s; it is positive"),
+        ({"time_step": 0.0}, "time_step is 0 s; it is from 1e-12 to"),
+        ({"time_step": 1e-300}, "time_step is 1e-300 s"),
+        ({"time_step": None}, "time_step is None; it is a number of seconds"),
+        ({"alpha": None}, "alpha is None; it is a number from 0"),
+        ({"alpha": True}, "alpha is True; it is a number from 0"),
+        ({"beta": 1e-300}, "beta is 1e-300: positions then do not feel"),
+        ({"compliance": 0.0, "damping": np.inf}, "damping is infinite; leave the compliance out"),
+        ({"servo_stiffness": np.inf, "servo_target": [0.0]}, "servo_stiffness is infinite; drive the joint"),
+        (
+            {"servo_stiffness": 1.0, "servo_target": [0.0, 1.0]},
+            "servo_target has shape .2,.; the length of its last axis",
+        ),
+        ({"servo_stiffness": 1.0, "servo_target": "up"}, "servo_target is 'up'; it is an array"),
+        ({"driven": {"mass_joint": "fast"}}, "driven.'mass_joint'. is 'fast'; it is a velocity"),
+        ({"geometric_stiffness": [1.0, 2.0]}, "geometric_stiffness has shape .2,.; the length"),
+        ({"time": "noon"}, "time is 'noon'; it is a number of seconds"),
+        ({"iterations": 0}, "iterations is 0; it is a whole number"),
+        ({"tolerance": -1.0}, "the tolerance is -1"),
+        ({"start": [1.0, 2.0]}, "start has shape .2,.; the length"),
         ({"time_step": 1e9}, "time_step is 1e\\+09 s"),
         ({"time_step": "soon"}, "time_step is 'soon'"),
         ({"stabilization": "often"}, "there is no stabilization 'often'"),
@@ -443,6 +461,15 @@ def test_a_state_that_is_not_finite_spoils_itself_alone():
     found = step(sprung(), [[0.1], [np.nan], [0.1]], [[0.0]] * 3, [[0.0]] * 3, time_step=1e-3, compliance=1e-3)
     assert found.status.tolist() == [Status.CONVERGED, Status.NOT_FINITE, Status.CONVERGED]
     assert "1 of 3 states" in found.describe()
+
+
+@pytest.mark.parametrize(
+    "given", [{"alpha": np.nan}, {"beta": np.nan}, {"compliance": np.nan}, {"time_step": np.nan},
+              {"compliance": 1e-3, "damping": np.nan}, {"contacts": dl.Contact("mass"), "restitution": np.nan}]
+)  # fmt: skip
+def test_a_number_that_is_none_is_not_passed_over(given):
+    found = step(sprung(), [0.1], [0.0], [0.0], **({"time_step": 1e-3} | given))
+    assert found.statuses is Status.NOT_FINITE and np.isnan(found.v).all()
 
 
 def test_rows_that_contradict_each_other_are_met_in_the_least_squares_sense_and_say_so():

@@ -149,6 +149,9 @@ def compliant_kernel(
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
         reached, after = project(rigid, reached, after, time=later) if rigid.m else (reached, after)
+    for deciding in (alpha, beta, restitution):
+        if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
+            after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)
     return _told(scene, reached, after, step.solved, corrected, state.gap)
 
 

@@ -181,4 +181,5 @@ def _least(A: Any, factors: Ldl, b: Any, digits: float) -> Any:
         _, _, now, before = carry
         return (now > digits * size) & (now < 0.5 * before)
 
-    return while_loop(goes_on, improved, (np.zeros(len(b)), b, size, np.array(np.inf)), _MOST)[0]
+    start = np.where(np.isfinite(b), 0.0, np.nan)  # iterations would not begin, and leave it at zero
+    return while_loop(goes_on, improved, (start, b, size, np.array(np.inf)), _MOST)[0]

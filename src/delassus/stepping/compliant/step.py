@@ -189,8 +189,9 @@ def compliant_step(
     check_impacts(impacts)
     scene, numbers = asked.scene, asked.numbers
     check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
+    solving = solver_numbers(scene, tolerance, iterations, start)
     if method != "auto" or scene.points or scene.stops or scene.dry_bounds:
-        numbers = numbers | solver_numbers(scene, tolerance, iterations, start)
+        numbers = numbers | solving
     rubbing = {} if not scene.points else asked.rubbing
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
     found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)
