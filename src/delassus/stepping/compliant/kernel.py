@@ -11,10 +11,12 @@ Reference: M. Tournier, Compliant reference (2014).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.projection.project import project
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.some_rows import SomeRows
@@ -30,6 +32,7 @@ from delassus.stepping.compliant.response import Driven, Response, respond
 from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
 from delassus.stepping.compliant.system import solve_system
 from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
+from delassus.stepping.impacts.dissipation import gained, without_gain
 from delassus.stepping.impacts.strikes import moved
 from delassus.stepping.scheme.blend import Blend
 
@@ -104,17 +107,25 @@ def compliant_kernel(
             free, jump = free + blow.change, state.moving(blow.change)
             state, freely = state._replace(rate=state.rate + jump), freely + jump
         values = dynamics(state, blend, elastic, numbers, stabilized, None if reflects else freely)
-        if method in FORMED:
-            system = formed(state, v, acting, blend, values).driven(given.dofs, given.velocity)
+        known = state.known(elastic, blend.h, free)
+
+        def solve(b: Any) -> Solved:
+            if method not in FORMED:
+                return solve_rows(scene, G, freely + b, values.compliance, known, cones, bounds, method)
+            system = formed(state, v, acting, blend, values._replace(value=b)).driven(given.dofs, given.velocity)
             if blow is not None:
                 system = system._replace(c=system.c + system.W @ blow.change)
-            layout = RowsOnVelocities(scene.layout.cones, scene.nv)
-            after, *rest = solve_system(layout, system, cones, bounds, method)
-            solved = Solved(*rest)
+            return Solved(
+                *solve_system(RowsOnVelocities(scene.layout.cones, scene.nv), system, cones, bounds, method)[1:]
+            )
+
+        if values.strikes is None:
+            solved = solve(values.value)
         else:
-            g, known = freely + values.value, state.known(elastic, blend.h, free)
-            solved = solve_rows(scene, G, g, values.compliance, known, cones, bounds, method)
-            after = free + response.apply(solved.impulse)
+            u = state.rate + (values.strikes.share + blend.beta - 0.5) * (freely - state.rate)  # as contacts strike
+            plastic = dynamics(state, blend, elastic, numbers, stabilized).value
+            solved = _dissipating(solve, G, u, values, plastic)
+        after = free + response.apply(solved.impulse)
         if blow is not None:
             values = values._replace(strikes=blow.strikes)
         total = solved if blow is None else solved._replace(impulse=solved.impulse + blow.impulse)
@@ -163,6 +174,26 @@ class Made(NamedTuple):
     G: Any
     values: Values | None
     solved: Solved | None
+
+
+def _dissipating(solve: Callable[[Any], Solved], G: Any, u: Any, values: Values, plastic: Any) -> Solved:
+    """Impulses of rows, some of which strike at velocities u (m,); `plastic` (m,) is b if they did not.
+
+    Where the law of impacts would add energy, rows are solved again without it, and it is obeyed in part.
+    """
+    strikes: Any = values.strikes
+
+    def play(carry: Any) -> Any:
+        _, before, again, _ = carry
+        found = solve(np.where(again, plastic, values.value))
+        gains = strikes.any & (gained(G, u, found.impulse) > 0.0)
+        return tuple(found), np.where(again, before, found.impulse), gains, gains & ~again
+
+    nothing, zero = np.zeros(len(u)), np.array(0.0)
+    start = ((nothing, nothing, zero, zero), nothing, np.array(False), np.array(True))
+    last, first, _, _ = while_loop(lambda carry: carry[3], play, start, 2)
+    found = Solved(*last)
+    return found._replace(impulse=without_gain(G, u, first, found.impulse))
 
 
 def _rigid(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
