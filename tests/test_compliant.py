@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.contact.robots.numbers import scene_for
-from delassus.model.bundled.build import Assembly, Free, Revolute, box, rod
+from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ball, box, rod
 from delassus.model.model import Mimic
 from delassus.stepping.compliant.asked import StepError
 from delassus.stepping.compliant.kernel import compliant_kernel
@@ -110,6 +110,19 @@ def test_the_middle_conserves_the_energy_of_springs_and_the_end_dissipates_it():
     assert np.all(np.diff(lost) < 0.0) and lost[-1] < 1e-6 * lost[0]
 
 
+def test_the_middle_conserves_the_energy_of_a_network_of_springs_in_joints_and_rows():
+    a = Assembly("network")
+    for k in range(3):
+        a.body(f"mass{k}", Prismatic((1, 0, 0)), None, (0, 0, 0), [ball(0.1, 1.0 + k)])
+    joints = tuple(replace(joint, stiffness=(40.0 * k,)) for k, joint in enumerate(a.model().joints))
+    ties = [dl.Coupling(f"mass{k + 1}_joint", f"mass{k}_joint", name=f"tie{k}") for k in range(2)]
+    network, K = dl.Mechanism(replace(a.model(), joints=joints), ties), np.array([3e2, 5e4])
+    q, v = run(network, [0.1, -0.2, 0.3], [1.0, 0.0, -2.0], 300, time_step=0.02, alpha=0.5, beta=0.5,
+               compliance={"tie0": 1 / K[0], "tie1": 1 / K[1]})  # fmt: skip
+    total = energy(network.model, q, v) + 0.5 * (np.diff(q) ** 2 @ K)
+    np.testing.assert_allclose(total, total[0], rtol=1e-11)
+
+
 def test_momentum_is_exact():
     pair = dl.Mechanism(masses(2, (0, 0, 0)), [dl.Distance("mass0", "mass1", length=0.5, name="spring")])
     rng = np.random.default_rng(0)
@@ -137,6 +150,13 @@ def test_no_stiffness_is_too_much(alpha):
     q, v = run(sprung(), *batch, 300, time_step=h, alpha=alpha, beta=alpha, compliance=1 / k[:, None])
     assert np.all(np.isfinite(q)) and np.all(np.isfinite(v))
     assert np.all(k[:, None] * q**2 + v**2 <= (1 + 1e-9) * (k[:, None] + 1.0))
+
+
+def test_no_stiffness_of_a_joint_is_too_much():
+    h, k = 0.01, np.logspace(-6, 12, 19)[:, None] / 0.01**2
+    q, v = run(slider(), np.ones((19, 1)), np.ones((19, 1)), 300, time_step=h, servo_stiffness=k, servo_target=[0.0])
+    assert np.all(np.isfinite(q)) and np.all(k * q**2 + v**2 <= (1 + 1e-9) * (k + 1.0))
+    assert np.all(np.abs(q[1, -4:]) < 1e-6)  # where it is as good as rigid, it is there after a step
 
 
 @pytest.mark.parametrize("alpha", [0.6, 0.8, 1.0])
@@ -273,6 +293,25 @@ def test_a_governor_on_stiff_couplers_follows_a_stiff_solver():
     np.testing.assert_allclose(np.array(errors[:-1]) / errors[1:], [2.0, 2.5], rtol=0.1)
     assert error(5e-3, beta=0.5, midpoint=True) < 1e-3
     assert error(1e-3, beta=0.5, midpoint=True) < 1e-4
+
+
+@pytest.mark.parametrize("h", [1e-3, 5e-3])
+def test_a_governor_on_stiff_couplers_turns_for_ten_seconds(h):
+    K, B, (mechanism, q, v) = 8e5, 4e4, governor()
+    numbers = {"beta": 0.5, "compliance": np.full(2, 1 / K), "damping": np.full(2, B)}
+    scene = step(mechanism, q, v, np.zeros(4), time_step=h, **numbers, midpoint=True).scene
+    advance = dl.stepping.compliant_motion.specialize(scene, inputs=tuple(numbers), elastic=(0, 1), midpoint=True)
+
+    def energy(q, v):
+        stretch = dl.constraint_error(mechanism, q)
+        return dl.kinetic_energy(mechanism, q, v) + dl.potential_energy(mechanism, q) + 0.5 * K * stretch @ stretch
+
+    energies = [energy(q, v)]
+    for k in range(round(10.0 / h)):
+        q, v, _ = advance(q, v, np.zeros(4), h, *numbers.values())
+        if k % 50 == 0:
+            energies.append(energy(q, v))
+    np.testing.assert_allclose(energies, energies[0], atol=40.0 * h)  # of 51 J that turn in it
 
 
 def test_driven_joints_have_the_velocity_that_is_given_and_the_others_feel_it():

@@ -50,17 +50,17 @@ def test_the_table_of_right_hand_sides(blend):
 
 
 def test_the_table_of_right_hand_sides_of_contacts():
-    """Open: the gap; violated: corrected apart; striking: the relative velocity is flipped."""
-    model, row = balls_in_a_row(4)
-    q, v, h = np.array([0.0, 1.0005, 2.1005, 3.0995]), np.array([1.0, 0.0, 0.0, -1.0]), 1e-3
+    """Open: the gap; slow and violated: corrected apart; striking: the relative velocity is flipped."""
+    model, row = balls_in_a_row(5)
+    q, v, h = np.array([0.0, 1.0005, 2.1005, 3.0995, 4.0975]), np.array([1.0, 0.0, 0.0, -1.0, -1.0]), 1e-3
     gaps, rates = np.diff(q) - 1.0, np.diff(v)
     dynamics, correction = (
-        system(model, q, v, np.zeros(4), time_step=h, contacts=row, restitution=0.5, phase=phase)
+        system(model, q, v, np.zeros(5), time_step=h, contacts=row, restitution=0.5, phase=phase)
         for phase in ("dynamics", "correction")
     )
-    normals = [2, 5, 8]
-    np.testing.assert_allclose(gaps[[0, 1]], [0.0005, 0.1], rtol=1e-9)
-    np.testing.assert_allclose(dynamics.b[normals], [0.5 * rates[0], 100.0, 0.5 * rates[2]], rtol=1e-9)
+    normals = [2, 5, 8, 11]
+    np.testing.assert_allclose(gaps, [0.0005, 0.1, -0.001, -0.002], rtol=1e-9)
+    np.testing.assert_allclose(dynamics.b[normals], [0.5 * rates[0], 100.0, 0.5 * rates[2], 0.0], rtol=1e-9)
     np.testing.assert_allclose(correction.b[normals], gaps / h, rtol=1e-9)
 
 
@@ -162,6 +162,15 @@ def test_a_rod_under_tension_is_stiff_across_by_tension_over_length():
     n = (q - [0.0, 0.0, 1.0]) / length(q)
     K = geometric_stiffness(on_rod(), q, np.array([-30.0]))  # the row pushes apart: tension is negative
     np.testing.assert_allclose(K, 30.0 / length(q) * (np.eye(3) - np.outer(n, n)), atol=1e-12)
+
+
+def test_geometric_stiffness_is_minus_the_derivative_of_what_rows_push_with():
+    mechanism, q, _, _ = moving()
+    force, d = np.array([30.0, -50.0]), 1e-6
+    push = [dl.constraint_jacobian(mechanism, q + s * d * np.eye(4)).mT @ force for s in (1.0, -1.0)]
+    K = -(push[0] - push[1]).T / (2 * d)
+    np.testing.assert_allclose(geometric_stiffness(mechanism, q, force), 0.5 * (K + K.T), atol=1e-6)
+    np.testing.assert_allclose(K, K.T, atol=1e-6)  # coordinates of these joints are a vector space
 
 
 def test_of_a_stiffness_what_is_negative_can_be_left_out():
