@@ -66,6 +66,19 @@ def test_a_loop_with_more_rows_than_it_needs_moves_and_says_that_all_is_well(how
     np.testing.assert_allclose(energies, start, atol=60.0 * h)  # rows that lock would take all of it
 
 
+@pytest.mark.parametrize("how", ["none", "post"])
+def test_a_loop_with_more_rows_than_it_needs_moves_beside_a_contact(how):
+    mechanism, q, v = bennett()
+    start = dl.kinetic_energy(mechanism, q, v) + dl.potential_energy(mechanism, q)
+    options = {"stabilization": how, "beta": 0.5, "midpoint": True, "contacts": dl.Contact("third", height=-10.0)}
+    for _ in range(500):
+        found = step(mechanism, q, v, np.zeros(3), time_step=2e-3, **options)
+        q, v = found.q, found.v
+        assert found.statuses is Status.CONVERGED
+    assert np.abs(dl.constraint_error(mechanism, q)).max() < 1e-7
+    assert abs(dl.kinetic_energy(mechanism, q, v) + dl.potential_energy(mechanism, q) - start) < 0.15
+
+
 def test_rows_that_are_given_twice_are_met_near_a_singular_pose():
     robot = dl.load("four_bar")
     twice = dl.Mechanism(robot, list(dl.Mechanism(robot).constraints))

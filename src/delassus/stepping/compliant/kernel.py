@@ -12,7 +12,7 @@ Reference: M. Tournier, Compliant reference (2014).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
@@ -35,6 +35,9 @@ from delassus.stepping.compliant.values import Numbers, State, Values, correctio
 from delassus.stepping.impacts.dissipation import gained, without_gain
 from delassus.stepping.impacts.strikes import moved
 from delassus.stepping.scheme.blend import Blend
+
+_FAR: Final = 100.0
+"""Gaps count as at most so many times the largest error in the correction phase."""
 
 
 class Advanced(NamedTuple):
@@ -134,6 +137,11 @@ def compliant_kernel(
     def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
         """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
         b = correction(state, blend, elastic, numbers)
+        pushing = [*scene.normals, *scene.stop_rows]
+        if pushing:  # rows that are farther off than anything is to be moved would make the tolerance theirs
+            violated = np.array(b)
+            violated[pushing] = np.minimum(b[pushing], 0.0)
+            b[pushing] = np.minimum(b[pushing], _FAR * np.max(np.abs(violated)))
         nothing = None if bounds is None else 0.0 * bounds
         known = state.known(elastic, blend.h, state.place.v, b)
         solved = solve_rows(scene, G, b, R, known, cones.frictionless, nothing)

@@ -95,6 +95,7 @@ def solve_rows(
     """G = J W⁻¹ Jᵀ (m, m), g = J v_f + b (m,), R (m,); `bounds` of dry friction as impulses."""
     if is_bilateral(scene) and method == "auto":
         return bilateral(G, g, R, known)
+    g, R = _agreeing(scene, G, g, R, known)
     impulse, _, residual, count, status = solve_contacts(
         scene.layout,
         G,
@@ -120,17 +121,10 @@ def is_bilateral(scene: Scene) -> bool:
 
 def bilateral(G: Any, g: Any, R: Any, known: Known) -> Solved:
     """The smallest impulses that rows are met with, or come nearest to it."""
-    m = len(g)
-    if not m:
+    if not len(g):
         return Solved(np.zeros(0), np.zeros(0), np.array(0.0), np.array(float(Status.CONVERGED)))
-    A = G + np.diag(R)
-    unit = 1.0 / np.sqrt(_responses(G, R, known.groups or tuple(range(m))))
-    A, b = A * (unit[:, None] * unit[None, :]), -unit * g
-    least = _RANK[computing_in().name]
-    epsilon = np.clip(_CURVED * known.off * known.off, least, max(_ROUGH, least))
-    factors = ldl(A + epsilon * np.eye(m))
-    digits = 2.0 ** -computing_in().digits
-    impulse = unit * _least(A, factors, b - _unreachable(factors, epsilon, b, digits), digits)
+    A, b, unit, epsilon, factors = _scaled(G, g, R, known)
+    impulse = unit * _least(A, factors, b - _unreachable(factors, epsilon, b))
     left = G @ impulse + R * impulse + g
     moving = np.max(unit * known.reach)
     share = _LEFT * np.maximum(moving, np.max(np.abs(b))) + np.minimum(_LOOSE * known.off, 0.1) * moving
@@ -138,6 +132,41 @@ def bilateral(G: Any, g: Any, R: Any, known: Known) -> Solved:
     status = np.where(met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
     finite = np.isfinite(np.sum(impulse) + np.sum(left))
     return Solved(impulse, left, np.array(1.0), np.where(finite, status, float(Status.NOT_FINITE)))
+
+
+class Scaled(NamedTuple):
+    """A x = b in units of the rows' own responses: A (m, m), b (m,), the units (m,), ε, and the factors of A + ε."""
+
+    A: Any
+    b: Any
+    unit: Any
+    epsilon: Any
+    factors: Ldl
+
+
+def _scaled(G: Any, g: Any, R: Any, known: Known) -> Scaled:
+    m, least = len(g), _RANK[computing_in().name]
+    unit = 1.0 / np.sqrt(_responses(G, R, known.groups or tuple(range(m))))
+    A = (G + np.diag(R)) * (unit[:, None] * unit[None, :])
+    epsilon = np.clip(_CURVED * known.off * known.off, least, max(_ROUGH, least))
+    return Scaled(A, -unit * g, unit, epsilon, ldl(A + epsilon * np.eye(m)))
+
+
+def _agreeing(scene: Scene, G: Any, g: Any, R: Any, known: Known) -> tuple[Any, Any]:
+    """g (m,) without what no impulse of the bilateral rows reaches, and R (m,) with ε where there is some of that.
+
+    Rows of loops come to the contact solver as rows that agree, and that no longer seem to be independent.
+    """
+    at = scene.bilateral
+    if at.start == at.stop:
+        return g, R
+    own = Known(known.reach[at], known.off, known.slack[at], known.groups[at])
+    _, b, unit, epsilon, factors = _scaled(G[at, at], g[at], R[at], own)
+    left = _unreachable(factors, epsilon, b)
+    loose = np.max(np.abs(left)) > 1e-10 * np.max(np.abs(b))
+    g, R = np.array(g), np.array(R)
+    g[at], R[at] = g[at] + left / unit, R[at] + np.where(loose, epsilon, 0.0) / (unit * unit)
+    return g, R
 
 
 def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:
@@ -151,8 +180,9 @@ def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:
     return np.where(found > 0.0, found, 1.0)
 
 
-def _unreachable(factors: Ldl, epsilon: Any, b: Any, digits: float) -> Any:
+def _unreachable(factors: Ldl, epsilon: Any, b: Any) -> Any:
     """What no x reaches of b (m,) with A x; zero, and found at once, where A has full rank."""
+    digits = 2.0 ** -computing_in().digits
 
     def filtered(x: Any) -> Any:
         return epsilon * factors.solve(x)
@@ -167,9 +197,9 @@ def _unreachable(factors: Ldl, epsilon: Any, b: Any, digits: float) -> Any:
     return np.where(some, 3.0 * second - 2.0 * third, 0.0)
 
 
-def _least(A: Any, factors: Ldl, b: Any, digits: float) -> Any:
+def _least(A: Any, factors: Ldl, b: Any) -> Any:
     """x (m,) with A x = b, for b that can be reached."""
-    size = np.max(np.abs(b))
+    digits, size = 2.0 ** -computing_in().digits, np.max(np.abs(b))
 
     def improved(carry: Any) -> Any:
         x, left, size, _ = carry
