@@ -79,6 +79,14 @@ def test_a_loop_with_more_rows_than_it_needs_moves_beside_a_contact(how):
     assert abs(dl.kinetic_energy(mechanism, q, v) + dl.potential_energy(mechanism, q) - start) < 0.15
 
 
+def test_the_system_that_is_formed_does_not_lock_such_a_loop_either():
+    mechanism, q, v = bennett()
+    q = q + np.array([1e-5, -1e-5, 2e-5])  # off its path, where rows are independent
+    swept, formed = (step(mechanism, q, v, np.zeros(3), time_step=1e-3, method=name) for name in ("auto", "ldl"))
+    np.testing.assert_allclose(formed.v, swept.v, rtol=1e-7)
+    assert np.abs(formed.v).max() > 2.5
+
+
 def test_rows_that_are_given_twice_are_met_near_a_singular_pose():
     robot = dl.load("four_bar")
     twice = dl.Mechanism(robot, list(dl.Mechanism(robot).constraints))

@@ -35,10 +35,10 @@ from delassus.model.links import links_of
 from delassus.simulation.actuation.actuators import drive
 from delassus.simulation.step.contacts import GroundNumbers, all_touches, warm_start
 from delassus.simulation.step.marks import Mark
-from delassus.simulation.step.motion import moved, turning
 from delassus.simulation.step.rows import StepRows, step_rows
 from delassus.simulation.step.solve import solved
 from delassus.simulation.step.world import World
+from delassus.stepping.scheme.flying import moved, turning
 
 TOLERANCE: Final = 1e-8
 """The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
@@ -159,7 +159,7 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         impulse, residual, count, done = solved(world.layout, problem.G, problem.g, numbers, start, tolerance)
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
-    q, v = moved(world.model, last.q, v, h, _given_back(world, problem, v, h))
+    q, v = moved(world.model, last.q, v, h * v + _given_back(world, problem, v, h))
     if world.mechanism.m:
         q, v = project(world.mechanism, q, v, time=time)
     return Moved(

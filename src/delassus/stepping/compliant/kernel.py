@@ -118,9 +118,8 @@ def compliant_kernel(
             system = formed(state, v, acting, blend, values._replace(value=b)).driven(given.dofs, given.velocity)
             if blow is not None:
                 system = system._replace(c=system.c + system.W @ blow.change)
-            return Solved(
-                *solve_system(RowsOnVelocities(scene.layout.cones, scene.nv), system, cones, bounds, method)[1:]
-            )
+            layout = RowsOnVelocities(scene.layout.cones, scene.nv)
+            return Solved(*solve_system(layout, system, cones, bounds, method, known)[1:])
 
         if values.strikes is None:
             solved = solve(values.value)
