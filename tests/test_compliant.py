@@ -11,6 +11,7 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
@@ -338,10 +339,32 @@ def test_a_robot_with_a_free_base_and_stiff_servos_solves_the_dense_equations():
     own = [np.array([(getattr(j, name) or (0.0,))[0] for j in joints]) for name in ("stiffness", "damping")]
     K, D = kp + own[0], kd + own[1]
     W = dl.crba.python(model, q) + np.diag(h * D + h * h * K)
-    force = tau - dl.bias_torques.python(model, q, v) + kp * dl.difference.python(model, q, target) - kd * v
+    turned = np.concatenate([-np.cross(v[3:6], v[:3]), np.zeros(model.nv - 3)])  # v̇ of a base that flies straight on
+    force = tau - dl.rnea.python(model, q, v, turned) + kp * dl.difference.python(model, q, target) - kd * v
     force = force + dl.passive_forces.python(model, q, v) - h * K * v
-    np.testing.assert_allclose(found.v, v + np.linalg.solve(W, h * force), rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(found.q, dl.integrate.python(model, q, h * found.v), atol=1e-12)
+    after = v + np.linalg.solve(W, h * force)
+    np.testing.assert_allclose(found.v[3:], after[3:], rtol=1e-9, atol=1e-10)
+    before, end = (Rotation.from_quat(x[3:7]).as_matrix() for x in (q, found.q))
+    np.testing.assert_allclose(end @ found.v[:3], before @ after[:3], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.q[:3], q[:3] + h * before @ after[:3], atol=1e-12)
+    np.testing.assert_allclose(found.q[3:], dl.integrate.python(model, q, h * after)[3:], atol=1e-12)
+
+
+def test_a_body_that_is_thrown_and_spins_keeps_its_momentum_and_flies_a_parabola():
+    a = Assembly("brick")
+    a.body("brick", Free(), None, (0, 0, 0), [box((0.2, 0.3, 0.4), 2.0)])
+    h, n, start = 5e-3, 200, np.array([1.0, 2.0, 3.0])
+    q, v = run(a.model(), a.model().neutral(), [*start, 3.0, 4.0, 5.0], n, time_step=h, beta=0.5)
+    speed = Rotation.from_quat(q[-1, 3:]).as_matrix() @ v[-1, :3]
+    np.testing.assert_allclose(speed, start - [0.0, 0.0, G * h * n], atol=1e-11)
+    np.testing.assert_allclose(q[-1, :3], start * h * n - [0.0, 0.0, 0.5 * G * (h * n) ** 2], atol=1e-11)
+
+
+def test_a_base_that_is_driven_has_its_velocity_in_its_own_axes():
+    mechanism, q, _ = bushed()
+    given = [1.0, 2.0, 3.0, 3.0, 4.0, 5.0]
+    found = step(mechanism.model, q, np.ones(6), np.zeros(6), time_step=1e-2, driven={"box_joint": given})
+    np.testing.assert_allclose(found.v, given, atol=1e-14)
 
 
 def with_tendon(tendon: str) -> str:

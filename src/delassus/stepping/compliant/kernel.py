@@ -33,8 +33,9 @@ from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
 from delassus.stepping.compliant.system import solve_system
 from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
 from delassus.stepping.impacts.dissipation import gained, without_gain
-from delassus.stepping.impacts.strikes import moved
+from delassus.stepping.impacts.strikes import mean_velocity
 from delassus.stepping.scheme.blend import Blend
+from delassus.stepping.scheme.flying import moved
 
 _FAR: Final = 100.0
 """Gaps count as at most so many times the largest error in the correction phase."""
@@ -93,10 +94,11 @@ def compliant_kernel(
     acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
     cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
     bounds = np.array(scene.dry_bounds) * blend.h if scene.dry_bounds else None
+    straight = not midpoint  # the middle sees axes turn
 
     def made(state: State) -> Made:
         """The step with the inertias and rows of a state."""
-        response = respond(state.motions, state.rows, v, acting, blend.h, given)
+        response = respond(state.motions, state.rows, v, acting, blend.h, given, straight)
         if not scene.m:
             return Made(response, response.free, None, None, None)
         G, freely, free = response.delassus(), state.moving(response.free), response.free
@@ -105,7 +107,7 @@ def compliant_kernel(
         if reflects:
             bare = response
             if acting.added is not None or acting.more is not None:
-                bare = respond(state.motions, state.rows, v, Acting(None, None, acting.push), blend.h, given)
+                bare = respond(state.motions, state.rows, v, Acting(None, None, acting.push), blend.h, given, straight)
             blow = struck(state, bare, G if bare is response else bare.delassus(), blend, freely, restitution)
             free, jump = free + blow.change, state.moving(blow.change)
             state, freely = state._replace(rate=state.rate + jump), freely + jump
@@ -115,7 +117,9 @@ def compliant_kernel(
         def solve(b: Any) -> Solved:
             if method not in FORMED:
                 return solve_rows(scene, G, freely + b, values.compliance, known, cones, bounds, method)
-            system = formed(state, v, acting, blend, values._replace(value=b)).driven(given.dofs, given.velocity)
+            system = formed(state, v, acting, blend, values._replace(value=b), straight).driven(
+                given.dofs, given.velocity
+            )
             if blow is not None:
                 system = system._replace(c=system.c + system.W @ blow.change)
             layout = RowsOnVelocities(scene.layout.cones, scene.nv)
@@ -146,6 +150,15 @@ def compliant_kernel(
         solved = solve_rows(scene, G, b, R, known, cones.frictionless, nothing)
         return response.apply(solved.impulse), solved.status
 
+    def reaching(q: Any, after: Any, way: Any) -> tuple[Any, Any]:
+        """Where velocities (nv,) lead, and the velocity after in the axes that there are then."""
+        if not straight:
+            return integrate(mechanism.model, q, blend.h * way), after
+        reached, seen = moved(mechanism.model, q, after, blend.h * way)
+        for k in driven:
+            seen[k] = driven_velocity[k]
+        return reached, seen
+
     state = State.of(scene, mechanism, q, v, time)
     step = made(state)
     if midpoint:
@@ -154,16 +167,16 @@ def compliant_kernel(
         step = made(state)
     after, way, corrected = step.after, blend.velocity(v, step.after), float(Status.CONVERGED)
     if step.values is not None and step.values.strikes is not None:
-        way = moved(step.values.strikes, blend, v, step.response.free - v, after)
+        way = mean_velocity(step.values.strikes, blend, v, step.response.free - v, after)
     if step.values is not None and stabilization == "pre":
         u, corrected = correcting(state, step.response, step.G, step.values.compliance)
         way = way + u
-    reached = integrate(mechanism.model, q, blend.h * way)
+    reached, after = reaching(q, after, way)
     if step.values is not None and stabilization == "post":
         there = State.of(scene, mechanism, reached, after, later)
         again = respond(there.motions, there.rows, after, acting, blend.h, given)
         u, corrected = correcting(there, again, again.delassus(), step.values.compliance)
-        reached = integrate(mechanism.model, reached, blend.h * u)
+        reached, after = reaching(reached, after, u)
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
         reached, after = project(rigid, reached, after, time=later) if rigid.m else (reached, after)

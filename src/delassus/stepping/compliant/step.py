@@ -132,7 +132,7 @@ def compliant_step(
         tau: Generalised forces (…, nv) [N·m, N], constant during the step.
         time_step: (…) h [s].
         alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit.
-        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺).
+        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺); what flies goes straight on (see `flying`).
         compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
             all constraints, or one for each row (…, m). By the names or numbers of rows, {"bushing": {"rx": 1e-3}}, the
             others stay rigid. 0 is the limit of stiff springs, inf a damper alone.
