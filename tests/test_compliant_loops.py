@@ -161,6 +161,18 @@ def hanging_biped() -> tuple[dl.Mechanism, np.ndarray, np.ndarray]:
     return mechanism, dl.assemble(mechanism, q, locked=["pelvis_joint"], tolerance=1e-13).q, np.zeros(model.nv)
 
 
+def test_a_driven_crank_keeps_its_velocity_while_its_loop_is_closed():
+    mechanism, q, v = turning_crank()
+    for _ in range(50):
+        options = {"driven": {"crank_joint": 20.0}, "stabilization": "project"}
+        found = step(mechanism, q, v, np.zeros(3), time_step=1e-3, **options)
+        q, v = found.q, found.v
+        assert v[0] == pytest.approx(20.0, abs=1e-12)
+    assert q[0] == pytest.approx(1.0, abs=1e-9)
+    assert np.abs(dl.constraint_error(mechanism, q)).max() < 1e-10
+    assert np.abs(dl.constraint_jacobian(mechanism, q) @ v).max() < 1e-9
+
+
 LOOPS = {
     "slider_crank": turning_crank,
     "locomotive": locomotive,

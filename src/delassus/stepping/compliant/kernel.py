@@ -24,6 +24,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.dynamics.kinematics.manifold import integrate
+from delassus.model.model import Model
 from delassus.stepping.compliant.acting import Acting, Servo
 from delassus.stepping.compliant.blows import struck
 from delassus.stepping.compliant.forming import formed
@@ -179,7 +180,8 @@ def compliant_kernel(
         reached, after = reaching(reached, after, u)
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
-        reached, after = project(rigid, reached, after, time=later) if rigid.m else (reached, after)
+        if rigid.m:
+            reached, after = project(rigid, reached, after, locked=_joints_of(rigid.model, driven), time=later)
     for deciding in (alpha, beta, restitution):
         if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
             after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)
@@ -224,6 +226,12 @@ def _rigid(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
         rigid = tuple(k for k in range(count) if start + at.start + k not in elastic)
         kept += [SomeRows.within(constraint, rigid, count)] if rigid else []
     return Mechanism(own.model, tuple(kept), model_constraints=False)
+
+
+def _joints_of(model: Model, dofs: tuple[int, ...]) -> tuple[str, ...]:
+    """The joints all of whose velocities are among some, by their numbers."""
+    joints = zip(model.joints, model.v_starts, strict=True)
+    return tuple(joint.name for joint, j in joints if dofs and set(range(j, j + joint.kind.nv)) <= set(dofs))
 
 
 def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, corrected: Any, gap: Any) -> Advanced:
