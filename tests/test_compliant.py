@@ -176,6 +176,13 @@ def test_at_one_half_the_error_of_a_stiff_row_stays_and_alternates():
     assert np.abs(gone[1:]).max() < 1e-15
 
 
+def test_in_the_middle_a_velocity_that_breaks_a_rigid_row_alternates_unless_it_is_stabilised():
+    _, v = run(sprung(), [0.0], [0.1], 4, time_step=1e-2, beta=0.5)
+    np.testing.assert_allclose(v[:, 0], [0.1, -0.1, 0.1, -0.1, 0.1], rtol=1e-12)
+    _, v = run(sprung(), [0.0], [0.1], 4, time_step=1e-2, beta=0.5, stabilization="post")
+    np.testing.assert_allclose(v[1:, 0], 0.0, atol=1e-15)
+
+
 @pytest.mark.parametrize("beta", [0.5, 1.0])
 def test_a_kinematic_row_is_met_at_once_but_for_its_curvature(beta):
     mechanism, q, v = on_rod(), np.array([0.6, 0.1, 0.1]), np.array([1.0, -0.5, 0.3])

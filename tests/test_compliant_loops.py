@@ -95,6 +95,15 @@ def test_rows_that_are_given_twice_are_met_near_a_singular_pose():
     assert statuses == {Status.CONVERGED} and errors.max() < 1e-4
 
 
+def test_a_loop_in_a_batch_is_the_same_bits_as_alone():
+    mechanism, q, v = bennett()
+    away = np.random.default_rng(0).normal(size=(9, 3)) * np.logspace(-12, -2, 9)[:, None]
+    together = step(mechanism, q + away, v + away, np.zeros((9, 3)), time_step=1e-3)
+    for k in range(9):
+        alone = step(mechanism, q + away[k], v + away[k], np.zeros(3), time_step=1e-3)
+        assert np.array_equal(alone.v, together.v[k]) and alone.status == together.status[k]
+
+
 @pytest.mark.parametrize("how", ["none", "pre", "post"])
 def test_places_that_contradict_each_other_are_told_in_either_phase(how):
     mechanism, q, v = bennett()

@@ -33,7 +33,7 @@ from delassus.stepping.compliant.response import Driven, Response, respond
 from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
 from delassus.stepping.compliant.system import solve_system
 from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
-from delassus.stepping.impacts.dissipation import gained, without_gain
+from delassus.stepping.impacts.dissipation import adds_energy, without_gain
 from delassus.stepping.impacts.strikes import mean_velocity
 from delassus.stepping.scheme.blend import Blend
 from delassus.stepping.scheme.flying import moved
@@ -208,7 +208,7 @@ def _dissipating(solve: Callable[[Any], Solved], G: Any, u: Any, values: Values,
     def play(carry: Any) -> Any:
         _, before, again, _ = carry
         found = solve(np.where(again, plastic, values.value))
-        gains = strikes.any & (gained(G, u, found.impulse) > 0.0)
+        gains = strikes.any & adds_energy(G, u, found.impulse)
         return tuple(found), np.where(again, before, found.impulse), gains, gains & ~again
 
     nothing, zero = np.zeros(len(u)), np.array(0.0)

@@ -11,14 +11,21 @@ u the velocities of the rows before: the largest s is taken at which T(s) is no 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import delassus.numpy as np
+
+_ROUNDING: Final = 1e-13
 
 
 def gained(G: Any, u: Any, impulse: Any) -> Any:
     """The kinetic energy () [J] that impulses (m,) of rows with velocities u (m,) add."""
     return np.sum(impulse * (u + 0.5 * (G @ impulse)))
+
+
+def adds_energy(G: Any, u: Any, impulse: Any) -> Any:
+    """Whether impulses (m,) add energy, by more than rounding may."""
+    return gained(G, u, impulse) > _ROUNDING * np.sum(np.abs(impulse * u))
 
 
 def without_gain(G: Any, u: Any, impulse: Any, plastic: Any) -> Any:
