@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.stepping.compliant.geometric import geometric_stiffness, not_negative
+from delassus.stepping.compliant.solve import Known, bilateral
 from stepped import G, balls_in_a_row, governor, length, on_rod, slider
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system
@@ -115,6 +118,26 @@ def test_all_solvers_find_the_answer_of_the_whole_matrix(method):
     np.testing.assert_allclose(answer.residual, found.J @ answer.x + found.R * answer.impulse + found.b, atol=1e-10)
     stepped = step(mechanism, q, v, tau, time_step=1e-2, method=method, tolerance=1e-12, iterations=10_000, **ELASTIC)
     np.testing.assert_allclose(stepped.v, x, rtol=1e-8, atol=1e-9)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(0, 8), st.floats(-6.0, 6.0), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_rows_of_any_rank_get_the_smallest_impulses_and_say_whether_they_agree(seed, m, rank, size, agree):
+    rng, rank = np.random.default_rng(seed), min(rank, m)
+    Q = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    s = np.where(np.arange(m) < rank, 10.0 ** rng.uniform(-4, 0, size=m), 0.0)
+    A = (Q * s) @ Q.T
+    unit = np.sqrt(np.where(np.diag(A) > 1e-12, np.diag(A), 1.0))
+    A = 10.0**size * A / np.outer(unit, unit)  # as rows respond to themselves: alike
+    b = A @ rng.normal(size=m) if agree else rng.normal(size=m) * 10.0**size
+    found = bilateral(A, -b, np.zeros(m), Known(np.zeros(m)))
+    expected = np.linalg.pinv(A, rcond=1e-9, hermitian=True) @ b
+    np.testing.assert_allclose(
+        found.impulse, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max(initial=0.0) + 1e-12
+    )
+    np.testing.assert_allclose(found.residual, A @ found.impulse - b, atol=1e-9 * np.abs(b).max())
+    met = np.abs(A @ expected - b).max() <= 1e-9 * np.abs(b).max()
+    assert found.status == (Status.CONVERGED if met else Status.LEAST_SQUARES)
 
 
 @pytest.mark.parametrize("method", ["pgs", "sequential_impulses", "newton"])

@@ -135,8 +135,9 @@ def compliant_kernel(
         after = free + response.apply(solved.impulse)
         if blow is not None:
             values = values._replace(strikes=blow.strikes)
-        total = solved if blow is None else solved._replace(impulse=solved.impulse + blow.impulse)
-        return Made(response, after, G, values, total)
+            status = np.where(blow.status != float(Status.CONVERGED), blow.status, solved.status)
+            solved = solved._replace(impulse=solved.impulse + blow.impulse, status=status)
+        return Made(response, after, G, values, solved)
 
     def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
         """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""

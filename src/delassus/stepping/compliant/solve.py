@@ -26,8 +26,8 @@ from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.tree.ldl import Ldl, ldl
 
-_LEFT: Final = 1e-9
-"""What rows may leave of the velocities in them and still count as met."""
+_LEFT: Final = {"float64": 1e-9, "float32": 1e-4}
+"""What rows may leave of the velocities in them and still count as met, by precision."""
 
 _RANK: Final = {"float64": 1e-11, "float32": 1e-5}
 """The least ε, by precision, where the response of a row to itself is one."""
@@ -124,10 +124,14 @@ def bilateral(G: Any, g: Any, R: Any, known: Known) -> Solved:
     if not len(g):
         return Solved(np.zeros(0), np.zeros(0), np.array(0.0), np.array(float(Status.CONVERGED)))
     A, b, unit, epsilon, factors = _scaled(G, g, R, known)
-    impulse = unit * _least(A, factors, b - _unreachable(factors, epsilon, b))
+    x = _least(A, factors, b - _unreachable(factors, epsilon, b))
+    impulse = unit * (x - _unreachable(factors, epsilon, x))  # rounding, over ε, has pushed where nothing moves
     left = G @ impulse + R * impulse + g
     moving = np.max(unit * known.reach)
-    share = _LEFT * np.maximum(moving, np.max(np.abs(b))) + np.minimum(_LOOSE * known.off, 0.1) * moving
+    share = (
+        _LEFT[computing_in().name] * np.maximum(moving, np.max(np.abs(b)))
+        + np.minimum(_LOOSE * known.off, 0.1) * moving
+    )
     met = np.all(np.abs(left) <= share / unit + known.slack)
     status = np.where(met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
     finite = np.isfinite(np.sum(impulse) + np.sum(left))
