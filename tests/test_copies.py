@@ -92,6 +92,7 @@ EXAMPLES = {
     "GroundTrajectory": dataclasses.replace(ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2), simulation=None),
     "Relaxation": dl.contact.Relaxation(),
     "Softness": dl.contact.Softness(),
+    "Actuated": dl.control.Actuated(LOOP, ["crank*"]),
 }
 
 

@@ -106,7 +106,7 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
                 f"the actuator {actuator.name!r} is {what}; those that can be simulated are affine and drive a joint "
                 "or a tendon over joints. Leave it out by actuators=."
             )
-        for name, _ in _terms(model, actuator):
+        for name, _ in driving_terms(model, actuator):
             joint = model.joint(name)
             if joint.kind.nv != 1 or joint.mimic is not None:
                 raise ActuatorError(
@@ -115,7 +115,7 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
                 )
 
 
-def _terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
+def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     """The joints that an actuator drives, and l per coordinate of each."""
     gear = actuator.force_gear[0]
     if actuator.drives == "joint":
@@ -166,7 +166,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
 
 
 def _places(model: Model, actuator: Actuator) -> list[tuple[int, float]]:
-    return [(model.joint_index(name), factor) for name, factor in _terms(model, actuator)]
+    return [(model.joint_index(name), factor) for name, factor in driving_terms(model, actuator)]
 
 
 def passive_gains(model: Model) -> tuple[Any, Any]:
