@@ -93,6 +93,8 @@ EXAMPLES = {
     "Relaxation": dl.contact.Relaxation(),
     "Softness": dl.contact.Softness(),
     "Actuated": dl.control.Actuated(LOOP, ["crank*"]),
+    "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
+    "Equilibrium": dl.control.equilibrium(LOOP, HOME, actuation=["crank*"]),
 }
 
 

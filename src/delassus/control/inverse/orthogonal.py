@@ -1,0 +1,109 @@
+"""Least squares of any rank, in two stages, by orthogonal decompositions that are compiled.
+
+    first  |K x - g|,   then, among all x that make it least,  |F x - t|,   then  |x|.
+
+K is orthogonal vectors times an orthogonal matrix (`jacobi`), as in Mistry's use of QR, with the rank in plain sight:
+each singular value s is either kept, which meets K x = g along it; or not seen, below rounding, so that x is free along
+it; or between the two, where x could meet K x = g only by numbers that mean nothing, and would spoil it if it were
+taken to be free: x has no part along it at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import computing_in
+from delassus.constrained.elimination.jacobi import orthogonal
+from delassus.dynamics.tree.ldl import ldl
+
+_UNSEEN: Final = 1e3
+"""Singular values below this many roundings of the largest are none."""
+
+_SHARE: Final = 1e-7
+"""ε of the second stage, as a share of the largest square of a column; x is known to 1e-16 over it where it is open."""
+
+_SETTLED: Final = 1e-12
+"""The share of t that the last iteration of the second stage changes."""
+
+_MOST: Final = 100
+"""Iterations of the second stage; three to ten are usual."""
+
+
+class Stage(NamedTuple):
+    """x (n,), the smallest that makes |K x - g| least, `free` (n, n), the projector on where it may still go, and
+    `freedoms`, how many directions these are."""
+
+    x: Any
+    free: Any
+    freedoms: Any
+
+
+def first_stage(K: Any, g: Any, rank: Any) -> Stage:
+    """The first stage, K (k, n) and g (k,); squares of singular values below a share `rank` are not kept.
+
+    Elements of K are shares of what they could be: 1 is large, whatever the others are.
+    """
+    k, n = K.shape
+    if not k:
+        return Stage(np.zeros(n), np.eye(n), np.array(float(n)))
+    if k <= n:  # rows of K made orthogonal, g going along
+        turned = orthogonal(np.concatenate([K, g[:, None]], 1), n)
+        C, along = turned[:, :n], turned[:, n]
+        inverse, seen = _inverse(C, rank, 1.0)
+        unit = C * np.sqrt(np.where(seen > 0.5, 1.0 / _or_one(np.sum(C * C, 1)), 0.0))[:, None]
+        return Stage(C.T @ (along * inverse), np.eye(n) - unit.T @ unit, float(n) - np.sum(seen))
+    turned = orthogonal(np.concatenate([K.T, np.eye(n)], 1), k)
+    C, V = turned[:, :k], turned[:, k:]
+    inverse, seen = _inverse(C, rank, 1.0)
+    return Stage(V.T @ ((C @ g) * inverse), V.T @ ((1.0 - seen)[:, None] * V), float(n) - np.sum(seen))
+
+
+def second_stage(stage: Stage, F: Any, t: Any) -> Any:
+    """x (n,) of the second stage, F (p, n) and t (p,). States with nothing left to choose skip it.
+
+    Proximal iterations from the smallest x, y ← y + (A Aᵀ + ε)⁻¹ Aᵀ (t - F x), A = F `free`: they end at the smallest
+    solution, whatever the rank, and what they leave is not in K x, since x moves where that does not feel it.
+    """
+    n = len(stage.x)
+    if not len(F):
+        return stage.x
+
+    def choose(carry: Any) -> Any:
+        _, x, free, t, F = carry
+        scale = _or_one(np.max(np.sum(F * F, 0)))
+        A = F @ free
+        response = ldl(A.T @ A + _SHARE * scale * np.eye(n))
+
+        size = np.max(np.abs(F)) * np.max(np.abs(x)) + np.max(np.abs(t))
+
+        def iterate(carry: Any) -> Any:
+            x, left, _ = carry
+            step = free @ response.solve(A.T @ left)
+            change = A @ step
+            return x + step, left - change, np.max(np.abs(change))
+
+        start = (x, t - F @ x, np.array(np.inf))
+        x, _, _ = while_loop(lambda carry: carry[2] > _SETTLED * size, iterate, start, _MOST)
+        return np.array(False), x, free, t, F
+
+    start = (stage.freedoms > 0.5, stage.x, stage.free, t, F)
+    found: Any = while_loop(lambda carry: carry[0], choose, start, 1)[1]
+    return found
+
+
+def _inverse(C: Any, rank: Any, scale: Any) -> tuple[Any, Any]:
+    """1/s² of orthogonal vectors, zero where s² is not kept, and 1 for those that are seen at all, else 0.
+
+    They are compared with the largest, and with a `scale` of squares: what is left of numbers that cancel is nothing.
+    """
+    squares = np.sum(C * C, 1)
+    most = np.maximum(np.max(squares), scale)
+    kept = squares > rank * most
+    seen = squares > (_UNSEEN * 2.0 ** -computing_in().digits) ** 2 * most
+    return np.where(kept, 1.0 / _or_one(squares), 0.0), np.where(seen, 1.0, 0.0)
+
+
+def _or_one(x: Any) -> Any:
+    return np.where(x > 0.0, x, 1.0)
