@@ -193,8 +193,7 @@ def distributed(robot: Actuated, M: Any, b: Any, J: Any, moving: Any, wanted: Ch
     weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
     Y = rigid.T * weight  # x = λ / weight, so that all of x are comparable
     N, S = robot.passive, passive_inertia(robot, M)
-    root = np.sqrt(S.inverse)
-    stage = first_stage(_rooted(S, root, N.T @ Y), _rooted(S, root, N.T @ left), rank)
+    stage = first_stage(rooted(S, N.T @ Y), rooted(S, N.T @ left), rank)
     reached = _reachable(robot, M, S, left - Y @ stage.x) + Y @ stage.x
     rows, ends = _cost(robot, Y, reached, weight, wanted)
     x = second_stage(stage, rows, ends)
@@ -207,9 +206,9 @@ def passive_inertia(robot: Actuated, M: Any) -> Ldl:
     return ldl(N.T @ M @ N)
 
 
-def _rooted(S: Ldl, root: Any, x: Any) -> Any:
+def rooted(S: Ldl, x: Any) -> Any:
     """L⁻¹ x of S = L Lᵀ, for x (k,) or (k, n)."""
-    half = S.half(x)
+    half, root = S.half(x), np.sqrt(S.inverse)
     return half * root if np.ndim(half) == 1 else half * root[:, None]
 
 
@@ -254,10 +253,9 @@ def _cost(robot: Actuated, Y: Any, reached: Any, weight: Any, wanted: Choice) ->
         else:
             Q, R = robot.reach, robot.reach.T @ robot.B
             S = ldl((R / W) @ R.T)
-            root = np.sqrt(S.inverse)
             t = Q.T @ reached
             t = t if wanted.torque_target is None else t - R @ wanted.torque_target
-            rows, ends = [_rooted(S, root, Q.T @ Y)], [_rooted(S, root, t)]
+            rows, ends = [rooted(S, Q.T @ Y)], [rooted(S, t)]
     if wanted.force_weight is not None:
         rows.append(np.diag(np.sqrt(wanted.force_weight) * weight))
         ends.append(np.zeros(robot.m))

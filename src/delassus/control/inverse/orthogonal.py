@@ -32,72 +32,85 @@ _MOST: Final = 100
 
 
 class Stage(NamedTuple):
-    """x (n,), the smallest that makes |K x - g| least, `free` (n, n), the projector on where it may still go, and
-    `freedoms`, how many directions these are."""
+    """The smallest x that makes |K x - g| least, and what it leaves open.
+
+    `x` is (n,). `seen` has the orthonormal directions that K sees (·, n), zero rows among them, and `freedoms` says how
+    many it does not see. `met` has, for each of the directions in which K can push, 1 if it is used, and `left` (·, k)
+    what these are, orthonormal.
+    """
 
     x: Any
-    free: Any
+    seen: Any
     freedoms: Any
+    left: Any
+    met: Any
+
+    def open_part(self, rows: Any) -> Any:
+        """The part of rows (p, n), or of one x (n,), that K does not see."""
+        return rows - (rows @ self.seen.T) @ self.seen
 
 
-def first_stage(K: Any, g: Any, rank: Any) -> Stage:
+def first_stage(K: Any, g: Any, rank: Any, scale: Any = 1.0, pushes: bool = False) -> Stage:
     """The first stage, K (k, n) and g (k,); squares of singular values below a share `rank` are not kept.
 
-    Elements of K are shares of what they could be: 1 is large, whatever the others are.
+    They are compared with the largest, and with a `scale` of squares: what is left of numbers that cancel is nothing.
+    `left` is there if `pushes` is asked for.
     """
     k, n = K.shape
     if not k:
-        return Stage(np.zeros(n), np.eye(n), np.array(float(n)))
-    if k <= n:  # rows of K made orthogonal, g going along
-        turned = orthogonal(np.concatenate([K, g[:, None]], 1), n)
-        C, along = turned[:, :n], turned[:, n]
-        inverse, seen = _inverse(C, rank, 1.0)
-        unit = C * np.sqrt(np.where(seen > 0.5, 1.0 / _or_one(np.sum(C * C, 1)), 0.0))[:, None]
-        return Stage(C.T @ (along * inverse), np.eye(n) - unit.T @ unit, float(n) - np.sum(seen))
+        return Stage(np.zeros(n), np.zeros((0, n)), np.array(float(n)), np.zeros((0, 0)), np.zeros(0))
+    if k <= n:  # rows of K made orthogonal, g going along, and what turns them
+        along_with = [K, g[:, None], np.eye(k)] if pushes else [K, g[:, None]]
+        turned = orthogonal(np.concatenate(along_with, 1), n)
+        C, along, turn = turned[:, :n], turned[:, n], turned[:, n + 1 :]
+        inverse, seen = _inverse(C, rank, scale)
+        unit = C * np.sqrt(seen / _or_one(np.sum(C * C, 1)))[:, None]
+        met = np.where(inverse > 0.0, 1.0, 0.0)
+        return Stage(C.T @ (along * inverse), unit, float(n) - np.sum(seen), turn, met)
     turned = orthogonal(np.concatenate([K.T, np.eye(n)], 1), k)
     C, V = turned[:, :k], turned[:, k:]
-    inverse, seen = _inverse(C, rank, 1.0)
-    return Stage(V.T @ ((C @ g) * inverse), V.T @ ((1.0 - seen)[:, None] * V), float(n) - np.sum(seen))
+    inverse, seen = _inverse(C, rank, scale)
+    left = C * np.sqrt(inverse)[:, None]
+    met = np.where(inverse > 0.0, 1.0, 0.0)
+    return Stage(V.T @ ((C @ g) * inverse), V * seen[:, None], float(n) - np.sum(seen), left, met)
 
 
 def second_stage(stage: Stage, F: Any, t: Any) -> Any:
     """x (n,) of the second stage, F (p, n) and t (p,). States with nothing left to choose skip it.
 
-    Proximal iterations from the smallest x, y ← y + (A Aᵀ + ε)⁻¹ Aᵀ (t - F x), A = F `free`: they end at the smallest
-    solution, whatever the rank, and what they leave is not in K x, since x moves where that does not feel it.
+    Proximal iterations from the smallest x, x ← x + (Aᵀ A + ε)⁻¹ Aᵀ (t - F x), A the part of F that K does not see:
+    they end at the smallest solution, whatever the rank, and never move K x.
     """
     n = len(stage.x)
     if not len(F):
         return stage.x
 
     def choose(carry: Any) -> Any:
-        _, x, free, t, F = carry
+        _, x, seen, t, F = carry
         scale = _or_one(np.max(np.sum(F * F, 0)))
-        A = F @ free
+        A = F - (F @ seen.T) @ seen
         response = ldl(A.T @ A + _SHARE * scale * np.eye(n))
 
         size = np.max(np.abs(F)) * np.max(np.abs(x)) + np.max(np.abs(t))
 
         def iterate(carry: Any) -> Any:
             x, left, _ = carry
-            step = free @ response.solve(A.T @ left)
+            step = response.solve(A.T @ left)
+            step = step - seen.T @ (seen @ step)
             change = A @ step
             return x + step, left - change, np.max(np.abs(change))
 
         start = (x, t - F @ x, np.array(np.inf))
         x, _, _ = while_loop(lambda carry: carry[2] > _SETTLED * size, iterate, start, _MOST)
-        return np.array(False), x, free, t, F
+        return np.array(False), x, seen, t, F
 
-    start = (stage.freedoms > 0.5, stage.x, stage.free, t, F)
+    start = (stage.freedoms > 0.5, stage.x, stage.seen, t, F)
     found: Any = while_loop(lambda carry: carry[0], choose, start, 1)[1]
     return found
 
 
 def _inverse(C: Any, rank: Any, scale: Any) -> tuple[Any, Any]:
-    """1/s² of orthogonal vectors, zero where s² is not kept, and 1 for those that are seen at all, else 0.
-
-    They are compared with the largest, and with a `scale` of squares: what is left of numbers that cancel is nothing.
-    """
+    """1/s² of orthogonal vectors, zero where s² is not kept, and 1 for those that are seen at all, else 0."""
     squares = np.sum(C * C, 1)
     most = np.maximum(np.max(squares), scale)
     kept = squares > rank * most

@@ -28,12 +28,14 @@ class ControlStatus(Sentences):
     )
     NOT_FINITE = 3, "An input is not a finite number, or a result would not be one; the torques are zero."
     ITERATIONS = 4, "The iterations ended before the tolerance was met."
+    SINGULAR = 5, "Some rows of the tasks cannot move, or depend on others; what can be done is done without them."
 
 
 _WORST_FIRST: Final = (
     ControlStatus.NOT_FINITE,
     ControlStatus.ITERATIONS,
     ControlStatus.NEAREST,
+    ControlStatus.SINGULAR,
     ControlStatus.BREAKS_CONSTRAINTS,
     ControlStatus.REALISED,
 )
