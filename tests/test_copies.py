@@ -100,6 +100,8 @@ EXAMPLES = {
     "PostureTask": dl.control.PostureTask("crank*"),
     "Task": dl.control.Task(),
     "Tasks": dl.control.Tasks(LOOP, dl.control.PostureTask("crank*")),
+    "Linearization": dl.control.linearize(LOOP, HOME, actuation=["crank*"]),
+    "Regulator": dl.control.lqr(dl.control.linearize(LOOP, HOME, actuation=["crank*"])),
     "Equilibrium": dl.control.equilibrium(LOOP, HOME, actuation=["crank*"]),
 }
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from delassus.control.inverse.dynamics import actuated_inverse_dynamics, inverse_dynamics
     from delassus.control.inverse.equilibrium import Equilibrium, equilibrium, gravity_compensation
     from delassus.control.inverse.result import ControlStatus, InverseDynamics
+    from delassus.control.linear.linearization import Linearization, linearize
+    from delassus.control.linear.lqr import Regulator, lqr
     from delassus.control.operational.differential import TaskVelocities, differential_inverse_kinematics
     from delassus.control.operational.dynamics import TaskDynamics, task_inverse_dynamics
     from delassus.control.operational.kinematics import TaskPose, inverse_kinematics
@@ -23,9 +25,11 @@ __all__ = [
     "Equilibrium",
     "FrameTask",
     "InverseDynamics",
+    "Linearization",
     "MomentumTask",
     "OperationalSpace",
     "PostureTask",
+    "Regulator",
     "Task",
     "TaskDynamics",
     "TaskPose",
@@ -37,6 +41,8 @@ __all__ = [
     "gravity_compensation",
     "inverse_dynamics",
     "inverse_kinematics",
+    "linearize",
+    "lqr",
     "operational_space",
     "task_bias",
     "task_error",
@@ -53,6 +59,8 @@ if not TYPE_CHECKING:
             "control.inverse.dynamics": "actuated_inverse_dynamics inverse_dynamics",
             "control.inverse.equilibrium": "Equilibrium equilibrium gravity_compensation",
             "control.inverse.result": "ControlStatus InverseDynamics",
+            "control.linear.linearization": "Linearization linearize",
+            "control.linear.lqr": "Regulator lqr",
             "control.operational.differential": "TaskVelocities differential_inverse_kinematics",
             "control.operational.dynamics": "TaskDynamics task_inverse_dynamics",
             "control.operational.kinematics": "TaskPose inverse_kinematics",
