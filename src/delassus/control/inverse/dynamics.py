@@ -41,7 +41,7 @@ from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.control.inverse.actuated import Actuated, actuated
-from delassus.control.inverse.orthogonal import first_stage, second_stage
+from delassus.control.inverse.orthogonal import first_stage, rooted, second_stage
 from delassus.control.inverse.result import ControlStatus, InverseDynamics
 from delassus.control.inverse.weights import DYNAMICS_INPUTS
 from delassus.dynamics.forces.rnea import rnea
@@ -204,12 +204,6 @@ def passive_inertia(robot: Actuated, M: Any) -> Ldl:
     """The factors of Nᵀ M N, the inertia (k, k) that no actuator pushes."""
     N = robot.passive
     return ldl(N.T @ M @ N)
-
-
-def rooted(S: Ldl, x: Any) -> Any:
-    """L⁻¹ x of S = L Lᵀ, for x (k,) or (k, n)."""
-    half, root = S.half(x), np.sqrt(S.inverse)
-    return half * root if np.ndim(half) == 1 else half * root[:, None]
 
 
 def _reachable(robot: Actuated, M: Any, S: Ldl, r: Any) -> Any:

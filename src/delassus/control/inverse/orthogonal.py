@@ -2,10 +2,11 @@
 
     first  |K x - g|,   then, among all x that make it least,  |F x - t|,   then  |x|.
 
-K is orthogonal vectors times an orthogonal matrix (`jacobi`), as in Mistry's use of QR, with the rank in plain sight:
-each singular value s is either kept, which meets K x = g along it; or not seen, below rounding, so that x is free along
-it; or between the two, where x could meet K x = g only by numbers that mean nothing, and would spoil it if it were
-taken to be free: x has no part along it at all.
+Where the rows of K are far from depending on each other, K = R Q with orthonormal rows Q, as in Mistry's use of QR.
+Where they are not, K is orthogonal vectors times an orthogonal matrix (`jacobi`), with the rank in plain sight: each
+singular value s is either kept, which meets K x = g along it; or not seen, below rounding, so that x is free along it;
+or between the two, where x could meet K x = g only by numbers that mean nothing, and would spoil it if it were taken to
+be free: x has no part along it at all.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.elimination.jacobi import orthogonal
-from delassus.dynamics.tree.ldl import ldl
+from delassus.dynamics.tree.ldl import Ldl, ldl
 
 _UNSEEN: Final = 1e3
 """Singular values below this many roundings of the largest are none."""
+
+_CLEAR: Final = 1e-8
+"""What is left of the square of a row once those before it are taken out, at least, as a share of the largest."""
 
 _SHARE: Final = 1e-7
 """ε of the second stage, as a share of the largest square of a column; x is known to 1e-16 over it where it is open."""
@@ -54,11 +58,50 @@ def first_stage(K: Any, g: Any, rank: Any, scale: Any = 1.0, pushes: bool = Fals
     """The first stage, K (k, n) and g (k,); squares of singular values below a share `rank` are not kept.
 
     They are compared with the largest, and with a `scale` of squares: what is left of numbers that cancel is nothing.
-    `left` is there if `pushes` is asked for.
+    `left` is there if `pushes` is asked for. Rows that are far from depending on each other, which is the usual case,
+    are made orthonormal by triangular factors, and singular values are for the others.
     """
     k, n = K.shape
     if not k:
         return Stage(np.zeros(n), np.zeros((0, n)), np.array(float(n)), np.zeros((0, 0)), np.zeros(0))
+    if k > n:
+        return _by_singular_values(K, g, rank, scale, pushes)
+    usual, clear = _by_triangles(K, g, scale, pushes)
+
+    def decompose(carry: Any) -> Any:
+        _, K, g, _ = carry
+        return np.array(False), K, g, tuple(_by_singular_values(K, g, rank, scale, pushes))
+
+    found = while_loop(lambda carry: carry[0], decompose, (~clear, K, g, tuple(usual)), 1)[3]
+    return Stage(*found)
+
+
+def _by_triangles(K: Any, g: Any, scale: Any, pushes: bool) -> tuple[Stage, Any]:
+    """The stage of independent rows, K = R Q by Cholesky's factors of K Kᵀ, twice, and whether it can be trusted."""
+    k, n = K.shape
+    squares = np.sum(K * K, 1)
+    most = _or_one(np.maximum(np.max(squares), scale))
+    # A rounding of the diagonal keeps pivots from zero, and is gone after the second time.
+    first = ldl(K @ K.T + 4.0 * 2.0 ** -computing_in().digits * most * np.eye(k))
+    clear = np.all(first.inverse * (_CLEAR * most) < 1.0) & np.all(first.inverse > 0.0)
+    # Rows that depend on each other have no such factors: others stand in for them, and are not used.
+    Q, y = np.where(clear, rooted(first, K), np.eye(k, n)), rooted(first, g)
+    second = ldl(Q @ Q.T)
+    Q, y = rooted(second, Q), rooted(second, y)
+    x = Q.T @ y
+    x = x + Q.T @ rooted(second, rooted(first, g - K @ x))
+    left, met = (np.eye(k) if pushes else np.zeros((k, 0))), np.ones(k)
+    return Stage(x, Q, np.array(float(n - k)), left, met), clear
+
+
+def rooted(S: Ldl, x: Any) -> Any:
+    """D^-½ L⁻¹ x of S = L D Lᵀ, for x (k,) or (k, n)."""
+    half, root = S.half(x), np.sqrt(np.maximum(S.inverse, 0.0))
+    return half * root if np.ndim(half) == 1 else half * root[:, None]
+
+
+def _by_singular_values(K: Any, g: Any, rank: Any, scale: Any, pushes: bool) -> Stage:
+    k, n = K.shape
     if k <= n:  # rows of K made orthogonal, g going along, and what turns them
         along_with = [K, g[:, None], np.eye(k)] if pushes else [K, g[:, None]]
         turned = orthogonal(np.concatenate(along_with, 1), n)
