@@ -1,5 +1,6 @@
 """Constrained inverse dynamics: M a + c = B u + Jᵀ λ, held against dense algebra of SciPy, Pinocchio and itself."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,12 +16,14 @@ from constrained_cases import mechanisms as any_mechanism
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.solvers.kkt import dense_system
 from how_many import examples
+from images import mirror, reordered
 from in_pinocchio import to_pinocchio
 from mechanisms import Dense
 from scaling import Units
 
-inverse = dl.control.actuated_inverse_dynamics
-Status = dl.control.ControlStatus
+C = dl.control
+inverse = C.actuated_inverse_dynamics
+Status = C.ControlStatus
 
 
 def closed(name, *constraints):
@@ -73,7 +76,7 @@ def asked(name):
     """A robot with actuators, a state that meets the constraints, an acceleration that does, and the dense system."""
     make, actuation = ROBOTS[name]
     mechanism, q = make()
-    robot = dl.control.Actuated(mechanism, actuation)
+    robot = C.Actuated(mechanism, actuation)
     rng = np.random.default_rng(5)
     J = dl.constraint_jacobian.python(mechanism, q)
     v = rng.normal(size=robot.nv)
@@ -179,8 +182,8 @@ def test_pinocchio_finds_the_torques_from_the_forces():
 
 
 def test_the_nearest_torques_come_nearest_in_the_metric_of_the_mass():
-    robot = dl.control.Actuated(dl.load("cart_pole"), ["*"])
-    cart = dl.control.Actuated(robot.mechanism, robot.B[:, :1])
+    robot = C.Actuated(dl.load("cart_pole"), ["*"])
+    cart = C.Actuated(robot.mechanism, robot.B[:, :1])
     q, v, a = np.array([0.0, 0.4]), np.array([0.3, -0.7]), np.array([1.0, -2.0])
     found = inverse.python(cart, q, v, a)
     M, c = dl.crba.python(cart.model, q), dl.bias_torques.python(cart.model, q, v)
@@ -207,21 +210,21 @@ def test_torques_of_an_acceleration_that_breaks_the_constraints_are_those_of_the
 
 def test_a_robot_without_actuators_is_held_by_its_constraints_alone():
     mechanism, q = closed("four_bar")
-    found = inverse.python(dl.control.Actuated(mechanism, np.zeros((3, 0))), q, np.zeros(3), np.zeros(3))
+    found = inverse.python(C.Actuated(mechanism, np.zeros((3, 0))), q, np.zeros(3), np.zeros(3))
     assert found.torque.shape == (0,) and found.statuses is Status.NEAREST
 
 
 def test_a_model_without_constraints_needs_what_rnea_says():
     arm = dl.load("arm7")
     q, v, a = np.random.default_rng(0).normal(size=(3, 7))
-    found = inverse.python(dl.control.Actuated(arm), q, v, a)
+    found = inverse.python(C.Actuated(arm), q, v, a)
     np.testing.assert_allclose(found.torque, dl.rnea.python(arm, q, v, a), atol=1e-12)
     assert found.force.shape == (0,) and found.statuses is Status.REALISED
 
 
 def test_redundant_actuators_share_by_their_weights():
     pendulum = dl.load("pendulum")
-    pair = dl.control.Actuated(pendulum, [[1.0, 2.0]])
+    pair = C.Actuated(pendulum, [[1.0, 2.0]])
     found = inverse.python(pair, [0.5], [0.0], [0.0], torque_weight=[1.0, 3.0])
     needed = dl.gravity_torques.python(pendulum, [0.5])[0]
     share = np.array([1.0, 2.0 / 3.0])  # W⁻¹ Bᵀ
@@ -234,7 +237,7 @@ def test_rows_that_give_way_have_the_force_that_the_motion_tells():
     rng = np.random.default_rng(2)
     q, v, tau = rng.normal(size=(3, 2))
     a, force = dl.kkt(soft, q, v, tau)
-    found = inverse.python(dl.control.Actuated(soft), q, v, a)
+    found = inverse.python(C.Actuated(soft), q, v, a)
     np.testing.assert_allclose(found.force, force, atol=1e-10)
     np.testing.assert_allclose(found.torque, tau, atol=1e-10)
     assert found.statuses is Status.REALISED
@@ -245,7 +248,7 @@ def test_rows_that_are_switched_off_have_no_force():
     mask = np.repeat([1.0, 0.0, 1.0, 1.0], 3)
     found = inverse.python(robot, q, v, np.zeros(robot.nv), mask=mask)
     feet = dl.Mechanism(robot.model, [c for k, c in enumerate(robot.mechanism.constraints) if k != 1])
-    fewer = inverse.python(dl.control.Actuated(feet), q, v, np.zeros(robot.nv))
+    fewer = inverse.python(C.Actuated(feet), q, v, np.zeros(robot.nv))
     assert not np.any(found.force[3:6])
     np.testing.assert_allclose(found.torque, fewer.torque, atol=1e-10)
 
@@ -311,7 +314,7 @@ def test_nothing_depends_on_units(name):
     robot, q, v, a, _ = asked(name)
     units = Units(length=2.0**10, mass=2.0**-3, time=2.0**2)
     model = robot.model
-    scaled = dl.control.Actuated(units.mechanism(robot.mechanism), robot.B)
+    scaled = C.Actuated(units.mechanism(robot.mechanism), robot.B)
     found = inverse.python(scaled, units.q(model) * q, units.v(model) * v, units.a(model) * a)
     expected = solved(name)
     np.testing.assert_allclose(found.torque, units.energy * expected.torque, rtol=1e-9)
@@ -323,9 +326,73 @@ def test_the_order_of_constraints_and_actuators_does_not_matter():
     robot, q, v, a, _ = asked("solo")
     order = np.random.default_rng(4).permutation(robot.nu)
     turned = dl.Mechanism(robot.model, robot.mechanism.constraints[::-1])
-    found = inverse.python(dl.control.Actuated(turned, robot.B[:, order]), q, v, a)
+    found = inverse.python(C.Actuated(turned, robot.B[:, order]), q, v, a)
     np.testing.assert_allclose(found.torque, solved("solo").torque[order], atol=1e-10)
     np.testing.assert_allclose(found.force.reshape(4, 3)[::-1].ravel(), solved("solo").force, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["solo", "four-bar", "biped on corners"])
+def test_a_mirror_image_has_the_torques_that_the_mirror_shows(name):
+    robot, q, v, a, _ = asked(name)
+    image = mirror(robot.model, np.array([0.0, 1.0, 0.0]))
+    mechanism, W = image.mechanism(robot.mechanism)
+    found = inverse.python(C.Actuated(mechanism, image.V @ robot.B), image.Q @ q, image.V @ v, image.V @ a)
+    size = np.max(abs(solved(name).force))
+    np.testing.assert_allclose(found.torque, solved(name).torque, atol=1e-9 * size)
+    np.testing.assert_allclose(found.force, W @ solved(name).force, atol=1e-7 * size)
+
+
+def test_the_order_of_joints_does_not_matter():
+    robot, q, v, a, _ = asked("solo")
+    image = reordered(robot.model, np.random.default_rng(1))
+    mechanism, _ = image.mechanism(robot.mechanism)
+    found = inverse.python(C.Actuated(mechanism, image.V @ robot.B), image.Q @ q, image.V @ v, image.V @ a)
+    np.testing.assert_allclose(found.torque, solved("solo").torque, atol=1e-10)
+    np.testing.assert_allclose(found.force, solved("solo").force, atol=1e-8)
+
+
+GEARED = """
+<mujoco><worldbody><body name="a"><joint name="one" axis="0 1 0"/><geom size=".1" pos=".5 0 0"/>
+<body name="b" pos="1 0 0"><joint name="two" axis="0 1 0"/><geom size=".1" pos=".5 0 0"/></body></body></worldbody>
+<actuator><motor name="far" joint="two" gear="4"/><motor name="near" joint="one" gear="-0.5"/></actuator></mujoco>
+"""
+
+
+def test_the_actuators_of_a_file_have_a_torque_each_before_their_gears():
+    model = dl.load(GEARED)
+    robot = C.Actuated(model)
+    q, v, a = np.random.default_rng(0).normal(size=(3, 2))
+    tau = dl.rnea.python(model, q, v, a)
+    found = inverse.python(robot, q, v, a)
+    assert robot.names == ("far", "near") and list(found.torques) == ["far", "near"]
+    np.testing.assert_allclose(found.torque, [tau[1] / 4.0, tau[0] / -0.5], atol=1e-12)
+
+
+def test_an_actuator_that_drives_nothing_has_no_torque():
+    robot, q, v, a, _ = asked("four-bar")
+    idle = C.Actuated(robot.mechanism, np.hstack([robot.B, np.zeros((3, 1)), robot.B]))
+    found = inverse.python(idle, q, v, a)
+    expected = solved("four-bar").torque[0]
+    np.testing.assert_allclose(found.torque, [expected / 2.0, 0.0, expected / 2.0], atol=1e-12)
+
+
+def test_parameters_of_a_model_come_with_each_item():
+    model = dl.load("double_pendulum").parametric("gravity")
+    q, v, a = np.random.default_rng(0).normal(size=(3, 2))
+    for g in (-9.81, -1.6):
+        plain = replace(dl.load("double_pendulum"), gravity=(0.0, 0.0, g))
+        found = dl.inverse_dynamics(model, q, v, a, parameters=[0.0, 0.0, g])
+        np.testing.assert_allclose(found.torque, dl.rnea.python(plain, q, v, a), atol=1e-12)
+
+
+def test_it_may_be_a_part_of_other_kernels():
+    robot, q, v, a, _ = asked("four-bar")
+
+    @dl.kernel("(nq),(nv),(nv)->(nu)")
+    def twice(robot, q, v, a):
+        return 2.0 * dl.inverse_dynamics(robot, q, v, a).torque
+
+    np.testing.assert_allclose(twice(robot, q, v, a), 2.0 * solved("four-bar").torque, rtol=1e-9)
 
 
 @settings(max_examples=examples(15), deadline=None)
@@ -335,7 +402,7 @@ def test_what_is_returned_obeys_its_equations_whatever_the_rank(mechanism, seed,
     nv = mechanism.nv
     nu = data.draw(st.integers(0, nv))
     B = rng.normal(size=(nv, nu)) if data.draw(st.booleans()) else np.eye(nv)[:, rng.permutation(nv)[:nu]]
-    robot = dl.control.Actuated(mechanism, B)
+    robot = C.Actuated(mechanism, B)
     q, v, u = mechanism.random_configuration(rng), rng.normal(size=nv), rng.normal(size=nu)
     system = Dense(*dense_system.python(mechanism, q, v, B @ u), weight=1.0 / np.sqrt(row_mobilities(mechanism)))
     a, _ = system.answer
@@ -362,7 +429,7 @@ def test_a_crank_driven_by_its_piston_near_the_dead_centre(distance):
     q = dl.assemble.python(mechanism, home, locked=[crank]).q
     rod = dl.constraint_jacobian.python(mechanism, q)
     moves = scipy.linalg.null_space(rod, rcond=1e-9)[:, 0]
-    piston = dl.control.Actuated(mechanism, [next(name for name in names if "piston" in name or "slid" in name)])
+    piston = C.Actuated(mechanism, [next(name for name in names if "piston" in name or "slid" in name)])
     found = inverse.python(piston, q, np.zeros(robot_nv := mechanism.nv), moves)
     size = abs(dl.rnea.python(mechanism.model, q, np.zeros(robot_nv), moves)) + abs(rod).T @ abs(found.force)
     assert np.all(np.isfinite(found.torque))
@@ -375,7 +442,7 @@ def test_a_crank_driven_by_its_piston_near_the_dead_centre(distance):
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_a_quadruped_near_stretched_legs(distance):
     model = dl.load("quadruped")
-    robot = dl.control.Actuated(dl.Mechanism(model, [dl.Point(f) for f in model.frames("*_foot")]))
+    robot = C.Actuated(dl.Mechanism(model, [dl.Point(f) for f in model.frames("*_foot")]))
     q = model.neutral()
     q[7:] = distance * (model.posture("home")[7:] - q[7:])
     still = np.zeros(18)
