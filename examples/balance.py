@@ -52,13 +52,10 @@ def pushed(regulator: dl.control.Regulator, speed: float):
 
 def simulate(regulator: dl.control.Regulator, q, v) -> dl.Trajectory:
     """The motion under the feedback, of all robots."""
-    linear, robot = regulator.linear, regulator.linear.robot
-    left = (linear.basis * linear.metric[:, None]).T
+    robot = regulator.linear.robot
 
-    def torques(time, q, v):
-        way = dl.difference(robot.model, linear.q, q)
-        u = linear.torque - regulator.gain[:, : linear.freedoms] @ (left @ way)
-        return robot.B @ (u - regulator.gain[:, linear.freedoms :] @ (left @ (v - linear.v)))
+    def torques(time, q, v):  # of one state, compiled into the simulation
+        return robot.B @ regulator.torque(q, v)
 
     times = np.linspace(0.0, SECONDS, round(50 * SECONDS) + 1)
     return dl.simulate_motion(robot.mechanism, q, v, torques, times=times, tolerance=1e-7)

@@ -81,12 +81,13 @@ class Linearization:
         """p, the number of freedoms."""
         return int(self.basis.shape[-1])
 
-    def coordinates(self, q: Any, v: Any) -> Floats:
-        """x (…, 2p) of states near the one of the model."""
-        left = (self.basis * self.metric[..., None]).mT
-        xi = np.matvec(left, difference(self.robot.model, self.q, q))
-        eta = np.matvec(left, np.asarray(v, float) - self.v)
-        return np.concatenate([xi, eta], -1)
+    def coordinates(self, q: Any, v: Any) -> Any:
+        """x (…, 2p) of states near the one of the model; those of one state inside kernels."""
+        left = self.basis * self.metric[..., None]
+        way, faster = difference(self.robot.model, self.q, q), dnp.asarray(v) - self.v
+        if left.ndim == 2:
+            return dnp.concatenate([way @ left, faster @ left], -1)
+        return np.concatenate([np.matvec(left.mT, way), np.matvec(left.mT, faster)], -1)
 
     def state(self, x: Any) -> tuple[Floats, Floats]:
         """q (…, nq) and v (…, nv) of coordinates (…, 2p), which meet the constraints to first order."""
@@ -138,6 +139,9 @@ def linearize(
             )
     q, v = np.asarray(q, float), np.zeros(robot.nv) if v is None else np.asarray(v, float)
     torque = np.zeros(robot.nu) if torque is None else np.asarray(torque, float)
+    for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("torque", torque, robot.nu)):
+        if x.shape[-1:] != (size,):
+            raise LinearizationError(f"{name} has shape {x.shape}; its last axis has {size} numbers.")
     total = np.matvec(robot.B, torque) + (0.0 if tau is None else np.asarray(tau, float))
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
         raise LinearizationError("the state or its torques are not finite numbers.")

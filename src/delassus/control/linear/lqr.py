@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import delassus.numpy as dnp
 from delassus.control.linear.linearization import Linearization, LinearizationError
 from delassus.control.linear.riccati import continuous_riccati, discrete_riccati
 
@@ -35,11 +36,14 @@ class Regulator:
     modes: NDArray[np.complex128]
     residual: float
 
-    def torque(self, q: Any, v: Any) -> Floats:
-        """Forces of the actuators (…, nu) in states (…, nq) and (…, nv) nearby; those of rest where a state is none."""
+    def torque(self, q: Any, v: Any) -> Any:
+        """Forces of the actuators (…, nu) in states (…, nq) and (…, nv) nearby; those of rest where a state is none.
+
+        Inside kernels, and so in the forces of a simulation, it is for one state.
+        """
         x = self.linear.coordinates(q, v)
-        x = np.where(np.all(np.isfinite(x), -1, keepdims=True), x, 0.0)
-        return np.asarray(self.linear.torque - np.matvec(self.gain, x), float)
+        finite = dnp.isfinite(dnp.sum(x, -1, keepdims=True))
+        return self.linear.torque - dnp.where(finite, x, 0.0) @ self.gain.T
 
 
 def lqr(linear: Linearization, state_cost: Any = 1.0, torque_cost: Any = 1.0) -> Regulator:
