@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +26,9 @@ from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
-from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
+from delassus.simulation.step.step import TOLERANCE, assemble_step, candidate_geometry, simulate
 from delassus.simulation.step.world import World
+from delassus.simulation.usual import usual_world
 from delassus.stepping.marks import Mark
 from delassus.stepping.trajectories.trajectory import Trajectory
 
@@ -34,6 +36,9 @@ Array = NDArray[np.float64]
 
 SHORTEST_STEP, LONGEST_STEP = 1e-9, 0.1
 """Steps of time [s] beyond are taken for a mistake."""
+
+LOOSEST = 1e-2
+"""Tolerances beyond are taken for a mistake."""
 
 
 class GroundContacts(NamedTuple):
@@ -61,7 +66,7 @@ class Simulation:
         log = sim.run(q0, v0, steps=2000)
 
     Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
-    friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
+    friction are solved for together, to a residual of 1e-7 of the velocities involved; damping, springs and servos are
     implicit.
     """
 
@@ -78,6 +83,7 @@ class Simulation:
         max_contacts: int = 8,
         max_limits: int = 4,
         joint_friction: bool = True,
+        tolerance: float = TOLERANCE,
     ) -> None:
         """Put a simulation together; nothing is compiled yet.
 
@@ -94,6 +100,7 @@ class Simulation:
             max_contacts: How many contacts a state has at most; the nearest are solved for.
             max_limits: How many joints are at their limits at most; 0 for joints without limits.
             joint_friction: Whether joints have their dry friction.
+            tolerance: Of the contact solve: the residual as a share of the velocities involved.
         """
         if isinstance(robot, Parametric):
             raise SimulationError(
@@ -110,6 +117,7 @@ class Simulation:
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
         hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
         time_step = number("time_step", time_step, SHORTEST_STEP, LONGEST_STEP, hint)
+        tolerance = number("tolerance", tolerance, 1e-300, LOOSEST, f"positive and at most {LOOSEST:g}, such as 1e-7")
         substeps = count("substeps", substeps, 1)
         max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
         model = robot.model
@@ -120,6 +128,7 @@ class Simulation:
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
         self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
+        self.tolerance = float(tolerance)
         self.world = World(
             robot,
             shapes_of(model, touching) if max_contacts else (),
@@ -139,6 +148,11 @@ class Simulation:
             f"Simulation({self.model.name!r}: {world.candidates} candidates for {world.slots} contacts, {world.m} "
             f"rows, {world.nu} controls, steps of {self.time_step:g} s)"
         )
+
+    @cached_property
+    def usual(self) -> World:
+        """The world in which steps are tried first."""
+        return usual_world(self.world)
 
     @property
     def model(self) -> Model:

@@ -56,3 +56,16 @@ class Reach:
             if table[:, e].any():
                 J[:, v] = J[:, v] + K @ self.columns[e] * (owner.ratio * carried.get(e, 1.0))
         return J
+
+    def twist(self, link: int, v: Any) -> Any:
+        """The motion (6,) of a link about c at velocities (nv,)."""
+        directions = ((owner, owner.v + k) for owner in self.tree.links for k in range(owner.motion.nv))
+        total = np.zeros(6)
+        for e, (owner, place) in enumerate(directions):
+            if self.carries[link, e]:
+                total = total + self.columns[e] * (owner.ratio * v[place])
+        return total
+
+    def speed(self, twist: Any, point: Any, normal: Any) -> Any:
+        """The velocity of a point (3,) along a normal (3,), of a link with that motion."""
+        return twist[:3] @ normal + twist[3:] @ np.cross(point - self.center, normal)

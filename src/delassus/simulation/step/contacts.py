@@ -6,6 +6,7 @@ their numbers, so that a slot seldom changes hands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy
@@ -45,14 +46,18 @@ class GroundNumbers(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), by how much more than J v they
-    move in the middle of the step (3 slots,) [m/s], and whether there are more."""
+    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), and whether there are more.
+
+    `lead` (3 slots,) [m/s] is by how much more than J v they move in the middle of the step. `left_out` gives for a
+    velocity (nv,) the rates at which the gaps of all other candidates change, beside the gaps.
+    """
 
     number: Any
     gap: Any
     J: Any
     lead: Any
     more: Any
+    left_out: Callable[[Any], list[tuple[Any, Any]]]
 
 
 def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers) -> tuple[Any, Any, Any]:
@@ -67,30 +72,51 @@ def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumb
 def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Touching:
     """The contacts of a state that moves with v (nv,) in a step h [s]."""
     tree, slots = links_of(world.model), world.slots
-    if not slots:
-        return Touching(np.zeros(0), np.zeros(0), np.zeros((0, world.nv)), np.zeros(0), np.array(False))
+    if not world.candidates:
+        none = np.zeros(0)
+        return Touching(none, none, np.zeros((0, world.nv)), none, np.array(False), lambda v: [])
     reach = Reach.of(tree, world.nv, poses, bool(world.collisions))
     links, against = _links(world, tree)
     gap, point, normal = all_touches(world, tree, poses, ground)
     lead = leading(world, tree, poses, ground, v, h)
     flat = contact_axes(ground.normal) if world.field is None and not world.collisions else None
-    number: Any = numpy.arange(float(slots))
+    number: Any = numpy.array(world.numbers[:slots], float)
     more: Any = np.array(False)
-    on, under = list(links), list(against)
+    on: list[Any] = list(links)
+    under: list[Any] = list(against)
     among, below = ([frozenset({link}) for link in some] for some in (links, against))
-    if slots < world.candidates:
+    chosen = list(range(world.candidates)) if world.usual is None else list(world.usual)
+    others = [k for k in range(world.candidates) if k not in chosen]
+
+    def left_out(v: Any) -> list[tuple[Any, Any]]:
+        moving = {links[k] for k in others} | {against[k] for k in others}
+        twists = {link: reach.twist(link, v) for link in sorted(moving) if link < len(tree.links)}
+
+        def speed(link: int, k: int) -> Any:
+            return reach.speed(twists[link], point[k], normal[k]) if link in twists else 0.0
+
+        return [(gap[k], speed(links[k], k) - speed(against[k], k)) for k in others]
+
+    few = (gap, point, normal, lead)
+    if world.usual is not None:
+        on, under = [links[k] for k in chosen], [against[k] for k in chosen]
+        among, below = ([frozenset({link}) for link in some] for some in (on, under))
+        few = (gap[chosen], point[chosen], normal[chosen], lead[chosen])
+    elif slots < world.candidates:
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
         more = np.take(gap, nearest[slots]) < CLOSED
-        gap, point, normal, lead = (np.take(x, number, axis=0) for x in (gap, point, normal, lead))
+        few = tuple(np.take(x, number, axis=0) for x in few)
         on, under = (list(np.take(numpy.array(some, float), number)) for some in (links, against))
         among, below = [frozenset(links)] * slots, [frozenset(against)] * slots
-    axes = [contact_axes(normal[k]) if flat is None else flat for k in range(slots)]
-    rows = [reach.rows(on[k], among[k], point[k], axes[k]) for k in range(slots)]
+    near, places, normals, ahead = few
+    axes = [contact_axes(normals[k]) if flat is None else flat for k in range(slots)]
+    rows = [reach.rows(on[k], among[k], places[k], axes[k]) for k in range(slots)]
     if world.collisions:
-        rows = [row - reach.rows(under[k], below[k], point[k], axes[k]) for k, row in enumerate(rows)]
-    along = [axes[k].T @ lead[k] for k in range(slots)]
-    return Touching(np.array(number), gap, np.concatenate(rows), np.concatenate(along), more)
+        rows = [row - reach.rows(under[k], below[k], places[k], axes[k]) for k, row in enumerate(rows)]
+    J = np.concatenate(rows) if rows else np.zeros((0, world.nv))
+    along = np.concatenate([axes[k].T @ ahead[k] for k in range(slots)]) if rows else np.zeros(0)
+    return Touching(np.array(number), near, J, along, more, left_out)
 
 
 def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
@@ -138,13 +164,16 @@ def _links(world: World, tree: Links) -> tuple[list[int], list[int]]:
 
 
 def warm_start(world: World, number: Any, before: Any, impulse: Any) -> Any:
-    """Impulses (m,) to start from: of each contact what its candidate had in the step before, (slots,) and (m,)."""
+    """Impulses (m,) to start from: of each contact what its candidate had in the step before.
+
+    `before` and `impulse` are those of the whole world.
+    """
+    start = np.array(impulse[list(world.own_rows)])
     if world.slots == world.candidates:
-        return impulse
-    start = np.array(impulse)
+        return start
     for k in range(world.slots):
         own = np.zeros(3)
-        for old in range(world.slots):
+        for old in range(world.all_slots):
             own = np.where(before[old] == number[k], impulse[3 * old : 3 * old + 3], own)
         start[3 * k : 3 * k + 3] = own
     return start

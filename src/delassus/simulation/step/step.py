@@ -36,16 +36,19 @@ from delassus.model.links import links_of
 from delassus.simulation.actuation.actuators import drive
 from delassus.simulation.step.contacts import GroundNumbers, all_touches, warm_start
 from delassus.simulation.step.motion import moved, turning
-from delassus.simulation.step.rows import StepRows, step_rows
-from delassus.simulation.step.solve import Solved, solved
+from delassus.simulation.step.rows import SLOP, StepRows, missed, step_rows
+from delassus.simulation.step.solve import Limits, Solved, solved
 from delassus.simulation.step.world import World
-from delassus.stepping.marks import Mark
+from delassus.stepping.marks import HARD, MISSED, Mark
 
-TOLERANCE: Final = 1e-8
+TOLERANCE: Final = 1e-7
 """The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
 
-_SLOP: Final = 1e-9
-"""Penetrations [m, rad] beyond are taken back."""
+QUICKLY: Final = 4.0
+"""Iterations of the contact solve after which an item of a batch is left to a second call, with others like it."""
+
+PATIENCE: Final = 150.0
+"""Iterations at most."""
 
 _GIVEN_BACK: Final = 0.2
 """The share of a penetration that a step takes back."""
@@ -60,6 +63,7 @@ _FAR: Final = 10.0
 """Gaps that close at more than so many times the velocities of a step count as closing at that: they stay open."""
 
 GROUND_INPUTS: Final = {"friction": "()", "restitution": "()", "normal": "(3)", "height": "()"}
+INPUTS: Final = {**GROUND_INPUTS, "tolerance": "()", "patience": "()"}
 
 
 class Given(NamedTuple):
@@ -70,10 +74,14 @@ class Given(NamedTuple):
     ground: GroundNumbers
     friction: Any
     restitution: Any
+    limits: Limits = Limits(TOLERANCE, PATIENCE)
 
 
 class Moved(NamedTuple):
-    """A state after a step, with the impulses (m,) and candidates (slots,) of the contacts, and how the solve ended."""
+    """A state after a step, with the impulses and candidates of the contacts, and how the solve ended.
+
+    Impulses and candidates are those of the whole world; `again` says that a row which was left out would matter.
+    """
 
     q: Any
     v: Any
@@ -84,6 +92,7 @@ class Moved(NamedTuple):
     iterations: Any
     many: Any
     unsolved: Any
+    again: Any
     clipped: Any
 
 
@@ -121,6 +130,9 @@ def problem_of(world: World, last: Moved, given: Given, time: Any) -> Problem:
     # Gyroscopic forces at the middle of the step: those of its beginning would spin bodies up. The middle is that of a
     # step with the impulses of the one before, so what rests has none, and what rolls keeps its energy.
     start = warm_start(world, rows.touching.number, last.contact, last.impulse) if world.m else last.impulse
+    if world.mechanism.m:
+        at = slice(3 * world.slots, 3 * world.slots + world.mechanism.m)
+        start[at] = np.where(rows.moves, start[at], 0.0)
     change = h * solve(driven.force - newton_euler(model, q, v, turning(model, v), None))
     pushing, lasts = world.pushing, np.array(True)
     if world.m:
@@ -190,19 +202,25 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         impulse, residual, count, done = _impulses(world, problem, given)
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
+    again = np.where(missed(world, last.q, v, h, contact), 1.0, last.again)
     q, v = moved(world.model, last.q, v, h, _given_back(world, problem, v, h))
     if world.mechanism.m:
         q, v = project(world.mechanism, q, v, time=time)
+    every, number = impulse, contact.number
+    if world.usual is not None:
+        every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)
+        every[list(world.own_rows)] = impulse
     return Moved(
         q,
         v,
-        impulse,
-        contact.number,
+        every,
+        number,
         time,
         residual,
         last.iterations + count,
         np.where(contact.more | rows.more_stops, 1.0, last.many),
         np.maximum(last.unsolved, unsolved),
+        again,
         last.clipped + problem.clipped,
     )
 
@@ -215,15 +233,13 @@ def _impulses(world: World, problem: Problem, given: Given) -> Solved:
     if world.dry:
         dry = np.array([bound for _, bound in world.dry]) * given.h
         numbers |= {"lower": -dry, "upper": dry}
-    # The solver's tolerance is a share of all free velocities, those of wide gaps among them.
-    tolerance = TOLERANCE * problem.scale / np.maximum(np.max(np.abs(problem.g)), problem.scale)
     if not world.bounces:
-        return solved(world.layout, problem.G, problem.g, numbers, problem.start, tolerance)
+        return solved(world.layout, problem.G, problem.g, numbers, problem.start, problem.scale, given.limits)
 
     def throw(carry: Any) -> Any:
         share, start, count = carry[0], carry[1], carry[3]
         g = problem.g - (1.0 - share) * problem.thrown
-        found = solved(world.layout, problem.G, g, numbers, start, tolerance)
+        found = solved(world.layout, problem.G, g, numbers, start, problem.scale, given.limits)
         gained = found.impulse @ (problem.before + problem.after + problem.G @ found.impulse)  # twice their work
         fine = gained <= _GAIN * problem.scale * np.sum(np.abs(found.impulse))
         fine = fine | np.all(problem.thrown == 0.0)
@@ -246,7 +262,7 @@ def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
 
     def corrected(v: Any) -> Any:
         ahead = gap + h * (problem.rows.J[pushing] @ v)
-        wanted = np.where(gap < -_SLOP, -_GIVEN_BACK * gap, -np.maximum(ahead, 0.0))
+        wanted = np.where(gap < -SLOP, -_GIVEN_BACK * gap, -np.maximum(ahead, 0.0))
         G = problem.G[pushing][:, pushing]
 
         def sweep(carry: Any) -> Any:
@@ -262,7 +278,7 @@ def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
             whole[row] = push[k]
         return problem.response(whole)
 
-    return cond(np.min(gap) < -_SLOP, corrected, np.zeros(world.nv), v)
+    return cond(np.min(gap) < -SLOP, corrected, np.zeros(world.nv), v)
 
 
 def period(
@@ -278,7 +294,8 @@ def period(
 ) -> tuple[Any, ...]:
     """All steps of a control period; an item that is not alive, or whose numbers are none, keeps its state."""
     check_inertias(world.model)
-    zero, padding = np.array(0.0), (impulse[world.m :], contact[world.slots :])
+    rows, slots = world.whole.m, world.all_slots
+    zero, padding = np.array(0.0), (impulse[rows:], contact[slots:])
     control = control[: world.nu]
     first = _beginning(world, q, v, impulse, contact, time)
     usable = (alive > 0.5) & ~np.any(np.isnan(control)) if world.nu else alive > 0.5
@@ -293,7 +310,8 @@ def period(
             world.substeps,
         )
         last = Moved(*carry[0])
-    good = usable & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
+    hard = (last.unsolved > 0.5) & (given.limits.patience < PATIENCE)
+    good = usable & ~hard & (last.again < 0.5) & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
     q, v, impulse, contact = (np.where(good, new, old) for new, old in zip(last[:4], first[:4], strict=True))
     impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
     mark = (
@@ -302,13 +320,15 @@ def period(
         + float(Mark.UNSOLVED) * last.unsolved
         + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
     )
-    mark = np.where(good, mark, float(Mark.FROZEN))
+    left = np.where(hard, HARD, np.where(last.again > 0.5, MISSED, float(Mark.FROZEN)))
+    mark = np.where(good, mark, np.where(usable, left, float(Mark.FROZEN)))
     return q, v, impulse, contact, last.residual, last.iterations, mark
 
 
 def _beginning(world: World, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> Moved:
     zero = np.array(0.0)
-    return Moved(q, v, impulse[: world.m], contact[: world.slots], time, zero, zero, zero, zero, zero)
+    rows, slots = impulse[: world.whole.m], contact[: world.all_slots]
+    return Moved(q, v, rows, slots, time, zero, zero, zero, zero, zero, zero)
 
 
 SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows),(places),(),(),()"
@@ -316,7 +336,7 @@ SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows
 SHARED: Final = {"heights": "(field_rows,field_columns)"}
 
 
-@kernel(SIGNATURE.format(control="(controls),"), inputs=GROUND_INPUTS, shared=SHARED)
+@kernel(SIGNATURE.format(control="(controls),"), inputs=INPUTS, shared=SHARED)
 def simulate(
     world: World,
     q: Any,
@@ -332,17 +352,20 @@ def simulate(
     restitution: Any = 0.0,
     normal: Any = (0.0, 0.0, 1.0),
     height: Any = 0.0,
+    tolerance: Any = TOLERANCE,
+    patience: Any = PATIENCE,
     heights: Any = None,
 ) -> tuple[Floats, ...]:
     """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
-    given = Given(control, time_step, GroundNumbers(np.array(normal), height, heights), friction, restitution)
+    ground = GroundNumbers(np.array(normal), height, heights)
+    given = Given(control, time_step, ground, friction, restitution, Limits(tolerance, patience))
     return period(world, q, v, impulse, contact, time, alive, control, given)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
     """The same kernel with a traced function of time, q and v in place of the controls."""
 
-    @kernel(SIGNATURE.format(control=""), inputs=GROUND_INPUTS, shared=SHARED)
+    @kernel(SIGNATURE.format(control=""), inputs=INPUTS, shared=SHARED)
     def simulate_policy(
         world: World,
         q: Any,
@@ -357,10 +380,13 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         restitution: Any = 0.0,
         normal: Any = (0.0, 0.0, 1.0),
         height: Any = 0.0,
+        tolerance: Any = TOLERANCE,
+        patience: Any = PATIENCE,
         heights: Any = None,
     ) -> tuple[Floats, ...]:
         """As `simulate`."""
-        given = Given(None, time_step, GroundNumbers(np.array(normal), height, heights), friction, restitution)
+        ground = GroundNumbers(np.array(normal), height, heights)
+        given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, patience))
         control = np.array(policy(time, q, v))
         return period(world, q, v, impulse, contact, time, alive, control, given)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,8 @@ class World(OfModel):
         substeps: Steps of time in a control period.
         bounces: Whether strikes throw back.
         collisions: Shapes that may touch each other.
+        usual: Numbers of the only candidates that are solved for, without joint limits; None for all that may touch.
+            What is left out is watched, and a step in which it would matter is made again with the whole world.
     """
 
     mechanism: Mechanism
@@ -48,6 +50,7 @@ class World(OfModel):
     substeps: int
     bounces: bool = False
     collisions: tuple[Collision, ...] = ()
+    usual: tuple[int, ...] | None = None
 
     @property
     def model(self) -> Any:  # type: ignore[override]
@@ -67,6 +70,11 @@ class World(OfModel):
     @property
     def slots(self) -> int:
         """How many contacts are solved for."""
+        return self.all_slots if self.usual is None else len(self.usual)
+
+    @property
+    def all_slots(self) -> int:
+        """How many contacts a state keeps."""
         return min(self.candidates, self.max_contacts)
 
     @cached_property
@@ -77,7 +85,7 @@ class World(OfModel):
     @property
     def ends(self) -> int:
         """How many of the limits are solved for."""
-        return min(len(self.stops), self.max_limits)
+        return min(len(self.stops), self.max_limits) if self.usual is None else 0
 
     @cached_property
     def dry(self) -> tuple[tuple[int, float], ...]:
@@ -107,6 +115,29 @@ class World(OfModel):
         start = 3 * self.slots + self.mechanism.m
         return [*range(2, 3 * self.slots, 3), *range(start, start + self.ends)]
 
+    @cached_property
+    def whole(self) -> World:
+        """The same with all that may touch, and joint limits."""
+        return self if self.usual is None else replace(self, usual=None)
+
+    @cached_property
+    def own_rows(self) -> tuple[int, ...]:
+        """Where the rows that are solved for are among those of the whole world."""
+        contacts, after = 3 * self.slots, 3 * self.all_slots
+        constraints, ends = self.mechanism.m, self.whole.ends
+        return (
+            *range(contacts),
+            *range(after, after + constraints),
+            *range(after + constraints, after + constraints + self.ends),
+            *range(after + constraints + ends, self.whole.m),
+        )
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The candidates (all_slots,) that have the slots where they are known: the usual ones first."""
+        first = range(self.all_slots) if self.usual is None else self.usual
+        return (*first, *(k for k in range(self.candidates) if k not in first))[: self.all_slots]
+
     @property
     def nu(self) -> int:
         """The number of controls."""
@@ -115,12 +146,12 @@ class World(OfModel):
     @property
     def rows(self) -> int:
         """Elements of arrays of rows, one at least."""
-        return max(self.m, 1)
+        return max(self.whole.m, 1)
 
     @property
     def places(self) -> int:
         """Elements of arrays of contacts, one at least."""
-        return max(self.slots, 1)
+        return max(self.all_slots, 1)
 
     @property
     def controls(self) -> int:
