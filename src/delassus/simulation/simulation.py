@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 SHORTEST_STEP, LONGEST_STEP = 1e-9, 0.1
 """Steps of time [s] beyond are taken for a mistake."""
 
-LOOSEST = 1e-2
+TIGHTEST, LOOSEST = 1e-13, 1e-2
 """Tolerances beyond are taken for a mistake."""
 
 
@@ -66,7 +66,7 @@ class Simulation:
         log = sim.run(q0, v0, steps=2000)
 
     Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
-    friction are solved for together, to a residual of 1e-7 of the velocities involved; damping, springs and servos are
+    friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
     implicit.
     """
 
@@ -117,9 +117,10 @@ class Simulation:
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
         hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
         time_step = number("time_step", time_step, SHORTEST_STEP, LONGEST_STEP, hint)
-        tolerance = number("tolerance", tolerance, 1e-300, LOOSEST, f"positive and at most {LOOSEST:g}, such as 1e-7")
         substeps = count("substeps", substeps, 1)
         max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
+        hint = f"from {TIGHTEST:g} to {LOOSEST:g}, such as 1e-8"
+        tolerance = number("tolerance", tolerance, TIGHTEST, LOOSEST, hint)
         model = robot.model
         if actuators is not None and not isinstance(actuators, Iterable):
             raise SimulationError(

@@ -17,12 +17,6 @@ class Mark(IntFlag):
     CLIPPED = 8
 
 
-HARD = 1024.0
-"""What a kernel gives for an item that its patience was not enough for: it keeps its state."""
-
-MISSED = 2048.0
-"""The same for an item in which something that was left out of its world would matter."""
-
 SENTENCES = {
     Mark.FROZEN: "A control or the state is not a finite number: the item keeps its last state.",
     Mark.MANY_CONTACTS: "More contacts or joint limits are closed than there are slots: the deepest are solved for.",

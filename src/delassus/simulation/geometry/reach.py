@@ -58,7 +58,9 @@ class Reach:
         return J
 
     def twist(self, link: int, v: Any) -> Any:
-        """The motion (6,) of a link about c at velocities (nv,)."""
+        """The motion (6,) of a link about c at velocities (nv,); none of the world, which comes after all links."""
+        if link == len(self.tree.links):
+            return np.zeros(6)
         directions = ((owner, owner.v + k) for owner in self.tree.links for k in range(owner.motion.nv))
         total = np.zeros(6)
         for e, (owner, place) in enumerate(directions):

@@ -46,10 +46,10 @@ class GroundNumbers(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), and whether there are more.
+    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), by how much more than J v they
+    move in the middle of the step (3 slots,) [m/s], and whether there are more.
 
-    `lead` (3 slots,) [m/s] is by how much more than J v they move in the middle of the step. `left_out` gives for a
-    velocity (nv,) the rates at which the gaps of all other candidates change, beside the gaps.
+    `left_out` gives for a velocity (nv,) the gaps of all other candidates and the rates at which they change.
     """
 
     number: Any
@@ -82,41 +82,35 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
     flat = contact_axes(ground.normal) if world.field is None and not world.collisions else None
     number: Any = numpy.array(world.numbers[:slots], float)
     more: Any = np.array(False)
-    on: list[Any] = list(links)
-    under: list[Any] = list(against)
-    among, below = ([frozenset({link}) for link in some] for some in (links, against))
     chosen = list(range(world.candidates)) if world.usual is None else list(world.usual)
-    others = [k for k in range(world.candidates) if k not in chosen]
-
-    def left_out(v: Any) -> list[tuple[Any, Any]]:
-        moving = {links[k] for k in others} | {against[k] for k in others}
-        twists = {link: reach.twist(link, v) for link in sorted(moving) if link < len(tree.links)}
-
-        def speed(link: int, k: int) -> Any:
-            return reach.speed(twists[link], point[k], normal[k]) if link in twists else 0.0
-
-        return [(gap[k], speed(links[k], k) - speed(against[k], k)) for k in others]
-
-    few = (gap, point, normal, lead)
-    if world.usual is not None:
-        on, under = [links[k] for k in chosen], [against[k] for k in chosen]
-        among, below = ([frozenset({link}) for link in some] for some in (on, under))
-        few = (gap[chosen], point[chosen], normal[chosen], lead[chosen])
-    elif slots < world.candidates:
+    on, under = [links[k] for k in chosen], [against[k] for k in chosen]
+    among, below = ([frozenset({link}) for link in some] for some in (on, under))
+    few: Any = tuple(x[chosen] for x in (gap, point, normal, lead))
+    if slots < len(chosen):
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
         more = np.take(gap, nearest[slots]) < CLOSED
-        few = tuple(np.take(x, number, axis=0) for x in few)
+        few = tuple(np.take(x, number, axis=0) for x in (gap, point, normal, lead))
         on, under = (list(np.take(numpy.array(some, float), number)) for some in (links, against))
         among, below = [frozenset(links)] * slots, [frozenset(against)] * slots
-    near, places, normals, ahead = few
+    near, places, normals, leads = few
     axes = [contact_axes(normals[k]) if flat is None else flat for k in range(slots)]
     rows = [reach.rows(on[k], among[k], places[k], axes[k]) for k in range(slots)]
     if world.collisions:
         rows = [row - reach.rows(under[k], below[k], places[k], axes[k]) for k, row in enumerate(rows)]
-    J = np.concatenate(rows) if rows else np.zeros((0, world.nv))
-    along = np.concatenate([axes[k].T @ ahead[k] for k in range(slots)]) if rows else np.zeros(0)
-    return Touching(np.array(number), near, J, along, more, left_out)
+    along = [axes[k].T @ leads[k] for k in range(slots)]
+    others = [k for k in range(world.candidates) if k not in chosen]
+
+    def left_out(v: Any) -> list[tuple[Any, Any]]:
+        twists = {link: reach.twist(link, v) for link in sorted({x[k] for k in others for x in (links, against)})}
+
+        def rate(k: int) -> Any:
+            return reach.speed(twists[links[k]] - twists[against[k]], point[k], normal[k])
+
+        return [(gap[k], rate(k)) for k in others]
+
+    J = np.concatenate(rows) if slots else np.zeros((0, world.nv))
+    return Touching(np.array(number), near, J, np.concatenate(along) if slots else np.zeros(0), more, left_out)
 
 
 def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:

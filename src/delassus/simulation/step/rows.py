@@ -16,6 +16,7 @@ from delassus.simulation.step.world import World
 
 _NOTHING: Final = 1e-9
 """Rows of constraints that are as small against others do not move."""
+
 SLOP: Final = 1e-9
 """Penetrations [m, rad] beyond are taken back."""
 

@@ -23,9 +23,12 @@ from delassus.contact.solvers.newton import ATTEMPTS, matrix_of
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import Scaled, shape_of
 
-ENOUGH: Final = 1e-3
-"""The share of the tolerance below which nothing is done at all. Above, there is one iteration in each step: what rests
-gets ever more exact."""
+WANTED: Final = (1e-3, 0.1, 1.0, 1.0, 10.0)
+"""The share of the tolerance that is enough after so many iterations, the last one after all others.
+
+What rests gets ever more exact, as there is an iteration in each step until next to nothing is left. After many,
+contacts stick, and what is left is how feet that have more points than motions share their friction.
+"""
 
 EAGER: Final = (
     # As in `ATTEMPTS`, but e shrinks with every iteration, and ρ is never zero.
@@ -40,7 +43,7 @@ EAGER: Final = (
 SWEEPS: Final = 6.0
 """Of Gauss–Seidel before it."""
 
-NEAR: Final = 1e-6
+NEAR: Final = 1e-7
 """ρ, as a share of a contact's own response, in the first iterations, and the least later on."""
 
 AT_ONCE: Final = 2.0
@@ -146,7 +149,7 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
 
     def goes_on(carry: Any) -> Any:
         last = _At(*carry)
-        wanted = np.where(last.count < 0.5, ENOUGH, 1.0) * limits.tolerance
+        wanted = np.take(np.array(WANTED), np.minimum(last.count, float(len(WANTED) - 1))) * limits.tolerance
         return (last.error > wanted) & (last.count < limits.patience) & (last.attempt < float(len(schedule)) - 0.5)
 
     begin = problem.taken(start, factors)
@@ -154,4 +157,9 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
     carry = (begin, ahead, zero, zero + NEAR, zero, zero, projected, error, zero)
     found = _At(*while_loop(goes_on, step, carry, FOREVER))
     off = problem.residual_given(found.best - at(found.best)[1], factors)
-    return Solved(problem.given(found.best, factors), np.max(np.abs(off)), found.count, found.error <= limits.tolerance)
+    return Solved(
+        problem.given(found.best, factors),
+        np.max(np.abs(off)),
+        found.count,
+        found.error <= WANTED[-1] * limits.tolerance,
+    )

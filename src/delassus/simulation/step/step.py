@@ -39,9 +39,9 @@ from delassus.simulation.step.motion import moved, turning
 from delassus.simulation.step.rows import SLOP, StepRows, missed, step_rows
 from delassus.simulation.step.solve import Limits, Solved, solved
 from delassus.simulation.step.world import World
-from delassus.stepping.marks import HARD, MISSED, Mark
+from delassus.stepping.marks import Mark
 
-TOLERANCE: Final = 1e-7
+TOLERANCE: Final = 1e-8
 """The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
 
 QUICKLY: Final = 4.0
@@ -49,6 +49,12 @@ QUICKLY: Final = 4.0
 
 PATIENCE: Final = 150.0
 """Iterations at most."""
+
+HARD: Final = 1024.0
+"""What a kernel gives for an item that its patience was not enough for: it keeps its state."""
+
+MISSED: Final = 2048.0
+"""The same for an item in which something that was left out of its world would matter."""
 
 _GIVEN_BACK: Final = 0.2
 """The share of a penetration that a step takes back."""
@@ -327,8 +333,8 @@ def period(
 
 def _beginning(world: World, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> Moved:
     zero = np.array(0.0)
-    rows, slots = impulse[: world.whole.m], contact[: world.all_slots]
-    return Moved(q, v, rows, slots, time, zero, zero, zero, zero, zero, zero)
+    impulse, contact = impulse[: world.whole.m], contact[: world.all_slots]
+    return Moved(q, v, impulse, contact, time, zero, zero, zero, zero, zero, zero)
 
 
 SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows),(places),(),(),()"

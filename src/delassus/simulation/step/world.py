@@ -110,12 +110,6 @@ class World(OfModel):
         return self.layout.m
 
     @cached_property
-    def pushing(self) -> list[int]:
-        """The rows that push and do not pull: normals of contacts, limits of joints."""
-        start = 3 * self.slots + self.mechanism.m
-        return [*range(2, 3 * self.slots, 3), *range(start, start + self.ends)]
-
-    @cached_property
     def whole(self) -> World:
         """The same with all that may touch, and joint limits."""
         return self if self.usual is None else replace(self, usual=None)
@@ -137,6 +131,12 @@ class World(OfModel):
         """The candidates (all_slots,) that have the slots where they are known: the usual ones first."""
         first = range(self.all_slots) if self.usual is None else self.usual
         return (*first, *(k for k in range(self.candidates) if k not in first))[: self.all_slots]
+
+    @cached_property
+    def pushing(self) -> list[int]:
+        """The rows that push and do not pull: normals of contacts, limits of joints."""
+        start = 3 * self.slots + self.mechanism.m
+        return [*range(2, 3 * self.slots, 3), *range(start, start + self.ends)]
 
     @property
     def nu(self) -> int:
