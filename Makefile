@@ -42,6 +42,8 @@ pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/work_precision.py
 	$(BIN)/python examples/draw_stepping.py
 	$(BIN)/python examples/draw_simulation.py
+	$(BIN)/python examples/track_loops.py
+	$(BIN)/python examples/balance.py
 
 test: $(STAMP)  ## every test that fits into a few minutes
 	$(PYTEST) -m "not slow"

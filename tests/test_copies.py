@@ -94,6 +94,17 @@ EXAMPLES = {
     "ContactRecord": FALL.contacts,
     "Relaxation": dl.contact.Relaxation(),
     "Softness": dl.contact.Softness(),
+    "Actuated": dl.control.Actuated(LOOP, ["crank*"]),
+    "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
+    "FrameTask": dl.control.FrameTask("tool", rows="x y"),
+    "CenterOfMassTask": dl.control.CenterOfMassTask(priority=1),
+    "MomentumTask": dl.control.MomentumTask(weight=2.0),
+    "PostureTask": dl.control.PostureTask("crank*"),
+    "Task": dl.control.Task(),
+    "Tasks": dl.control.Tasks(LOOP, dl.control.PostureTask("crank*")),
+    "Linearization": dl.control.linearize(LOOP, HOME, actuation=["crank*"]),
+    "Regulator": dl.control.lqr(dl.control.linearize(LOOP, HOME, actuation=["crank*"])),
+    "Equilibrium": dl.control.equilibrium(LOOP, HOME, actuation=["crank*"]),
 }
 
 

@@ -9,6 +9,7 @@ constrained   dynamics of a mechanism: accelerations and forces, by several meth
 contact       what only pushes, with friction: cones, problems, robots that touch something
 stepping      motions in time: integrators, trajectories, events; the compliant scheme from soft to rigid, impacts
 simulation    robots on the ground, one or thousands, stepped through time
+control       torques for a motion asked for: inverse dynamics under constraints, tasks, linear models
 derivatives   of all of these
 mujoco        to and from MuJoCo
 pinocchio     to and from Pinocchio
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         constrained,
         constraints,
         contact,
+        control,
         derivatives,
         dynamics,
         model,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from delassus.constrained import *
     from delassus.constraints import *
     from delassus.contact import *
+    from delassus.control import *
     from delassus.derivatives import *
     from delassus.dynamics import *
     from delassus.model import *
@@ -90,6 +93,7 @@ __all__ = [
     "frame_placement",
     "impact",
     "integrate",
+    "inverse_dynamics",
     "kernel",
     "kinetic_energy",
     "kkt",
@@ -115,6 +119,7 @@ NAMESPACES: Final = (
     "contact",
     "stepping",
     "simulation",
+    "control",
     "derivatives",
     "mujoco",
     "pinocchio",

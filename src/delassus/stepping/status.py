@@ -20,6 +20,6 @@ class MotionStatus(Sentences):
     NOT_CLOSED = 6, "No start that meets the constraints was found near the one given; the motion stays there."
     OPEN = (
         7,
-        "A step led where the constraints cannot be met; the motion stays at the last state that meets them. Take "
-        "shorter steps, or dopri5, which chooses them.",
+        "A step led where the constraints cannot be met; the motion stays at the last state that meets them. Steps of "
+        "a fixed length may have been too long: dopri5 chooses its own.",
     )

@@ -110,7 +110,7 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
         if actuator.drives == "site":
             model.frame(actuator.target)
             continue
-        for name, _ in _terms(model, actuator):
+        for name, _ in driving_terms(model, actuator):
             joint = model.joint(name)
             if joint.kind.nv != 1 or joint.mimic is not None:
                 raise ActuatorError(
@@ -119,7 +119,7 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
                 )
 
 
-def _terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
+def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     """The joints that an actuator drives, and l per coordinate of each."""
     gear = actuator.force_gear[0]
     if actuator.drives == "joint":
@@ -189,7 +189,7 @@ def _site_moment(model: Model, actuator: Actuator, q: Any) -> Any:
 
 
 def _places(model: Model, actuator: Actuator) -> list[tuple[int, float]]:
-    return [(model.joint_index(name), factor) for name, factor in _terms(model, actuator)]
+    return [(model.joint_index(name), factor) for name, factor in driving_terms(model, actuator)]
 
 
 def passive_gains(model: Model) -> tuple[Any, Any]:

@@ -35,11 +35,11 @@ from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import links_of
 from delassus.simulation.actuation.actuators import drive
 from delassus.simulation.step.contacts import GroundNumbers, all_touches, warm_start
-from delassus.simulation.step.motion import moved, turning
 from delassus.simulation.step.rows import SLOP, StepRows, missed, step_rows
 from delassus.simulation.step.solve import Limits, Solved, solved
 from delassus.simulation.step.world import World
 from delassus.stepping.marks import Mark
+from delassus.stepping.scheme.flying import moved, turning
 
 TOLERANCE: Final = 1e-8
 """The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
@@ -209,7 +209,7 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
     again = np.where(missed(world, last.q, v, h, contact), 1.0, last.again)
-    q, v = moved(world.model, last.q, v, h, _given_back(world, problem, v, h))
+    q, v = moved(world.model, last.q, v, h * v + _given_back(world, problem, v, h))
     if world.mechanism.m:
         q, v = project(world.mechanism, q, v, time=time)
     every, number = impulse, contact.number

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from delassus.dynamics.derivatives.manifold_derivatives import rates_along
 from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.kinematics.manifold import integrate, parts
+
+_CORRECTIONS: Final = 40
+"""Of a configuration, at most: two are usual, but in a singular pose each one only halves the error."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class System:
 
     def projected(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
         """The state nearest to one that meets the constraints, and how far it is off, as a share of the robot."""
-        return project_by_mass(self.mechanism, q, v, time=time)
+        return project_by_mass(self.mechanism, q, v, time=time, iterations=_CORRECTIONS)
 
     @cached_property
     def sizes(self) -> NDArray[numpy.float64]:
@@ -84,13 +87,6 @@ class System:
             length = length_of(self.mechanism.plain.model)
         found = [1.0 if d >= 3 else length for motion, _, _ in parts(self.mechanism.model) for d in motion.directions]
         return numpy.array(found)
-
-
-class First(NamedTuple):
-    """What is known where a step begins: the acceleration (nv,), if `known` is true."""
-
-    known: Any
-    acceleration: Any
 
 
 class Step(NamedTuple):

@@ -6,7 +6,7 @@ and the step is q ⊕ h Σ bᵢ θ'ᵢ, v + h Σ bᵢ v'ᵢ. A second row of wei
 difference is the estimate of the error. The stages are a loop of compiled code, so that the dynamics is compiled once.
 
 Where the last stage is the end of the step, its acceleration is that of the first stage of the next one, which is then
-left out ("first same as last").
+given ("first same as last").
 
 Reference: H. Munthe-Kaas, High order Runge–Kutta methods on manifolds, Applied Numerical Mathematics 29 (1999).
 """
@@ -19,9 +19,8 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import scan
-from delassus.stepping.integrators.protocol import First, Step, System
+from delassus.stepping.integrators.protocol import Step, System
 
 Row = tuple[float, ...]
 
@@ -64,31 +63,27 @@ class RungeKutta:
         """Whether the last stage is the end of the step, where the next one begins."""
         return self.a[-1] == self.b and self.c[-1] == 1.0
 
-    def step(self, system: System, time: Any, q: Any, v: Any, h: Any, first: First | None = None) -> Step:
-        """One step; `first` is what is known of its first stage, if that was the last one of the step before."""
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any, first: Any = None) -> Step:
+        """One step; `first` is the acceleration of the first stage, if it is known from the step before."""
         count = len(self.b)
         b = numpy.array(self.b)
-
-        def evaluated(at: Any, way: Any, now: Any) -> Any:
-            there, now = system.on_stage(at, system.moved(q, way), now)
-            return system.rates(way, now), system.acceleration(at, there, now)
 
         def stage(rates: Any, row: Any) -> Any:
             turns, gains = rates
             a, c, own = row
-            at, way, now = time + c * h, h * (a @ turns), v + h * (a @ gains)
-            if first is None:
-                new = evaluated(at, way, now)
-            else:
-                wanted = (own[0] < 0.5) | ~first.known
-                new = cond(wanted, evaluated, (v, first.acceleration), at, way, now)
+            at, way = time + c * h, h * (a @ turns)
+            there, now = system.on_stage(at, system.moved(q, way), v + h * (a @ gains))
+            new = system.rates(way, now), system.acceleration(at, there, now)
             return tuple(
                 np.where(own[:, None] > 0.5, x[None, :], kept) for x, kept in zip(new, rates, strict=True)
             ), None
 
-        nothing = np.zeros((count, system.nv))
-        rows = (numpy.array(self.a), numpy.array(self.c), numpy.eye(count))
-        (turns, gains), _ = scan(stage, (nothing, nothing), rows)
+        turns = gains = np.zeros((count, system.nv))
+        rows: Any = (numpy.array(self.a), numpy.array(self.c), numpy.eye(count))
+        if first is not None:  # what is known of it is in place, and its stage is left out
+            turns, gains = (np.concatenate([x[None, :], turns[1:]]) for x in (v, first))
+            rows = tuple(x[1:] for x in rows)
+        (turns, gains), _ = scan(stage, (turns, gains), rows)
         error = None
         if self.lower:
             apart = b - numpy.array(self.lower)

@@ -103,17 +103,22 @@ def simulate_motion(
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
     before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
+    first, known = np.zeros((*batch, robot.nv)), np.zeros(batch)
     kept, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
     for k, until in enumerate(t[1:]):
         if not integrator.adaptive:
             length = np.full(batch, lengths[k])
         force = forces[min(k, len(forces) - 1)]
-        made = advance(task, q_now, v_now, force, time, until, length, errors, before, status, most, **given)
+        known = known if len(forces) == 1 else np.zeros(batch)  # accelerations jump with forces
+        made = advance(
+            task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **given
+        )
         q_now, v_now, time, length, before, status = made[:6]
         if samples:
             inside = (np.moveaxis(x, -2, 0) for x in (made.between_q, made.between_v))
             kept += zip(*inside, strict=True)
         kept.append((q_now, v_now))
+        first, known = made.first, made.known
         counts += made.steps, made.rejected
         happened.append(made.happened)
         residual = np.maximum(residual, made.residual)
@@ -172,7 +177,7 @@ def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
         if parameters is not None:
             raise MotionError("this mechanism has no parameters: make one of model.parametric(…).")
         return {}
-    found = np.asarray(robot.parameters() if parameters is None else parameters, float)
+    found = _numbers("parameters", robot.parameters() if parameters is None else parameters)
     if found.shape[-1:] != (robot.nparameters,):
         raise MotionError(f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.")
     return {PARAMETERS: found}
@@ -183,8 +188,16 @@ def _function(tau: Any, robot: Mechanism) -> Callable[[Any, Any, Any], Any]:
     return (lambda time, q, v: tau(robot.model, time, q, v)) if isinstance(tau, Kernel) else tau
 
 
+def _numbers(name: str, given: Any) -> Floats:
+    """An array of real numbers."""
+    try:
+        return np.array(given, float)
+    except (TypeError, ValueError):
+        raise MotionError(f"{name} is {short(repr(given))}; it is an array of real numbers.") from None
+
+
 def _times(times: ArrayLike) -> Floats:
-    t = np.array(times, float)
+    t = _numbers("times", times)
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(f"times has shape {t.shape}; it is a list of two or more, the first that of the start.")
     if not np.all(np.isfinite(t)):
@@ -204,7 +217,7 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
         ("v", np.zeros(robot.nv) if v is None else v, robot.nv),
         ("tau", np.zeros(robot.nv) if tau is None or callable(tau) else tau, robot.nv),
     ):
-        array = np.asarray(given, float)
+        array = _numbers(name, given)
         if array.shape[-1:] != (size,):
             raise MotionError(f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.")
         arrays.append(array)
@@ -234,13 +247,14 @@ def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
 def _projection(project: Any) -> str:
     if isinstance(project, bool):
         return "steps" if project else "none"
-    if project not in PROJECTIONS:
-        raise MotionError(f"project is {project!r}; it is one of: {', '.join(PROJECTIONS)}.")
-    return str(project)
+    if not isinstance(project, str) or project not in PROJECTIONS:
+        raise MotionError(f"project is {short(repr(project))}; it is one of: {', '.join(PROJECTIONS)}.")
+    return project
 
 
 def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
-    given = (events,) if isinstance(events, Event) or callable(events) else tuple(events)
+    alone = isinstance(events, Event) or callable(events) or not isinstance(events, Iterable)
+    given = (events,) if alone else tuple(events)
     found = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in given]
     names = [event.name for event in found]
     twice = [name for name in names if names.count(name) > 1]
@@ -250,7 +264,7 @@ def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
 
 
 def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
-    found = np.asarray(tolerance, float)
+    found = _numbers("tolerance", tolerance)
     for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
         checked_tolerance(float(worst), 1e-8)
     if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
@@ -265,7 +279,8 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
         if not integrator.adaptive:
             raise MotionError(f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.")
         return np.asarray(apart / 100.0)
-    if not (isinstance(step, (int, float, np.floating)) and 0.0 < step < math.inf):
+    real = np.ndim(step) == 0 and np.asarray(step).dtype.kind in "iuf"
+    if not (real and 0.0 < step < math.inf):
         raise MotionError(f"the step is {step!r} s; it is one number, positive and finite, such as 1e-3.")
     if integrator.adaptive:
         return np.minimum(apart, float(step))
@@ -307,7 +322,7 @@ def _started(
     robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
 ) -> tuple[Floats, Floats, Any]:
     """The start as it is followed, and its status."""
-    if start not in STARTS:
+    if not isinstance(start, str) or start not in STARTS:
         raise MotionError(f"start is {short(repr(start))}; it is one of: {', '.join(STARTS)}.")
     done = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
