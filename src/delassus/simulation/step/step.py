@@ -136,6 +136,9 @@ def problem_of(world: World, last: Moved, given: Given, time: Any) -> Problem:
     # Gyroscopic forces at the middle of the step: those of its beginning would spin bodies up. The middle is that of a
     # step with the impulses of the one before, so what rests has none, and what rolls keeps its energy.
     start = warm_start(world, rows.touching.number, last.contact, last.impulse) if world.m else last.impulse
+    if world.mechanism.m:
+        at = slice(3 * world.slots, 3 * world.slots + world.mechanism.m)
+        start[at] = np.where(rows.moves, start[at], 0.0)
     change = h * solve(driven.force - newton_euler(model, q, v, turning(model, v), None))
     pushing, lasts = world.pushing, np.array(True)
     if world.m:
