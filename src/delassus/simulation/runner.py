@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
-from delassus.simulation.step.step import HARD, MISSED, PATIENCE, QUICKLY
+from delassus.simulation.step.advance import HARD, MISSED
+from delassus.simulation.step.solve import PATIENCE, QUICKLY
 from delassus.simulation.step.world import World
 from delassus.stepping.marks import Mark
 

@@ -24,6 +24,15 @@ from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import Scaled, shape_of
 from delassus.simulation.step.loops import without_loops
 
+TOLERANCE: Final = 1e-8
+"""The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
+
+QUICKLY: Final = 4.0
+"""Iterations of the contact solve after which an item of a batch is left to a second call, with others like it."""
+
+PATIENCE: Final = 150.0
+"""Iterations at most."""
+
 WANTED: Final = (1e-3, 0.1, 1.0, 1.0, 10.0)
 """The share of the tolerance that is enough after so many iterations, the last one after all others.
 
