@@ -6,9 +6,15 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.control.inverse.actuated import Actuated
+    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.solution import ProgrammeSolution
+    from delassus.control.programmes.status import ProgrammeStatus
 
 __all__ = [
     "Actuated",
+    "ProgrammeSolution",
+    "ProgrammeStatus",
+    "QuadraticProgramme",
 ]
 
 if not TYPE_CHECKING:
@@ -17,5 +23,8 @@ if not TYPE_CHECKING:
         __all__,
         {
             "control.inverse.actuated": "Actuated",
+            "control.programmes.programme": "QuadraticProgramme",
+            "control.programmes.solution": "ProgrammeSolution",
+            "control.programmes.status": "ProgrammeStatus",
         },
     )

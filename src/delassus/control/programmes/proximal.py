@@ -43,6 +43,12 @@ INNER: Final = 0.1
 RESTS: Final = 1e-10
 """x̄ does not move any more if it moves by so small a share of its size."""
 
+RESTED: Final = 6
+"""It has come to rest for good if multipliers were changed so often without moving it."""
+
+FURTHER: Final = (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
+"""How much further multipliers go each time that x̄ has not moved."""
+
 MOST_CUTS: Final = 24
 """Points at which the slope of φ along a step is looked at, at most."""
 
@@ -123,7 +129,7 @@ def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -
 
     def goes_on(carry: Any) -> Any:
         now = Iterate(*carry)
-        return ((now.primal > tolerance) | (now.dual > tolerance)) & (now.count < iterations) & (now.resting < 1.5)
+        return ((now.primal > tolerance) | (now.dual > tolerance)) & (now.count < iterations) & (now.resting < RESTED - 0.5)
 
     def step(carry: Any) -> Any:
         return tuple(newton_step(p, fixed, Iterate(*carry), tolerance))
@@ -166,7 +172,11 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
     still = _most(now.x - now.center) < RESTS * (1.0 + _most(now.x))
     slower = now.primal > SHRINKS * now.last
     epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
-    taken = Pushes.of(p, now.Ax, now.Rx, *now.multipliers(p), epsilon)
+    y, z = now.multipliers(p)
+    # Where x̄ rests, multipliers only grow, all along what rows miss: they may as well grow tenfold each time.
+    further = np.take(np.array(FURTHER), now.resting) / now.epsilon
+    y, z = y + further * (now.Ax - p.b), z + further * p.excess(now.Rx)
+    taken = Pushes.of(p, now.Ax, now.Rx, y, z, epsilon)
     after = now._replace(
         center=np.where(least, now.x, now.center),
         pushes=tuple(np.where(least, new, old) for new, old in zip(taken, now.pushes, strict=True)),

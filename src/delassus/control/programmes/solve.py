@@ -6,10 +6,9 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.control.programmes.proximal import Iterate, solved
+from delassus.control.programmes.proximal import RESTED, Iterate, solved
 from delassus.control.programmes.scaled import FAR, Data, Scaled
 from delassus.control.programmes.shape import ProgrammeShape
-from delassus.errors import Sentences
 
 TOLERANCE: Final = 1e-9
 """Of the errors of rows and of the gradient, in the programme's own units."""
@@ -18,15 +17,6 @@ ROUNDING: Final = 1e-13
 """What is added to the tolerance as a share of the largest term in a row or in the gradient."""
 
 ITERATIONS: Final = 200
-
-
-class ProgrammeStatus(Sentences):
-    """How a programme was solved; `sentence` says it in words."""
-
-    SOLVED = 0, "The answer is the best one that meets all rows."
-    INFEASIBLE = 1, "No answer meets all rows; this one breaks them least."
-    ITERATIONS = 2, "The iterations ended before the tolerance was met; the answer is approximate."
-    NOT_FINITE = 3, "A number of the programme is not finite, or too large; the answer is zero."
 
 
 class Found(NamedTuple):
@@ -113,7 +103,7 @@ def _told(p: Scaled, found: Iterate, good: Any, limit: Any) -> Found:
     y, z = found.multipliers(p)
     good = good & np.isfinite(np.sum(found.x) + np.sum(z) + np.sum(y))
     met = (found.primal <= limit) & (found.dual <= limit)
-    status = np.where(met, 0.0, np.where(found.resting > 1.5, 1.0, 2.0))
+    status = np.where(met, 0.0, np.where(found.resting > RESTED - 0.5, 1.0, 2.0))
     push = np.concatenate([p.equal * y, p.row * z])
     return Found(
         np.where(good, p.column * found.x, 0.0),
