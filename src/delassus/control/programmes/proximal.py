@@ -29,13 +29,15 @@ from delassus.compiler.tracing.trace import trace_of
 from delassus.control.programmes.factor import Factor, gram
 from delassus.control.programmes.scaled import Scaled, product
 
-RHO: Final = 1e-8
-"""ρ, of scaled unknowns."""
+RHO: Final = (1e-8, 1e-6)
+"""ρ, of scaled unknowns: without cones, and with some."""
 
-EPSILON: Final = 1e-4
-"""ε at the beginning, and by what it shrinks, and what it does not fall below."""
+EPSILON: Final = (1e-4, 1e-1)
+"""ε at the beginning, likewise: along a curved edge Newton steps are short if the penalty is steep at once."""
+
 SHRINKS: Final = 0.1
 LEAST_EPSILON: Final = 1e-7
+"""What ε shrinks by, and does not fall below."""
 
 INNER: Final = 0.1
 """φ is about least if its gradient is so small a share of what rows miss."""
@@ -122,7 +124,7 @@ def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -
     """From a guess, of scaled numbers, to errors below a tolerance, or to where nothing moves any more."""
     n = p.shape.n
     fixed = gram(p.A, p.A) if p.shape.equalities else np.zeros((n, n))
-    zero, far, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON)
+    zero, far, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
     Hx, Ax, Rx = product(p.H, x), product(p.A, x), product(p.R, x) + p.offset
     pushes = tuple(Pushes.of(p, Ax, Rx, y, z, epsilon))
     first = looked(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, np.zeros(n), far, far))
@@ -144,7 +146,7 @@ def looked(p: Scaled, now: Iterate) -> Iterate:
     # R x - P(R x + z) is zero where rows are allowed, multipliers push inwards alone, and only at a bound
     apart = (p.excess(now.Rx + z) - z) * p.per_row
     primal = np.maximum(_most((now.Ax - p.b) * p.per_equal), _most(apart))
-    gradient = steepest + RHO * (now.x - now.center)
+    gradient = steepest + _rho(p) * (now.x - now.center)
     return now._replace(gradient=gradient, primal=primal, dual=_most(steepest * p.per_column))
 
 
@@ -204,7 +206,7 @@ def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
             K = cond(np.max(active) > 0.5, lambda K: K + gram(active[:, None] * own, own), K, K)
     for own, D in p.cone_slopes(pushes.cone):
         K = K + gram(D @ own, own)
-    return p.H + RHO * np.eye(n) + K * inverse
+    return p.H + _rho(p) * np.eye(n) + K * inverse
 
 
 def _filled(row: Any) -> int:
@@ -220,8 +222,8 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     if not len(p.row):
         return np.array(1.0)
     pushes, nothing = Pushes(*now.pushes), np.zeros(p.shape.equalities)
-    straight = d @ (now.Hx + p.g + RHO * (now.x - now.center)) + _dot(Ad, pushes.equal)
-    curvature = d @ Hd + RHO * (d @ d) + _dot(Ad, Ad) / now.epsilon
+    straight = d @ (now.Hx + p.g + _rho(p) * (now.x - now.center)) + _dot(Ad, pushes.equal)
+    curvature = d @ Hd + _rho(p) * (d @ d) + _dot(Ad, Ad) / now.epsilon
 
     def slope(t: Any) -> Any:
         rows = pushes.along(p, nothing, t * Rd).rows(p)
@@ -256,3 +258,7 @@ def _most(x: Any) -> Any:
 
 def _dot(a: Any, b: Any) -> Any:
     return a @ b if len(a) else np.array(0.0)
+
+
+def _rho(p: Scaled) -> float:
+    return RHO[bool(p.shape.cones)]
