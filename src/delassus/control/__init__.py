@@ -9,12 +9,32 @@ if TYPE_CHECKING:
     from delassus.control.programmes.programme import QuadraticProgramme
     from delassus.control.programmes.solution import ProgrammeSolution
     from delassus.control.programmes.status import ProgrammeStatus
+    from delassus.control.reactive.control import ReactiveControl
+    from delassus.control.reactive.reaction import Reaction
+    from delassus.control.reactive.supports import Support
+    from delassus.control.reactive.tasks import (
+        CenterOfMassTask,
+        ForceTask,
+        FrameTask,
+        MomentumTask,
+        NominalTask,
+        PostureTask,
+    )
 
 __all__ = [
     "Actuated",
+    "CenterOfMassTask",
+    "ForceTask",
+    "FrameTask",
+    "MomentumTask",
+    "NominalTask",
+    "PostureTask",
     "ProgrammeSolution",
     "ProgrammeStatus",
     "QuadraticProgramme",
+    "Reaction",
+    "ReactiveControl",
+    "Support",
 ]
 
 if not TYPE_CHECKING:
@@ -26,5 +46,9 @@ if not TYPE_CHECKING:
             "control.programmes.programme": "QuadraticProgramme",
             "control.programmes.solution": "ProgrammeSolution",
             "control.programmes.status": "ProgrammeStatus",
+            "control.reactive.control": "ReactiveControl",
+            "control.reactive.reaction": "Reaction",
+            "control.reactive.supports": "Support",
+            "control.reactive.tasks": "CenterOfMassTask ForceTask FrameTask MomentumTask NominalTask PostureTask",
         },
     )
