@@ -9,10 +9,10 @@ import numpy as np
 import delassus as dl
 
 FRICTION = 0.5
-STEP = 2e-3  # s
+PERIOD, SUBSTEPS = 2e-3, 4  # s, and steps of time in it
 SECONDS = 3.0
 SOLES = ("left_sole", "right_sole")
-PUSHES = ((0.3, (60.0, 0.0, 0.0)), (1.2, (0.0, 80.0, 0.0)), (2.0, (-40.0, -40.0, 0.0)))
+PUSHES = ((0.3, (60.0, 0.0, 0.0)), (1.2, (0.0, 50.0, 0.0)), (2.0, (-40.0, -30.0, 0.0)))
 """When the torso is pushed, each for 0.1 s, and how [N]."""
 
 
@@ -42,7 +42,7 @@ def controller(robot: dl.Model, cone: str = "pyramid") -> dl.control.ReactiveCon
             dl.control.PostureTask(weight=0.1, stiffness=40.0),
             dl.control.NominalTask(acceleration=1e-4, force=1e-5),
         ],
-        supports=[dl.control.Support(sole, 0.9 * FRICTION, size=(0.2, 0.085)) for sole in SOLES],
+        supports=[dl.control.Support(sole, 0.9 * FRICTION, size=(0.2, 0.085), least=30.0) for sole in SOLES],
         cone=cone,
     )
 
@@ -54,13 +54,14 @@ def balance() -> Run:
     sim = dl.Simulation(
         robot,
         dl.Ground(friction=FRICTION),
-        time_step=STEP,
+        time_step=PERIOD / SUBSTEPS,
+        substeps=SUBSTEPS,
         touching=["left_foot_0", "right_foot_0"],
         max_contacts=8,
         max_limits=0,
     )
     reference, state, reaction, run = control.reference(home), sim.start(home), None, Run()
-    for _ in range(round(SECONDS / STEP)):
+    for _ in range(round(SECONDS / PERIOD)):
         push = sum((np.array(F) for at, F in PUSHES if at <= state.time < at + 0.1), np.zeros(3))
         reaction = control(state.q, state.v, reference, reaction)
         state = sim.step(replace(state, v=pushed(robot, state, push)), reaction.torque)
@@ -77,11 +78,11 @@ def balance() -> Run:
 
 
 def pushed(robot: dl.Model, state: dl.simulation.State, push: np.ndarray) -> np.ndarray:
-    """The velocity (nv,) with what a force (3,) [N] on the torso adds to it in a step: h M⁻¹ Jᵀ F."""
+    """The velocity (nv,) with what a force (3,) [N] on the torso adds to it in a period: h M⁻¹ Jᵀ F."""
     if not push.any():
         return state.v
     J = dl.frame_jacobian(robot, state.q, frame="torso", reference="LOCAL_WORLD_ALIGNED")[:3]
-    return state.v + STEP * np.linalg.solve(dl.crba(robot, state.q), J.T @ push)
+    return state.v + PERIOD * np.linalg.solve(dl.crba(robot, state.q), J.T @ push)
 
 
 def main() -> None:
@@ -94,7 +95,8 @@ def main() -> None:
         f"the centre of mass is pushed by up to {np.linalg.norm(com - com[0], axis=-1).max() * 100:.1f} cm and ends "
         f"{np.linalg.norm(com[-1] - com[0]) * 100:.2f} cm from where it was; soles move by {slip:.1e} m; forces leave "
         f"their cones by {max(over.max(), 0.0):.1e} N; largest residual {max(run.residual):.1e}, "
-        f"{np.mean(run.iterations):.1f} Newton steps a programme, {max(run.iterations)} at most, status {max(run.status)}"
+        f"{np.mean(run.iterations):.1f} Newton steps a programme, {max(run.iterations)} at most, "
+        f"status {max(run.status)}"
     )
 
 

@@ -81,7 +81,7 @@ def _alone(
     shape = programme.shape
     finite = all(np.isfinite(x).all() for x in (programme.H, programme.g, programme.A, programme.b, programme.C))
     finite = finite and bool(np.isfinite(programme.K).all() and np.isfinite(programme.k).all())
-    finite = finite and not np.isnan(programme.lower + programme.upper).any()
+    finite = finite and not (np.isnan(programme.lower) | np.isnan(programme.upper)).any()
     if not finite:
         return np.zeros(shape.n), np.zeros(shape.multipliers), 0, ProgrammeStatus.NOT_FINITE, 0.0, 0.0
     x, multipliers, count, status = PACKAGES[method](programme, start, tolerance, iterations)
@@ -140,9 +140,7 @@ def by_clarabel(
     A = sparse.csc_matrix(np.vstack(rows))
     found = clarabel.DefaultSolver(H, programme.g, A, np.concatenate(sides), cones, settings).solve()
     dual = np.array(found.z)
-    y, above, below, rest = np.split(
-        dual, np.cumsum([shape.equalities, int(high.sum()), int(low.sum())])
-    )
+    y, above, below, rest = np.split(dual, np.cumsum([shape.equalities, int(high.sum()), int(low.sum())]))
     z = np.zeros(shape.rows)
     z[high] += above
     z[low] -= below

@@ -78,7 +78,9 @@ class QuadraticProgramme:
         usual += [f"cone {i}" for i in range(len(cones))]
         names = tuple(self.names) or tuple(usual)
         if len(names) != len(usual) or len(set(names)) != len(names):
-            raise ProgrammeError(f"there are {len(names)} names, {len(set(names))} of them different, for {len(usual)}.")
+            raise ProgrammeError(
+                f"there are {len(names)} names, {len(set(names))} of them different, for {len(usual)}."
+            )
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "unknowns", tuple(self.unknowns) or tuple(f"x {i}" for i in range(n)))
         if self.shape is None:
@@ -89,7 +91,8 @@ class QuadraticProgramme:
     def batch(self) -> tuple[int, ...]:
         """The batch axes."""
         return np.broadcast_shapes(
-            *(getattr(self, name).shape[:-2] for name in _MATRICES), *(getattr(self, name).shape[:-1] for name in _VECTORS)
+            *(getattr(self, name).shape[:-2] for name in _MATRICES),
+            *(getattr(self, name).shape[:-1] for name in _VECTORS),
         )
 
     @property
@@ -201,5 +204,3 @@ def _vector(name: str, value: Any, rows: int, none: float) -> Array:
     if found.shape[-1] != rows:
         raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has {rows} numbers.")
     return found
-
-

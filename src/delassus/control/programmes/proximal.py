@@ -51,6 +51,9 @@ RESTED: Final = 6
 FURTHER: Final = (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 """How much further multipliers go each time that x̄ has not moved."""
 
+LARGE: Final = 1e7
+"""But no step of theirs is longer than this; those beyond are no good to start from, either."""
+
 MOST_CUTS: Final = 24
 """Points at which the slope of φ along a step is looked at, at most."""
 
@@ -131,7 +134,11 @@ def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -
 
     def goes_on(carry: Any) -> Any:
         now = Iterate(*carry)
-        return ((now.primal > tolerance) | (now.dual > tolerance)) & (now.count < iterations) & (now.resting < RESTED - 0.5)
+        return (
+            ((now.primal > tolerance) | (now.dual > tolerance))
+            & (now.count < iterations)
+            & (now.resting < RESTED - 0.5)
+        )
 
     def step(carry: Any) -> Any:
         return tuple(newton_step(p, fixed, Iterate(*carry), tolerance))
@@ -176,7 +183,9 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
     epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
     y, z = now.multipliers(p)
     # Where x̄ rests, multipliers only grow, all along what rows miss: they may as well grow tenfold each time.
+    missed = np.maximum(_most(now.Ax - p.b), _most(p.excess(now.Rx)))
     further = np.take(np.array(FURTHER), now.resting) / now.epsilon
+    further = np.minimum(further, LARGE / np.where(missed > 0.0, missed, 1.0))
     y, z = y + further * (now.Ax - p.b), z + further * p.excess(now.Rx)
     taken = Pushes.of(p, now.Ax, now.Rx, y, z, epsilon)
     after = now._replace(

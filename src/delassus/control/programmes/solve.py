@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.control.programmes.proximal import RESTED, Iterate, solved
+from delassus.control.programmes.proximal import LARGE, RESTED, Iterate, solved
 from delassus.control.programmes.scaled import FAR, Data, Scaled
 from delassus.control.programmes.shape import ProgrammeShape
 
@@ -81,14 +81,15 @@ def solved_programme(
     """The same for a function that is traced."""
     e, n = shape.equalities, shape.n
     good = np.isfinite(np.sum(data.H) + np.sum(data.g) + np.sum(data.A) + np.sum(data.b) + np.sum(data.C))
-    good = good & np.isfinite(np.sum(data.K) + np.sum(data.k)) & ~np.any(np.isnan(data.lower + data.upper))
+    good = good & np.isfinite(np.sum(data.K) + np.sum(data.k)) & ~np.any(np.isnan(data.lower) | np.isnan(data.upper))
     good = good & np.all(data.lower < FAR) & np.all(data.upper > -FAR) if shape.rows else good
     p = Scaled.of(shape, data)
     x, multipliers = np.zeros(n), np.zeros(shape.multipliers)
     if start is not None:
         x = np.where(np.isfinite(np.sum(start)), start * p.per_column, 0.0)
-    if push is not None:
-        multipliers = np.where(np.isfinite(np.sum(push)), push * np.concatenate([p.per_equal, p.per_row]), 0.0)
+    if push is not None and shape.multipliers:
+        given = push * np.concatenate([p.per_equal, p.per_row])
+        multipliers = np.where(np.max(np.abs(given)) < LARGE, given, 0.0)  # NaN is not less, either
     limit = tolerance + ROUNDING * _size(data)
     found = solved(p, x, multipliers[:e], multipliers[e:], limit, np.where(good, iterations, 0.0))
     return _told(p, found, good, limit)

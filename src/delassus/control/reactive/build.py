@@ -1,10 +1,10 @@
 """From a situation to a quadratic programme in x = (a, f): torques are eliminated by the rows that have actuators.
 
-    min  Σ ½ ‖J x - target‖²_W
-    s.t. Pᵀ (M a + c - Jᵀ f) = 0         rows of the equation of motion that no actuator reaches
-         J a = what holds supports and loops
-         lower ≤ C x ≤ upper             friction, pressure, torques U x + u₀, ranges of joints
-         K x in cones                    friction, of the second order
+min  Σ ½ ‖J x - target‖²_W
+s.t. Pᵀ (M a + c - Jᵀ f) = 0         rows of the equation of motion that no actuator reaches
+     J a = what holds supports and loops
+     lower ≤ C x ≤ upper             friction, pressure, torques U x + u₀, ranges of joints
+     K x in cones                    friction, of the second order
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ def data_of(s: Situation) -> Data:
     control = s.control
     H, g = objective(s)
     passive = np.array(control.actuated.passive.T)
-    A = np.concatenate(
-        [passive @ s.motion, np.concatenate([s.J, np.zeros((control.nf, control.nf))], 1)]
-    )
+    A = np.concatenate([passive @ s.motion, np.concatenate([s.J, np.zeros((control.nf, control.nf))], 1)])
     b = np.concatenate([-(passive @ s.c), s.held])
     C, lower, upper = rows_of(s)
     K = cones_of(control)

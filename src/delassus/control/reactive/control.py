@@ -74,7 +74,14 @@ class ReactiveControl(OfModel):
         twice |= {support.frame for support in self.supports if names[len(self.tasks) :].count(support.frame) > 1}
         if twice:
             raise ReactiveError(f"{', '.join(map(repr, sorted(twice)))} is there twice: give tasks a name each.")
-        _ = self.places  # what tasks name exists
+        _ = self._places  # what tasks name exists
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.actuated, self.tasks, self.supports, self.cone, self.torque_limits, self.joint_limits))
 
     @property
     def model(self) -> Any:  # type: ignore[override]
@@ -104,7 +111,7 @@ class ReactiveControl(OfModel):
                 names[start + k] = joint.name if joint.kind.nv == 1 else f"{joint.name} {k}"
         return tuple(names)
 
-    @cached_property
+    @property
     def force_slices(self) -> Mapping[str, slice]:
         """Where the forces of supports, and of constraints, are in f."""
         found, at = {}, 0
@@ -149,11 +156,15 @@ class ReactiveControl(OfModel):
     @property
     def references(self) -> int:
         """Numbers of a reference."""
-        return max((at.stop for at in self.places.values()), default=0)
+        return max((at.stop for _, at in self._places), default=0)
 
-    @cached_property
+    @property
     def task_slices(self) -> Mapping[str, slice]:
         """Where the errors of tasks are in `task_errors`."""
+        return MappingProxyType(dict(self._task_slices))
+
+    @cached_property
+    def _task_slices(self) -> tuple[tuple[str, slice], ...]:
         from delassus.control.reactive.situation import Situation
 
         q, v = self.plain.neutral(), numpy.zeros(self.nv)
@@ -163,7 +174,7 @@ class ReactiveControl(OfModel):
             rows = sum(len(term.target) for term in task.terms(s))
             found[task.name] = slice(at, at + rows)
             at += rows
-        return MappingProxyType(found)
+        return tuple(found.items())
 
     @property
     def task_rows(self) -> int:
@@ -197,14 +208,18 @@ class ReactiveControl(OfModel):
 
     # --- references -----------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def places(self) -> Mapping[str, slice]:
         """Where each thing that tasks follow is in a reference: "com.position", "com.weight", "left_sole.active"."""
+        return MappingProxyType(dict(self._places))
+
+    @cached_property
+    def _places(self) -> tuple[tuple[str, slice], ...]:
         found, at = {}, 0
         for name, value in self._rest(self.plain.neutral()).items():
             found[name] = slice(at, at + numpy.size(value))
             at += numpy.size(value)
-        return MappingProxyType(found)
+        return tuple(found.items())
 
     def _rest(self, q: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -281,4 +296,3 @@ class ReactiveControl(OfModel):
         from delassus.control.reactive.reaction import policy_of
 
         return policy_of(self, reference)
-

@@ -19,6 +19,7 @@ from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.limits import row_names
 from delassus.control.reactive.react import react, reacted
 from delassus.control.reactive.supports import ReactiveError
+from delassus.control.reactive.tasks import NominalTask
 
 Array = NDArray[np.float64]
 
@@ -98,10 +99,14 @@ class Reaction:
             return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {status.size} states."
         if status == ProgrammeStatus.NOT_FINITE:
             return f"{ProgrammeStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
-        said = self.solution.describe()
-        missed = {name: float(np.abs(x).max(initial=0.0)) for name, x in self.task_errors.items()}
-        most = max(missed, key=lambda name: missed[name], default=None)
-        return said if most is None else f"{said} The task {most!r} misses most, by {missed[most]:.3g}."
+        said, errors = self.solution.describe(), self.task_errors
+        asked = {
+            task.name: float(np.abs(errors[task.name]).max(initial=0.0))
+            for task in self.control.tasks
+            if not isinstance(task, NominalTask)
+        }
+        most = max(asked, key=lambda name: asked[name], default=None)
+        return said if most is None else f"{said} Of all tasks, {most!r} misses most, by {asked[most]:.3g}."
 
 
 def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> QuadraticProgramme:

@@ -111,5 +111,3 @@ class Support:
         rows = [[0.0] * self.rows for _ in range(3)]
         rows[0][0], rows[1][1], rows[2][2] = 1.0, 1.0, self.friction
         return rows
-
-

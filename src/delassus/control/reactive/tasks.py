@@ -62,7 +62,9 @@ class Task:
         object.__setattr__(self, "name", self.name or self._usual_name)
         damping = 2.0 * math.sqrt(self.stiffness) if self.damping is None else self.damping
         if not (math.isfinite(damping) and 0.0 <= self.stiffness < math.inf):
-            raise ReactiveError(f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {self.damping!r}.")
+            raise ReactiveError(
+                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {self.damping!r}."
+            )
         object.__setattr__(self, "damping", float(damping))
 
     @property
@@ -111,9 +113,7 @@ class PostureTask(Task):
         """One row for each velocity."""
         model, own = s.control.model, self.numbers(s.control.model)
         error = difference(model, s.q, s.given(f"{self.name}.configuration"))
-        wanted = self._follows(
-            s, error, s.v, s.given(f"{self.name}.velocity"), s.given(f"{self.name}.acceleration")
-        )
+        wanted = self._follows(s, error, s.v, s.given(f"{self.name}.velocity"), s.given(f"{self.name}.acceleration"))
         return [Term(np.array(numpy.eye(model.nv)[own]), None, wanted[own], self.weight)]
 
 
@@ -139,8 +139,10 @@ class FrameTask(Task):
         known = {"all": range(6), "position": range(3), "rotation": range(3, 6)}
         rows = known.get(self.rows, self.rows) if isinstance(self.rows, str) else self.rows
         if isinstance(rows, str) or not all(k in range(6) for k in rows):
-            raise ReactiveError(f"rows of the task {self.name!r} are {self.rows!r}; they are 'all', 'position' or "
-                                "'rotation', or numbers from 0 to 5.")
+            raise ReactiveError(
+                f"rows of the task {self.name!r} are {self.rows!r}; they are 'all', 'position' or "
+                "'rotation', or numbers from 0 to 5."
+            )
         return list(rows)
 
     def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
