@@ -1,4 +1,4 @@
-"""Quadratic programmes: the project's own solver against clarabel, proxsuite and SciPy, and programmes that are hard."""
+"""Quadratic programmes: the project's own solver against clarabel, proxsuite and SciPy, and hard programmes."""
 
 import dataclasses
 

@@ -84,8 +84,8 @@ class QuadraticProgramme:
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "unknowns", tuple(self.unknowns) or tuple(f"x {i}" for i in range(n)))
         if self.shape is None:
-            zeros = tuple(pattern_of(given[name]) for name in _MATRICES)
-            object.__setattr__(self, "shape", ProgrammeShape(n, equalities, rows, cones, zeros))  # type: ignore[arg-type]
+            H, A, C, K = (pattern_of(given[name]) for name in _MATRICES)
+            object.__setattr__(self, "shape", ProgrammeShape(n, equalities, rows, cones, (H, A, C, K)))
 
     @property
     def batch(self) -> tuple[int, ...]:

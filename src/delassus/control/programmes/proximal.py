@@ -4,18 +4,18 @@ Around x̄ and multipliers y, z it minimises
 
     φ(x) = ½ xᵀ H x + gᵀ x + ρ/2 ‖x - x̄‖² + 1/(2ε) ‖A x - b + ε y‖² + 1/(2ε) dist²(R x + r + ε z, allowed)
 
-by Newton's method: the Hessian is H + ρ + Aᵀ A/ε + Rᵀ D R/ε, with D = 1 for the rows that are at a bound, 0 for others and
-the slopes of the projection for cones; a step is as long as makes φ least along it. As soon as φ is about least, y and z
-take what the penalties push with, x̄ becomes x, and ε shrinks if rows came no nearer.
+by Newton's method: the Hessian is H + ρ + Aᵀ A/ε + Rᵀ D R/ε, with D = 1 for the rows that are at a bound, 0 for others
+and the slopes of the projection for cones; a step is as long as makes φ least along it. As soon as φ is about least, y
+and z take what the penalties push with, x̄ becomes x, and ε shrinks if rows came no nearer.
 
 One Newton step takes n³/6 multiplications and those of the rows at their bounds. A guess that has those right needs two
 or three of them, whatever the numbers; ρ and ε make singular H and rows that depend on each other ordinary. If rows
 contradict each other, x converges to where they are broken least, in the sum of squares of the scaled rows, while y and
 z grow without bound: it ends when x̄ no longer moves.
 
-References: R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm (1976); A. Bambade,
-S. El-Kazdadi, A. Taylor, J. Carpentier, PROX-QP (2022); A. Chiche, J. C. Gilbert, How the augmented Lagrangian
-algorithm can deal with an infeasible convex quadratic optimization problem (2016).
+References: R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm (1976);
+A. Bambade, S. El-Kazdadi, A. Taylor, J. Carpentier, PROX-QP (2022); A. Chiche, J. C. Gilbert, How the augmented
+Lagrangian algorithm can deal with an infeasible convex quadratic optimization problem (2016).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -48,7 +49,7 @@ class ProgrammeShape:
     def spans(self) -> tuple[slice, ...]:
         """Where each cone's rows are in K."""
         ends = numpy.cumsum((0, *self.cones))
-        return tuple(slice(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
     def without_zeros(self, *matrices: Any) -> list[Any]:
         """H, A, C and K with exact zeros where the pattern has them."""

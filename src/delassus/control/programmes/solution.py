@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.control.programmes.status import ProgrammeStatus
+from delassus.control.programmes.status import ProgrammeStatus, worst_of
 
 if TYPE_CHECKING:
     from delassus.control.programmes.programme import QuadraticProgramme
@@ -75,7 +75,7 @@ class ProgrammeSolution:
     def describe(self) -> str:
         """How it ended, in a sentence or two: the worst, of a batch."""
         status = np.asarray(self.status)
-        worst = ProgrammeStatus(int(status.max(initial=0)))
+        worst = worst_of(status)
         if status.ndim:
             return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {status.size} programmes."
         if worst is ProgrammeStatus.INFEASIBLE:

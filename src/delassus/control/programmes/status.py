@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from delassus.errors import Sentences
 
 
@@ -12,3 +14,8 @@ class ProgrammeStatus(Sentences):
     INFEASIBLE = 1, "No answer meets all rows; this one breaks them least."
     ITERATIONS = 2, "The iterations ended before the tolerance was met; the answer is approximate."
     NOT_FINITE = 3, "A number of the programme is not finite, or too large; the answer is zero."
+
+
+def worst_of(status: Any) -> ProgrammeStatus:
+    """That with the largest of some numbers."""
+    return list(ProgrammeStatus)[int(status.max(initial=0))]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QuadraticProgramme
 from delassus.control.programmes.solution import ProgrammeSolution
-from delassus.control.programmes.status import ProgrammeStatus
+from delassus.control.programmes.status import ProgrammeStatus, worst_of
 from delassus.control.reactive.build import build_programme, task_errors
 from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.limits import row_names
@@ -95,7 +95,7 @@ class Reaction:
         """How it ended, in a sentence or two; of a single state with the task that is missed most."""
         status = np.asarray(self.status)
         if status.ndim:
-            worst = ProgrammeStatus(int(status.max(initial=0)))
+            worst = worst_of(status)
             return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {status.size} states."
         if status == ProgrammeStatus.NOT_FINITE:
             return f"{ProgrammeStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
@@ -112,7 +112,7 @@ class Reaction:
 def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
     """The programme of a state or a batch, with names."""
     q, v, reference = _checked(control, q, v, reference)
-    data = build_programme(control, q, v, reference)
+    data: Any = build_programme(control, q, v, reference)
     passive = np.abs(control.actuated.passive).argmax(axis=0)
     names = [f"motion {control.velocity_names[k]}" for k in passive]
     for name, rows in control.force_slices.items():
@@ -131,7 +131,7 @@ def reaction_of(control: ReactiveControl, q: Any, v: Any, reference: Any, start:
     """By the project's own solver, in one kernel."""
     q, v, reference = _checked(control, q, v, reference)
     given = {} if start is None else {"start": start.x, "push": start.multipliers}
-    found = react(control, q, v, reference, **given)
+    found: Any = react(control, q, v, reference, **given)
     counts = (np.asarray(found.iterations).astype(int), np.asarray(found.status).astype(int))
     return Reaction(control, q, v, reference, *found[:6], *counts)
 

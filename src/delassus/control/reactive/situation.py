@@ -1,4 +1,4 @@
-"""What tasks and limits are written in terms of: the robot in a state, forces, and torques as a function of x = (a, f)."""
+"""What tasks and limits are written in terms of: the robot in a state, forces, and torques by x = (a, f)."""
 
 from __future__ import annotations
 

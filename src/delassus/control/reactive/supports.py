@@ -36,8 +36,8 @@ class Support:
         friction: Coefficient of Coulomb friction.
         size: Of a sole, its length along x and its width along y [m]; the pressure's centre stays inside of it.
         normal: Of the ground under a point, in the world.
-        torsional: The largest moment about a sole's normal per normal force [m]; by default the friction times a quarter
-            of its shorter side.
+        torsional: The largest moment about a sole's normal per normal force [m]; by default the friction times a
+            quarter of its shorter side.
         least: The normal force is at least this [N].
         most: And at most this [N].
         gain: The frame's velocity is taken back at this rate [1/s].

@@ -98,9 +98,9 @@ class PostureTask(Task):
         patterns = (self.joints,) if isinstance(self.joints, str) else tuple(self.joints)
         found: list[int] = []
         for joint, start in zip(model.joints, model.v_starts, strict=True):
-            if joint.mimic is None and not isinstance(joint.kind, Free):
-                if any(fnmatch.fnmatchcase(joint.name, pattern) for pattern in patterns):
-                    found += range(start, start + joint.kind.nv)
+            own = joint.mimic is None and not isinstance(joint.kind, Free)
+            if own and any(fnmatch.fnmatchcase(joint.name, pattern) for pattern in patterns):
+                found += range(start, start + joint.kind.nv)
         if not found:
             raise UnknownName("joint", str(self.joints), [joint.name for joint in model.joints])
         return found
