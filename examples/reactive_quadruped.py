@@ -33,7 +33,7 @@ class Run:
 
 def controller(robot: dl.Model) -> dl.control.ReactiveControl:
     """Tasks of the trunk, of four feet that follow while they swing, of the joints, and small forces."""
-    feet = [dl.control.FrameTask(f"{leg} swing", 10.0, 900.0, frame=f"{leg}_foot", rows="position") for leg in LEGS]
+    feet = [dl.control.FrameTask(f"{leg} swing", 100.0, 900.0, frame=f"{leg}_foot", rows="position") for leg in LEGS]
     return dl.control.ReactiveControl(
         robot,
         tasks=[

@@ -16,6 +16,9 @@ TOLERANCE: Final = 1e-9
 ROUNDING: Final = 1e-13
 """What is added to the tolerance as a share of the largest term in a row or in the gradient."""
 
+LARGEST: Final = 1e50
+"""Right-hand sides beyond count as not finite."""
+
 ITERATIONS: Final = 200
 
 
@@ -83,6 +86,7 @@ def solved_programme(
     good = np.isfinite(np.sum(data.H) + np.sum(data.g) + np.sum(data.A) + np.sum(data.b) + np.sum(data.C))
     good = good & np.isfinite(np.sum(data.K) + np.sum(data.k)) & ~np.any(np.isnan(data.lower) | np.isnan(data.upper))
     good = good & np.all(data.lower < FAR) & np.all(data.upper > -FAR) if shape.rows else good
+    good = good & (_size(data) < LARGEST)
     p = Scaled.of(shape, data)
     x, multipliers = np.zeros(n), np.zeros(shape.multipliers)
     if start is not None:

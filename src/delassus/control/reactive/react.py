@@ -10,6 +10,7 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.control.programmes.shape import ProgrammeShape
 from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solved_programme
+from delassus.control.programmes.status import ProgrammeStatus
 from delassus.control.reactive.build import data_of
 from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.situation import Situation
@@ -46,9 +47,10 @@ def reacted(
     U, u0 = s.torque
     torque = U @ found.x + u0
     limit = np.array(numpy.array(control.torque_limit))
-    torque = np.clip(np.where(found.status > 2.5, 0.0, torque), -limit, limit)
-    torque = np.where(np.isfinite(torque), torque, 0.0)
-    return Reacted(torque, found.x[control.nv :], found.x[: control.nv], *found[1:])
+    good = (found.status < 2.5) & np.isfinite(np.sum(torque))
+    torque = np.where(good, np.clip(torque, -limit, limit), 0.0)
+    status = np.where(good, found.status, float(ProgrammeStatus.NOT_FINITE))
+    return Reacted(torque, found.x[control.nv :], found.x[: control.nv], *found[1:-1], status)
 
 
 @kernel(

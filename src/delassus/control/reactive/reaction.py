@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QuadraticProgramme
+from delassus.control.programmes.scaled import Data
 from delassus.control.programmes.solution import ProgrammeSolution
 from delassus.control.programmes.status import ProgrammeStatus, worst_of
 from delassus.control.reactive.build import build_programme, task_errors
@@ -122,8 +123,9 @@ def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> Qu
     unknowns = [f"a {name}" for name in control.velocity_names]
     for name, rows in control.force_slices.items():
         unknowns += [f"f {name} {k}" for k in range(rows.stop - rows.start)]
+    given = dict(zip(Data._fields, data, strict=True))
     return QuadraticProgramme(
-        *data, cones=control.shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=control.shape
+        **given, cones=control.shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=control.shape
     )
 
 
@@ -132,8 +134,20 @@ def reaction_of(control: ReactiveControl, q: Any, v: Any, reference: Any, start:
     q, v, reference = _checked(control, q, v, reference)
     given = {} if start is None else {"start": start.x, "push": start.multipliers}
     found: Any = react(control, q, v, reference, **given)
-    counts = (np.asarray(found.iterations).astype(int), np.asarray(found.status).astype(int))
-    return Reaction(control, q, v, reference, *found[:6], *counts)
+    return Reaction(
+        control,
+        q,
+        v,
+        reference,
+        found.torque,
+        found.force,
+        found.acceleration,
+        found.multipliers,
+        found.primal,
+        found.dual,
+        np.asarray(found.iterations).astype(int),
+        np.asarray(found.status).astype(int),
+    )
 
 
 def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
