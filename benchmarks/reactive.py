@@ -11,7 +11,6 @@ import proxsuite
 
 import delassus as dl
 from benchmarks.timing import best_of_each
-from delassus.control.programmes.shape import ProgrammeShape
 from delassus.control.programmes.solve import solve_programme
 from delassus.control.reactive.react import react
 
@@ -20,6 +19,7 @@ from reactive_humanoid import FRICTION, controller
 
 BATCH: Final = 1024
 SHOWN: Final = 32
+PERIOD: Final = 2e-3
 TOLERANCE: Final = 1e-9
 SPREADS: Final = {"calm": (0.01, 0.05), "pushed": (0.03, 0.3)}
 """How far joints [rad] and velocities [rad/s, m/s] are from standing still, as standard deviations."""
@@ -58,12 +58,15 @@ def with_torques(control: dl.control.ReactiveControl, programme: dl.QuadraticPro
 
 
 class Peer:
-    """proxsuite's dense solver on one programme: a new solver each time, or the last one's answer to start from."""
+    """proxsuite's dense solver on one programme from nothing, or on two in turn, each from the answer to the other."""
 
-    def __init__(self, programme: dl.QuadraticProgramme) -> None:
-        shape = programme.shape
-        bounds = [np.clip(x, -1e20, 1e20) for x in (programme.lower, programme.upper)]
-        self.data = (programme.H, programme.g, programme.A, programme.b, programme.C, *bounds)
+    def __init__(self, *programmes: dl.QuadraticProgramme) -> None:
+        shape = programmes[0].shape
+        self.programmes = []
+        for programme in programmes:
+            bounds = [np.clip(x, -1e20, 1e20) for x in (programme.lower, programme.upper)]
+            self.programmes.append((programme.H, programme.g, programme.A, programme.b, programme.C, *bounds))
+        self.data, self.turn = self.programmes[0], 0
         self.solver = proxsuite.proxqp.dense.QP(shape.n, shape.equalities, shape.rows)
         self.solver.settings.eps_abs, self.solver.settings.eps_rel = TOLERANCE, 0.0
         self.solver.init(*self.data)
@@ -76,9 +79,10 @@ class Peer:
         self.solver.solve()
 
     def warm(self) -> None:
-        """Data and scaling anew, from the answer that is already there."""
+        """Data and scaling anew, from the answer to the programme before."""
+        self.turn = (self.turn + 1) % len(self.programmes)
         self.solver.settings.initial_guess = proxsuite.proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
-        self.solver.update(*self.data)
+        self.solver.update(*self.programmes[self.turn])
         self.solver.solve()
 
 
@@ -99,25 +103,8 @@ def programmes() -> str:
         found = control(q, v, reference)
         assert found.status.max() == 0
         assert found.residual.max() <= 1e-8
-        batch = control.programme(q[:SHOWN], v[:SHOWN], reference)
-        each = [batch.item(k) for k in range(SHOWN)]
-        eliminated, whole = [Peer(p) for p in each], [Peer(with_torques(control, p)) for p in each]
-        dense = ProgrammeShape(*(getattr(control.shape, name) for name in ("n", "equalities", "rows", "cones")))
-        single = [_bound(control, q[k], v[k], reference) for k in range(SHOWN)]
-        warm = [_bound(control, q[k], v[k], reference, found.x[k], found.multipliers[k]) for k in range(SHOWN)]
-        plain = [_bound_programme(dense, p) for p in each]
-        sparse = [_bound_programme(control.shape, p) for p in each]
-        step = react.specialize(control)
-        tasks = {
-            "built and solved, one": lambda single=single: [tick() for tick in single],
-            "the same, started from its own answer": lambda warm=warm: [tick() for tick in warm],
-            "solved, one, its zeros known": lambda sparse=sparse: [tick() for tick in sparse],
-            "solved, one, dense": lambda plain=plain: [tick() for tick in plain],
-            f"built and solved, a batch of {BATCH}": lambda q=q, v=v: step(q, v, reference),
-            "proxsuite, with torques (a)": lambda whole=whole: [peer.cold() for peer in whole],
-            "proxsuite, torques eliminated (b)": lambda eliminated=eliminated: [peer.cold() for peer in eliminated],
-            "(b), started from its own answer": lambda eliminated=eliminated: [peer.warm() for peer in eliminated],
-        }
+        after = (dl.integrate(robot, q, PERIOD * v), v + PERIOD * found.acceleration)
+        tasks = _tasks(control, reference, (q, v), after, found)
         seconds = best_of_each(tasks, repeat=5)
         for name, value in seconds.items():
             count = BATCH if "batch" in name else SHOWN
@@ -127,6 +114,31 @@ def programmes() -> str:
     return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in table.items())]) + "\n"
 
 
+def _tasks(control: Any, reference: Any, first: Any, after: Any, found: Any) -> dict[str, Any]:
+    """What is timed: states, those a period later, and the reactions to the first ones."""
+    q, v = first
+    each = [control.programme(q[k], v[k], reference) for k in range(SHOWN)]
+    later = [control.programme(after[0][k], after[1][k], reference) for k in range(SHOWN)]
+    whole = [Peer(with_torques(control, p)) for p in each]
+    eliminated, following = [Peer(p) for p in each], [Peer(*pair) for pair in zip(each, later, strict=True)]
+    single = [_bound(control, q[k], v[k], reference) for k in range(SHOWN)]
+    warm = [
+        _bound(control, after[0][k], after[1][k], reference, found.x[k], found.multipliers[k]) for k in range(SHOWN)
+    ]
+    cold_batch = react.specialize(control)
+    warm_batch = react.specialize(control, inputs=("start", "push"))
+    return {
+        "built and solved, one": lambda: [tick() for tick in single],
+        "one, a period later, started from the answer before": lambda: [tick() for tick in warm],
+        "solved, one": lambda: [solve_programme(p.shape, *p.arrays) for p in each],
+        f"built and solved, a batch of {BATCH}": lambda: cold_batch(q, v, reference),
+        f"a batch of {BATCH}, a period later": lambda: warm_batch(*after, reference, found.x, found.multipliers),
+        "proxsuite, with torques (a)": lambda: [peer.cold() for peer in whole],
+        "proxsuite, torques eliminated (b)": lambda: [peer.cold() for peer in eliminated],
+        "proxsuite (b), a period later, started from the answer before": lambda: [peer.warm() for peer in following],
+    }
+
+
 def _bound(control: Any, q: Any, v: Any, reference: Any, start: Any = None, push: Any = None) -> Any:
     outputs = [np.zeros(k) for k in (control.nu, control.nf, control.nv, control.multipliers)]
     outputs += [np.zeros(()) for _ in range(4)]
@@ -134,12 +146,6 @@ def _bound(control: Any, q: Any, v: Any, reference: Any, start: Any = None, push
     if start is None:
         return react.bind(control, *inputs, *outputs)
     return react.bind(control, *inputs, start.copy(), push.copy(), *outputs, inputs=("start", "push"))
-
-
-def _bound_programme(shape: ProgrammeShape, programme: dl.QuadraticProgramme) -> Any:
-    """Without cones, whose arrays would be empty."""
-    ufunc = solve_programme
-    return lambda: ufunc(shape, *programme.arrays)
 
 
 def steps() -> str:
@@ -168,8 +174,10 @@ def steps() -> str:
             "one": lambda sim=sim, one=one: sim.run(one, control=policy, steps=100, every=100),
             "many": lambda sim=sim, many=many: sim.run(many, control=policy, steps=10, every=10),
         }
-        with dl.threads(1):
-            seconds = best_of_each(tasks, repeat=3)
+        threads = dl.threads()
+        dl.threads(1)
+        seconds = best_of_each(tasks, repeat=3)
+        dl.threads(threads)
         rates = (100 * substeps / seconds["one"], 256 * 10 * substeps / seconds["many"])
         lines.append(f"| {name} | {rates[0]:,.0f} | {rates[1]:,.0f} |")
     return "\n".join(lines) + "\n"

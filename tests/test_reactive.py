@@ -164,7 +164,7 @@ def test_momentum_and_force_tasks_get_what_they_ask_for():
     A = dl.dynamics.centroidal_momentum_matrix.python(ROBOT, HOME)
     np.testing.assert_allclose(A @ found.acceleration, rate, atol=1e-3)
     total = found.force.reshape(4, 3).sum(0)  # Newton: forces make the rate of momentum, and carry the weight
-    np.testing.assert_allclose(total, rate[:3] + [0.0, 0.0, 9.81 * ROBOT.mass], atol=1e-3)
+    np.testing.assert_allclose(total, rate[:3] + np.array([0.0, 0.0, 9.81 * ROBOT.mass]), atol=1e-3)
 
 
 def test_a_foot_that_is_lifted_carries_nothing_and_is_free_to_move():
