@@ -9,11 +9,11 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.trace import trace_of
 
-TILE: Final = 4
-"""Rows and columns of a tile: 16 sums and 8 factors fit into the registers."""
+TILE: Final = 3
+"""Rows and columns of a tile: its 9 sums and 6 factors stay in registers."""
 
 WRITTEN_OUT: Final = 64
-"""Unknowns up to which the code of an elimination is written out."""
+"""Unknowns up to which the code of an elimination is written out; beyond, it is a loop, and slower."""
 
 
 def tiles(n: int) -> list[range]:
@@ -38,7 +38,7 @@ def gram(left: Any, right: Any) -> Any:
 
 
 class Factor:
-    """L D Lᵀ of a symmetric, positive definite matrix, of which the lower triangle is read."""
+    """L Lᵀ of a symmetric, positive definite matrix, of which the lower triangle is read."""
 
     def __init__(self, K: Any) -> None:
         self.n = len(K)
@@ -46,49 +46,50 @@ class Factor:
         if self.plain:
             whole = numpy.tril(K) + numpy.tril(K, -1).T
             self.whole = whole if numpy.isfinite(whole).all() else numpy.full_like(whole, numpy.nan)
+        elif self.n > WRITTEN_OUT:
+            self.whole = np.tril(K) + np.tril(K, -1).T
         else:
             self._eliminate([[K[i, j] for j in range(i + 1)] for i in range(self.n)])
 
     def _eliminate(self, L: list[list[Any]]) -> None:
-        """L D in the lower triangle and L beside it: a tile's sums are made in one go."""
-        n = self.n
-        inverse = [np.array(0.0)] * n
-        scaled: list[list[Any]] = [[None] * (i + 1) for i in range(n)]  # L, while L holds L D
-        for columns in tiles(n):
-            for rows in tiles(n):
+        """In place, a tile's sums in one go. One triangle alone is kept: two would not stay in the cache of a core."""
+        self.L, self.inverse = L, [np.array(0.0)] * self.n
+        for columns in tiles(self.n):
+            for rows in tiles(self.n):
                 if rows.start < columns.start:
                     continue
                 for k in range(columns.start):
                     for i in rows:
                         for j in columns:
                             if j <= i:
-                                L[i][j] = L[i][j] - L[i][k] * scaled[j][k]
+                                L[i][j] = L[i][j] - L[i][k] * L[j][k]
                 for j in columns:
                     for k in range(columns.start, j):
                         for i in rows:
                             if i >= j:
-                                L[i][j] = L[i][j] - L[i][k] * scaled[j][k]
+                                L[i][j] = L[i][j] - L[i][k] * L[j][k]
                     if rows.start == columns.start:
-                        inverse[j] = 1.0 / L[j][j]
+                        self.inverse[j] = 1.0 / np.sqrt(L[j][j])
                     for i in rows:
                         if i > j:
-                            scaled[i][j] = L[i][j] * inverse[j]
-        self.L, self.inverse = scaled, inverse
+                            L[i][j] = L[i][j] * self.inverse[j]
 
     def solve(self, b: Any) -> Any:
-        """x with L D Lᵀ x = b."""
+        """x with L Lᵀ x = b."""
         if self.plain:
             try:
                 return numpy.linalg.solve(self.whole, b)
             except numpy.linalg.LinAlgError:
                 return numpy.full(self.n, numpy.nan)
+        if self.n > WRITTEN_OUT:
+            return np.linalg.solve(self.whole, b)
         x = list(b)
-        for columns in tiles(self.n):
-            for j in columns:
-                for i in range(j + 1, self.n):
-                    x[i] = x[i] - self.L[i][j] * x[j]
+        for j in range(self.n):
+            x[j] = x[j] * self.inverse[j]
+            for i in range(j + 1, self.n):
+                x[i] = x[i] - self.L[i][j] * x[j]
         for i in reversed(range(self.n)):
-            x[i] = x[i] * self.inverse[i]
             for k in range(i + 1, self.n):
                 x[i] = x[i] - self.L[k][i] * x[k]
+            x[i] = x[i] * self.inverse[i]
         return np.stack(x)
