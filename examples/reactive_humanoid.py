@@ -36,11 +36,11 @@ def controller(robot: dl.Model, cone: str = "pyramid") -> dl.control.ReactiveCon
     return dl.control.ReactiveControl(
         robot,
         tasks=[
-            dl.control.CenterOfMassTask(weight=10.0, stiffness=40.0),
-            dl.control.FrameTask(weight=4.0, stiffness=60.0, frame="pelvis", rows="rotation"),
-            dl.control.FrameTask(weight=4.0, stiffness=60.0, frame="torso", rows="rotation"),
-            dl.control.PostureTask(weight=0.1, stiffness=40.0),
-            dl.control.NominalTask(acceleration=1e-4, force=1e-5),
+            dl.control.FollowCenterOfMass(weight=10.0, stiffness=40.0),
+            dl.control.FollowFrame(weight=4.0, stiffness=60.0, frame="pelvis", rows="rotation"),
+            dl.control.FollowFrame(weight=4.0, stiffness=60.0, frame="torso", rows="rotation"),
+            dl.control.FollowPosture(weight=0.1, stiffness=40.0),
+            dl.control.Nominal(acceleration=1e-4, force=1e-5),
         ],
         supports=[dl.control.Support(sole, 0.9 * FRICTION, size=(0.2, 0.085), least=30.0) for sole in SOLES],
         cone=cone,

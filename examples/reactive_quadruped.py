@@ -33,14 +33,14 @@ class Run:
 
 def controller(robot: dl.Model) -> dl.control.ReactiveControl:
     """Tasks of the trunk, of four feet that follow while they swing, of the joints, and small forces."""
-    feet = [dl.control.FrameTask(f"{leg} swing", 100.0, 900.0, frame=f"{leg}_foot", rows="position") for leg in LEGS]
+    feet = [dl.control.FollowFrame(f"{leg} swing", 100.0, 900.0, frame=f"{leg}_foot", rows="position") for leg in LEGS]
     return dl.control.ReactiveControl(
         robot,
         tasks=[
-            dl.control.FrameTask("trunk", (5.0, 5.0, 10.0, 10.0, 10.0, 5.0), 150.0, frame="trunk"),
+            dl.control.FollowFrame("trunk", (5.0, 5.0, 10.0, 10.0, 10.0, 5.0), 150.0, frame="trunk"),
             *feet,
-            dl.control.PostureTask(weight=1e-3, stiffness=50.0),
-            dl.control.NominalTask(force=1e-4),
+            dl.control.FollowPosture(weight=1e-3, stiffness=50.0),
+            dl.control.Nominal(force=1e-4),
         ],
         supports=[dl.control.Support(f"{leg}_foot", FRICTION, least=0.0) for leg in LEGS],
     )

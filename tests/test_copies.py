@@ -40,7 +40,7 @@ MOTION = dl.simulate_motion(LOOP, HOME, times=[0.0, 0.01], method="rk4", step=1e
 ON_GROUND = dl.Simulation(dl.load("pendulum"), max_contacts=0)
 
 
-REACTIVE = dl.control.ReactiveControl(dl.load("pendulum"), [dl.control.PostureTask(stiffness=1.0)])
+REACTIVE = dl.control.ReactiveControl(dl.load("pendulum"), [dl.control.FollowPosture(stiffness=1.0)])
 PROGRAMME = dl.QuadraticProgramme(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
 
 
@@ -100,12 +100,12 @@ EXAMPLES = {
     "ReactiveControl": REACTIVE,
     "Reaction": REACTIVE(np.zeros(1), np.zeros(1), REACTIVE.reference(np.zeros(1))),
     "Support": dl.control.Support("foot", size=(0.2, 0.1)),
-    "CenterOfMassTask": dl.control.CenterOfMassTask(),
-    "ForceTask": dl.control.ForceTask(support="foot"),
-    "FrameTask": dl.control.FrameTask(frame="hand"),
-    "MomentumTask": dl.control.MomentumTask(),
-    "NominalTask": dl.control.NominalTask(force=np.eye(3)),
-    "PostureTask": dl.control.PostureTask(),
+    "FollowCenterOfMass": dl.control.FollowCenterOfMass(),
+    "FollowForce": dl.control.FollowForce(support="foot"),
+    "FollowFrame": dl.control.FollowFrame(frame="hand"),
+    "FollowMomentum": dl.control.FollowMomentum(),
+    "Nominal": dl.control.Nominal(force=np.eye(3)),
+    "FollowPosture": dl.control.FollowPosture(),
     "QuadraticProgramme": PROGRAMME,
     "ProgrammeSolution": PROGRAMME.solve(),
 }

@@ -10,12 +10,12 @@ import pytest
 
 import delassus as dl
 from delassus.control import (
-    CenterOfMassTask,
-    ForceTask,
-    FrameTask,
-    MomentumTask,
-    NominalTask,
-    PostureTask,
+    FollowCenterOfMass,
+    FollowForce,
+    FollowFrame,
+    FollowMomentum,
+    FollowPosture,
+    Nominal,
     ProgrammeStatus,
     ReactiveControl,
     Support,
@@ -29,10 +29,10 @@ ROBOT = dl.load("quadruped")
 HOME = ROBOT.posture("home")
 FEET = [frame.name for frame in ROBOT.frames("*_foot")]
 TASKS = (
-    CenterOfMassTask(weight=10.0, stiffness=50.0),
-    FrameTask(weight=5.0, stiffness=50.0, frame="trunk", rows="rotation"),
-    PostureTask(weight=0.1, stiffness=20.0),
-    NominalTask(force=1e-4),
+    FollowCenterOfMass(weight=10.0, stiffness=50.0),
+    FollowFrame(weight=5.0, stiffness=50.0, frame="trunk", rows="rotation"),
+    FollowPosture(weight=0.1, stiffness=20.0),
+    Nominal(force=1e-4),
 )
 
 
@@ -88,7 +88,7 @@ def test_torques_forces_and_accelerations_obey_the_equation_of_motion(seed, cone
 
 @pytest.mark.parametrize(("cone", "method"), [("pyramid", "proxsuite"), ("second order", "clarabel")])
 def test_the_answer_is_other_peoples(cone, method):
-    control = standing(cone=cone, tasks=[*TASKS[:3], NominalTask(force=1e-2, acceleration=1e-2)])
+    control = standing(cone=cone, tasks=[*TASKS[:3], Nominal(force=1e-2, acceleration=1e-2)])
     q, v = state(5)
     reference = control.reference(HOME)
     theirs = built(control, q, v, reference).solve(method)
@@ -127,7 +127,7 @@ def test_the_lectures_programme_has_its_known_answer():
     roots = [rng.normal(size=(k, k)) for k in (18, 12, 12)]
     Q1, Q2, Q3 = (root @ root.T + np.eye(len(root)) for root in roots)
     control = standing(
-        tasks=[NominalTask(acceleration=Q1, force=Q2, torque=Q3)],
+        tasks=[Nominal(acceleration=Q1, force=Q2, torque=Q3)],
         supports=[Support(foot, 1e3, least=0.0) for foot in FEET],
         torque_limits=False,
         joint_limits=False,
@@ -156,7 +156,7 @@ def test_the_lectures_programme_has_its_known_answer():
 
 def test_momentum_and_force_tasks_get_what_they_ask_for():
     control = standing(
-        tasks=[MomentumTask(weight=1.0), ForceTask(weight=1e-6, support=FEET[0]), PostureTask(weight=1e-6)]
+        tasks=[FollowMomentum(weight=1.0), FollowForce(weight=1e-6, support=FEET[0]), FollowPosture(weight=1e-6)]
     )
     rate = np.array([2.0, 1.0, 5.0, 0.1, 0.2, 0.0])
     reference = control.reference(HOME, {"momentum.rate": rate})
@@ -168,7 +168,7 @@ def test_momentum_and_force_tasks_get_what_they_ask_for():
 
 
 def test_a_foot_that_is_lifted_carries_nothing_and_is_free_to_move():
-    control = standing(tasks=[*TASKS, FrameTask("swing", 10.0, frame=FEET[0], rows="position")])
+    control = standing(tasks=[*TASKS, FollowFrame("swing", 10.0, frame=FEET[0], rows="position")])
     reference = control.reference(HOME, {f"{FEET[0]}.active": 0.0, "swing.acceleration": [0, 0, 2.0, 0, 0, 0]})
     found = reacted(control, HOME, np.zeros(18), reference)
     assert np.abs(found.force[:3]).max() < 1e-8
@@ -180,7 +180,7 @@ def test_the_pressure_of_a_sole_stays_inside_of_it():
     robot = dl.load("humanoid")
     home = robot.posture("home")
     soles = [Support(f"{side}_sole", 0.5, size=(0.2, 0.08), least=10.0) for side in ("left", "right")]
-    tasks = [CenterOfMassTask(weight=10.0), PostureTask(weight=0.1, stiffness=20.0), NominalTask(force=1e-5)]
+    tasks = [FollowCenterOfMass(weight=10.0), FollowPosture(weight=0.1, stiffness=20.0), Nominal(force=1e-5)]
     control = ReactiveControl(robot, tasks, soles)
     reference = control.reference(home, {"com.acceleration": [3.0, 0.0, 0.0]})
     found = reacted(control, home, np.zeros(36), reference)
@@ -193,7 +193,7 @@ def test_the_pressure_of_a_sole_stays_inside_of_it():
 
 
 def test_a_joint_does_not_run_into_its_limit():
-    control = standing(supports=[], tasks=[PostureTask(weight=1.0)])
+    control = standing(supports=[], tasks=[FollowPosture(weight=1.0)])
     q, v = HOME.copy(), np.zeros(18)
     q[7] = ROBOT.upper[7] - 0.01
     reference = control.reference(HOME, {"posture.acceleration": np.full(18, 1e3)})
@@ -215,7 +215,7 @@ def test_torques_stay_within_their_limits():
 @pytest.fixture(scope="module")
 def pendulum():
     """A small robot, compiled: two joints, one task."""
-    return ReactiveControl(dl.load("double_pendulum"), [PostureTask(weight=1.0, stiffness=10.0)])
+    return ReactiveControl(dl.load("double_pendulum"), [FollowPosture(weight=1.0, stiffness=10.0)])
 
 
 def test_build_and_solve_can_be_done_apart(pendulum):
@@ -261,7 +261,7 @@ def test_without_tasks_any_torques_that_hold_all_rows_will_do():
 
 
 def test_tasks_that_contradict_each_other_share_what_they_miss():
-    tasks = [PostureTask("up", 1.0), PostureTask("down", 3.0)]
+    tasks = [FollowPosture("up", 1.0), FollowPosture("down", 3.0)]
     control = ReactiveControl(dl.load("double_pendulum"), tasks, joint_limits=False)
     reference = control.reference(np.zeros(2), {"up.acceleration": [4.0, 0.0], "down.acceleration": [-4.0, 0.0]})
     found = reacted(control, np.zeros(2), np.zeros(2), reference)
@@ -288,7 +288,7 @@ def test_limits_that_cannot_be_met_name_the_rows_they_break():
 def test_a_task_whose_rows_depend_on_each_other_is_done_all_the_same():
     control = ReactiveControl(
         dl.load("double_pendulum"),
-        [FrameTask(weight=1.0, frame=dl.load("double_pendulum").frames("*")[-1].name), PostureTask(weight=0.0)],
+        [FollowFrame(weight=1.0, frame=dl.load("double_pendulum").frames("*")[-1].name), FollowPosture(weight=0.0)],
     )
     found = reacted(control, np.zeros(2), np.zeros(2), control.reference(np.zeros(2)))
     assert found.status == ProgrammeStatus.SOLVED
@@ -313,14 +313,14 @@ def test_no_torque_is_ever_nan(where, bad):
     [
         (lambda: standing(cone="square"), "cone is 'square'"),
         (lambda: standing(horizon=0.0), "horizon is 0.0"),
-        (lambda: standing(tasks=[PostureTask(), PostureTask()]), "'posture' is there twice"),
+        (lambda: standing(tasks=[FollowPosture(), FollowPosture()]), "'posture' is there twice"),
         (lambda: standing(supports=[Support("nose")]), "nose"),
         (lambda: Support("a", friction=-1.0), "friction of 'a' is -1.0"),
         (lambda: Support("a", size=(0.1, 0.0)), "size of 'a'"),
-        (lambda: PostureTask(weight=-1.0), "weight of '' is -1.0"),
-        (lambda: NominalTask(force=((1.0, 2.0), (2.0, 1.0))), "eigenvalue -1"),
-        (lambda: standing(tasks=[PostureTask(joints="wing*")]).task_rows, "wing"),
-        (lambda: standing(tasks=[ForceTask(support="nose")]), "nose"),
+        (lambda: FollowPosture(weight=-1.0), "weight of '' is -1.0"),
+        (lambda: Nominal(force=((1.0, 2.0), (2.0, 1.0))), "eigenvalue -1"),
+        (lambda: standing(tasks=[FollowPosture(joints="wing*")]).task_rows, "wing"),
+        (lambda: standing(tasks=[FollowForce(support="nose")]), "nose"),
         (lambda: standing().reference(HOME, {"com.positon": 0.0}), "com.position"),
         (lambda: standing().reference(HOME[:3]), "q has shape"),
     ],

@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from delassus.control.reactive.reaction import Reaction
     from delassus.control.reactive.supports import Support
     from delassus.control.reactive.tasks import (
-        CenterOfMassTask,
-        ForceTask,
-        FrameTask,
-        MomentumTask,
-        NominalTask,
-        PostureTask,
+        FollowCenterOfMass,
+        FollowForce,
+        FollowFrame,
+        FollowMomentum,
+        FollowPosture,
+        Nominal,
     )
 
 __all__ = [
     "Actuated",
-    "CenterOfMassTask",
-    "ForceTask",
-    "FrameTask",
-    "MomentumTask",
-    "NominalTask",
-    "PostureTask",
+    "FollowCenterOfMass",
+    "FollowForce",
+    "FollowFrame",
+    "FollowMomentum",
+    "FollowPosture",
+    "Nominal",
     "ProgrammeSolution",
     "ProgrammeStatus",
     "QuadraticProgramme",
@@ -49,6 +49,6 @@ if not TYPE_CHECKING:
             "control.reactive.control": "ReactiveControl",
             "control.reactive.reaction": "Reaction",
             "control.reactive.supports": "Support",
-            "control.reactive.tasks": "CenterOfMassTask ForceTask FrameTask MomentumTask NominalTask PostureTask",
+            "control.reactive.tasks": "FollowCenterOfMass FollowForce FollowFrame FollowMomentum Nominal FollowPosture",
         },
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class ReactiveControl(OfModel):
     """Torques by a quadratic programme in accelerations, forces and torques: tasks as well as limits allow.
 
-        control = dl.ReactiveControl(robot, tasks=[dl.CenterOfMassTask(weight=10.0, stiffness=50.0), …],
+        control = dl.ReactiveControl(robot, tasks=[dl.FollowCenterOfMass(weight=10.0, stiffness=50.0), …],
                                      supports=[dl.Support("left_sole", friction=0.5, size=(0.22, 0.1)), …])
         reaction = control(q, v, control.reference(q0))
         reaction.torque, reaction.forces, reaction.describe()

@@ -20,7 +20,7 @@ from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.limits import row_names
 from delassus.control.reactive.react import react, reacted
 from delassus.control.reactive.supports import ReactiveError
-from delassus.control.reactive.tasks import NominalTask
+from delassus.control.reactive.tasks import Nominal
 
 Array = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ class Reaction:
         asked = {
             task.name: float(np.abs(errors[task.name]).max(initial=0.0))
             for task in self.control.tasks
-            if not isinstance(task, NominalTask)
+            if not isinstance(task, Nominal)
         }
         most = max(asked, key=lambda name: asked[name], default=None)
         return said if most is None else f"{said} Of all tasks, {most!r} misses most, by {asked[most]:.3g}."

@@ -69,7 +69,7 @@ class Task:
 
     @property
     def _usual_name(self) -> str:
-        return type(self).__name__.removesuffix("Task").lower()
+        return type(self).__name__.removeprefix("Follow").lower()
 
     def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
         """What it follows, with the values that keep the robot where it is in a configuration q (nq,)."""
@@ -84,7 +84,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class PostureTask(Task):
+class FollowPosture(Task):
     """The joints' own positions: `configuration` (nq,), `velocity` and `acceleration` (nv,).
 
     Attributes:
@@ -118,7 +118,7 @@ class PostureTask(Task):
 
 
 @dataclass(frozen=True)
-class FrameTask(Task):
+class FollowFrame(Task):
     """A frame: its `position` (3,), `rotation` (4,) as a quaternion, `velocity` and `acceleration` (6,) in world axes.
 
     Attributes:
@@ -171,7 +171,7 @@ class FrameTask(Task):
 
 
 @dataclass(frozen=True)
-class CenterOfMassTask(Task):
+class FollowCenterOfMass(Task):
     """The centre of mass: its `position`, `velocity` and `acceleration` (3,) in the world."""
 
     @property
@@ -195,7 +195,7 @@ class CenterOfMassTask(Task):
 
 
 @dataclass(frozen=True)
-class MomentumTask(Task):
+class FollowMomentum(Task):
     """Linear and angular momentum about the centre of mass: `momentum` and `rate` (6,); damping takes errors back."""
 
     damping: float | None = 0.0
@@ -214,7 +214,7 @@ class MomentumTask(Task):
 
 
 @dataclass(frozen=True)
-class ForceTask(Task):
+class FollowForce(Task):
     """The force of a support: `force` (3 or 6,) [N, N·m].
 
     Attributes:
@@ -240,7 +240,7 @@ class ForceTask(Task):
 
 
 @dataclass(frozen=True)
-class NominalTask(Task):
+class Nominal(Task):
     """Accelerations, forces and torques as near to nominal ones as can be, by weights that may be full matrices.
 
         ½ ‖a - a*‖²_Q₁ + ½ ‖f - f*‖²_Q₂ + ½ ‖u - u*‖²_Q₃
