@@ -38,6 +38,7 @@ STEP = dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=1e-3)
 
 MOTION = dl.simulate_motion(LOOP, HOME, times=[0.0, 0.01], method="rk4", step=1e-2)
 ON_GROUND = dl.Simulation(dl.load("pendulum"), max_contacts=0)
+FALL = ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2)
 
 
 REACTIVE = dl.control.ReactiveControl(dl.load("pendulum"), [dl.control.FollowPosture(stiffness=1.0)])
@@ -93,10 +94,21 @@ EXAMPLES = {
     "Ground": dl.Ground(),
     "RowsOnVelocities": dl.contact.RowsOnVelocities((dl.cones.Friction(),), 6),
     "State": ON_GROUND.start(np.zeros(1), np.zeros(1)),
-    "GroundTrajectory": dataclasses.replace(ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2), simulation=None),
+    "Trajectory of a simulation": dataclasses.replace(FALL, simulation=None),
+    "ContactRecord": FALL.contacts,
     "Relaxation": dl.contact.Relaxation(),
     "Softness": dl.contact.Softness(),
     "Actuated": dl.control.Actuated(LOOP, ["crank*"]),
+    "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
+    "FrameTask": dl.control.FrameTask("tool", rows="x y"),
+    "CenterOfMassTask": dl.control.CenterOfMassTask(priority=1),
+    "MomentumTask": dl.control.MomentumTask(weight=2.0),
+    "PostureTask": dl.control.PostureTask("crank*"),
+    "Task": dl.control.Task(),
+    "Tasks": dl.control.Tasks(LOOP, dl.control.PostureTask("crank*")),
+    "Linearization": dl.control.linearize(LOOP, HOME, actuation=["crank*"]),
+    "Regulator": dl.control.lqr(dl.control.linearize(LOOP, HOME, actuation=["crank*"])),
+    "Equilibrium": dl.control.equilibrium(LOOP, HOME, actuation=["crank*"]),
     "ReactiveControl": REACTIVE,
     "Reaction": REACTIVE(np.zeros(1), np.zeros(1), REACTIVE.reference(np.zeros(1))),
     "Support": dl.control.Support("foot", size=(0.2, 0.1)),

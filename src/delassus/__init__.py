@@ -93,6 +93,7 @@ __all__ = [
     "frame_placement",
     "impact",
     "integrate",
+    "inverse_dynamics",
     "kernel",
     "kinetic_energy",
     "kkt",

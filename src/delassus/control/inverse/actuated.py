@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
+from delassus.constraints.mechanism.rows import compliance_of
 from delassus.errors import DelassusError, short
 from delassus.model.links import links_of
 from delassus.model.model import Model, UnknownName
@@ -116,6 +117,19 @@ class Actuated(OfModel):
     def passive(self) -> Floats:
         """(nv, nv - rank): orthonormal directions in which no actuator pushes."""
         return np.array(self._directions[0])[self.rank :].T.reshape(self.nv, self.nv - self.rank)
+
+    @property
+    def inverse(self) -> Floats:
+        """(nu, nv): forces of actuators from the generalised ones that they make; for those that are not redundant."""
+        B = self.B
+        if np.all(np.count_nonzero(B, axis=0) <= 1):  # one velocity each: transposed, divided by gears
+            return np.where(B == 0.0, 0.0, 1.0 / np.where(B == 0.0, 1.0, B)).T
+        return np.asarray(np.linalg.pinv(B, rcond=RANK), float)
+
+    @property
+    def mechanism_compliance(self) -> Floats:
+        """C (m,) of the rows."""
+        return compliance_of(self.mechanism)
 
     @property
     def usual_weight(self) -> Floats:
