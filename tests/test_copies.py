@@ -41,6 +41,10 @@ ON_GROUND = dl.Simulation(dl.load("pendulum"), max_contacts=0)
 FALL = ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2)
 
 
+REACTIVE = dl.control.ReactiveControl(dl.load("pendulum"), [dl.control.FollowPosture(stiffness=1.0)])
+PROGRAMME = dl.QuadraticProgramme(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
+
+
 def crossing(time, q, v):
     return q[0] - 1.0
 
@@ -105,6 +109,17 @@ EXAMPLES = {
     "Linearization": dl.control.linearize(LOOP, HOME, actuation=["crank*"]),
     "Regulator": dl.control.lqr(dl.control.linearize(LOOP, HOME, actuation=["crank*"])),
     "Equilibrium": dl.control.equilibrium(LOOP, HOME, actuation=["crank*"]),
+    "ReactiveControl": REACTIVE,
+    "Reaction": REACTIVE(np.zeros(1), np.zeros(1), REACTIVE.reference(np.zeros(1))),
+    "Support": dl.control.Support("foot", size=(0.2, 0.1)),
+    "FollowCenterOfMass": dl.control.FollowCenterOfMass(),
+    "FollowForce": dl.control.FollowForce(support="foot"),
+    "FollowFrame": dl.control.FollowFrame(frame="hand"),
+    "FollowMomentum": dl.control.FollowMomentum(),
+    "Nominal": dl.control.Nominal(force=np.eye(3)),
+    "FollowPosture": dl.control.FollowPosture(),
+    "QuadraticProgramme": PROGRAMME,
+    "ProgrammeSolution": PROGRAMME.solve(),
 }
 
 

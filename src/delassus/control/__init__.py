@@ -17,19 +17,45 @@ if TYPE_CHECKING:
     from delassus.control.operational.space import OperationalSpace, operational_space
     from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask, Task
     from delassus.control.operational.tasks import Tasks, task_bias, task_error, task_jacobian
+    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.solution import ProgrammeSolution
+    from delassus.control.programmes.status import ProgrammeStatus
+    from delassus.control.reactive.control import ReactiveControl
+    from delassus.control.reactive.reaction import Reaction
+    from delassus.control.reactive.supports import Support
+    from delassus.control.reactive.tasks import (
+        FollowCenterOfMass,
+        FollowForce,
+        FollowFrame,
+        FollowMomentum,
+        FollowPosture,
+        Nominal,
+    )
 
 __all__ = [
     "Actuated",
     "CenterOfMassTask",
     "ControlStatus",
     "Equilibrium",
+    "FollowCenterOfMass",
+    "FollowForce",
+    "FollowFrame",
+    "FollowMomentum",
+    "FollowPosture",
     "FrameTask",
     "InverseDynamics",
     "Linearization",
     "MomentumTask",
+    "Nominal",
     "OperationalSpace",
     "PostureTask",
+    "ProgrammeSolution",
+    "ProgrammeStatus",
+    "QuadraticProgramme",
+    "Reaction",
+    "ReactiveControl",
     "Regulator",
+    "Support",
     "Task",
     "TaskDynamics",
     "TaskPose",
@@ -55,6 +81,13 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
+            "control.programmes.programme": "QuadraticProgramme",
+            "control.programmes.solution": "ProgrammeSolution",
+            "control.programmes.status": "ProgrammeStatus",
+            "control.reactive.control": "ReactiveControl",
+            "control.reactive.reaction": "Reaction",
+            "control.reactive.supports": "Support",
+            "control.reactive.tasks": "FollowCenterOfMass FollowForce FollowFrame FollowMomentum FollowPosture Nominal",
             "control.inverse.actuated": "Actuated",
             "control.inverse.dynamics": "actuated_inverse_dynamics inverse_dynamics",
             "control.inverse.equilibrium": "Equilibrium equilibrium gravity_compensation",
