@@ -14,8 +14,8 @@ from how_many import examples
 C = dl.control
 Status = C.ControlStatus
 ARM = dl.load("arm7")
-TOOL = C.Tasks(ARM, C.FrameTask("tool"))
-DELTA = C.Tasks(dl.Mechanism(dl.load("delta")), C.FrameTask("tool", rows="x y z"))
+TOOL = C.Tasks(ARM, C.FrameMotion("tool"))
+DELTA = C.Tasks(dl.Mechanism(dl.load("delta")), C.FrameMotion("tool", rows="x y z"))
 BENT = np.array([0.1, 0.4, 0.2, -0.9, 0.1, 0.7, 0.1])
 
 
@@ -88,7 +88,7 @@ def test_a_pose_nearby_is_reached_to_the_tolerance(seed):
 def test_out_of_reach_is_least_squares_and_limits_hold():
     target = 3.0 * pose_of(BENT)
     target[3:] /= 3.0
-    found = C.inverse_kinematics(C.Tasks(ARM, C.FrameTask("tool", rows="x y z")), BENT, target[:3], iterations=2000)
+    found = C.inverse_kinematics(C.Tasks(ARM, C.FrameMotion("tool", rows="x y z")), BENT, target[:3], iterations=2000)
     reach = np.linalg.norm(dl.frame_placement.python(ARM, found.q, frame="tool")[1] - target[:3])
     assert found.statuses is dl.Status.LEAST_SQUARES
     assert np.all(found.q >= ARM.lower) and np.all(found.q <= ARM.upper)
@@ -119,4 +119,4 @@ def test_the_delta_robot_closes_its_loops_and_compiled_batches_agree():
 
 def test_momentum_has_no_pose():
     with pytest.raises(TaskError, match="no pose reaches"):
-        C.inverse_kinematics.python(C.Tasks(ARM, C.MomentumTask(rows="x")), BENT, np.zeros(0))
+        C.inverse_kinematics.python(C.Tasks(ARM, C.MomentumMotion(rows="x")), BENT, np.zeros(0))

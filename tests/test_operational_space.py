@@ -21,7 +21,7 @@ QUADRUPED = dl.load("quadruped")
 HOME = QUADRUPED.posture("home")
 STANDING = dl.Mechanism(QUADRUPED, [dl.Point(foot) for foot in QUADRUPED.frames("*_foot")])
 WALKING = C.Tasks(
-    STANDING, [C.CenterOfMassTask(), C.FrameTask("trunk", rows="rx ry rz", priority=1), C.PostureTask(priority=2)]
+    STANDING, [C.CenterOfMassMotion(), C.FrameMotion("trunk", rows="rx ry rz", priority=1), C.PostureMotion(priority=2)]
 )
 
 
@@ -38,7 +38,7 @@ def theirs():
 
 def test_rows_of_a_frame_are_those_of_pinocchio(theirs):
     q, v = moved(0)
-    tasks = C.Tasks(QUADRUPED, C.FrameTask(QUADRUPED.frames("*_foot")[0].name))
+    tasks = C.Tasks(QUADRUPED, C.FrameMotion(QUADRUPED.frames("*_foot")[0].name))
     data, frame = theirs.createData(), theirs.getFrameId(QUADRUPED.frames("*_foot")[0].name)
     pin.forwardKinematics(theirs, data, q, v, np.zeros(theirs.nv))
     pin.computeJointJacobians(theirs, data, q)
@@ -51,7 +51,7 @@ def test_rows_of_a_frame_are_those_of_pinocchio(theirs):
 
 def test_rows_of_the_centre_of_mass_and_of_momentum_are_those_of_pinocchio(theirs):
     q, v = moved(1)
-    tasks = C.Tasks(QUADRUPED, [C.CenterOfMassTask(), C.MomentumTask(rows="rx rz")])
+    tasks = C.Tasks(QUADRUPED, [C.CenterOfMassMotion(), C.MomentumMotion(rows="rx rz")])
     data = theirs.createData()
     pin.computeCentroidalMomentumTimeVariation(theirs, data, q, v, np.zeros(theirs.nv))
     pin.centerOfMass(theirs, data, q, v, np.zeros(theirs.nv))
@@ -90,7 +90,7 @@ def test_redundant_constraints_change_nothing():
 
 @pytest.mark.parametrize("distance", [0.0, *10.0 ** np.arange(-16, 1.0)])
 def test_a_stretched_arm_has_finite_inertia_and_says_that_it_is_singular(distance):
-    tasks = C.Tasks(ARM, C.FrameTask("tool"))
+    tasks = C.Tasks(ARM, C.FrameMotion("tool"))
     q = np.full(7, 0.3) * 0.0 + distance * np.array([0.1, 0.4, 0.2, -0.9, 0.1, 0.7, 0.1])
     found = C.operational_space.python(tasks, q, np.zeros(7))
     assert all(np.all(np.isfinite(x)) for x in found)
@@ -147,14 +147,14 @@ def test_a_hierarchy_is_that_of_null_spaces():
 def test_lower_priorities_do_not_disturb_higher_ones():
     _, _, _, found = walking()
     np.testing.assert_allclose(found.residual[:6], 0.0, atol=1e-9)
-    assert found.statuses is Status.NEAREST and "PostureTask" in found.describe()  # twelve rows are too many
+    assert found.statuses is Status.NEAREST and "PostureMotion" in found.describe()  # twelve rows are too many
 
 
 def test_an_underactuated_robot_is_asked_for_what_it_can_do_alone():
     pendulum = dl.load("double_pendulum")
     first, second = (joint.name for joint in pendulum.joints)
     robot = C.Actuated(pendulum, second)
-    tasks = C.Tasks(robot, C.PostureTask(first))
+    tasks = C.Tasks(robot, C.PostureMotion(first))
     q, v = np.array([0.3, 0.4]), np.array([0.5, -1.0])
     found = C.task_inverse_dynamics.python(tasks, q, v, np.array([1.0]))
     a = dl.aba.python(pendulum, q, v, robot.B @ found.torque)
@@ -162,8 +162,8 @@ def test_an_underactuated_robot_is_asked_for_what_it_can_do_alone():
 
 
 def test_contradictory_tasks_are_met_by_their_weights():
-    tool = C.FrameTask("tool", rows="x y z")
-    tasks = C.Tasks(ARM, [tool, C.FrameTask("tool", rows="x y z", weight=3.0)])
+    tool = C.FrameMotion("tool", rows="x y z")
+    tasks = C.Tasks(ARM, [tool, C.FrameMotion("tool", rows="x y z", weight=3.0)])
     q = np.array([0.1, 0.4, 0.2, -0.9, 0.1, 0.7, 0.1])
     found = C.task_inverse_dynamics.python(tasks, q, np.zeros(7), np.array([1.0, 0, 0, 0, 0, 0]))
     J = C.task_jacobian.python(tasks, q)[:3]
@@ -175,15 +175,15 @@ def test_no_tasks_and_no_rows_are_refused_in_words():
     with pytest.raises(TaskError, match="no tasks"):
         C.Tasks(ARM, [])
     with pytest.raises(TaskError, match="some of x, y, z"):
-        C.CenterOfMassTask(rows="x rx")
+        C.CenterOfMassMotion(rows="x rx")
     with pytest.raises(TaskError, match="positive"):
-        C.PostureTask(weight=-1.0)
+        C.PostureMotion(weight=-1.0)
     with pytest.raises(dl.DelassusError, match="toolx"):
-        C.Tasks(ARM, C.FrameTask("toolx"))
+        C.Tasks(ARM, C.FrameMotion("toolx"))
 
 
 def test_an_item_that_is_not_finite_gets_no_torque():
-    loop = C.Tasks(C.Actuated(dl.Mechanism(dl.load("four_bar")), "crank*"), C.PostureTask("crank*"))
+    loop = C.Tasks(C.Actuated(dl.Mechanism(dl.load("four_bar")), "crank*"), C.PostureMotion("crank*"))
     q = np.tile(loop.posture("home"), (3, 1))
     q[1, 0] = np.nan
     found = C.task_inverse_dynamics(loop, q, np.zeros(3), np.ones(1))
@@ -199,7 +199,7 @@ def test_nothing_is_asked_that_constraints_forbid(seed):
     """A closed four-bar whose two tasks fight: the loop stays closed, whatever."""
     loop = dl.Mechanism(dl.load("four_bar"))
     robot = C.Actuated(loop, "crank*")
-    tasks = C.Tasks(robot, [C.PostureTask("crank*"), C.PostureTask("rocker*")])
+    tasks = C.Tasks(robot, [C.PostureMotion("crank*"), C.PostureMotion("rocker*")])
     rng = np.random.default_rng(seed)
     start = loop.posture("home") + np.array([rng.uniform(-0.5, 0.5), 0.0, 0.0])
     q = dl.assemble.python(loop, start, locked=["crank*"]).q

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from delassus.control.operational.dynamics import TaskDynamics, task_inverse_dynamics
     from delassus.control.operational.kinematics import TaskPose, inverse_kinematics
     from delassus.control.operational.space import OperationalSpace, operational_space
-    from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask, Task
+    from delassus.control.operational.task import CenterOfMassMotion, FrameMotion, MomentumMotion, PostureMotion, Task
     from delassus.control.operational.tasks import Tasks, task_bias, task_error, task_jacobian
 
 __all__ = [
     "Actuated",
-    "CenterOfMassTask",
+    "CenterOfMassMotion",
     "ControlStatus",
     "Equilibrium",
-    "FrameTask",
+    "FrameMotion",
     "InverseDynamics",
     "Linearization",
-    "MomentumTask",
+    "MomentumMotion",
     "OperationalSpace",
-    "PostureTask",
+    "PostureMotion",
     "Regulator",
     "Task",
     "TaskDynamics",
@@ -65,7 +65,7 @@ if not TYPE_CHECKING:
             "control.operational.dynamics": "TaskDynamics task_inverse_dynamics",
             "control.operational.kinematics": "TaskPose inverse_kinematics",
             "control.operational.space": "OperationalSpace operational_space",
-            "control.operational.task": "CenterOfMassTask FrameTask MomentumTask PostureTask Task",
+            "control.operational.task": "CenterOfMassMotion FrameMotion MomentumMotion PostureMotion Task",
             "control.operational.tasks": "Tasks task_bias task_error task_jacobian",
         },
     )

@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,12 @@ class Actuated(OfModel):
     mechanism: Mechanism
     actuation: Any = None
     names: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+
+        def __init__(
+            self, mechanism: Mechanism | Model | ParametricModel, actuation: Any = None, names: tuple[str, ...] = ()
+        ) -> None: ...
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Actuated:
         """With parameters, if its mechanism has some."""

@@ -1,7 +1,8 @@
 """Tasks: quantities of a robot that are to move in some way, ẋ = J v, ẍ = J a + J̇ v.
 
 A task says how many rows it has, their Jacobian and J̇ v, and, if it can be reached by a pose, how far a pose is from a
-target. Any object that does so is one; those here are frames, the centre of mass, momentum, and joints.
+target. Any object that does so is one; those here are the motions of frames, of the centre of mass, of momentum and of
+joints.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Task:
 class _Chosen(Task):
     """A task with rows along and about the axes of the world, some of which are chosen."""
 
-    rows: tuple[str, ...] = ROWS
+    rows: str | tuple[str, ...] = ROWS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,7 +105,7 @@ class _Chosen(Task):
 
 
 @dataclass(frozen=True)
-class FrameTask(_Chosen):
+class FrameMotion(_Chosen):
     """A frame, in the world's axes: its origin moves (x, y, z) and it turns (rx, ry, rz).
 
     A target is a position x y z [m], and, if a row is an angle, a unit quaternion x y z w after it.
@@ -135,10 +136,10 @@ class FrameTask(_Chosen):
 
 
 @dataclass(frozen=True)
-class CenterOfMassTask(_Chosen):
+class CenterOfMassMotion(_Chosen):
     """The centre of mass, along the world's axes; a target is a position x y z [m]."""
 
-    rows: tuple[str, ...] = field(default=ROWS[:3], kw_only=True)
+    rows: str | tuple[str, ...] = field(default=ROWS[:3], kw_only=True)
 
     def _known(self) -> tuple[str, ...]:
         return ROWS[:3]
@@ -162,7 +163,7 @@ class CenterOfMassTask(_Chosen):
 
 
 @dataclass(frozen=True)
-class MomentumTask(_Chosen):
+class MomentumMotion(_Chosen):
     """Momentum about the centre of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
 
     Its "velocity" is the momentum, its "acceleration" the force that changes it. No pose reaches it.
@@ -178,10 +179,10 @@ class MomentumTask(_Chosen):
 
 
 @dataclass(frozen=True)
-class PostureTask(Task):
+class PostureMotion(Task):
     """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,)."""
 
-    joints: tuple[str, ...] = ()
+    joints: str | tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
