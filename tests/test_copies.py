@@ -38,6 +38,7 @@ STEP = dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=1e-3)
 
 MOTION = dl.simulate_motion(LOOP, HOME, times=[0.0, 0.01], method="rk4", step=1e-2)
 ON_GROUND = dl.Simulation(dl.load("pendulum"), max_contacts=0)
+FALL = ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2)
 
 
 def crossing(time, q, v):
@@ -89,7 +90,8 @@ EXAMPLES = {
     "Ground": dl.Ground(),
     "RowsOnVelocities": dl.contact.RowsOnVelocities((dl.cones.Friction(),), 6),
     "State": ON_GROUND.start(np.zeros(1), np.zeros(1)),
-    "GroundTrajectory": dataclasses.replace(ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2), simulation=None),
+    "Trajectory of a simulation": dataclasses.replace(FALL, simulation=None),
+    "ContactRecord": FALL.contacts,
     "Relaxation": dl.contact.Relaxation(),
     "Softness": dl.contact.Softness(),
     "Actuated": dl.control.Actuated(LOOP, ["crank*"]),

@@ -74,7 +74,7 @@ INNER = {
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
-    "stepping": ["", "integrators", "scheme", "impacts", "compliant"],
+    "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant"],
     "simulation": ["geometry", "actuation", "step", ""],
     "control": ["inverse", "operational", "programmes", "reactive", "linear"],
 }

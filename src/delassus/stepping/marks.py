@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import IntFlag
+from typing import Any
+
+import numpy as np
 
 
 class Mark(IntFlag):
@@ -20,3 +23,14 @@ SENTENCES = {
     Mark.UNSOLVED: "The contact solver ended before its tolerance was met.",
     Mark.CLIPPED: "A control or an actuator's force was clipped to its limits.",
 }
+
+
+def described(status: Any) -> str:
+    """Marks in words."""
+    marks = np.asarray(status)
+    found = [
+        f"{sentence[:-1]}, in {count} of {marks.size}."
+        for mark, sentence in SENTENCES.items()
+        if (count := int(np.count_nonzero(marks & int(mark))))
+    ]
+    return " ".join(found) or "All went well."

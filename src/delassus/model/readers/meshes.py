@@ -6,6 +6,7 @@ are spread evenly over the sphere, so every part of the hull has some.
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,20 @@ def support_points(vertices: NDArray[np.float64], directions: int = DIRECTIONS) 
     chosen = sorted(set(np.argmax(vertices @ every.T, 0).tolist()))
     points: dict[Any, None] = dict.fromkeys(tuple(vertices[i].tolist()) for i in chosen)
     return tuple(points)
+
+
+def hull_triangles(points: tuple[Vector, ...]) -> NDArray[np.float64]:
+    """(n, 3, 3) triangles of a few points that have all others on one side, corners against the clock from outside."""
+    x = np.array(points)
+    i, j, k = np.array([*itertools.combinations(range(len(x)), 3)], int).reshape(-1, 3).T
+    normal = np.cross(x[j] - x[i], x[k] - x[i])
+    above = normal @ x.T - np.sum(normal * x[i], -1)[:, None]
+    slack = 1e-9 * np.ptp(x, axis=0).max() * np.linalg.norm(normal, axis=-1)[:, None]
+    outside, inside = np.all(above <= slack, -1), np.all(above >= -slack, -1)
+    flat = np.linalg.norm(normal, axis=-1) <= 1e-12 * np.ptp(x, axis=0).max() ** 2
+    outward, inward = outside & ~flat, inside & ~outside & ~flat
+    faces = np.concatenate([np.stack([i, j, k], -1)[outward], np.stack([i, k, j], -1)[inward]])
+    return x[faces]
 
 
 def _vertices(path: Path, where: str) -> NDArray[np.float64]:

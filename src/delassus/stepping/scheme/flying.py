@@ -28,9 +28,8 @@ def turning(model: Model, v: Any) -> Any:
     return rates
 
 
-def moved(model: Model, q: Any, v: Any, h: Any, shift: Any) -> tuple[Any, Any]:
-    """Configuration and velocity after a step h with the velocity v (nv,), and a displacement (nv,) on top of it."""
-    step = h * v + shift
+def moved(model: Model, q: Any, v: Any, step: Any) -> tuple[Any, Any]:
+    """Configuration and velocity after a displacement (nv,), of a body that has the velocity v (nv,) then."""
     q_end, v_end = np.array(integrate(model, q, step)), np.array(v)
     for motion, i, j in parts(model):
         if motion is Motion.FREE:
