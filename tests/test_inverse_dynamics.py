@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
+import delassus.numpy as dnp
 import loop_oracles
 from constrained_cases import mechanism_of
 from constrained_cases import mechanisms as any_mechanism
@@ -402,6 +403,21 @@ def test_parameters_of_a_model_come_with_each_item():
         plain = replace(dl.load("double_pendulum"), gravity=(0.0, 0.0, g))
         found = dl.inverse_dynamics(model, q, v, a, parameters=[0.0, 0.0, g])
         np.testing.assert_allclose(found.torque, dl.rnea.python(plain, q, v, a), atol=1e-12)
+
+
+def circling(t):
+    return dnp.stack([0.4 * dnp.cos(t), 0.0, -0.6 + 0.2 * dnp.sin(t)])
+
+
+def test_constraints_that_move_are_told_the_time():
+    gains = {"position_gain": 9.0, "velocity_gain": 6.0}
+    moving = dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip", position=circling, **gains))
+    rng = np.random.default_rng(3)
+    q, v, tau = rng.normal(size=(3, 2))
+    a = dl.kkt(moving, q, v, tau, time=0.7)[0]
+    found = [inverse.python(C.Actuated(moving), q, v, a, time=time) for time in (0.7, 1.7)]
+    assert [x.statuses for x in found] == [Status.REALISED, Status.BREAKS_CONSTRAINTS]
+    np.testing.assert_allclose(found[0].violation, 0.0, atol=1e-9)
 
 
 def test_it_may_be_a_part_of_other_kernels():

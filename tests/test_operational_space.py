@@ -193,6 +193,15 @@ def test_an_item_that_is_not_finite_gets_no_torque():
     assert np.array_equal(alone.torque, found.torque[0])
 
 
+def test_parameters_of_a_model_come_with_its_tasks():
+    model = dl.load("double_pendulum").parametric("gravity")
+    tasks = C.Tasks(model, C.PostureMotion())
+    q, v, demands = np.random.default_rng(0).normal(size=(3, 2))
+    found = C.task_inverse_dynamics(tasks, q, v, demands, parameters=[0.0, 0.0, -1.6])
+    expected = dl.rnea(model, q, v, demands, parameters=[0.0, 0.0, -1.6])
+    np.testing.assert_allclose(found.torque, expected, atol=1e-10)
+
+
 @settings(max_examples=examples(10), deadline=None)
 @given(st.integers(0, 10_000))
 def test_nothing_is_asked_that_constraints_forbid(seed):
