@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
-from delassus.simulation.step.step import HARD, MISSED, PATIENCE, QUICKLY
+from delassus.simulation.step.advance import HARD, MISSED
+from delassus.simulation.step.solve import PATIENCE, QUICKLY
 from delassus.simulation.step.world import World
 from delassus.stepping.marks import Mark
 
@@ -39,6 +40,7 @@ class Runner:
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         alone = not state.q.shape[:-1] and plain
         self._thorough: Callable[[], None] | None = None
+        self._period = sim.period
         self._tick = self._alone() if alone and bound else None
 
     @property
@@ -60,15 +62,20 @@ class Runner:
             self._call(given)
         else:
             if given:
-                self._given[: self.sim.nu] = given[0]
-            self._clock[...] = self.time
+                self._own[:] = given[0]
+            self._clock.fill(self.time)
             self._tick()
-            if float(self.status) == MISSED:
-                self._thorough = self._thorough or self._bound(self.sim.world, PATIENCE)
-                self._thorough()
-            if int(self.status) & Mark.FROZEN:
-                self._alive[...] = 0.0
-        self.time, self.count = self.time + self.sim.period, self.count + 1
+            if self.status.item():
+                self._look_again()
+        self.time, self.count = self.time + self._period, self.count + 1
+
+    def _look_again(self) -> None:
+        """What has a mark: a step that the whole world is needed for, or an item that ends here."""
+        if self.status.item() == MISSED:
+            self._thorough = self._thorough or self._bound(self.sim.world, PATIENCE)
+            self._thorough()
+        if int(self.status) & Mark.FROZEN:
+            self._alive[...] = 0.0
 
     def state(self) -> State:
         """A copy of the present state."""
@@ -122,6 +129,7 @@ class Runner:
         self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
         self._clock, self._alive = np.array(self.time), np.array(float(is_alive(self.status)))
         self._given, self._step = np.zeros(self.sim.world.controls), np.array(self.sim.time_step)
+        self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
         return self._bound(self.sim.usual, PATIENCE)
 

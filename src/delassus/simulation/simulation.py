@@ -26,7 +26,8 @@ from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
-from delassus.simulation.step.step import TOLERANCE, assemble_step, candidate_geometry, simulate
+from delassus.simulation.step.solve import TOLERANCE
+from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
 from delassus.simulation.step.world import World
 from delassus.simulation.usual import usual_world
 from delassus.stepping.marks import Mark

@@ -14,7 +14,7 @@ from delassus.dynamics.tree.poses import Pair
 from delassus.simulation.step.contacts import GroundNumbers, Touching, touching
 from delassus.simulation.step.world import World
 
-_NOTHING: Final = 1e-12
+_NOTHING: Final = 1e-9
 """Rows of constraints that are as small against others do not move."""
 
 SLOP: Final = 1e-9
@@ -22,12 +22,14 @@ SLOP: Final = 1e-9
 
 
 class StepRows(NamedTuple):
-    """J (m, nv), contacts, gaps of limits (ends,), velocities (loops,) that constraints ask for, too many limits."""
+    """J (m, nv), contacts, gaps of limits (ends,), velocities (loops,) that constraints ask for and whether they move
+    anything, too many limits."""
 
     J: Any
     touching: Touching
     stop_gap: Any
     asked: Any
+    moves: Any
     more_stops: Any
 
 
@@ -35,7 +37,7 @@ def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNum
     """The rows in a configuration, at the time of the step's end."""
     found = touching(world, poses, ground, v, h)
     stops, stop_gap, more = _stops(world, q, v, h)
-    loops, asked = np.zeros((0, world.nv)), np.zeros(0)
+    loops, asked, moves = np.zeros((0, world.nv)), np.zeros(0), np.zeros(0)
     if world.mechanism.m:
         loops = constraint_jacobian.function(world.mechanism, q, time=time)
         asked = velocities_asked(world.mechanism, q, time)
@@ -46,7 +48,7 @@ def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNum
     dry = np.zeros((len(world.dry), world.nv))
     for k, (i, _) in enumerate(world.dry):
         dry[k, i] = 1.0
-    return StepRows(np.concatenate([found.J, loops, stops, dry]), found, stop_gap, asked, more)
+    return StepRows(np.concatenate([found.J, loops, stops, dry]), found, stop_gap, asked, moves, more)
 
 
 def missed(world: World, q: Any, v: Any, h: Any, found: Touching) -> Any:

@@ -22,6 +22,16 @@ from delassus.contact.solvers.gauss_seidel import sweep
 from delassus.contact.solvers.newton import ATTEMPTS, matrix_of
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.simulation.step.loops import without_loops
+
+TOLERANCE: Final = 1e-8
+"""The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
+
+QUICKLY: Final = 4.0
+"""Iterations of the contact solve after which an item of a batch is left to a second call, with others like it."""
+
+PATIENCE: Final = 150.0
+"""Iterations at most."""
 
 WANTED: Final = (1e-3, 0.1, 1.0, 1.0, 10.0)
 """The share of the tolerance that is enough after so many iterations, the last one after all others.
@@ -105,9 +115,13 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
         scale: Of velocities [m/s].
         limits: When it ends.
     """
-    problem = Scaled.of(layout, False, G, g, **numbers)
-    problem = problem._replace(limit=_limit(problem, scale))
+    every = Scaled.of(layout, False, G, g, **numbers)
+    problem, whole = without_loops(every._replace(limit=_limit(every, scale)))
     factors = shape_of(layout, numbers.get("friction"), None, None)
+    if not problem.layout.m:
+        best = whole(np.zeros(0))
+        off = every.residual_given(every.velocity(best), factors)
+        return Solved(every.given(best, factors), np.max(np.abs(off)), np.array(0.0), np.array(True))
     schedule, size = np.array((*EAGER, *ATTEMPTS)), np.max(np.abs(problem.g))
     zero = np.array(0.0)
     begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
@@ -120,7 +134,7 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
 
     def begun(impulse: Any, attempt: Any) -> tuple[Any, Any]:
         """Where an attempt starts: sweeps of Gauss–Seidel find most contacts' modes."""
-        wanted = np.where(attempt < 0.5, SWEEPS, np.where(attempt < 1.5, sweeps_for(layout.m), 0.0))
+        wanted = np.where(attempt < 0.5, SWEEPS, np.where(attempt < 1.5, sweeps_for(problem.layout.m), 0.0))
         start = (impulse, problem.velocity(impulse), zero)
         swept = while_loop(lambda c: c[2] < wanted, lambda c: (*sweep(problem, *c[:2]), c[2] + 1.0), start, FOREVER)
         return swept[0], swept[0] - swept[1]
@@ -152,13 +166,14 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
         wanted = np.take(np.array(WANTED), np.minimum(last.count, float(len(WANTED) - 1))) * limits.tolerance
         return (last.error > wanted) & (last.count < limits.patience) & (last.attempt < float(len(schedule)) - 0.5)
 
-    begin = problem.taken(start, factors)
+    begin = every.taken(start, factors)[layout.m - problem.layout.m :]
     ahead, projected, error = at(begin)
     carry = (begin, ahead, zero, zero + NEAR, zero, zero, projected, error, zero)
     found = _At(*while_loop(goes_on, step, carry, FOREVER))
-    off = problem.residual_given(found.best - at(found.best)[1], factors)
+    best = whole(found.best)
+    off = every.residual_given(best - every.smooth(best - every.velocity(best), 0.0)[0], factors)
     return Solved(
-        problem.given(found.best, factors),
+        every.given(best, factors),
         np.max(np.abs(off)),
         found.count,
         found.error <= WANTED[-1] * limits.tolerance,

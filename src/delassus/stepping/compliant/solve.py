@@ -185,8 +185,7 @@ def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:
 
 
 def _unreachable(factors: Ldl, epsilon: Any, b: Any) -> Any:
-    """What no x reaches of b (m,) with A x; zero, and found at once, where A has full rank."""
-    digits = 2.0 ** -computing_in().digits
+    """f(f(P)) b: what no x reaches of b (m,) with A x; zero, and found at once, where A has full rank."""
 
     def filtered(x: Any) -> Any:
         return epsilon * factors.solve(x)
@@ -196,6 +195,7 @@ def _unreachable(factors: Ldl, epsilon: Any, b: Any) -> Any:
         twice = filtered(filtered(x))
         return 3.0 * twice - 2.0 * filtered(twice), x, times + 1.0
 
+    digits = 2.0 ** -computing_in().digits
     some = np.max(np.abs(filtered(filtered(b)))) > 8.0 * digits * np.max(np.abs(b))
     third, second, _ = while_loop(lambda carry: some & (carry[2] < 2.5), parted, (b, b, np.array(0.0)), 3)
     return np.where(some, 3.0 * second - 2.0 * third, 0.0)
