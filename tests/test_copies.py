@@ -40,6 +40,9 @@ MOTION = dl.simulate_motion(LOOP, HOME, times=[0.0, 0.01], method="rk4", step=1e
 ON_GROUND = dl.Simulation(dl.load("pendulum"), max_contacts=0)
 
 
+ROPE = dl.particles.rope(segments=3)
+
+
 def crossing(time, q, v):
     return q[0] - 1.0
 
@@ -91,6 +94,17 @@ EXAMPLES = {
     "State": ON_GROUND.start(np.zeros(1), np.zeros(1)),
     "GroundTrajectory": dataclasses.replace(ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2), simulation=None),
     "Relaxation": dl.contact.Relaxation(),
+    "Particles": ROPE,
+    "Elements": ROPE.elements[0],
+    "ElementKind": dl.particles.stretch,
+    "Bricks": dl.particles.tower(2, 1).bricks,
+    "Plane": dl.particles.Plane(),
+    "Sphere": dl.particles.Sphere((0.0, 0.0, 0.0), 1.0),
+    "Box": dl.particles.Box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "Motion": dl.particles.Motion(np.array([0]), np.zeros(3)),
+    "ParticleState": dl.particles.start_of(ROPE),
+    "ParticleStep": dl.particles.particle_step(ROPE, dl.particles.start_of(ROPE), time_step=1e-2),
+    "Rest": dl.particles.at_rest(ROPE),
     "Softness": dl.contact.Softness(),
 }
 
@@ -123,8 +137,9 @@ def test_data_can_be_copied_after_all_was_asked_of_it(case, duplicate):
 
 
 def test_every_public_data_class_has_an_example():
-    names = [name for room in dl.NAMESPACES for name in getattr(dl, room).__all__]
-    public = {x for name in names if dataclasses.is_dataclass(x := getattr(dl, name))} - {dl.constraints.Constraint}
+    rooms = [getattr(dl, room) for room in (*dl.NAMESPACES, *dl.OWN_NAMES)]
+    found = [getattr(room, name) for room in rooms for name in room.__all__]
+    public = {x for x in found if dataclasses.is_dataclass(x) and isinstance(x, type)} - {dl.constraints.Constraint}
     assert public <= {type(x) for x in EXAMPLES.values()}
 
 

@@ -20,6 +20,7 @@ ROOMS = [
     "contact",
     "stepping",
     "simulation",
+    "particles",
     "derivatives",
     "mujoco",
     "pinocchio",
@@ -75,6 +76,7 @@ INNER = {
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
     "stepping": ["", "integrators", "scheme", "impacts", "compliant"],
     "simulation": ["geometry", "actuation", "step", ""],
+    "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

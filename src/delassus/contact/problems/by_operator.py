@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Interval, NonNegative
 from delassus.contact.cones.second_order import project
-from delassus.contact.problems import measures
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.operators import diagonal
 from delassus.contact.problems.solution import ContactSolution
@@ -77,6 +76,7 @@ class _Rows:
         self.d = np.where(d > 0.0, d, 1.0)
         self.friction = np.zeros(0) if problem.friction is None else problem.friction
         self.contacts = np.array([list(rows) for rows in self.layout.friction], int)
+        self.half, self.bounded = list(self.layout.rows(NonNegative)), list(self.layout.rows(Interval))
 
     def velocity(self, impulse: Array) -> Array:
         """σ (…, m)."""
@@ -84,18 +84,21 @@ class _Rows:
 
     def correction(self, velocity: Array) -> Any:
         """Γ (…, m)."""
-        return 0.0 if self.convex else measures.correction(self.problem, velocity)
+        if self.convex or not len(self.contacts):
+            return 0.0
+        slide = np.linalg.norm(velocity[..., self.contacts[:, :2]], axis=-1)
+        found = np.zeros_like(velocity)
+        found[..., self.contacts[:, 2]] = np.minimum(self.friction, LARGEST_FRICTION) * slide
+        return found
 
     def projected(self, x: Array) -> Array:
         """The nearest impulses (…, m)."""
         problem, y = self.problem, np.array(x)
         if len(self.contacts):
             y[..., self.contacts] = project(x[..., self.contacts], np.minimum(self.friction, LARGEST_FRICTION))
-        half = list(self.layout.rows(NonNegative))
-        y[..., half] = np.maximum(x[..., half], 0.0)
-        bounded = list(self.layout.rows(Interval))
-        if bounded:
-            y[..., bounded] = np.clip(x[..., bounded], problem.lower, problem.upper)
+        y[..., self.half] = np.maximum(x[..., self.half], 0.0)
+        if self.bounded:
+            y[..., self.bounded] = np.clip(x[..., self.bounded], problem.lower, problem.upper)
         return y
 
     def residual(self, impulse: Array, velocity: Array) -> Array:
