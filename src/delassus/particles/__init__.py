@@ -1,4 +1,4 @@
-"""Large sparse systems: ropes, nets, cloth and towers by the compliant scheme, up to a million unknowns. Needs SciPy."""
+"""Large sparse systems: ropes, nets, cloth and towers by the compliant scheme, a million unknowns. Needs SciPy."""
 
 from typing import TYPE_CHECKING
 

@@ -11,6 +11,7 @@ Reference: I. Duff and J. Reid, The multifrontal solution of indefinite sparse s
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -35,8 +36,8 @@ class NotDefinite(DelassusError, ArithmeticError):
     def at(cls, pivot: int, size: int) -> NotDefinite:
         """Where it was seen."""
         return cls(
-            f"the matrix is not positive definite: pivot {pivot} of {size} is not positive. Numbers that are not finite, "
-            "or masses and stiffnesses that are 10¹⁵ apart, do that."
+            f"the matrix is not positive definite: pivot {pivot} of {size} is not positive. Numbers that are not "
+            "finite, or masses and stiffnesses that are 10¹⁵ apart, do that."
         )
 
 
@@ -55,7 +56,7 @@ class _Front(NamedTuple):
     boundary: Ints
     entries: slice
     children: tuple[int, ...]
-    runs: tuple[tuple[_Run, ...], tuple[_Run, ...]]
+    runs: tuple[tuple[tuple[_Run, ...], tuple[_Run, ...]], ...]
     buffer: int
 
 
@@ -81,7 +82,7 @@ class Fronts:
         cuts = np.searchsorted(part[by_part], np.arange(len(tree.parent) + 1))
         self.unknowns = (3 * self.free[tree.order][:, None] + np.arange(3)).reshape(-1)
         self.fronts: list[_Front] = []
-        self.place = np.empty((len(row), 9), np.int64)
+        self.place: Any = np.empty((len(row), 9), np.int64)
         children: list[list[int]] = [[] for _ in tree.parent]
         boundaries: list[Ints] = []
         size = work = 0
@@ -102,7 +103,7 @@ class Fronts:
                     here,
                     tuple(children[s]),
                     runs,
-                    size,  # type: ignore[arg-type]
+                    size,
                 )
             )
             size += 9 * own * (own + rest)
@@ -197,7 +198,7 @@ def _runs(child: Ints, begin: int, end: int, boundary: Ints) -> Any:
     found = []
     for offset, place in zip((0, int(own.sum())), places, strict=True):
         cuts = np.concatenate([[0], np.flatnonzero(np.diff(place) != 1) + 1, [len(place)]]) if len(place) else [0]
-        pairs = zip(cuts[:-1], cuts[1:], strict=True)
+        pairs = pairwise(np.asarray(cuts).tolist())
         found.append(tuple(_Run(3 * int(offset + a), 3 * int(offset + b), 3 * int(place[a])) for a, b in pairs))
     return tuple(found)
 

@@ -1,7 +1,7 @@
 """Nested dissection by coordinates: an order of elimination whose factors stay sparse.
 
-A domain is cut in the middle across its longest side. The nodes of one half that touch the other are its separator: they
-are eliminated after both halves, which then know nothing of each other. All domains of a level are cut at once.
+A domain is cut in the middle across its longest side. The nodes of one half that touch the other are its separator:
+they are eliminated after both halves, which then know nothing of each other. All domains of a level are cut at once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def dissect(points: NDArray[np.float64], first: Ints, second: Ints, leaf: int = 
 
 def _halves(points: NDArray[np.float64], active: Ints, domain: Ints) -> tuple[Ints, NDArray[np.int8]]:
     """The size of each active node's domain, and on which side of the middle of its longest extent it is."""
-    names, group, size = np.unique(domain[active], return_inverse=True, return_counts=True)
+    _, group, size = np.unique(domain[active], return_inverse=True, return_counts=True)
     order = np.argsort(group, kind="stable")
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
     x = points[active]

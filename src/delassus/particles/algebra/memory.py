@@ -24,8 +24,8 @@ class MemoryWillNotSuffice(DelassusError, MemoryError):
 
     def __init__(self, what: str, needed: float, available: float) -> None:
         super().__init__(
-            f"{what} needs some {_told(needed)}, and {_told(available)} of memory are free. Take fewer particles, or the "
-            "method 'cg', which needs no factor."
+            f"{what} needs some {_told(needed)}, and {_told(available)} of memory are free. Take fewer particles, or "
+            "the method 'cg', which needs no factor."
         )
         self.needed, self.available = needed, available
 

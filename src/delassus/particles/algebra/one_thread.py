@@ -1,4 +1,4 @@
-"""Dense algebra on one thread for a while: on fronts of some hundred rows, threads wait for each other most of the time.
+"""Dense algebra on one thread for a while: on fronts of some hundred rows, threads mostly wait for each other.
 
 OpenBLAS, which comes with SciPy's wheels, can be told; another library is left as it is.
 """
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from scipy.linalg import _fblas  # type: ignore[attr-defined]
+from scipy.linalg import _fblas
 
 
 @cache

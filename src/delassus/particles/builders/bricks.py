@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.obstacles import Plane
 from delassus.particles.description.particles import Particles
 
+GROUND: Final = (Plane(),)
+
 
 def tower(
     bricks: int = 60,
@@ -20,7 +22,7 @@ def tower(
     half: Any = (0.1, 0.05, 0.04),
     density: float = 1500.0,
     friction: float = 0.6,
-    obstacles: Any = (Plane(),),
+    obstacles: Any = GROUND,
     **others: Any,
 ) -> Particles:
     """A round tower on the ground, in courses of bricks, each course turned by half a brick.

@@ -102,7 +102,7 @@ def rope(
     elements = [Elements(stretch, edges, np.full((len(edges), 1), rest_of), C)]
     if bending > 0.0:
         elements.append(bends(np.arange(len(x)), rest_of, bending))
-    options = {"radius": 0.0, "name": "rope"} | others
+    options: dict[str, Any] = {"radius": 0.0, "name": "rope"} | others
     return Particles(x, _masses(rest, density), elements, held, **options)
 
 
@@ -166,7 +166,8 @@ def ribbon(
     m = 0.5 * _masses(np.full(segments, step), density)
     quads = np.stack([left[:-1], left[1:], right[1:], right[:-1]], 1)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
-    return Particles(x, np.concatenate([m, m]), elements, held, **({"faces": faces, "name": "ribbon"} | others))
+    options: dict[str, Any] = {"faces": faces, "name": "ribbon"} | others
+    return Particles(x, np.concatenate([m, m]), elements, held, **options)
 
 
 def bends(points: Any, step: float, stiffness: float) -> Elements:

@@ -129,7 +129,7 @@ def cloth(
     quads = np.stack([number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]], -1).reshape(-1, 4)
     faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
     held = held_of(pinned, number)
-    options = {"faces": faces, "name": "cloth"} | others
+    options: dict[str, Any] = {"faces": faces, "name": "cloth"} | others
     return Particles(points, _masses(number, size, density), elements, held, **options)
 
 

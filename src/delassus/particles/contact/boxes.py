@@ -23,7 +23,7 @@ _MOST = 8
 def box_contacts(
     centers: Array, R: Array, half: Array, pairs: Ints, reach: float
 ) -> tuple[Ints, Array, Array, Array, Ints]:
-    """For boxes and pairs (p, 2) of them: the pair, point (3,), normal towards the first, gap and number of contacts."""
+    """Of pairs (p, 2) of boxes: each contact's pair, point (3,), normal towards the first, gap, and number in it."""
     if not len(pairs):
         return np.zeros(0, int), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros(0, int)
     i, j = pairs.T
@@ -71,8 +71,8 @@ def _by_faces(at: Ints, best: Ints, centers: Array, R: Array, half: Array, pairs
     middle = apart + (outward * hi[k, face])[:, None] * Ri[k, :, face]
     eu, ew = hi[k, u][:, None] * Ri[k, :, u], hi[k, w][:, None] * Ri[k, :, w]
     polygon = np.zeros((len(at), _MOST, 3))
-    for corner, (s, t) in enumerate(((1, 1), (-1, 1), (-1, -1), (1, -1))):
-        polygon[:, corner] = middle + s * eu + t * ew
+    for number, (su, sw) in enumerate(((1, 1), (-1, 1), (-1, -1), (1, -1))):
+        polygon[:, number] = middle + su * eu + sw * ew
     count = np.full(len(at), 4)
     for turn in (1, 2):
         side = (axis + turn) % 3

@@ -60,6 +60,22 @@ class ContactOperator:
         y = b / damping
         return np.asarray(y - (self.J @ factor.solve(self.JT @ y)) / damping)
 
+    def answer(self, N: Array, offset: Array, g: Array) -> tuple[Array, Array]:
+        """Impulses (m,) and velocities σ (m,) where λ = offset - N σ, N (c, 3, 3), and σ = g without impulses."""
+        pattern, factor = self._pattern
+        blocks = np.zeros((pattern.blocks, 3, 3))
+        blocks[pattern.places(self.system.assembly.pattern)] = self.system.A
+        parts, start = [], 0
+        for number, touches in enumerate(self.groups):
+            stop = start + len(touches.gap)
+            parts.append((number, np.einsum("crai,crs,csbj->cabij", touches.rows, N[start:stop], touches.rows)))
+            start = stop
+        blocks += pattern.summed(parts)
+        self._damping = None  # the factor that was kept is overwritten
+        asked = offset - (N @ g.reshape(-1, 3, 1)).reshape(-1)
+        sigma = self.J @ factor.factor(blocks).solve(self.JT @ asked) + g
+        return offset - (N @ sigma.reshape(-1, 3, 1)).reshape(-1), np.asarray(sigma)
+
     def diagonal(self) -> Array:
         """(m,) about the diagonal of G: between that of the nodes alone and that with their neighbours held."""
         A = self.system.A[self.system.assembly.pattern.diagonal]

@@ -66,7 +66,7 @@ def touched(
     else:
         problem = ContactProblem(operator, velocity, friction=friction)
         found = problem.solve(method=method, tolerance=tolerance, iterations=iterations, start=start)
-        impulse, made, status = found.impulse, int(found.iterations), Status(int(found.status))
+        impulse, made, status = found.impulse, int(found.iterations), Status(int(found.status))  # type: ignore[call-arg]
         error = float(found.residual) / max(float(np.abs(velocity).max()), 1e-300)
     push = operator.JT @ impulse
     change = factor.solve(push)

@@ -53,7 +53,8 @@ def swept(
     system = operator.system
     if system.stiff is not None or system.assembly.m:
         raise SweepError(
-            "sequential impulses of contacts need nodes that elements do not tie together: take the contact method 'admm'."
+            "sequential impulses of contacts need particles that elements do not tie together: take the contact method "
+            "'newton'."
         )
     inverse = np.linalg.inv(system.diagonal)
     scale = max(float(np.abs(g).max(initial=0.0)), 1e-300)
@@ -71,14 +72,12 @@ def swept(
         at += 3 * c
     v += (inverse @ (operator.JT @ impulse).reshape(-1, 3, 1))[..., 0]
     change, made = np.inf, 0
-    for made in range(1, iterations + 1):
-        change = 0.0
+    while made < iterations and change > tolerance * scale:
+        change, made = 0.0, made + 1
         for size, nodes, rows, to, asked, unit, where in work:
             before = v[nodes].reshape(len(nodes), -1)
             after, new = contact_sweep(size, before, rows, to, asked, unit, friction, impulse[where])
             change = max(change, float(np.abs((new - impulse[where]) / unit[:, None]).max()))
             v[nodes] = after.reshape(len(nodes), -1, 3)
             impulse[where] = new
-        if change <= tolerance * scale:
-            break
     return impulse, change / scale, made

@@ -47,8 +47,8 @@ class Bricks:
             try:
                 value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), shape))
             except ValueError:
-                raise BodiesError(f"{name} of the bricks has shape {np.shape(getattr(self, name))}; it needs {shape}.") \
-                    from None  # fmt: skip
+                found = np.shape(getattr(self, name))
+                raise BodiesError(f"{name} of the bricks has shape {found}; it needs {shape}.") from None
             if not np.isfinite(value).all():
                 raise BodiesError(f"{name} of brick {int(np.argwhere(~np.isfinite(value))[0][0])} is not finite.")
             value.flags.writeable = False

@@ -53,7 +53,7 @@ def check_elements(n: int, elements: Sequence[Elements]) -> None:
             raise ParticlesError(f"{group.kind.name} {at} has a point twice: {group.points[at].tolist()}.")
 
 
-def check_pins(n: int, pins: Array, motions: Sequence[Any]) -> None:
+def check_pins(n: int, pins: NDArray[np.int64], motions: Sequence[Any]) -> None:
     """Raise unless the particles that are held are there, and none is held twice."""
     count = np.zeros(n, int)
     groups = [("pins", pins), *((f"motion {k}", np.asarray(m.points, int).reshape(-1)) for k, m in enumerate(motions))]

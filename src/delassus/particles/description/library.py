@@ -41,7 +41,7 @@ def bend(x: Any, before: Any, after: Any, rest_x: Any, rest_y: Any, rest_z: Any)
 
 @deformation(points=4, numbers=("rest",))
 def fold(x: Any, rest: Any) -> Any:
-    """The angle [rad] between the triangles (0, 1, 2) and (1, 0, 3) over the edge from 0 to 1, 0 where they are flat."""
+    """The angle [rad] between the triangles (0, 1, 2) and (1, 0, 3) over the edge from 0 to 1; flat is 0."""
     edge = x[1] - x[0]
     n1, n2 = _cross(edge, x[2] - x[0]), _cross(x[3] - x[0], edge)
     return np.array([np.arctan2(_cross(n1, n2) @ edge / _length(edge), n1 @ n2) - rest])

@@ -164,5 +164,5 @@ class Particles:
         return f"<{self.name}: {', '.join(parts)}, {self.unknowns} unknowns>"
 
 
-def _first(wrong: NDArray[np.bool_]) -> int:
+def _first(wrong: Any) -> int:
     return int(np.argmax(wrong))

@@ -93,7 +93,7 @@ class Stepper:
         self.known: dict[str, Any] = {}
 
     def step(self, state: ParticleState, applied: Array | None = None) -> ParticleStep:
-        """The state after a step; `applied` (nodes, 3) are forces on particles and bricks, torques on bricks [N, N·m]."""
+        """The state after a step; `applied` (nodes, 3) are forces on particles and bricks, and torques on bricks."""
         clock = _Clock()
         p, h = self.particles, self.h
         if self.stabilization == "pre":
@@ -212,7 +212,7 @@ def _before(state: ParticleState, groups: list[Touches]) -> Array:
 def _deeper(touches: Touches) -> Touches:
     """Those that penetrate."""
     at = np.flatnonzero(touches.gap < 0.0)
-    return Touches(*(x[at] for x in touches))
+    return Touches(*[x[at] for x in touches])  # type: ignore[arg-type]
 
 
 def _gyroscopic(p: Particles, state: ParticleState, v: Array) -> Array:

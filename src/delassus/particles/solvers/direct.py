@@ -1,11 +1,11 @@
 """Sparse Cholesky factors of A = W + Jᵀ E⁻¹ J, and proximal iterations.
 
-A has the pattern of the mesh and is positive definite, whatever the rows: soft, stiff, rigid, redundant. For elastic rows
-E = R, and one solve is exact. Rigid and very stiff rows yield in A by a small E > R, and iterations
+A has the pattern of the mesh and is positive definite, whatever the rows: soft, stiff, rigid, redundant. For elastic
+rows E = R, and one solve is exact. Rigid and very stiff rows yield in A by a small E > R, and iterations
 
     A δv = r + Jᵀ E⁻¹ s,    δλ = E⁻¹ (s - J δv),    r = c - W v + Jᵀ λ,    s = -(J v + R λ + b)
 
-take that back: each leaves the share E/(E + σ) of an error whose rows have the response σ, and they refine rounding, too.
+take that back: each leaves the share E/(E + σ) of an error whose rows have the response σ, and refines rounding, too.
 """
 
 from __future__ import annotations

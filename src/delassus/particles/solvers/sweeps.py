@@ -1,8 +1,8 @@
 """Gauss-Seidel on rows: on the Schur complement, or on velocities, colour by colour.
 
 Elements of one colour share no particle, so that their rows do not see each other: all of a colour are done at once, in
-lanes. A sweep costs what a product with J does; convergence is that of Gauss-Seidel, good for contacts and short chains,
-slow for long ones.
+lanes. A sweep costs what a product with J does; convergence is that of Gauss-Seidel, good for contacts and short
+chains, slow for long ones.
 """
 
 from __future__ import annotations
