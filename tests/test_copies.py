@@ -105,6 +105,8 @@ EXAMPLES = {
     "ParticleState": dl.particles.start_of(ROPE),
     "ParticleStep": dl.particles.particle_step(ROPE, dl.particles.start_of(ROPE), time_step=1e-2),
     "Rest": dl.particles.at_rest(ROPE),
+    "Grip": dl.particles.Grip("hand", 0),
+    "ParticleTrajectory": dl.particles.simulate_particles(ROPE, steps=2),
     "Softness": dl.contact.Softness(),
 }
 

@@ -156,7 +156,8 @@ class Cholesky:
             own, rest = self.panels[s]
             U = np.zeros((len(rest), len(rest)), order="F")
             for child, (columns, rows) in zip(front.children, front.runs, strict=True):
-                _extend(own, rest, U, left.pop(child), columns, rows)
+                if child in left:  # parts that touch nothing else leave nothing
+                    _extend(own, rest, U, left.pop(child), columns, rows)
             _, info = lapack.dpotrf(own, lower=1, clean=0, overwrite_a=1)
             if info:
                 raise NotDefinite.at(front.own.start + info, len(fronts.unknowns))

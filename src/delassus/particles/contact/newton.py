@@ -2,8 +2,8 @@
 
     open       λ = 0
     sticking   σ = 0, by rows that yield a little, N = 1/(ε d), and what they yield is taken back: λ ← λ - N σ
-    sliding    σ_n = 0 likewise; along τ = λ_t - σ_t/d the impulse is what friction takes, s = μ λ_n; across, it turns with
-               τ: λ_t = s τ/‖τ‖ - κ/((1 - κ) d) (1 - τ τᵀ/‖τ‖²) σ_t, κ = s/‖τ‖
+    sliding    σ_n = 0 likewise; along τ = λ_t - σ_t/d the impulse is what friction takes, s = μ λ_n, across it turns
+               with τ: λ_t = s τ/‖τ‖ - κ/((1 - κ) d) (1 - τ τᵀ/‖τ‖²) σ_t, κ = s/‖τ‖
 
 All are λ = λ₀ - N σ, N symmetric and not negative: A + J_cᵀ N J_c is definite however many contacts hold a body. Normal
 impulses in s are those of the guess before. Of thousands of contacts, few change their minds in a step.
@@ -30,6 +30,10 @@ _SOFT: Final = 1e-5
 """By which share of its response a sticking row yields in the factor."""
 
 
+_PATIENCE: Final = 8
+"""After so many guesses that are no better than the best before, they run in circles."""
+
+
 def by_guesses(
     operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
 ) -> tuple[Array, float, int]:
@@ -38,13 +42,13 @@ def by_guesses(
     scale = max(float(np.abs(g).max(initial=0.0)), 1e-300)
     pushed = np.asarray(project(start.reshape(-1, 3), friction))
     sigma = (operator.apply(pushed.reshape(-1)) if np.any(pushed) else 0.0) + g
-    best, least, made = pushed, np.inf, 0
+    best, least, made, since = pushed, np.inf, 0, 0
     for made in range(iterations + 1):
         sigma = np.reshape(sigma, (-1, 3))
         error = _residual(pushed, sigma, d, friction) / scale
         if error < least:
-            best, least = pushed, error
-        if error <= tolerance or made == iterations or not np.isfinite(error):
+            best, least, since = pushed, error, made
+        if error <= tolerance or made == iterations or made - since > _PATIENCE or not np.isfinite(error):
             break
         N, offset = _guessed(pushed, sigma, d, friction)
         new, sigma = operator.answer(N, offset.reshape(-1), g)

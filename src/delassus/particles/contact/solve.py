@@ -14,7 +14,7 @@ from delassus.particles.contact.operator import ContactOperator
 from delassus.particles.contact.sweeps import swept
 from delassus.particles.contact.touches import Touches
 from delassus.particles.solvers.direct import refined
-from delassus.particles.solvers.system import Solved, System
+from delassus.particles.solvers.system import Solved, System, ended
 
 Array = NDArray[np.float64]
 
@@ -60,14 +60,16 @@ def touched(
     operator = ContactOperator(system, factor, groups, known)
     velocity = operator.J @ free.v + wanted
     ways = {"newton": by_guesses, "sequential_impulses": swept}
+    error, made, impulse = np.inf, 0, start
     if method in ways:
         impulse, error, made = ways[method](operator, velocity, friction, start, tolerance, iterations)
-        status = Status.CONVERGED if error <= tolerance else Status.ITERATIONS
-    else:
+    if method not in ways or (method == "newton" and error > tolerance):  # guesses may run in circles; ADMM does not
         problem = ContactProblem(operator, velocity, friction=friction)
-        found = problem.solve(method=method, tolerance=tolerance, iterations=iterations, start=start)
-        impulse, made, status = found.impulse, int(found.iterations), Status(int(found.status))  # type: ignore[call-arg]
+        way = "admm" if method == "newton" else method
+        found = problem.solve(method=way, tolerance=tolerance, iterations=iterations, start=impulse)
+        impulse, made = found.impulse, made + int(found.iterations)
         error = float(found.residual) / max(float(np.abs(velocity).max()), 1e-300)
+    status = ended(error, tolerance)
     push = operator.JT @ impulse
     change = factor.solve(push)
     v, pulled = free.v + change, free.impulse - (system.J @ change) / system.E

@@ -120,7 +120,7 @@ def _least_pivot(K: Any, shift: Any) -> Any:
     for c in range(n):
         pivot = A[c][c]
         least = np.minimum(least, pivot)
-        inverse = 1.0 / np.where(pivot > 0.0, pivot, 1.0)
+        inverse = np.where(pivot > 0.0, 1.0 / np.where(pivot > 0.0, pivot, 1.0), 0.0)
         for i in range(c + 1, n):
             l = A[i][c] * inverse
             for j in range(c + 1, i + 1):

@@ -61,22 +61,22 @@ def at_rest(
     # Long steps have large velocities: what is small beside these is not small beside the system.
     finest = {"tolerance": 1e-15, "iterations": 8} | options
     stepper = Stepper(particles, time_step, geometric_stiffness=True, **finest)
-    h, best, least, made = time_step, state, np.inf, 0
+    h, best, least, made, before = time_step, state, np.inf, 0, np.inf
     for made in range(1, steps + 1):
         stepper.h, stepper.blend = h, Blend(h)
-        # Impulses are those of forces that stay: they grow with the step.
         after = stepper.step(state.at(v=np.zeros_like(state.v)))
         moved = float(np.abs(after.state.x - state.x).max())
-        if not np.isfinite(moved) or (moved > 4.0 * least and h > time_step):
-            h = max(0.25 * h, 1e-3 * time_step)
-            state = best
-            least = np.inf if not np.isfinite(least) else 4.0 * least
+        if not np.isfinite(moved):
+            h, state, before = 0.1 * h, best, np.inf
             continue
-        grown = min(2.0 * h, longest) if moved < 0.1 * size else h
-        state = after.state.at(v=np.zeros_like(after.state.v), impulse=after.state.impulse * (grown / h))
         if moved <= least:
-            best, least = state, moved
-        if moved <= tolerance * size and h >= min(longest, 1e3 * time_step):
-            return Rest(state.at(impulse=after.state.impulse), moved, made, Status.CONVERGED)
-        h = grown
-    return Rest(best, least, made, Status.ITERATIONS)
+            best, least = after.state, moved
+        if moved <= tolerance * size and h >= min(longest, 1e2 * time_step):
+            return Rest(after.state.at(v=np.zeros_like(state.v)), moved, made, Status.CONVERGED)
+        # The slower it moves, the longer steps may be; one that moved too far is followed by shorter ones.
+        speed = max(moved / h, 1e-300)
+        grown = float(np.clip(h * np.clip(before / speed, 0.2, 3.0), 1e-3 * time_step, longest))
+        # Impulses are those of forces that stay: they grow with the step.
+        state = after.state.at(v=np.zeros_like(state.v), impulse=after.state.impulse * (grown / h))
+        h, before = grown, speed
+    return Rest(best.at(v=np.zeros_like(state.v)), least, made, Status.ITERATIONS)

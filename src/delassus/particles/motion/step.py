@@ -91,6 +91,7 @@ class Stepper:
         self.iterations, self.contact_iterations = iterations or usual, int(contact_iterations)
         self.assembly = Assembly(particles)
         self.known: dict[str, Any] = {}
+        self.system: System | None = None
 
     def step(self, state: ParticleState, applied: Array | None = None) -> ParticleStep:
         """The state after a step; `applied` (nodes, 3) are forces on particles and bricks, and torques on bricks."""
@@ -108,6 +109,7 @@ class Stepper:
             forces = forces + _gyroscopic(p, state, v)
         force = -state.impulse / h if self.geometric and np.any(state.impulse) else None
         system = self.assembly.system(state.x[: p.n], v, M, self.blend, force, forces, self.stabilization != "none")
+        self.system = system
         clock("elements")
         groups = find_touches(p, state.x, v, state.orientations, h)
         clock("contact")

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from delassus.particles.algebra.banded import WIDEST, Band, BandedCholesky
 from delassus.particles.algebra.cholesky import Cholesky, Fronts
-from delassus.particles.algebra.memory import check_memory
+from delassus.particles.algebra.memory import check_bytes, check_memory
 from delassus.particles.algebra.pattern import Pattern
 from delassus.particles.description.bodies import inertias
 from delassus.particles.description.lanes import (
@@ -29,7 +29,10 @@ from delassus.stepping.scheme.blend import Blend
 Array = NDArray[np.float64]
 
 PROXIMAL: Final = 1e-9
-"""The least share of its own response by which a row yields in the factor; what it yields is taken back afterwards."""
+"""The share of its own response by which a rigid row yields in the factor; what it yields is taken back afterwards."""
+
+STIFFEST: Final = 1e-12
+"""The least such share of an elastic row; what is stiffer yields by so much, and that is taken back, too."""
 
 
 class Assembly:
@@ -87,7 +90,8 @@ class Assembly:
         return Fronts(pattern, np.concatenate([p.positions, *bodies]), self.free)
 
     def new_factor(self) -> Cholesky | BandedCholesky:
-        """A factor without numbers yet."""
+        """A factor without numbers yet; there has to be memory for it."""
+        check_bytes(f"a factor of {self.particles!r}", self.symbolic.memory)
         return BandedCholesky(self.symbolic) if isinstance(self.symbolic, Band) else Cholesky(self.symbolic)
 
     @cached_property
@@ -150,7 +154,7 @@ class Assembly:
         h, alpha, beta = blend
         p = self.particles
         R, gained, shifted = self._compliances(blend)
-        E = np.maximum(R, PROXIMAL * self.response)
+        E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
         g, J, blocks = self.rows(x, 1.0 / E)
         flat = v.reshape(-1)
         rate = J @ flat
