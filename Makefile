@@ -33,6 +33,7 @@ pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/drift.py
 	$(BIN)/python examples/work_precision.py
 	$(BIN)/python examples/draw_stepping.py
+	$(BIN)/python examples/draw_large.py
 
 test: $(STAMP)  ## every test that fits into a few minutes
 	$(PYTEST) -m "not slow"

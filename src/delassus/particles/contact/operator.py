@@ -77,13 +77,11 @@ class ContactOperator:
         return offset - (N @ sigma.reshape(-1, 3, 1)).reshape(-1), np.asarray(sigma)
 
     def diagonal(self) -> Array:
-        """(m,) about the diagonal of G: between that of the nodes alone and that with their neighbours held."""
-        A = self.system.A[self.system.assembly.pattern.diagonal]
-        return np.sqrt(self._local(A) * self._local(self.system.diagonal))
+        """(m,) about the diagonal of G: that of the nodes alone, which is more.
 
-    def _local(self, blocks: Array) -> Array:
-        """The diagonal of J_c B⁻¹ J_cᵀ with the blocks B (nodes, 3, 3) alone."""
-        inverse = np.linalg.inv(blocks)
+        As a scale of ADMM's penalties, it takes a third of the iterations that smaller ones take.
+        """
+        inverse = np.linalg.inv(self.system.diagonal)
         found = [np.einsum("craj,cajk,crak->cr", t.rows, inverse[t.nodes], t.rows).reshape(-1) for t in self.groups]
         return np.concatenate(found)
 

@@ -67,7 +67,9 @@ def draw_state(
     x, n = state.x, particles.n
     shaded: dict[str, Any] = {"shade": True, "lightsource": LightSource(315, 55)}
     if len(particles.faces):
-        ax.add_collection3d(Poly3DCollection(x[particles.faces], facecolors=_BLUE, linewidths=0.0, **shaded))
+        ax.add_collection3d(
+            Poly3DCollection(x[particles.faces], facecolors=_BLUE, edgecolors=_BLUE, linewidths=0.3, **shaded)
+        )
     else:
         lines = [x[g.points] for g in particles.elements if g.kind.points == 2]
         if lines:
@@ -89,7 +91,7 @@ def draw_state(
     middle, half = 0.5 * (low + high), 0.5 * max(float(np.max(high - low)), 1e-9) * 1.05
     for axis, center in zip("xyz", middle, strict=True):
         getattr(ax, f"set_{axis}lim")(center - half, center + half)
-    ax.set_box_aspect((1, 1, 1))
+    ax.set_box_aspect((1, 1, 1), zoom=1.3)
     ax.view_init(*view)
     ax.set_axis_off()
     return ax

@@ -32,7 +32,7 @@ from delassus.stepping.scheme.blend import Blend
 
 Array = NDArray[np.float64]
 
-CONTACT_METHODS: Final = ("newton", "admm", "gradient", "sequential_impulses")
+CONTACT_METHODS: Final = ("auto", "newton", "admm", "gradient", "sequential_impulses")
 STABILIZATIONS: Final = ("none", "pre", "post")
 
 
@@ -48,7 +48,8 @@ class Stepper:
             "pre" or "post" by a motion of its own before or after.
         geometric_stiffness: Whether forces that turn with their elements are implicit.
         method: Of the rows: "cholesky", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" or "superlu".
-        contact_method: "newton", "admm", "gradient" or "sequential_impulses".
+        contact_method: "newton", "admm", "gradient" or "sequential_impulses"; "auto" is "newton" for bricks, and "admm"
+            for particles that elements tie together, where guesses may run in circles.
         tolerance: Of rows and momentum, as a share of the velocities of a step.
         contact_tolerance: Of contacts, likewise.
         iterations: Of the solver, at most.
@@ -65,9 +66,9 @@ class Stepper:
         stabilization: str = "none",
         geometric_stiffness: bool = False,
         method: str = "cholesky",
-        contact_method: str = "newton",
+        contact_method: str = "auto",
         tolerance: float = 1e-9,
-        contact_tolerance: float = 1e-5,
+        contact_tolerance: float = 1e-4,
         iterations: int | None = None,
         contact_iterations: int = 200,
     ) -> None:
@@ -82,9 +83,11 @@ class Stepper:
         if self.blend.beta == 0.0 and (particles.obstacles or particles.b or any(g.rigid for g in particles.elements)):
             raise StepError("beta is 0: rigid elements and contacts need beta > 0, such as 1; elastic elements do not.")
         self.particles, self.stabilization = particles, stabilization
+        if contact_method == "auto":
+            contact_method = "admm" if particles.elements else "newton"
         self.geometric, self.method, self.contact_method = bool(geometric_stiffness), method, contact_method
         self.tolerance = float(checked_tolerance(tolerance, 1e-9))
-        self.contact_tolerance = float(checked_tolerance(contact_tolerance, 1e-5))
+        self.contact_tolerance = float(checked_tolerance(contact_tolerance, 1e-4))
         check_iterations(iterations or 1)
         check_iterations(contact_iterations)
         usual = 60 if method in ("cholesky", "superlu") else 2000
