@@ -108,7 +108,8 @@ def mujoco_cable(links: int) -> mujoco.MjModel:
     """MuJoCo's cable: a flex of one dimension that stretches and bends, one end pinned."""
     text = f"""<mujoco><option timestep="{STEP}" integrator="discrete"><flag contact="disable"/></option>
       <worldbody><flexcomp name="cable" type="grid" dim="1" count="{links + 1} 1 1" spacing="0.01 0.01 0.01" mass="1">
-      <elasticity young="1e6" section="circle" sectionsize="0.002 0.002"/><pin id="0"/></flexcomp></worldbody></mujoco>"""
+      <elasticity young="1e6" section="circle" sectionsize="0.002 0.002"/><pin id="0"/></flexcomp>
+      </worldbody></mujoco>"""
     return mujoco.MjModel.from_xml_string(text)
 
 

@@ -61,6 +61,16 @@ def test_contacts_obey_their_laws_on_a_cloth(way):
 OBSTACLES = [P.Plane((0.3, 0.1, 2.0), 0.2), P.Sphere((0.1, 0.2, 0.3), 0.7), P.Box((0.1, 0.0, 0.2), (0.5, 0.3, 0.4))]
 
 
+@pytest.mark.parametrize("method", ["pgs", "sequential_impulses"])
+def test_elements_and_contacts_can_be_swept_together(method):
+    chain = P.chain((0, 0, 0), (0, 0, 0.3), 3, pinned="none", obstacles=[P.Plane()], friction=0.3)
+    v = np.tile([0.1, 0.0, 0.0], (4, 1))
+    fine = {"time_step": 1e-2, "tolerance": 1e-10, "contact_tolerance": 1e-9}
+    known, found = (P.particle_step(chain, P.start_of(chain, v=v), **fine, method=m) for m in ("cholesky", method))
+    assert found.status is dl.Status.CONVERGED
+    assert np.allclose(found.state.v, known.state.v, atol=1e-7) and np.allclose(found.force, known.force, atol=1e-4)
+
+
 @pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda o: type(o).__name__)
 def test_normals_of_obstacles_are_the_derivatives_of_gaps(obstacle):
     x = np.random.default_rng(2).normal(size=(200, 3))

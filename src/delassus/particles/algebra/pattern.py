@@ -56,10 +56,11 @@ class Pattern:
 
     def summed(self, parts: Sequence[tuple[int, Array]]) -> Array:
         """The blocks (blocks, 3, 3) of the sum of groups' blocks (e, k, k, 3, 3), given with the groups' numbers."""
-        total = np.zeros((self.blocks, 9))
+        total: Any = None
         for number, part in parts:
-            total += self.sums[number] @ part.reshape(-1, 9)
-        return total.reshape(-1, 3, 3)
+            added = self.sums[number] @ part.reshape(-1, 9)
+            total = added if total is None else np.add(total, added, out=total)
+        return np.zeros((self.blocks, 3, 3)) if total is None else total.reshape(-1, 3, 3)
 
     def matrix(self, blocks: Array) -> sparse.bsr_matrix:
         """The matrix of blocks (blocks, 3, 3), without a copy."""

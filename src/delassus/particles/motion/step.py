@@ -18,6 +18,7 @@ from delassus.constrained.rows.options import check_iterations, check_method, ch
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
 from delassus.particles.contact.solve import touched
+from delassus.particles.contact.sweeps import swept_together
 from delassus.particles.contact.touches import Touches, find_touches
 from delassus.particles.description.bodies import inertias, turned
 from delassus.particles.description.particles import Particles
@@ -157,6 +158,19 @@ class Stepper:
             found = solve_system(system, self.method, flat, impulse, self.tolerance, self.iterations)
             clock("solve")
             return found, none
+        gap = np.concatenate([np.zeros(0), *(t.gap for t in groups)])
+        wanted = np.zeros((len(gap), 3))
+        rate = np.concatenate([np.zeros(0), *(np.einsum("caj,caj->c", t.rows[:, 2], v[t.nodes]) for t in groups)])
+        wanted[:, 2] = gap / self.h if corrects else unilateral(self.blend, gap, rate)
+        start = np.zeros((len(gap), 3)) if corrects else _before(state, groups)
+        friction = 0.0 if corrects else self.particles.friction
+        if groups and self.method in ("pgs", "sequential_impulses"):
+            found, pushed = swept_together(
+                system, groups, wanted.reshape(-1), friction, start.reshape(-1), flat, impulse, self.tolerance,
+                self.iterations,
+            )  # fmt: skip
+            clock("contact")
+            return found, (pushed.reshape(-1, 3), found.error, found.iterations, found.status)
         A = system.A
         clock("assembly")
         factor = self.assembly.factor.factor(A)
@@ -164,13 +178,8 @@ class Stepper:
         clock("solve")
         if not groups:
             return free, none
-        gap = np.concatenate([t.gap for t in groups])
-        wanted = np.zeros((len(gap), 3))
-        rate = np.concatenate([np.einsum("caj,caj->c", t.rows[:, 2], v[t.nodes]) for t in groups])
-        wanted[:, 2] = gap / self.h if corrects else unilateral(self.blend, gap, rate)
-        start = np.zeros((len(gap), 3)) if corrects else _before(state, groups)
         made = touched(
-            system, factor, free, groups, wanted.reshape(-1), 0.0 if corrects else self.particles.friction,
+            system, factor, free, groups, wanted.reshape(-1), friction,
             start.reshape(-1), self.contact_method, self.contact_tolerance, self.contact_iterations, self.known,
         )  # fmt: skip
         clock("contact")
@@ -204,7 +213,7 @@ class _Clock:
 
 def _before(state: ParticleState, groups: list[Touches]) -> Array:
     """Impulses (c, 3) of the step before, of contacts that were there."""
-    keys = np.concatenate([t.key for t in groups])
+    keys = np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
     found = np.zeros((len(keys), 3))
     if len(state.touched):
         order = np.argsort(state.touched)

@@ -5,7 +5,7 @@ superlu               SciPy's sparse LU of the whole indefinite matrix: to compa
 cg                    conjugate gradients on the Schur complement J W⁻¹ Jᵀ + R, which is not formed
 minres                minimal residuals on the whole indefinite matrix
 gauss_seidel          rows of the Schur complement, formed, colour by colour
-pgs                   the same, projected: rods may be made to pull alone
+pgs                   the same; contacts are projected in the same sweeps, as by the next
 sequential_impulses   the same on velocities, without the Schur complement, colour by colour in lanes
 """
 

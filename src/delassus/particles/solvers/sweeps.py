@@ -38,9 +38,24 @@ def element_sweep(
 
 def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
     """Sequential impulses: velocities are kept up to date, the Schur complement is not formed."""
-    response = _by_blocks(system)
+    response = by_blocks(system)
     v = response.free(v) + response.solve(system.JT @ impulse)
     v, impulse = v.reshape(-1, 3), np.array(impulse)
+    work = element_work(system, response)
+    best, least, made = (v.reshape(-1).copy(), impulse.copy()), np.inf, 0
+    for made in range(1, iterations + 1):
+        sweep_elements(work, v, impulse)
+        if made % 5 == 0 or made == iterations:
+            error = system.error(v.reshape(-1), impulse)
+            if error < least:
+                best, least = (v.reshape(-1).copy(), impulse.copy()), error
+            if error <= tolerance or not np.isfinite(error):
+                break
+    return Solved(*best, least, made, ended(least, tolerance))
+
+
+def element_work(system: System, response: Response) -> list[Any]:
+    """What a sweep does, colour by colour: the kind, the points, its numbers, and where its impulses are."""
     work = []
     for _, group, at in system.assembly.groups:
         kind = group.kind
@@ -54,28 +69,24 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
         D[dead] += np.eye(kind.rows)[np.nonzero(dead)[1]]
         inverse = np.linalg.inv(D)
         b = system.b[at].reshape(-1, kind.rows)
-        for chosen in colors(group.points, len(v)):
+        for chosen in colors(group.points, system.assembly.particles.nodes):
             where = at.start + kind.rows * chosen[:, None] + np.arange(kind.rows)
             numbers = (J[chosen], towards[chosen], R[chosen], b[chosen], inverse[chosen])
             work.append((kind, group.points[chosen], numbers, where))
-    best, least, made = (v.reshape(-1).copy(), impulse.copy()), np.inf, 0
-    for made in range(1, iterations + 1):
-        for kind, points, numbers, where in work:
-            before = v[points].reshape(len(points), -1)
-            after, impulse[where] = element_sweep(kind, before, *numbers, impulse[where])
-            v[points] = after.reshape(len(points), -1, 3)
-        if made % 5 == 0 or made == iterations:
-            error = system.error(v.reshape(-1), impulse)
-            if error < least:
-                best, least = (v.reshape(-1).copy(), impulse.copy()), error
-            if error <= tolerance or not np.isfinite(error):
-                break
-    return Solved(*best, least, made, ended(least, tolerance))
+    return work
+
+
+def sweep_elements(work: list[Any], v: Array, impulse: Array) -> None:
+    """One sweep over all elements, of velocities (nodes, 3) and impulses (m,) in place."""
+    for kind, points, numbers, where in work:
+        before = v[points].reshape(len(points), -1)
+        after, impulse[where] = element_sweep(kind, before, *numbers, impulse[where])
+        v[points] = after.reshape(len(points), -1, 3)
 
 
 def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
     """Row by row on the Schur complement, formed; rows of one colour do not meet in it."""
-    response = _by_blocks(system)
+    response = by_blocks(system)
     free = response.free(v)
     n = len(response.inverse)
     light = sparse.bsr_matrix((response.inverse, np.arange(n), np.arange(n + 1)), shape=(3 * n, 3 * n))
@@ -110,7 +121,8 @@ def _row_colors(system: System) -> list[NDArray[np.int64]]:
     return found
 
 
-def _by_blocks(system: System) -> Response:
+def by_blocks(system: System) -> Response:
+    """W⁻¹ of a system whose W is block diagonal; others are refused."""
     response = Response(system, factored=False)
     if system.stiff is not None:
         raise SweepError(

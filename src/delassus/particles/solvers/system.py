@@ -65,7 +65,21 @@ class System:
     @cached_property
     def JT(self) -> Any:
         """Jᵀ, sparse."""
-        return self.J.T.tocsr()
+        return self.J.T
+
+    def pushed(self, v: Array) -> Array:
+        """W v (3 nodes,)."""
+        if self.stiff is not None:
+            return np.asarray(self.W @ v)
+        n = self.assembly.particles.n  # the blocks of particles are multiples of the identity
+        light = (self.diagonal[:n, 0, 0, None] * v[: 3 * n].reshape(-1, 3)).reshape(-1)
+        return np.concatenate([light, (self.diagonal[n:] @ v[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
+
+    @cached_property
+    def heavy(self) -> Array:
+        """(free nodes,) the mean mass of each."""
+        blocks = self.diagonal[self.assembly.free]
+        return np.asarray((blocks[:, 0, 0] + blocks[:, 1, 1] + blocks[:, 2, 2]) / 3.0)
 
     def kept(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
@@ -73,7 +87,7 @@ class System:
 
     def imbalance(self, v: Array, impulse: Array) -> Array:
         """c - W v + Jᵀ λ (3 nodes,) of free velocities [N·s]."""
-        return self.kept(self.c - self.W @ v + self.JT @ impulse)
+        return self.kept(self.c - self.pushed(v) + self.JT @ impulse)
 
     def left(self, v: Array, impulse: Array) -> Array:
         """-(J v + R λ + b) (m,) [m/s]."""
@@ -82,9 +96,7 @@ class System:
     @cached_property
     def speed(self) -> float:
         """A scale of velocities [m/s]."""
-        heavy = np.trace(self.diagonal, axis1=1, axis2=2) / 3.0
-        momentum = np.abs(self.c.reshape(-1, 3)).max(1)
-        moved = momentum[self.assembly.free] / heavy[self.assembly.free]
+        moved = _largest(self.c)[self.assembly.free] / self.heavy
         return float(max(np.max(moved, initial=0.0), np.max(np.abs(self.b), initial=0.0), 1e-300))
 
     def error(self, v: Array, impulse: Array) -> float:
@@ -94,9 +106,14 @@ class System:
 
     def unbalanced(self, r: Array) -> float:
         """A momentum (3 nodes,) as velocities, by their scale."""
-        heavy = np.trace(self.diagonal, axis1=1, axis2=2) / 3.0
-        share = np.abs(r.reshape(-1, 3)).max(1)[self.assembly.free] / heavy[self.assembly.free]
+        share = _largest(r)[self.assembly.free] / self.heavy
         return float(np.max(share, initial=0.0) / self.speed)
+
+
+def _largest(x: Array) -> Array:
+    """(nodes,) the largest of each node's three numbers."""
+    a = np.abs(x.reshape(-1, 3))
+    return np.maximum(np.maximum(a[:, 0], a[:, 1]), a[:, 2])
 
 
 class Solved(NamedTuple):
