@@ -132,12 +132,14 @@ def against_mujoco() -> list[str]:
     ]
     for name, model, system in (
         ("cable of 300 links", mujoco_cable(300), rope(900)),
+        ("cable of 3000 links", mujoco_cable(3000), rope(9000)),
         ("cloth of 30 × 30 cells", mujoco_flex(30), cloth(3 * 31 * 31)),
+        ("cloth of 80 × 80 cells", mujoco_flex(80), cloth(3 * 81 * 81)),
     ):
         data = mujoco.MjData(model)
         stepper, state = moving(system)
         tasks = {"theirs": lambda m=model, d=data: mujoco.mj_step(m, d), "ours": lambda s=stepper, x=state: s.step(x)}
-        seconds = best_of_each(tasks, repeat=10)
+        seconds = best_of_each(tasks, repeat=5)
         lines.append(
             f"| {name} | {model.nv:,} | {_told(seconds['theirs'])} | {system.unknowns:,} | {_told(seconds['ours'])} | "
             f"{seconds['theirs'] / seconds['ours']:.1f} |"
