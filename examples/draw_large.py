@@ -40,7 +40,7 @@ def builders() -> None:
     for k, (name, (system, state)) in enumerate(shown.items()):
         ax = figure.add_subplot(2, 3, k + 1, projection="3d")
         draw_state(system, state, ax)
-        ax.set_title(name, y=0.95)
+        ax.set_title(name, y=1.0)
     figure.savefig(IMAGES / "large_builders.png", dpi=110)
     plt.close(figure)
 

@@ -91,7 +91,7 @@ def draw_state(
     middle, half = 0.5 * (low + high), 0.5 * max(float(np.max(high - low)), 1e-9) * 1.05
     for axis, center in zip("xyz", middle, strict=True):
         getattr(ax, f"set_{axis}lim")(center - half, center + half)
-    ax.set_box_aspect((1, 1, 1), zoom=1.3)
+    ax.set_box_aspect((1, 1, 1), zoom=1.12)
     ax.view_init(*view)
     ax.set_axis_off()
     return ax
