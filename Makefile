@@ -5,27 +5,35 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+FAILED := pip could not install what is needed: see above. It takes a network connection and some free disk space.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help demo pictures test test-all lint format bench doctor clean
+.PHONY: help demo closed-loops pictures test test-all lint format bench doctor clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Delassus needs Python 3.11 or later; $(PYTHON) is not. Name another: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { \
+	  echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 	@echo "Installing Delassus, NumPy, llvmlite and matplotlib into $(VENV) ..."
-	$(INSTALL) '.[demo]'
+	@$(INSTALL) '.[demo]' || { echo "$(FAILED)"; exit 1; }
 	@touch $@
 
 $(STAMP): pyproject.toml | $(BIN)/python
 	@echo "Installing Delassus and all that its tests compare it with into $(VENV), about 2 GB: this takes minutes ..."
-	$(INSTALL) '.[dev]'
+	@$(INSTALL) '.[dev]' || { echo "$(FAILED)"; exit 1; }
 	@touch $@ $(DEMO_STAMP)
 
-demo: $(DEMO_STAMP)  ## robots with closed loops: every method on 4 096 states, 10 s of motion, pictures
+demo: $(DEMO_STAMP)  ## 1 024 quadrupeds and 1 024 bipeds with closed loops fall to the ground: a table, pictures, films
+	$(BIN)/python examples/drop.py
+
+closed-loops: $(DEMO_STAMP)  ## robots with closed loops: every method on 4 096 states, 10 s of motion, pictures
 	$(BIN)/python examples/closed_loops.py
 
 pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
@@ -34,6 +42,10 @@ pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/work_precision.py
 	$(BIN)/python examples/draw_stepping.py
 	$(BIN)/python examples/draw_large.py
+	$(BIN)/python examples/draw_simulation.py
+	$(BIN)/python examples/track_loops.py
+	$(BIN)/python examples/balance.py
+	$(BIN)/python examples/draw_reactive.py
 
 test: $(STAMP)  ## every test that fits into a few minutes
 	$(PYTEST) -m "not slow"

@@ -4,7 +4,7 @@ First, a quadruped on its four feet and a biped whose knees are driven through c
 solved by all methods and held against the dense answer. Then bipeds hang by their soles from the ceiling, and delta
 robots on springs in their arms; both swing freely. Their loops must stay closed and their energy must not change.
 
-Run it with `make demo`; the pictures go to output/.
+Run it with `make closed-loops`; the pictures go to output/.
 """
 
 import time

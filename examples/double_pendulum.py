@@ -1,7 +1,7 @@
 """4 096 double pendulums for 10 seconds: equations of motion in NumPy, compiled to native code.
 
 The pendulums start a hair apart and part ways within seconds: the motion is chaotic. Their energies must not
-change, which is what the printed drift shows. Run it with `make demo`; the picture goes to output/.
+change, which is what the printed drift shows. Run it as a script; the picture goes to output/.
 """
 
 import time

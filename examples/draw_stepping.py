@@ -49,14 +49,16 @@ def error(q):
 
 def elastic_to_rigid() -> None:
     """Paths of a pendulum for several compliances, and what is left of an error as the rod becomes stiff."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.0))
+    figure, (left, right, alternating) = plt.subplots(1, 3, figsize=(12.5, 4.0))
     start = [np.sin(1.2), 0.0, 1.0 - np.cos(1.2)]
     for C, color in zip((3e-2, 1e-2, 1e-3, None), COLORS, strict=True):
         rod = {} if C is None else {"compliance": C}
         q, _ = run(pendulum(), start, np.zeros(3), 260, time_step=5e-3, **rod)
         left.plot(q[:, 0], q[:, 2] - 1.0, color=color, label="rigid" if C is None else f"C = {C:g} m/N")
     left.plot(0.0, 0.0, "o", color=INK)
-    left.set(aspect="equal", xlabel="x [m]", ylabel="z [m]", title="one step for all of them, h = 5 ms")
+    left.set(
+        aspect="equal", xlabel="x [m]", ylabel="z [m]", ylim=(-1.8, 0.6), title="one step for all of them, h = 5 ms"
+    )
     left.legend(frameon=False, fontsize=8, loc="upper left")
     compliances, h = np.logspace(-12, -2, 21), 1e-2
     for alpha, color in zip((0.5, 0.55, 0.7, 1.0), COLORS, strict=True):
@@ -72,6 +74,13 @@ def elastic_to_rigid() -> None:
         )
     right.set(xlabel="k h²/m", ylabel="error after 20 steps, from 1e-2 [m]", title="stiff becomes rigid if α > ½")
     right.legend(frameon=False, fontsize=8)
+    rows = {f"α = {alpha:g}": {"alpha": alpha, "compliance": 1e-12} for alpha in (0.5, 0.7, 1.0)}
+    for (label, row), color in zip((rows | {"kinematic, α = ½": {"alpha": 0.5}}).items(), COLORS, strict=True):
+        q, _ = run(oscillator(), [1e-2], [0.0], 12, time_step=h, **row)
+        style = "--" if "kinematic" in label else "-"
+        alternating.plot(1e3 * q[:, 0], style, marker="o", markersize=3, color=color, label=label)
+    alternating.set(xlabel="steps", ylabel="error [mm]", ylim=(-12, 24), title="k h²/m = 10⁸: at α = ½ it alternates")
+    alternating.legend(frameon=False, fontsize=8, loc="upper right")
     save(figure, "elastic_to_rigid")
 
 

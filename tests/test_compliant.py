@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
+import mujoco
 import numpy as np
 import pytest
 import scipy.linalg
@@ -10,11 +11,12 @@ import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.contact.robots.numbers import scene_for
-from delassus.model.bundled.build import Assembly, Revolute, rod
+from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ball, box, rod
 from delassus.model.model import Mimic
 from delassus.stepping.compliant.asked import StepError
 from delassus.stepping.compliant.kernel import compliant_kernel
@@ -109,6 +111,19 @@ def test_the_middle_conserves_the_energy_of_springs_and_the_end_dissipates_it():
     assert np.all(np.diff(lost) < 0.0) and lost[-1] < 1e-6 * lost[0]
 
 
+def test_the_middle_conserves_the_energy_of_a_network_of_springs_in_joints_and_rows():
+    a = Assembly("network")
+    for k in range(3):
+        a.body(f"mass{k}", Prismatic((1, 0, 0)), None, (0, 0, 0), [ball(0.1, 1.0 + k)])
+    joints = tuple(replace(joint, stiffness=(40.0 * k,)) for k, joint in enumerate(a.model().joints))
+    ties = [dl.Coupling(f"mass{k + 1}_joint", f"mass{k}_joint", name=f"tie{k}") for k in range(2)]
+    network, K = dl.Mechanism(replace(a.model(), joints=joints), ties), np.array([3e2, 5e4])
+    q, v = run(network, [0.1, -0.2, 0.3], [1.0, 0.0, -2.0], 300, time_step=0.02, alpha=0.5, beta=0.5,
+               compliance={"tie0": 1 / K[0], "tie1": 1 / K[1]})  # fmt: skip
+    total = energy(network.model, q, v) + 0.5 * (np.diff(q) ** 2 @ K)
+    np.testing.assert_allclose(total, total[0], rtol=1e-11)
+
+
 def test_momentum_is_exact():
     pair = dl.Mechanism(masses(2, (0, 0, 0)), [dl.Distance("mass0", "mass1", length=0.5, name="spring")])
     rng = np.random.default_rng(0)
@@ -138,6 +153,13 @@ def test_no_stiffness_is_too_much(alpha):
     assert np.all(k[:, None] * q**2 + v**2 <= (1 + 1e-9) * (k[:, None] + 1.0))
 
 
+def test_no_stiffness_of_a_joint_is_too_much():
+    h, k = 0.01, np.logspace(-6, 12, 19)[:, None] / 0.01**2
+    q, v = run(slider(), np.ones((19, 1)), np.ones((19, 1)), 300, time_step=h, servo_stiffness=k, servo_target=[0.0])
+    assert np.all(np.isfinite(q)) and np.all(k * q**2 + v**2 <= (1 + 1e-9) * (k + 1.0))
+    assert np.all(np.abs(q[1, -4:]) < 1e-6)  # where it is as good as rigid, it is there after a step
+
+
 @pytest.mark.parametrize("alpha", [0.6, 0.8, 1.0])
 def test_above_one_half_stiff_rows_become_rigid_ones(alpha):
     mechanism, q, v = on_rod(), [0.6, 0.0, 0.2 - 1e-3], [0.1, 0.0, 0.2]
@@ -152,6 +174,13 @@ def test_at_one_half_the_error_of_a_stiff_row_stays_and_alternates():
     np.testing.assert_allclose(q[:, 0], 0.01 * (-1.0) ** np.arange(21), rtol=1e-4)
     gone, _ = run(sprung(), [0.01], [0.0], 20, time_step=0.01, alpha=0.5, beta=1.0)  # declared to be rigid
     assert np.abs(gone[1:]).max() < 1e-15
+
+
+def test_in_the_middle_a_velocity_that_breaks_a_rigid_row_alternates_unless_it_is_stabilised():
+    _, v = run(sprung(), [0.0], [0.1], 4, time_step=1e-2, beta=0.5)
+    np.testing.assert_allclose(v[:, 0], [0.1, -0.1, 0.1, -0.1, 0.1], rtol=1e-12)
+    _, v = run(sprung(), [0.0], [0.1], 4, time_step=1e-2, beta=0.5, stabilization="post")
+    np.testing.assert_allclose(v[1:, 0], 0.0, atol=1e-15)
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0])
@@ -178,6 +207,53 @@ def test_a_correction_changes_no_velocity(how):
     np.testing.assert_allclose([at_rest.q, at_rest.v], [[0.0], [0.0]], atol=1e-15)
     pulled = step(sprung(), [0.1], [0.0], [0.0], time_step=1e-3)
     np.testing.assert_allclose([pulled.q, pulled.v], [[0.0], [-100.0]], atol=1e-12)
+
+
+def bushed() -> tuple[dl.Mechanism, np.ndarray, np.ndarray]:
+    """A box on a bushing at its edge, and how it begins to turn."""
+    a = Assembly("bushed")
+    a.body("box", Free(), None, (0, 0, 0), [box((0.2, 0.3, 0.4), 2.0)])
+    edge = dl.Placement.of(p=(0.1, 0.0, 0.0))
+    weld = dl.Weld("box", "world", placement=edge, placement2=edge, name="bushing")
+    mechanism = dl.Mechanism(a.model(), [weld])
+    return mechanism, mechanism.neutral(), np.array([0.0, 0.3, -0.2, 1.0, 2.0, 3.0])
+
+
+TURNING = {"rx": 1e-3, "ry": 2e-3, "rz": 3e-3}
+
+
+def test_rows_of_one_constraint_may_be_rigid_and_elastic():
+    mechanism, q, v = bushed()
+    weld = mechanism.constraints[0]
+    apart = dl.Mechanism(
+        mechanism.model,
+        [
+            dl.Point("box", "world", placement=weld.placement, placement2=weld.placement2, name="pin"),
+            replace(weld, rows=("rx", "ry", "rz"), name="spring"),
+        ],
+    )
+    together = step(mechanism, q, v, np.zeros(6), time_step=1e-2, compliance={"bushing": TURNING},
+                    damping={"bushing": {"ry": 5.0}})  # fmt: skip
+    expected = step(apart, q, v, np.zeros(6), time_step=1e-2, compliance={"spring": list(TURNING.values())},
+                    damping={"spring": [0.0, 5.0, 0.0]})  # fmt: skip
+    np.testing.assert_allclose(together.v, expected.v, atol=1e-13)
+    np.testing.assert_allclose(together.impulse, expected.impulse, atol=1e-12)
+
+
+def test_rows_beside_very_soft_ones_stay_rigid():
+    mechanism, q, v = bushed()
+    found = step(mechanism, q, v, np.zeros(6), time_step=1e-5, compliance={"bushing": {"x": 1e6}})
+    np.testing.assert_allclose(found.v[1:], 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("how", ["none", "pre", "post", "project"])
+def test_a_bushing_holds_its_place_and_turns(how):
+    mechanism, q, v = bushed()
+    options = {"compliance": {"bushing": TURNING}, "stabilization": how}
+    q, _ = run(mechanism, q, v, 100, time_step=1e-3, **options)
+    errors = np.abs([dl.constraint_error(mechanism, x) for x in q[2:]])
+    assert errors[:, :3].max() < 1e-5 and errors[:, 3:].max(0).min() > 1e-3
+    assert how != "project" or errors[:, :3].max() < 1e-10
 
 
 # --- mechanisms -------------------------------------------------------------------------------------------------------
@@ -227,6 +303,25 @@ def test_a_governor_on_stiff_couplers_follows_a_stiff_solver():
     assert error(1e-3, beta=0.5, midpoint=True) < 1e-4
 
 
+@pytest.mark.parametrize("h", [1e-3, 5e-3])
+def test_a_governor_on_stiff_couplers_turns_for_ten_seconds(h):
+    K, B, (mechanism, q, v) = 8e5, 4e4, governor()
+    numbers = {"beta": 0.5, "compliance": np.full(2, 1 / K), "damping": np.full(2, B)}
+    scene = step(mechanism, q, v, np.zeros(4), time_step=h, **numbers, midpoint=True).scene
+    advance = dl.stepping.compliant_motion.specialize(scene, inputs=tuple(numbers), elastic=(0, 1), midpoint=True)
+
+    def energy(q, v):
+        stretch = dl.constraint_error(mechanism, q)
+        return dl.kinetic_energy(mechanism, q, v) + dl.potential_energy(mechanism, q) + 0.5 * K * stretch @ stretch
+
+    energies = [energy(q, v)]
+    for k in range(round(10.0 / h)):
+        q, v, _ = advance(q, v, np.zeros(4), h, *numbers.values())
+        if k % 50 == 0:
+            energies.append(energy(q, v))
+    np.testing.assert_allclose(energies, energies[0], atol=40.0 * h)  # of 51 J that turn in it
+
+
 def test_driven_joints_have_the_velocity_that_is_given_and_the_others_feel_it():
     mechanism, q, v = governor()
     v = np.array([0.4, 0.2, -0.1, 0.3])
@@ -251,10 +346,75 @@ def test_a_robot_with_a_free_base_and_stiff_servos_solves_the_dense_equations():
     own = [np.array([(getattr(j, name) or (0.0,))[0] for j in joints]) for name in ("stiffness", "damping")]
     K, D = kp + own[0], kd + own[1]
     W = dl.crba.python(model, q) + np.diag(h * D + h * h * K)
-    force = tau - dl.bias_torques.python(model, q, v) + kp * dl.difference.python(model, q, target) - kd * v
+    turned = np.concatenate([-np.cross(v[3:6], v[:3]), np.zeros(model.nv - 3)])  # v̇ of a base that flies straight on
+    force = tau - dl.rnea.python(model, q, v, turned) + kp * dl.difference.python(model, q, target) - kd * v
     force = force + dl.passive_forces.python(model, q, v) - h * K * v
-    np.testing.assert_allclose(found.v, v + np.linalg.solve(W, h * force), rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(found.q, dl.integrate.python(model, q, h * found.v), atol=1e-12)
+    after = v + np.linalg.solve(W, h * force)
+    np.testing.assert_allclose(found.v[3:], after[3:], rtol=1e-9, atol=1e-10)
+    before, end = (Rotation.from_quat(x[3:7]).as_matrix() for x in (q, found.q))
+    np.testing.assert_allclose(end @ found.v[:3], before @ after[:3], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.q[:3], q[:3] + h * before @ after[:3], atol=1e-12)
+    np.testing.assert_allclose(found.q[3:], dl.integrate.python(model, q, h * after)[3:], atol=1e-12)
+
+
+def test_a_body_that_is_thrown_and_spins_keeps_its_momentum_and_flies_a_parabola():
+    a = Assembly("brick")
+    a.body("brick", Free(), None, (0, 0, 0), [box((0.2, 0.3, 0.4), 2.0)])
+    h, n, start = 5e-3, 200, np.array([1.0, 2.0, 3.0])
+    q, v = run(a.model(), a.model().neutral(), [*start, 3.0, 4.0, 5.0], n, time_step=h, beta=0.5)
+    speed = Rotation.from_quat(q[-1, 3:]).as_matrix() @ v[-1, :3]
+    np.testing.assert_allclose(speed, start - [0.0, 0.0, G * h * n], atol=1e-11)
+    np.testing.assert_allclose(q[-1, :3], start * h * n - [0.0, 0.0, 0.5 * G * (h * n) ** 2], atol=1e-11)
+
+
+def test_a_base_that_is_driven_has_its_velocity_in_its_own_axes():
+    mechanism, q, _ = bushed()
+    given = [1.0, 2.0, 3.0, 3.0, 4.0, 5.0]
+    found = step(mechanism.model, q, np.ones(6), np.zeros(6), time_step=1e-2, driven={"box_joint": given})
+    np.testing.assert_allclose(found.v, given, atol=1e-14)
+
+
+def with_tendon(tendon: str) -> str:
+    """MJCF of two hinges with a tendon."""
+    link = '<geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="0.5" contype="0" conaffinity="0"/>'
+    joints = [f'<joint name="{name}" axis="0 1 0"/>' for name in ("first", "second")]
+    bodies = f'<body>{joints[0]}{link}<body pos="0.3 0 0">{joints[1]}{link}<site name="tip"/></body></body>'
+    return f'<mujoco><worldbody><site name="hook" pos="0 0 1"/>{bodies}</worldbody><tendon>{tendon}</tendon></mujoco>'
+
+
+COEFFICIENTS = '<joint joint="first" coef="0.7"/><joint joint="second" coef="-1.2"/>'
+
+
+@pytest.mark.parametrize(
+    "numbers", ['stiffness="300"', 'stiffness="300" springlength="-0.2 0.3" damping="4"', 'damping="4"']
+)
+def test_tendons_over_joints_pull_as_in_mujoco(numbers):
+    xml = with_tendon(f"<fixed {numbers}>{COEFFICIENTS}</fixed>")
+    model = mujoco.MjModel.from_xml_string(xml)
+    data, rng = mujoco.MjData(model), np.random.default_rng(3)
+    q, v = rng.normal(size=(2, 8, 2)) * 0.5
+    found = step(dl.load(xml), q, v, np.zeros((8, 2)), time_step=1e-2, alpha=0.0, beta=0.0)
+    for k in range(8):
+        data.qpos[:], data.qvel[:] = q[k], v[k]
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose((found.v[k] - v[k]) / 1e-2, data.qacc, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("stiffness", [30.0, 3e9])
+def test_tendons_over_joints_are_implicit(stiffness):
+    model = dl.load(with_tendon(f'<fixed stiffness="{stiffness}" damping="2">{COEFFICIENTS}</fixed>'))
+    c, q, v, h, alpha, beta = np.array([0.7, -1.2]), np.array([0.3, 0.5]), np.array([1.0, -2.0]), 1e-2, 0.7, 0.6
+    found = step(model, q, v, np.zeros(2), time_step=h, alpha=alpha, beta=beta)
+    before, after = (-stiffness * (c @ x) - 2.0 * (c @ rate) for x, rate in ((q, v), (found.q, found.v)))
+    pushed = dl.crba(model, q) @ (found.v - v) + h * dl.bias_torques(model, q, v)
+    np.testing.assert_allclose(pushed, h * c * ((1 - alpha) * before + alpha * after), rtol=1e-5)
+
+
+def test_a_spring_along_a_string_through_sites_is_refused_in_a_sentence():
+    model = dl.load(with_tendon('<spatial name="cord" stiffness="3"><site site="hook"/><site site="tip"/></spatial>'))
+    with pytest.raises(dl.DelassusError, match="the tendon 'cord' is a string through sites"):
+        step(model, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], time_step=1e-3)
+    step(replace(model, tendons=()), [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], time_step=1e-3)
 
 
 def test_joints_that_mimic_others_are_stepped_as_well():
@@ -324,12 +484,33 @@ def test_a_batch_in_contact_is_the_same_bits_as_its_states():
         ({"beta": -0.1}, "beta is -0.1; it is a number from 0"),
         ({"beta": 0.0}, "beta is 0: positions then do not feel"),
         ({"alpha": 0.0, "compliance": 0.0}, "an explicit spring needs a finite stiffness"),
-        ({"time_step": 0.0}, "time_step is 0 s; it is positive"),
+        ({"time_step": 0.0}, "time_step is 0 s; it is from 1e-12 to"),
+        ({"time_step": 1e-300}, "time_step is 1e-300 s"),
+        ({"time_step": None}, "time_step is None; it is a number of seconds"),
+        ({"alpha": None}, "alpha is None; it is a number from 0"),
+        ({"alpha": True}, "alpha is True; it is a number from 0"),
+        ({"beta": 1e-300}, "beta is 1e-300: positions then do not feel"),
+        ({"compliance": 0.0, "damping": np.inf}, "damping is infinite; leave the compliance out"),
+        ({"servo_stiffness": np.inf, "servo_target": [0.0]}, "servo_stiffness is infinite; drive the joint"),
+        (
+            {"servo_stiffness": 1.0, "servo_target": [0.0, 1.0]},
+            "servo_target has shape .2,.; the length of its last axis",
+        ),
+        ({"servo_stiffness": 1.0, "servo_target": "up"}, "servo_target is 'up'; it is an array"),
+        ({"driven": {"mass_joint": "fast"}}, "driven.'mass_joint'. is 'fast'; it is a velocity"),
+        ({"geometric_stiffness": [1.0, 2.0]}, "geometric_stiffness has shape .2,.; the length"),
+        ({"time": "noon"}, "time is 'noon'; it is a number of seconds"),
+        ({"iterations": 0}, "iterations is 0; it is a whole number"),
+        ({"tolerance": -1.0}, "the tolerance is -1"),
+        ({"start": [1.0, 2.0]}, "start has shape .2,.; the length"),
         ({"time_step": 1e9}, "time_step is 1e\\+09 s"),
         ({"time_step": "soon"}, "time_step is 'soon'"),
         ({"stabilization": "often"}, "there is no stabilization 'often'"),
         ({"servo_stiffness": 1.0}, "servo_target is missing"),
         ({"compliance": {"sprig": 1.0}}, "sprig"),
+        ({"compliance": {"spring": {"x": 1.0}}}, "has no row 'x'; its rows are 0"),
+        ({"compliance": {"spring": {0: -1.0}}}, "compliance of 'spring', row 0, is -1; it must not be negative"),
+        ({"compliance": {"spring": {0: "soft"}}}, "compliance of 'spring', row 0, is 'soft'"),
         ({"compliance": [1.0, 2.0]}, "one number for each of 1 rows"),
         ({"driven": 1.0}, "a mapping from joints to velocities"),
     ],
@@ -349,6 +530,15 @@ def test_a_state_that_is_not_finite_spoils_itself_alone():
     found = step(sprung(), [[0.1], [np.nan], [0.1]], [[0.0]] * 3, [[0.0]] * 3, time_step=1e-3, compliance=1e-3)
     assert found.status.tolist() == [Status.CONVERGED, Status.NOT_FINITE, Status.CONVERGED]
     assert "1 of 3 states" in found.describe()
+
+
+@pytest.mark.parametrize(
+    "given", [{"alpha": np.nan}, {"beta": np.nan}, {"compliance": np.nan}, {"time_step": np.nan},
+              {"compliance": 1e-3, "damping": np.nan}, {"contacts": dl.Contact("mass"), "restitution": np.nan}]
+)  # fmt: skip
+def test_a_number_that_is_none_is_not_passed_over(given):
+    found = step(sprung(), [0.1], [0.0], [0.0], **({"time_step": 1e-3} | given))
+    assert found.statuses is Status.NOT_FINITE and np.isnan(found.v).all()
 
 
 def test_rows_that_contradict_each_other_are_met_in_the_least_squares_sense_and_say_so():

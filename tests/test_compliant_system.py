@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.stepping.compliant.geometric import geometric_stiffness, not_negative
+from delassus.stepping.compliant.solve import Known, bilateral
 from stepped import G, balls_in_a_row, governor, length, on_rod, slider
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system
@@ -50,17 +53,17 @@ def test_the_table_of_right_hand_sides(blend):
 
 
 def test_the_table_of_right_hand_sides_of_contacts():
-    """Open: the gap; violated: corrected apart; striking: the relative velocity is flipped."""
-    model, row = balls_in_a_row(4)
-    q, v, h = np.array([0.0, 1.0005, 2.1005, 3.0995]), np.array([1.0, 0.0, 0.0, -1.0]), 1e-3
+    """Open: the gap; slow and violated: corrected apart; striking: the relative velocity is flipped."""
+    model, row = balls_in_a_row(5)
+    q, v, h = np.array([0.0, 1.0005, 2.1005, 3.0995, 4.0975]), np.array([1.0, 0.0, 0.0, -1.0, -1.0]), 1e-3
     gaps, rates = np.diff(q) - 1.0, np.diff(v)
     dynamics, correction = (
-        system(model, q, v, np.zeros(4), time_step=h, contacts=row, restitution=0.5, phase=phase)
+        system(model, q, v, np.zeros(5), time_step=h, contacts=row, restitution=0.5, phase=phase)
         for phase in ("dynamics", "correction")
     )
-    normals = [2, 5, 8]
-    np.testing.assert_allclose(gaps[[0, 1]], [0.0005, 0.1], rtol=1e-9)
-    np.testing.assert_allclose(dynamics.b[normals], [0.5 * rates[0], 100.0, 0.5 * rates[2]], rtol=1e-9)
+    normals = [2, 5, 8, 11]
+    np.testing.assert_allclose(gaps, [0.0005, 0.1, -0.001, -0.002], rtol=1e-9)
+    np.testing.assert_allclose(dynamics.b[normals], [0.5 * rates[0], 100.0, 0.5 * rates[2], 0.0], rtol=1e-9)
     np.testing.assert_allclose(correction.b[normals], gaps / h, rtol=1e-9)
 
 
@@ -117,6 +120,25 @@ def test_all_solvers_find_the_answer_of_the_whole_matrix(method):
     np.testing.assert_allclose(stepped.v, x, rtol=1e-8, atol=1e-9)
 
 
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(0, 8), st.floats(-6.0, 6.0), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_rows_of_any_rank_get_the_smallest_impulses_and_say_whether_they_agree(seed, m, rank, size, agree):
+    rng, rank = np.random.default_rng(seed), min(rank, m)
+    Q = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    s = np.where(np.arange(m) < rank, 10.0 ** rng.uniform(-4, 0, size=m), 0.0)
+    A = (Q * s) @ Q.T
+    unit = np.sqrt(np.where(np.diag(A) > 1e-12, np.diag(A), 1.0))
+    A = 10.0**size * A / np.outer(unit, unit)  # as rows respond to themselves: alike
+    b = A @ rng.normal(size=m) if agree else rng.normal(size=m) * 10.0**size
+    found = bilateral(A, -b, np.zeros(m), Known(np.zeros(m)))
+    expected = np.linalg.pinv(A, rcond=1e-9, hermitian=True) @ b
+    scale = np.abs(expected).max() + np.abs(b).max() / 10.0**size
+    np.testing.assert_allclose(found.impulse, expected, atol=1e-8 * scale)
+    np.testing.assert_allclose(found.residual, A @ found.impulse - b, atol=1e-9 * np.abs(b).max())
+    met = np.abs(A @ expected - b).max() <= 1e-9 * np.abs(b).max()
+    assert found.status == (Status.CONVERGED if met else Status.LEAST_SQUARES)
+
+
 @pytest.mark.parametrize("method", ["pgs", "sequential_impulses", "newton"])
 def test_solvers_for_contacts_agree(method):
     model, row = balls_in_a_row(4)
@@ -162,6 +184,15 @@ def test_a_rod_under_tension_is_stiff_across_by_tension_over_length():
     n = (q - [0.0, 0.0, 1.0]) / length(q)
     K = geometric_stiffness(on_rod(), q, np.array([-30.0]))  # the row pushes apart: tension is negative
     np.testing.assert_allclose(K, 30.0 / length(q) * (np.eye(3) - np.outer(n, n)), atol=1e-12)
+
+
+def test_geometric_stiffness_is_minus_the_derivative_of_what_rows_push_with():
+    mechanism, q, _, _ = moving()
+    force, d = np.array([30.0, -50.0]), 1e-6
+    push = [dl.constraint_jacobian(mechanism, q + s * d * np.eye(4)).mT @ force for s in (1.0, -1.0)]
+    K = -(push[0] - push[1]).T / (2 * d)
+    np.testing.assert_allclose(geometric_stiffness(mechanism, q, force), 0.5 * (K + K.T), atol=1e-6)
+    np.testing.assert_allclose(K, K.T, atol=1e-6)  # coordinates of these joints are a vector space
 
 
 def test_of_a_stiffness_what_is_negative_can_be_left_out():

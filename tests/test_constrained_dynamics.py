@@ -199,6 +199,7 @@ def test_a_mask_of_the_wrong_size_is_refused():
 
 def test_the_method_is_chosen_by_rows_and_joints():
     assert best_method(FEET) == "prox_pv"
+    assert best_method(dl.Mechanism(dl.load("stewart"))) == best_method(dl.Mechanism(dl.load("delta"))) == "prox_pv"
     assert best_method(mechanism_of("solo12.urdf", "thrice")) == "caba"
 
 

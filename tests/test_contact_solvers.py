@@ -138,3 +138,19 @@ def tower(masses: list[float]) -> tuple[dl.ContactProblem, np.ndarray]:
     inverse = np.concatenate([np.r_[np.full(3, 1.0 / m), np.full(3, 6.0 / m)] for m in masses])
     free = np.tile([0.0, 0.0, -9.81 * step, 0.0, 0.0, 0.0], count)
     return dl.ContactProblem((rows * inverse) @ rows.T, rows @ free, friction=0.5), 9.81 * step * np.array(masses)
+
+
+def test_a_row_that_only_rounding_moves_changes_nothing():
+    """The third row of a loop in a plane: its response of 1e-33 is noise, and so is what couples it to others."""
+    problems = random_problems(5, 20, 4, mass_ratio=10.0)
+    m = problems.G.shape[-1]
+    noise = 1e-17 * np.random.default_rng(0).normal(size=m)
+    G = np.zeros((20, m + 1, m + 1))
+    G[:, :m, :m], G[:, m, m] = problems.G, 1e-33
+    G[:, m, :m] = G[:, :m, m] = noise
+    g = np.concatenate([problems.g, np.full((20, 1), 1e-18)], -1)
+    plain = dl.ContactProblem(problems.G, problems.g, cones_of(4, 0), friction=problems.friction).solve()
+    more = dl.ContactProblem(G, g, cones_of(4, 1), friction=problems.friction, check=False)
+    solution = more.solve()
+    assert np.all(solution.status == Status.CONVERGED), solution.describe()
+    np.testing.assert_allclose(solution.velocity[:, :m], plain.velocity, atol=1e-7 * np.abs(problems.g).max())

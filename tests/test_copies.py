@@ -38,6 +38,11 @@ STEP = dl.contact_dynamics(LOOP, HOME, NONE, NONE, contacts=TIP, time_step=1e-3)
 
 MOTION = dl.simulate_motion(LOOP, HOME, times=[0.0, 0.01], method="rk4", step=1e-2)
 ON_GROUND = dl.Simulation(dl.load("pendulum"), max_contacts=0)
+FALL = ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2)
+
+
+REACTIVE = dl.control.ReactiveControl(dl.load("pendulum"), [dl.control.FollowPosture(stiffness=1.0)])
+PROGRAMME = dl.QuadraticProgramme(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
 
 
 ROPE = dl.particles.rope(segments=3)
@@ -92,7 +97,8 @@ EXAMPLES = {
     "Ground": dl.Ground(),
     "RowsOnVelocities": dl.contact.RowsOnVelocities((dl.cones.Friction(),), 6),
     "State": ON_GROUND.start(np.zeros(1), np.zeros(1)),
-    "GroundTrajectory": dataclasses.replace(ON_GROUND.run(np.zeros(1), np.zeros(1), steps=2), simulation=None),
+    "Trajectory of a simulation": dataclasses.replace(FALL, simulation=None),
+    "ContactRecord": FALL.contacts,
     "Relaxation": dl.contact.Relaxation(),
     "Particles": ROPE,
     "Elements": ROPE.elements[0],
@@ -108,6 +114,28 @@ EXAMPLES = {
     "Grip": dl.particles.Grip("hand", 0),
     "ParticleTrajectory": dl.particles.simulate_particles(ROPE, steps=2),
     "Softness": dl.contact.Softness(),
+    "Actuated": dl.control.Actuated(LOOP, ["crank*"]),
+    "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
+    "FrameTask": dl.control.FrameTask("tool", rows="x y"),
+    "CenterOfMassTask": dl.control.CenterOfMassTask(priority=1),
+    "MomentumTask": dl.control.MomentumTask(weight=2.0),
+    "PostureTask": dl.control.PostureTask("crank*"),
+    "Task": dl.control.Task(),
+    "Tasks": dl.control.Tasks(LOOP, dl.control.PostureTask("crank*")),
+    "Linearization": dl.control.linearize(LOOP, HOME, actuation=["crank*"]),
+    "Regulator": dl.control.lqr(dl.control.linearize(LOOP, HOME, actuation=["crank*"])),
+    "Equilibrium": dl.control.equilibrium(LOOP, HOME, actuation=["crank*"]),
+    "ReactiveControl": REACTIVE,
+    "Reaction": REACTIVE(np.zeros(1), np.zeros(1), REACTIVE.reference(np.zeros(1))),
+    "Support": dl.control.Support("foot", size=(0.2, 0.1)),
+    "FollowCenterOfMass": dl.control.FollowCenterOfMass(),
+    "FollowForce": dl.control.FollowForce(support="foot"),
+    "FollowFrame": dl.control.FollowFrame(frame="hand"),
+    "FollowMomentum": dl.control.FollowMomentum(),
+    "Nominal": dl.control.Nominal(force=np.eye(3)),
+    "FollowPosture": dl.control.FollowPosture(),
+    "QuadraticProgramme": PROGRAMME,
+    "ProgrammeSolution": PROGRAMME.solve(),
 }
 
 

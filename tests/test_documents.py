@@ -21,6 +21,8 @@ ROOT = Path(__file__).parent.parent
         "docs/stepping.md",
         "docs/simulation.md",
         "docs/large.md",
+        "docs/control.md",
+        "docs/reactive.md",
     ],
 )
 def test_python_blocks_run_in_order(page, monkeypatch):

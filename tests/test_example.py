@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -86,3 +87,34 @@ def test_dropped_quadrupeds_end_on_their_feet(example, tmp_path, capsys):
     log = example("drop", ROBOTS=16, SECONDS=0.4).main()
     assert "steps a second" in capsys.readouterr().out
     assert abs(log.v[-1]).max() < 1.0 and (tmp_path / "drop.html").stat().st_size > 10_000
+
+
+def test_a_four_bar_comes_back_to_its_path(example, capsys):
+    tracking = example("track_loops", SECONDS=1.0)
+    tracking.main([tracking.four_bar])
+    assert "off the path at first" in capsys.readouterr().out
+    assert (tracking.OUTPUT / "track_loops.svg").stat().st_size > 10_000
+    assert_damped(tracking, tracking.four_bar())
+
+
+def test_a_delta_robot_comes_back_to_its_path(example):
+    tracking = example("track_loops", SECONDS=0.5)
+    assert_damped(tracking, tracking.delta())
+
+
+def assert_damped(tracking, robot):
+    """Errors go as those of a mass on a spring and a damper, which is what was asked for, and loops stay closed."""
+    log = tracking.simulate(robot)
+    off, rate, t = tracking.errors(robot, log), tracking.RATE, log.time[:, None]
+    slip = -robot.path(0.0)[1]
+    expected = (off[0] + (slip + rate * off[0]) * t) * np.exp(-rate * t)
+    np.testing.assert_allclose(off, expected, atol=1e-7)
+    assert log.drift.max() < 1e-10
+
+
+def test_robots_that_are_pushed_come_to_rest(example):
+    balance = example("balance", SECONDS=3.0, ROBOTS=6)
+    regulator = balance.cart_pole()
+    log = balance.simulate(regulator, *balance.pushed(regulator, 0.3))
+    off = balance.distance(regulator, log)
+    assert np.all(off[-1] < 0.05 * off[0])

@@ -21,6 +21,7 @@ ROOMS = [
     "stepping",
     "simulation",
     "particles",
+    "control",
     "derivatives",
     "mujoco",
     "pinocchio",
@@ -74,9 +75,10 @@ INNER = {
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
-    "stepping": ["", "integrators", "scheme", "impacts", "compliant"],
+    "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant"],
     "simulation": ["geometry", "actuation", "step", ""],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
+    "control": ["inverse", "operational", "programmes", "reactive", "linear"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

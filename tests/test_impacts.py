@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.model.bundled.build import Assembly, Prismatic, ball
+from delassus.model.joints import Spherical, Translation
 from stepped import G, balls_in_a_row, masses, run
 
 step = dl.stepping.compliant_step
@@ -101,6 +103,47 @@ def test_limits_of_joints_stop_a_step():
     model = replace(model, joints=(replace(model.joints[0], lower=(-0.1,), upper=(1.0,)),))
     q, _ = run(model, [0.0], [0.0], 400, time_step=1e-3, limits=True)
     np.testing.assert_allclose(q[-1], -0.1, atol=1e-9)
+
+
+# --- energy -----------------------------------------------------------------------------------------------------------
+
+
+def dumbbell() -> tuple[dl.Model, dl.Contact]:
+    """A body that turns alike about all axes, so that nothing but contacts changes its energy, with two ends."""
+    a = Assembly("dumbbell")
+    a.body("place", Translation(), None)
+    a.body("body", Spherical(), "place", parts=[ball(0.1, 2.0)])
+    ends = dl.Contact("body", corners=[(0.3, 0.0, 0.0), (-0.2, 0.1, 0.0)], friction=0.5, restitution=0.5)
+    return replace(a.model(), gravity=(0.0, 0.0, 0.0)), ends
+
+
+@pytest.mark.parametrize("options", [{"stabilization": "none"}, {"stabilization": "post"}, {"impacts": "reflections"}],
+                         ids=["none", "post", "reflections"])  # fmt: skip
+@given(st.integers(0, 10_000), st.floats(0.0, 2.0), st.floats(0.0, 1.0), st.floats(1e-4, 1e-2))
+@settings(max_examples=25, deadline=None)
+def test_friction_and_restitution_never_add_energy(options, seed, friction, e, h):
+    (model, ends), rng = dumbbell(), np.random.default_rng(seed)
+    q, v = rng.normal(size=(64, 7)), rng.normal(size=(64, 6)) * [3.0, 3.0, 3.0, 20.0, 20.0, 20.0]
+    q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1)[:, None]
+    tips = Rotation.from_quat(q[:, 3:]).as_matrix()[:, 2] @ np.transpose(ends.corners)
+    q[:, 2] = rng.uniform(-0.02, 0.02, size=64) - tips.min(1)  # just above the ground, or in it
+    after = step(
+        model, q, v, np.zeros((64, 6)), time_step=h, contacts=ends, friction=friction, restitution=e, **options
+    )
+    before, left = dl.kinetic_energy(model, q, v), dl.kinetic_energy(model, after.q, after.v)
+    assert np.any(left < 0.99 * before) and np.all(left <= before * (1 + 1e-9))
+
+
+def test_a_blow_that_newton_and_coulomb_would_make_add_energy_loses_none():
+    """A rod that strikes with its end, as in the paradox of Kane and Levinson: restitution alone would add 18 %."""
+    model, ends = dumbbell()
+    q, v = np.array([0.0, 0.0, 0.15, 0.0, np.sin(np.pi / 12), 0.0, np.cos(np.pi / 12)]), np.zeros(6)
+    gains = []
+    for slip in np.linspace(-10.0, 10.0, 41):
+        v[:3] = slip, 0.0, -1.0
+        found = step(model, q, v, np.zeros(6), time_step=1e-3, contacts=ends, friction=1.5, restitution=1.0)
+        gains.append(dl.kinetic_energy(model, found.q, found.v) / dl.kinetic_energy(model, q, v) - 1.0)
+    assert max(gains) < 1e-12 and min(gains) < -0.01
 
 
 # --- several at once --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import delassus.numpy as dnp
 from delassus.model.bundled.build import Assembly, ball, box
 from delassus.model.joints import Free, Prismatic, Spherical
 from delassus.stepping.integrators.choice import INTEGRATORS
+from delassus.stepping.integrators.protocol import System
 from motion_cases import TOP, TOP_SPEED, TOP_START
 
 FIXED = [name for name, method in INTEGRATORS.items() if not method.adaptive]
@@ -47,6 +48,17 @@ def test_errors_fall_with_the_power_of_the_step_that_the_order_says(method, top_
     assert slope == pytest.approx(INTEGRATORS[method].order, abs=0.25)
 
 
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "midpoint", "rk4", "gauss"])
+def test_projection_keeps_the_order_on_closed_loops(method):
+    model = dl.load("four_bar")
+    home, times = model.posture("home"), [0.0, 0.3]
+    exact = dl.simulate_motion(model, home, times=times, tolerance=1e-13).q[-1]
+    steps = np.array([0.01, 0.005, 0.0025])
+    ends = [dl.simulate_motion(model, home, times=times, method=method, step=h).q[-1] for h in steps]
+    slope = np.polyfit(np.log(steps), np.log([abs(end - exact).max() for end in ends]), 1)[0]
+    assert slope == pytest.approx(INTEGRATORS[method].order, abs=0.3)
+
+
 def test_a_smaller_tolerance_makes_smaller_errors_in_proportion(top_reference):
     tolerances = np.array([1e-6, 1e-8, 1e-10])
     found = dl.simulate_motion(
@@ -61,6 +73,29 @@ def test_the_steps_of_the_pair_go_with_the_fifth_root_of_the_tolerance():
     tolerances = np.array([1e-6, 1e-11])
     found = dl.simulate_motion(TOP, np.tile(TOP_START, (2, 1)), TOP_SPEED, times=[0.0, 2.0], tolerance=tolerances)
     assert found.steps[1] / found.steps[0] == pytest.approx(10.0, rel=0.25)
+
+
+class Counted(System):
+    """A system that counts how often its accelerations are asked for."""
+
+    def acceleration(self, time, q, v):
+        asked.append(time)
+        return super().acceleration(time, q, v)
+
+
+asked: list[float] = []
+
+
+def test_the_pair_has_its_first_stage_from_the_last_one_of_the_step_before():
+    system, pair = Counted(dl.Mechanism(TOP), np.zeros(4)), INTEGRATORS["dopri5"]
+    first = pair.step(system, 0.0, TOP_START, TOP_SPEED, 0.01)
+    assert len(asked) == 7
+    asked.clear()
+    second = pair.step(system, 0.01, first.q, first.v, 0.01, first.last)
+    assert len(asked) == 6
+    afresh = pair.step(system, 0.01, first.q, first.v, 0.01)
+    np.testing.assert_allclose(second.q, afresh.q, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(second.v, afresh.v, rtol=0, atol=1e-14)
 
 
 # --- references -------------------------------------------------------------------------------------------------------
@@ -137,6 +172,18 @@ def test_energies_of_linear_springs_stay_to_rounding(method):
     log = dl.simulate_motion(springs(), [0.1, -0.05], times=np.linspace(0, 10, 6), method=method, step=0.02)
     assert abs(log.energy / log.energy[0] - 1.0).max() < 1e-13
     assert abs(np.diff(log.q[:, 0])).min() > 1e-4
+
+
+@pytest.mark.parametrize("method", INTEGRATORS)
+def test_masses_that_pull_each_other_keep_their_momentum(method):
+    model = springs()
+    joints = (replace(model.joints[0], stiffness=(0.0,)), model.joints[1])
+    step = None if INTEGRATORS[method].adaptive else 0.01
+    free = replace(model, joints=joints)
+    log = dl.simulate_motion(free, [0.1, -0.05], [0.3, 0.2], times=[0.0, 0.5, 1.0], method=method, step=step)
+    momentum = 1.3 * log.v[:, 0] + 0.3 * log.v[:, 1]
+    np.testing.assert_allclose(momentum, momentum[0], rtol=1e-13)
+    assert abs(np.diff(log.v[:, 1])).min() > 1e-2
 
 
 def test_implicit_euler_takes_energy_and_explicit_euler_gives_it():

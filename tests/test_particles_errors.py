@@ -52,7 +52,7 @@ BAD = {
     "a name of pins that is none": (lambda: P.net(pinned="top"), "'top'"),
     "an element of nine points": (lambda: P.energy(points=9)(lambda x: x[0, 0]), "1 to 8 points"),
     "a step of no time": (lambda: Stepper(P.rope(), 0.0), "time_step is 0 s"),
-    "an absurd step": (lambda: Stepper(P.rope(), 1e9), "at most 1e\\+06 s"),
+    "an absurd step": (lambda: Stepper(P.rope(), 1e9), "to 1e\\+06 s"),
     "a blend beyond one": (lambda: Stepper(P.rope(), 1e-2, alpha=1.5), "alpha is 1.5"),
     "an explicit rod": (lambda: Stepper(P.chain(), 1e-2, beta=0.0), "need beta > 0"),
     "a method that is none": (lambda: Stepper(P.rope(), 1e-2, method="magic"), "magic"),

@@ -113,3 +113,23 @@ def test_energy_has_that_of_springs_from_the_start():
     model = replace(rail(stiffness=(100.0,)), gravity=(0.0, 0.0, 0.0))
     log = dl.Simulation(model).run(np.array([0.1]), steps=3)
     assert log.energy[0] == pytest.approx(0.5)
+
+
+def test_what_is_left_out_at_first_counts_as_soon_as_it_matters():
+    """A leg falls on its foot, then on its knee, and its joint meets its limit: as if all were solved for always."""
+    leg = dl.load(
+        """<mujoco><worldbody><geom type="plane" size="0 0 1"/><body pos="0 0 1">
+        <joint type="slide" axis="0 0 1"/><joint type="slide" axis="1 0 0"/><joint axis="0 1 0"/>
+        <geom name="thigh" type="capsule" fromto="0 0 0 0 0 -0.4" size="0.05" mass="3"/>
+        <body pos="0 0 -0.4"><joint axis="0 1 0" limited="true" range="-140 10"/>
+        <geom name="shin" type="box" pos="0 0 -0.25" size="0.05 0.05 0.25" mass="2"/>
+        </body></body></worldbody></mujoco>"""
+    )
+    q0 = np.array([0.0, 0.0, 0.3, 0.1])
+    sim, whole = (dl.Simulation(leg, dl.Ground(friction=0.5), 2e-3, max_contacts=n) for n in (6, 10))
+    assert sim.usual.usual is not None and len(sim.usual.usual) == 4 and sim.usual.ends == 0
+    whole.usual = whole.world
+    log, other = (one.run(q0, steps=500) for one in (sim, whole))
+    touched = {sim.contacts(q0).shape[int(k)] for k in log.contacts.contact[log.impulse[:, 2:18:3] > 0.0]}
+    assert touched == {"thigh", "shin"} and np.any(log.impulse[:, 18:] > 0.0)
+    np.testing.assert_allclose(log.q, other.q, atol=1e-5)

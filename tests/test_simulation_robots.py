@@ -1,8 +1,5 @@
 """Robots with legs and loops on the ground: standing, batches, controls, marks, files."""
 
-import base64
-import json
-
 import numpy as np
 import pytest
 
@@ -90,10 +87,11 @@ def test_an_interrupted_run_gives_what_was_simulated(standing):
 def test_a_trajectory_is_saved_and_loaded(standing, tmp_path):
     log = standing.run(dropped(0.0), control=HOME[7:], steps=5)
     log.save(tmp_path / "run.npz")
-    again = dl.simulation.GroundTrajectory.load(tmp_path / "run.npz")
-    for name in ("q", "v", "time", "impulse", "contact", "energy", "drift", "status"):
+    again = dl.Trajectory.load(tmp_path / "run.npz")
+    for name in ("q", "v", "time", "impulse", "contact_force", "energy", "drift", "status"):
         np.testing.assert_array_equal(getattr(again, name), getattr(log, name))
-    assert again.shapes == log.shapes
+    assert again.contacts.shapes == log.contacts.shapes and again.describe() == log.describe()
+    np.testing.assert_array_equal(again.normal_force(FEET[0]), log.normal_force(FEET[0]))
     with pytest.raises(dl.DelassusError, match="still in memory"):
         log.save(tmp_path / "no" / "such" / "folder.npz")
 
@@ -140,7 +138,7 @@ def test_a_biped_whose_knees_are_loops_stands_and_keeps_them_closed():
     q0[2] += 0.01
     log = sim.run(q0, control=np.array([home[robot.q_slice(name)][0] for name in driven]), steps=500)
     assert log.drift.max() < 1e-12
-    assert not log.status.any() and log.residual.max() < 1e-8
+    assert not log.status.any() and log.residual.max() < 10.0 * sim.tolerance * np.abs(log.v).max()
     np.testing.assert_allclose(log.contact_force[-1, :, 2].sum(), robot.mass * G, rtol=2e-2)  # still settling
 
 
@@ -171,19 +169,5 @@ def test_plots_have_a_curve_for_each_foot(standing):
     ax = log.plot("contact_force", item=1)
     assert [line.get_label() for line in ax.lines] == FEET
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), log.normal_force(FEET[0])[:, 1])
-    with pytest.raises(dl.DelassusError, match="contact_force, energy"):
+    with pytest.raises(dl.DelassusError, match="contact_force, impulse"):
         log.plot("contact_forces")
-
-
-def test_a_film_holds_the_poses_of_all_bodies_and_needs_nothing_else(standing, tmp_path):
-    log = standing.run(np.stack([dropped(0.0), dropped(0.01)]), control=HOME[7:], steps=40)
-    log.save_html(tmp_path / "run.html")
-    text = (tmp_path / "run.html").read_text()
-    assert "http" not in text and "/*data*/" not in text and "/*script*/" not in text
-    data = json.loads(text.partition("const film = ")[2].partition(";\n")[0])
-    poses = np.frombuffer(base64.b64decode(data["poses"]), "<f4").reshape(len(data["time"]), 2, QUADRUPED.njoints, 12)
-    R, p = dl.forward_kinematics(QUADRUPED, log.q[-1])
-    np.testing.assert_allclose(poses[-1, ..., 9:], p, atol=1e-6)
-    np.testing.assert_allclose(poses[-1, ..., :9], R.reshape(2, -1, 9), atol=1e-6)
-    forces = np.frombuffer(base64.b64decode(data["forces"]), "<f4").reshape(len(data["time"]), 2, 4, 6)
-    np.testing.assert_allclose(forces[-1, ..., 5], log.contact_force[-1, ..., 2], rtol=1e-6)

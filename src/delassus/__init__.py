@@ -10,6 +10,7 @@ contact       what only pushes, with friction: cones, problems, robots that touc
 stepping      motions in time: integrators, trajectories, events; the compliant scheme from soft to rigid, impacts
 simulation    robots on the ground, one or thousands, stepped through time
 particles     large sparse systems: ropes, nets, cloth, towers of bricks
+control       torques for a motion asked for: inverse dynamics under constraints, tasks, linear models
 derivatives   of all of these
 mujoco        to and from MuJoCo
 pinocchio     to and from Pinocchio
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         constrained,
         constraints,
         contact,
+        control,
         derivatives,
         dynamics,
         model,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from delassus.constrained import *
     from delassus.constraints import *
     from delassus.contact import *
+    from delassus.control import *
     from delassus.derivatives import *
     from delassus.dynamics import *
     from delassus.model import *
@@ -92,6 +95,7 @@ __all__ = [
     "frame_placement",
     "impact",
     "integrate",
+    "inverse_dynamics",
     "kernel",
     "kinetic_energy",
     "kkt",
@@ -117,6 +121,7 @@ NAMESPACES: Final = (
     "contact",
     "stepping",
     "simulation",
+    "control",
     "derivatives",
     "mujoco",
     "pinocchio",

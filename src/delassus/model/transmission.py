@@ -1,4 +1,4 @@
-"""Actuators and tendons as model files give them: frozen data that no algorithm reads yet."""
+"""Actuators and tendons as model files give them: frozen data, for those who apply them."""
 
 from __future__ import annotations
 

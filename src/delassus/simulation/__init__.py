@@ -9,13 +9,11 @@ if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.simulation import GroundContacts, Simulation
     from delassus.simulation.state import State
-    from delassus.simulation.step.marks import Mark
-    from delassus.simulation.trajectory import GroundTrajectory
+    from delassus.stepping.marks import Mark
 
 __all__ = [
     "Ground",
     "GroundContacts",
-    "GroundTrajectory",
     "Mark",
     "Simulation",
     "State",
@@ -33,7 +31,6 @@ if not TYPE_CHECKING:
             "simulation.ground": "Ground",
             "simulation.simulation": "GroundContacts Simulation",
             "simulation.state": "State",
-            "simulation.step.marks": "Mark",
-            "simulation.trajectory": "GroundTrajectory",
+            "stepping.marks": "Mark",
         },
     )

@@ -10,14 +10,23 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from delassus.compiler.host.kernel import Kernel
-from delassus.simulation.ground import SimulationError
+from delassus.simulation.checks import SimulationError, count, numbers
 from delassus.simulation.step.step import simulate, simulate_with
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
 
-_policies: WeakKeyDictionary[Any, Kernel[..., Any]] = WeakKeyDictionary()
-"""The step's kernel for each kernel of a user that is compiled into it."""
+_policies: WeakKeyDictionary[Any, dict[tuple[Any, int], Kernel[..., Any]]] = WeakKeyDictionary()
+"""The step's kernel for each kernel of a user that is compiled into it, by robot and number of controls."""
+
+
+class ControlError(SimulationError):
+    """A controller that failed at a `time` [s]; `log` is what `run` had simulated until then."""
+
+    def __init__(self, sentence: str, time: float) -> None:
+        super().__init__(sentence)
+        self.time = time
+        self.log: Any = None
 
 
 @dataclass(frozen=True)
@@ -41,10 +50,9 @@ class Control:
 
 def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     """Checked."""
-    if steps is not None and (not isinstance(steps, (int, np.integer)) or isinstance(steps, bool) or steps < 0):
-        raise SimulationError(f"steps is {steps!r}; it is a whole number, zero or more.")
+    steps = None if steps is None else count("steps", steps, 0)
     if control is not None and not callable(control):
-        return _from_array(sim, np.asarray(control, float), steps, batch)
+        return _from_array(sim, numbers("control", control), steps, batch)
     if steps is None:
         raise SimulationError("steps is missing: only an array of controls says how many there are.")
     if isinstance(control, Kernel):
@@ -54,11 +62,15 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
         return Control(int(steps), simulate, lambda k, time, q, v: (none,))
 
     def ask(k: int, time: float, q: Any, v: Any) -> tuple[Any, ...]:
-        u = np.asarray(control(time, q, v), float)
+        try:
+            u = numbers("what the controller gave", control(time, q, v))
+        except Exception as error:
+            raise ControlError(f"the controller failed at {time:g} s: {type(error).__name__}, {error}", time) from error
         if u.shape[-1:] != (sim.nu,) or not fits(u.shape[:-1], batch):
-            raise SimulationError(
+            raise ControlError(
                 f"the controller gave an array of shape {u.shape} at {time:g} s; it is ({sim.nu},) for all items "
-                f"or {(*batch, sim.nu)}."
+                f"or {(*batch, sim.nu)}.",
+                time,
             )
         return (u,)
 
@@ -90,7 +102,24 @@ def fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
 
 
 def _compiled_in(sim: Simulation, policy: Kernel[..., Any]) -> Kernel[..., Any]:
-    if policy not in _policies:
-        model = sim.model
-        _policies[policy] = simulate_with(lambda time, q, v: policy(model, time, q, v))
-    return _policies[policy]
+    """The step's kernel with a user's in it, remembered for each robot."""
+    model, nu = sim.model, sim.nu
+    known = _policies.setdefault(policy, {})
+    if (model, nu) in known:
+        return known[model, nu]
+
+    def asked(time: Any, q: Any, v: Any) -> Any:
+        try:
+            given = policy(model, time, q, v)
+        except (TypeError, ValueError) as error:
+            raise SimulationError(
+                f"{policy.name} cannot be a control, which is (model, time, q, v) -> (nu,): {error}"
+            ) from error
+        if np.shape(given) != (nu,):
+            raise SimulationError(
+                f"{policy.name} gives an array of shape {np.shape(given)}; as a control it gives ({nu},)."
+            )
+        return given
+
+    known[model, nu] = simulate_with(asked)
+    return known[model, nu]

@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.errors import DelassusError
+from delassus.simulation.checks import SimulationError, number, numbers
 from delassus.simulation.geometry.surfaces import Field
-
-
-class SimulationError(DelassusError, ValueError):
-    """A simulation that cannot be: a ground, a start, a control or a step that makes no sense."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +39,7 @@ class Ground:
 
     def __post_init__(self) -> None:
         for name in ("friction", "restitution", "normal", "height"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), float))
+            object.__setattr__(self, name, numbers(f"the ground's {name}", getattr(self, name)))
         friction, restitution, normal = (np.asarray(x) for x in (self.friction, self.restitution, self.normal))
         if not np.all(friction >= 0.0):
             raise SimulationError(f"the ground's friction is {np.min(friction):g}; it is zero or more.")
@@ -58,20 +54,24 @@ class Ground:
             raise SimulationError(f"the ground's height is {self.height} m; it is finite.")
         if self.heights is not None:
             self._check_field()
+        self.batch  # noqa: B018 - refuses axes that do not fit
 
     def _check_field(self) -> None:
-        heights = np.ascontiguousarray(self.heights, float)
+        heights = np.ascontiguousarray(numbers("the ground's heights", self.heights))
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.all(np.isfinite(heights)):
             raise SimulationError(
                 f"the ground's heights have shape {heights.shape}; they are finite numbers on a grid of at least 2 × 2."
             )
-        if not (np.isfinite(self.spacing) and self.spacing > 0.0):
-            raise SimulationError(f"the spacing of the ground's heights is {self.spacing!r} m; it is positive.")
+        spacing = number("the spacing [m] of the ground's heights", self.spacing, 1e-12, hint="positive")
+        object.__setattr__(self, "spacing", spacing)
         object.__setattr__(self, "heights", heights)
         if self.origin is None:
             rows, columns = heights.shape
             middle = (-0.5 * self.spacing * (rows - 1), -0.5 * self.spacing * (columns - 1))
             object.__setattr__(self, "origin", middle)
+        origin = numbers("the origin of the ground's heights", self.origin)
+        if origin.shape != (2,) or not np.all(np.isfinite(origin)):
+            raise SimulationError(f"the origin of the ground's heights is {self.origin}; it is (x, y) [m].")
 
     @property
     def field(self) -> Field | None:
@@ -80,6 +80,17 @@ class Ground:
             return None
         (x, y), (rows, columns) = self.origin, self.heights.shape
         return Field(rows, columns, float(self.spacing), (float(x), float(y)))
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The axes of items that have grounds of their own."""
+        shapes = [np.shape(x) for x in (self.friction, self.restitution, self.height)] + [np.shape(self.normal)[:-1]]
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise SimulationError(
+                f"the ground's friction, restitution, height and normal have batch axes that do not fit: {shapes}."
+            ) from None
 
     @property
     def geometry(self) -> dict[str, Any]:

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.simulation.checks import SimulationError
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
-from delassus.simulation.step.measures import drift, energy
-from delassus.simulation.trajectory import GroundTrajectory
+from delassus.stepping.trajectories.contacts import ContactRecord
+from delassus.stepping.trajectories.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from delassus.simulation.simulation import Simulation
 
 KEPT: Final = ("time", "q", "v", "impulse", "contact", "residual", "status")
+
+
+def check_memory(states: int, each: int) -> None:
+    """Refuse a log of so many states, bytes each, that this machine has no memory for, before it is killed for it."""
+    free = _free_memory()
+    if free is not None and states * each > free:
+        fewer = math.ceil(states * each / (0.5 * free))
+        raise SimulationError(
+            f"a log of {states} states would take {states * each / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free. "
+            f"Keep fewer of them: every={fewer}."
+        )
+
+
+def _free_memory() -> int | None:
+    """Bytes that could be used; None where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return None
 
 
 class Recorder:
@@ -20,8 +45,9 @@ class Recorder:
 
     def __init__(self, start: State, most: int) -> None:
         values = {name: np.asarray(getattr(start, name)) for name in KEPT}
+        check_memory(most, sum(x.nbytes for x in values.values()))
         self.arrays = {name: np.empty((most, *x.shape), x.dtype) for name, x in values.items()}
-        self.count, self.last = 0, start.count
+        self.count, self.first, self.last = 0, start.count, start.count
         self.keep(start)
 
     def keep(self, state: State | Runner) -> None:
@@ -35,9 +61,14 @@ class Recorder:
         if state.count != self.last:
             self.keep(state)
 
-    def trajectory(self, mechanism: Mechanism, **others: Any) -> GroundTrajectory:
-        """What has been kept, with energies and errors of constraints."""
+    def trajectory(self, sim: Simulation) -> Trajectory:
+        """What has been kept of a run."""
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
-        kept["energy"] = np.asarray(energy(mechanism.model, kept["q"], kept["v"]))
-        kept["drift"] = drift(mechanism, kept["q"], kept["time"])
-        return GroundTrajectory(**kept, **others)
+        impulse, contact = kept.pop("impulse"), kept.pop("contact")
+        return Trajectory(
+            **kept,
+            steps=np.full(kept["status"].shape[1:], (self.last - self.first) * sim.world.substeps),
+            mechanism=sim.mechanism,
+            contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates),
+            simulation=sim,
+        )

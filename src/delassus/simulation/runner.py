@@ -2,6 +2,10 @@
 
 One item runs on arrays that are bound to the kernel once and change in place, which takes a call of NumPy's machinery,
 several times the kernel's own time, out of every step. Batches go through the kernel's call, which uses threads.
+
+Every period is tried in the usual world first, with few iterations of the contact solve. Items that this is not enough
+for keep their state, and are collected for a second call with many iterations, or for one in the whole world. What an
+item does never depends on the others.
 """
 
 from __future__ import annotations
@@ -11,10 +15,14 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
-from delassus.simulation.step.marks import Mark
+from delassus.simulation.step.advance import HARD, MISSED
+from delassus.simulation.step.solve import PATIENCE, QUICKLY
+from delassus.simulation.step.world import World
+from delassus.stepping.marks import Mark
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
@@ -31,7 +39,9 @@ class Runner:
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         alone = not state.q.shape[:-1] and plain
-        self._tick = self._bound() if alone and bound else None
+        self._thorough: Callable[[], None] | None = None
+        self._period = sim.period
+        self._tick = self._alone() if alone and bound else None
 
     @property
     def impulse(self) -> Any:
@@ -52,12 +62,20 @@ class Runner:
             self._call(given)
         else:
             if given:
-                self._given[: self.sim.nu] = given[0]
-            self._clock[...] = self.time
+                self._own[:] = given[0]
+            self._clock.fill(self.time)
             self._tick()
-            if int(self.status) & Mark.FROZEN:
-                self._alive[...] = 0.0
-        self.time, self.count = self.time + self.sim.period, self.count + 1
+            if self.status.item():
+                self._look_again()
+        self.time, self.count = self.time + self._period, self.count + 1
+
+    def _look_again(self) -> None:
+        """What has a mark: a step that the whole world is needed for, or an item that ends here."""
+        if self.status.item() == MISSED:
+            self._thorough = self._thorough or self._bound(self.sim.world, PATIENCE)
+            self._thorough()
+        if int(self.status) & Mark.FROZEN:
+            self._alive[...] = 0.0
 
     def state(self) -> State:
         """A copy of the present state."""
@@ -68,46 +86,81 @@ class Runner:
         return State(**values | {"status": np.asarray(self.status).astype(np.int64)})
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        found = self.control.kernel(
-            self.sim.world,
-            self.q,
-            self.v,
-            self._rows,
-            self._places,
-            self.time,
-            is_alive(self.status),
-            *map(some, given),
-            self.sim.time_step,
-            **self.sim.ground.inputs,
-        )
-        self.q, self.v, self._rows, self._places, residual, _, mark = found
-        self.residual = np.asarray(residual)
-        self.status = np.asarray(mark).astype(np.int64)
+        moving = (self.q, self.v, self._rows, self._places)
+        others = (is_alive(self.status), *map(some, given))
+        ground = self.sim.ground.inputs
+        batch = self.q.shape[:-1]
+        found = self._made(self.sim.usual, QUICKLY, moving, others, ground)
+        for left, world in ((HARD, self.sim.usual), (MISSED, self.sim.world)):
+            again = found[-1] == left
+            if not again.any():
+                continue
+            few = {
+                name: x if name == "heights" else _of(x, batch, again, name == "normal") for name, x in ground.items()
+            }
+            chosen = tuple(x[again] for x in moving)
+            controls = tuple(_of(x, batch, again, True) for x in others[1:])
+            redone = self._made(world, PATIENCE, chosen, (others[0][again], *controls), few)
+            for whole, part in zip(found, redone, strict=True):
+                whole[again] = part
+        self.q, self.v, self._rows, self._places, self.residual, _, mark = found
+        self.status = mark.astype(np.int64)
 
-    def _bound(self) -> Callable[[], None]:
+    def _made(
+        self, world: World, patience: float, moving: tuple[Any, ...], others: tuple[Any, ...], ground: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """What the kernel gives for some items."""
+        alive, *control = others
+        found = self.control.kernel(
+            world,
+            *moving,
+            self.time,
+            alive,
+            *control,
+            self.sim.time_step,
+            **ground,
+            tolerance=self.sim.tolerance,
+            patience=patience,
+        )
+        return tuple(np.asarray(x) for x in found)
+
+    def _alone(self) -> Callable[[], None]:
+        """The arrays of one item, and what takes them through a period."""
         self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
         self._clock, self._alive = np.array(self.time), np.array(float(is_alive(self.status)))
         self._given, self._step = np.zeros(self.sim.world.controls), np.array(self.sim.time_step)
-        self.residual, iterations, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
+        self._own = self._given[: self.sim.nu]
+        self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
+        return self._bound(self.sim.usual, PATIENCE)
+
+    def _bound(self, world: World, patience: float) -> Callable[[], None]:
         moving = (self.q, self.v, self._rows, self._places)
         control = (self._given,) if self.control.takes else ()
-        ground = self.sim.ground.inputs
+        named = {**self.sim.ground.inputs, "tolerance": self.sim.tolerance, "patience": patience}
+        names = sorted(named, key=lambda name: name == "heights")  # what items share comes last
         return self.control.kernel.bind(
-            self.sim.world,
+            world,
             *moving,
             self._clock,
             self._alive,
             *control,
             self._step,
-            *(np.array(x) for x in ground.values()),
+            *(np.array(named[name]) for name in names),
             *moving,
             self.residual,
-            iterations,
+            self._count,
             self.status,
-            inputs=tuple(ground),
+            inputs=tuple(names),
         )
 
 
 def some(x: Any) -> Any:
     """An array (…, n), with one element that means nothing if n is 0."""
     return np.zeros((*np.shape(x)[:-1], 1)) if np.shape(x)[-1] == 0 else x
+
+
+def _of(x: Any, batch: tuple[int, ...], items: NDArray[np.bool_], vectors: bool) -> Any:
+    """What some items of a batch have of an array that may be the same for several of them."""
+    x = np.asarray(x)
+    inner = x.shape[-1:] if vectors else ()
+    return x if x.shape == inner else np.broadcast_to(x, (*batch, *inner))[items]

@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
-from delassus.model.model import Model
+from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import check_actuators
-from delassus.simulation.controls import Control, control_of, fits
-from delassus.simulation.ground import Ground, SimulationError
+from delassus.simulation.checks import SimulationError, count, last_axis, number
+from delassus.simulation.controls import Control, ControlError, control_of, fits
+from delassus.simulation.ground import Ground
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, some
-from delassus.simulation.shapes import shapes_of
+from delassus.simulation.shapes import colliding as shapes_colliding
+from delassus.simulation.shapes import shapes_of, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
-from delassus.simulation.step.marks import Mark
+from delassus.simulation.step.solve import TOLERANCE
 from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
 from delassus.simulation.step.world import World
-from delassus.simulation.trajectory import GroundTrajectory
+from delassus.simulation.usual import usual_world
+from delassus.stepping.marks import Mark
+from delassus.stepping.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
-LONGEST_STEP = 0.1
+SHORTEST_STEP, LONGEST_STEP = 1e-9, 0.1
 """Steps of time [s] beyond are taken for a mistake."""
+
+TIGHTEST, LOOSEST = 1e-13, 1e-2
+"""Tolerances beyond are taken for a mistake."""
 
 
 class GroundContacts(NamedTuple):
@@ -71,9 +80,11 @@ class Simulation:
         substeps: int = 1,
         actuators: Iterable[Actuator] | None = None,
         touching: str | Iterable[str] = "*",
+        colliding: Iterable[tuple[str, str]] = (),
         max_contacts: int = 8,
         max_limits: int = 4,
         joint_friction: bool = True,
+        tolerance: float = TOLERANCE,
     ) -> None:
         """Put a simulation together; nothing is compiled yet.
 
@@ -85,30 +96,41 @@ class Simulation:
             actuators: What the controls drive; by default those of the model. Without any, controls are torques of all
                 velocities of joints, a free base left out.
             touching: Names or patterns of the collision shapes that may touch the ground.
+            colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
+                restitution of the ground: of one robot, of several, or of the world.
             max_contacts: How many contacts a state has at most; the nearest are solved for.
             max_limits: How many joints are at their limits at most; 0 for joints without limits.
             joint_friction: Whether joints have their dry friction.
+            tolerance: Of the contact solve: the residual as a share of the velocities involved.
         """
+        if isinstance(robot, Parametric):
+            raise SimulationError(
+                "the robot has parameters, and simulations on the ground take none: give the model with its numbers."
+            )
         if isinstance(robot, Model):
             robot = Mechanism(robot)
         expect("the robot", robot, Mechanism, 'load("quadruped")')
+        meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
+        if max_contacts:
+            met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
+            warn_of_scenery(robot.model, ground is not None, met)
         ground = Ground() if ground is None else ground
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
-        if not (isinstance(time_step, (int, float)) and 0.0 < time_step <= LONGEST_STEP):
-            raise SimulationError(
-                f"time_step is {time_step!r} s; it is positive and at most {LONGEST_STEP:g} s, such as 1e-3."
-            )
-        for name, value, least in (
-            ("substeps", substeps, 1),
-            ("max_contacts", max_contacts, 0),
-            ("max_limits", max_limits, 0),
-        ):
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise SimulationError(f"{name} is {value!r}; it is a whole number from {least} on.")
+        hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
+        time_step = number("time_step", time_step, SHORTEST_STEP, LONGEST_STEP, hint)
+        substeps = count("substeps", substeps, 1)
+        max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
+        hint = f"from {TIGHTEST:g} to {LOOSEST:g}, such as 1e-8"
+        tolerance = number("tolerance", tolerance, TIGHTEST, LOOSEST, hint)
         model = robot.model
+        if actuators is not None and not isinstance(actuators, Iterable):
+            raise SimulationError(
+                f"actuators is {actuators!r}; they are several, such as position_servos(model, 40.0, 1.0)."
+            )
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
         self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
+        self.tolerance = float(tolerance)
         self.world = World(
             robot,
             shapes_of(model, touching) if max_contacts else (),
@@ -118,6 +140,8 @@ class Simulation:
             max_limits,
             joint_friction,
             substeps,
+            bool(np.any(ground.restitution)),
+            meeting,
         )
 
     def __repr__(self) -> str:
@@ -126,6 +150,11 @@ class Simulation:
             f"Simulation({self.model.name!r}: {world.candidates} candidates for {world.slots} contacts, {world.m} "
             f"rows, {world.nu} controls, steps of {self.time_step:g} s)"
         )
+
+    @cached_property
+    def usual(self) -> World:
+        """The world in which steps are tried first."""
+        return usual_world(self.world)
 
     @property
     def model(self) -> Model:
@@ -157,38 +186,35 @@ class Simulation:
                 refused.
         """
         world = self.world
-        q = np.array(q0, float)
-        if q.shape[-1:] != (world.nq,):
-            raise SimulationError(f"q0 has shape {q.shape}; its last axis has the {world.nq} coordinates of the robot.")
-        v = np.zeros((*q.shape[:-1], world.nv)) if v0 is None else np.array(v0, float)
-        if v.shape[-1:] != (world.nv,):
-            raise SimulationError(f"v0 has shape {v.shape}; its last axis has the {world.nv} velocities of the robot.")
+        q = last_axis("q0", q0, world.nq, "coordinates of the robot")
+        v = np.zeros(world.nv) if v0 is None else last_axis("v0", v0, world.nv, "velocities of the robot")
         try:
-            batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+            batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch)
         except ValueError:
-            raise SimulationError(f"q0 and v0 have batch axes that do not fit: {q.shape} and {v.shape}.") from None
+            raise SimulationError(
+                f"q0, v0 and the ground have batch axes that do not fit: {q.shape[:-1]}, {v.shape[:-1]} and "
+                f"{self.ground.batch}."
+            ) from None
         q, v = np.broadcast_to(q, (*batch, world.nq)), np.broadcast_to(v, (*batch, world.nv))
-        finite = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
-        safe = np.where(finite[..., None], q, self.model.neutral())
-        q1, v1 = repaired(world, self.ground, normalize(self.model, safe), np.where(finite[..., None], v, 0.0), repair)
+        with np.errstate(invalid="ignore"):
+            unit = normalize(self.model, q)  # a quaternion of zeros is none
+        finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1)
+        safe = np.where(finite[..., None], unit, self.model.neutral())
+        q1, v1 = repaired(world, self.ground, safe, np.where(finite[..., None], v, 0.0), repair)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
-            time=float(time),
+            time=number("time", time),
             impulse=np.zeros((*batch, world.m)),
             contact=np.broadcast_to(np.arange(float(world.slots)), (*batch, world.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
-            seed=int(seed),
+            seed=count("seed", seed, 0),
         )
 
     def step(self, state: State, control: Any = None) -> State:
         """The state after one control period; `control` (…, nu), or None for none."""
-        u = np.zeros(self.nu) if control is None else np.asarray(control, float)
-        if u.shape[-1:] != (self.nu,):
-            raise SimulationError(f"the control has shape {u.shape}; its last axis has the {self.nu} controls.")
-        if not fits(u.shape[:-1], state.q.shape[:-1]):
-            raise SimulationError(f"the control has shape {u.shape}, and there are items {state.q.shape[:-1]}.")
+        u = self._taken(state, control)
         runner = Runner(self, state, Control(1, simulate, lambda k, time, q, v: (u,)), bound=False)
         runner.step(0)
         return runner.state()
@@ -205,7 +231,7 @@ class Simulation:
         every: int = 1,
         repair: bool = True,
         progress: Callable[[int, State], None] | None = None,
-    ) -> GroundTrajectory:
+    ) -> Trajectory:
         """Simulate some control periods and keep what happened; Ctrl-C ends it, and what was simulated is given.
 
         Args:
@@ -220,9 +246,9 @@ class Simulation:
             progress: Called after each period with its number and the state.
         """
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
+        self._taken(state, None)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        if not isinstance(every, int) or every < 1:
-            raise SimulationError(f"every is {every!r}; it is a whole number from 1 on.")
+        every = count("every", every, 1)
         log, runner = Recorder(state, 1 + -(-given.steps // every)), Runner(self, state, given)
         try:
             for k in range(given.steps):
@@ -233,30 +259,59 @@ class Simulation:
                     progress(k, runner.state())
         except KeyboardInterrupt:
             log.keep_last(runner)
-        return log.trajectory(self.mechanism, time_step=self.time_step, shapes=self._names, simulation=self)
+        except ControlError as error:
+            log.keep_last(runner)
+            error.log = log.trajectory(self)
+            error.add_note("What was simulated until then is the `log` of this error.")
+            raise
+        return log.trajectory(self)
+
+    def _taken(self, state: Any, control: Any) -> Array:
+        """The control (…, nu) of a period, if it and the state can be."""
+        expect("the state", state, State, "sim.start(q0)")
+        world = self.world
+        parts = {"q": world.nq, "v": world.nv, "impulse": world.m, "contact": world.slots}
+        if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
+            raise SimulationError(
+                f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
+                f"{state.impulse.shape}; here they have {world.nq} and {world.m} elements."
+            )
+        batch = state.q.shape[:-1]
+        if not fits(self.ground.batch, batch):
+            raise SimulationError(f"the ground is one of items {self.ground.batch}, and the state has {batch}.")
+        u = np.zeros(self.nu) if control is None else last_axis("the control", control, self.nu, "controls")
+        if not fits(u.shape[:-1], batch):
+            raise SimulationError(f"the control has shape {u.shape}, and there are items {batch}.")
+        return u
 
     # --- looking inside -------------------------------------------------------------------------------------------
 
     @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(self.world.shapes[k].geometry.name for k in self.world.owners)
+    def candidates(self) -> tuple[str, ...]:
+        """Of each candidate for a contact, the name of its shape."""
+        return tuple(name for _, _, name in self.world.meetings)
 
     def contacts(self, q: Any) -> GroundContacts:
         """Where the robot may touch the ground in configurations (…, nq), all candidates."""
         if not self.world.candidates:
-            raise SimulationError("no shape of the robot may touch the ground.")
-        gap, point, normal = candidate_geometry(self.world, np.asarray(q, float), **self.ground.geometry)
+            raise SimulationError("no shape of the robot may touch anything.")
+        q = last_axis("q", q, self.world.nq, "coordinates of the robot")
+        gap, point, normal = candidate_geometry(self.world, q, **self.ground.geometry)
         joints = self.model.joints
-        bodies = tuple(joints[self.world.shapes[k].geometry.joint].name for k in self.world.owners)
-        return GroundContacts(gap, point, normal, bodies, self._names)
+        on = [shape.geometry.joint for shape, _, _ in self.world.meetings]
+        bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
+        return GroundContacts(gap, point, normal, bodies, self.candidates)
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:
         """The contact problem of the next step of time, not solved; rows as in `State.impulse`."""
         world = self.world
         if not world.m:
             raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")
-        u = np.zeros(self.nu) if control is None else np.asarray(control, float)
-        G, g = assemble_step(world, state.q, state.v, some(u), state.time, self.time_step, **self.ground.inputs)
+        u = self._taken(state, control)
+        rows, places = some(state.impulse), some(state.contact)
+        G, g = assemble_step(
+            world, state.q, state.v, rows, places, some(u), state.time, self.time_step, **self.ground.inputs
+        )
         numbers: dict[str, Any] = {}
         if world.slots:
             friction = np.asarray(self.ground.friction)[..., None]

@@ -10,7 +10,8 @@ from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.references import constraint_error
 from delassus.model.joints import Free
-from delassus.simulation.ground import Ground, SimulationError
+from delassus.simulation.checks import SimulationError
+from delassus.simulation.ground import Ground
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
 
@@ -25,7 +26,7 @@ def repaired(world: World, ground: Ground, q: Any, v: Any, repair: bool) -> tupl
     """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
     if world.mechanism.m:
         q, v = _closed(world, q, v, repair)
-    return (_lifted(world, ground, q, repair) if world.candidates else q), v
+    return (_lifted(world, ground, q, repair) if world.on_ground else q), v
 
 
 def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
@@ -49,6 +50,7 @@ def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
 
 def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
     gap, _, normal = candidate_geometry(world, q, **ground.geometry)
+    gap = gap[..., : world.on_ground]
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q
@@ -56,12 +58,28 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
         raise SimulationError(
             f"a shape is {depth.max():.3g} m deep in the ground{_worst(depth)}. Start higher, or give repair=True."
         )
-    if not isinstance(world.model.joints[0].kind, Free):
-        return q  # steps take it back, as far as the joints can move
-    deepest = np.take_along_axis(normal, gap.argmin(-1)[..., None, None], -2)[..., 0, :]
     lifted = np.array(q)
-    lifted[..., :3] += np.where((depth > DEEP)[..., None], depth[..., None] * deepest, 0.0)
+    for root, own in _robots(world).items():
+        if not isinstance(world.model.joints[root].kind, Free):
+            continue  # steps take it back, as far as the joints can move
+        near = gap[..., own]
+        deepest = np.take_along_axis(normal[..., own, :], near.argmin(-1)[..., None, None], -2)[..., 0, :]
+        depth = -near.min(-1)[..., None]
+        at = world.model.q_starts[root]
+        lifted[..., at : at + 3] += np.where(depth > DEEP, depth * deepest, 0.0)
     return lifted
+
+
+def _robots(world: World) -> dict[int, list[int]]:
+    """The candidates of each robot in the world, by the joint that it begins with."""
+    joints = world.model.joints
+    found: dict[int, list[int]] = {}
+    for k, owner in enumerate(world.owners):
+        root = world.shapes[owner].geometry.joint
+        while joints[root].parent >= 0:
+            root = joints[root].parent
+        found.setdefault(root, []).append(k)
+    return found
 
 
 def _worst(error: Any) -> str:

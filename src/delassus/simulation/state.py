@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.simulation.step.marks import SENTENCES, Mark
+from delassus.stepping.marks import Mark, described
 
 Array = NDArray[np.float64]
 
@@ -43,17 +42,6 @@ class State:
     def describe(self) -> str:
         """What happened, in a sentence or several."""
         return described(self.status)
-
-
-def described(status: Any) -> str:
-    """Marks in words."""
-    marks = np.asarray(status)
-    found = [
-        f"{sentence[:-1]}, in {count} of {marks.size}."
-        for mark, sentence in SENTENCES.items()
-        if (count := int(np.count_nonzero(marks & int(mark))))
-    ]
-    return " ".join(found) or "All went well."
 
 
 def is_alive(status: NDArray[np.int64]) -> Array:

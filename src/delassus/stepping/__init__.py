@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from delassus.stepping.integrators.simulate import simulate_motion
     from delassus.stepping.integrators.written import Event
     from delassus.stepping.status import MotionStatus
-    from delassus.stepping.trajectory import Trajectory
+    from delassus.stepping.trajectories.contacts import ContactRecord
+    from delassus.stepping.trajectories.trajectory import Trajectory
 
 __all__ = [
     "CompliantStep",
     "CompliantSystem",
+    "ContactRecord",
     "Event",
     "MotionStatus",
     "Reflections",
@@ -36,7 +38,8 @@ if not TYPE_CHECKING:
             "stepping.integrators.simulate": "simulate_motion",
             "stepping.integrators.written": "Event",
             "stepping.status": "MotionStatus",
-            "stepping.trajectory": "Trajectory",
+            "stepping.trajectories.contacts": "ContactRecord",
+            "stepping.trajectories.trajectory": "Trajectory",
             "stepping.compliant.compliant_system": "CompliantSystem compliant_system",
             "stepping.compliant.motion": "compliant_motion",
             "stepping.compliant.step": "CompliantStep compliant_step",

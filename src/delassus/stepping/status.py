@@ -18,3 +18,8 @@ class MotionStatus(Sentences):
     NOT_FINITE = 4, "An input or a state is not a finite number; the motion stays at the last state that is."
     NOT_CONVERGED = 5, "The equations of an implicit step were not solved; it was made with the best iterate."
     NOT_CLOSED = 6, "No start that meets the constraints was found near the one given; the motion stays there."
+    OPEN = (
+        7,
+        "A step led where the constraints cannot be met; the motion stays at the last state that meets them. Steps of "
+        "a fixed length may have been too long: dopri5 chooses its own.",
+    )

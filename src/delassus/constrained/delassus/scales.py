@@ -144,7 +144,8 @@ def _turning(mechanism: Mechanism) -> Floats:
 
 @lru_cache(maxsize=256)
 def _groups(mechanism: Mechanism) -> tuple[tuple[int, str], ...]:
-    rows = rows_in(mechanism, LinkMotions.of(mechanism.model, mechanism.neutral(), numpy.zeros(mechanism.nv), 0.0))
+    with numpy.errstate(all="ignore"):  # the neutral configuration may be none, such as that of a rod without length
+        rows = rows_in(mechanism, LinkMotions.of(mechanism.model, mechanism.neutral(), numpy.zeros(mechanism.nv), 0.0))
     linear: set[int] = set()
     angular: set[int] = set()
     for own in rows.links.values():

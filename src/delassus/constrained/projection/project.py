@@ -79,14 +79,22 @@ def project(
     if method == "svd":
         found = project_by_svd(mechanism, q, v, held, time)
     else:
-        found = _by_mass(mechanism, q, v, held, time, tolerance, iterations)
+        found = project_by_mass(mechanism, q, v, held, time, tolerance, iterations)[:2]
     return Projection(_with_own(mechanism, held, found[0], q), found[1])
 
 
-def _by_mass(
-    mechanism: Mechanism, q: Any, v: Any, locked: tuple[int, ...], time: Any, tolerance: Any, iterations: int
-) -> tuple[Any, Any]:
+def project_by_mass(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    locked: tuple[int, ...] = (),
+    time: Any = None,
+    tolerance: Any = 1e-12,
+    iterations: int = 10,
+) -> tuple[Any, Any, Any]:
     """Configuration (nq,) and velocity (nv,) of least distance in the metric of M; `locked` velocities by numbers.
+
+    The third is how far the configuration is off after all, as a share of the robot's length or of a radian.
 
     Positions by Gauss and Newton on the joints' manifolds, q ← q ⊕ δ with the least motion δ that J δ = -e; at each q,
     the least change of v so that J v is the velocity of the references. Both need the same factors (`least_motion`):
@@ -122,8 +130,8 @@ def _by_mass(
     # What is not a number is no better than what there was: its velocity stays none.
     nothing = (q, np.full(mechanism.nv, np.nan))
     start = (q, nothing, np.array(np.inf), np.array(np.inf))
-    _, best, _, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
-    return best[0], best[1]
+    _, best, least, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
+    return best[0], best[1], least
 
 
 def _with_own(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:

@@ -15,6 +15,9 @@ SOLVERS: Final = {solver.name: solver for solver in (caba.SOLVER, prox_ltl.SOLVE
 _MANY_ROWS: Final = 12
 """Beyond so many rows, m² operations an iteration are too many."""
 
+_MANY_LOOP_ROWS: Final = 24
+"""The same where all rows close loops: penalties on light rods lose digits, and singular values would have to help."""
+
 
 def solver_for(mechanism: Mechanism, name: str) -> Solver:
     """The solver of a name that does the work on a mechanism; "auto" is the one that is expected to be the fastest."""
@@ -26,8 +29,10 @@ def best_method(mechanism: Mechanism) -> str:
     """The name of the solver that is expected to be the fastest.
 
     Solvers on the forces iterate in m² operations, so they win while rows are few; beyond, the recursion over the tree
-    does. Where joints share coordinates there is no such recursion.
+    does. Where joints share coordinates there is no such recursion. Closed loops of light bodies in motion are where
+    penalties cost most digits: a state that needs singular values takes twenty times as long.
     """
     if links_of(mechanism.model).mimics:
         return "prox_ltl"
-    return "prox_pv" if mechanism.m <= _MANY_ROWS else "caba"
+    loops = all(constraint.relative(mechanism.model) for constraint in mechanism.constraints)
+    return "prox_pv" if mechanism.m <= (_MANY_LOOP_ROWS if loops else _MANY_ROWS) else "caba"

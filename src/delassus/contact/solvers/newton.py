@@ -83,15 +83,15 @@ def newton(
     return Best(*while_loop(goes_on, step, carry, FOREVER)[-1])
 
 
-def matrix_of(problem: Scaled, jacobians: list[Any]) -> Any:
-    """I - D + D G, and a little of I (m, m)."""
-    layout, G = problem.layout, problem.G
+def matrix_of(problem: Scaled, jacobians: list[Any], rho: Any = 0.0) -> Any:
+    """I - D + D (G + ρ), and a little of I (m, m)."""
+    layout, G, kept = problem.layout, problem.G, 1.0 - rho
     rows = []
     if layout.scalars:
         D, *jacobians = jacobians
-        rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - D) @ np.eye(layout.scalars, layout.m))
+        rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - kept * D) @ np.eye(layout.scalars, layout.m))
     rows += problem.by_contact(lambda G, D: D @ G, G, jacobians if not layout.large else np.stack(jacobians))
     matrix = np.concatenate(rows)
     for at, D in zip(layout.blocks, jacobians, strict=True):
-        matrix[at, at] = matrix[at, at] + np.eye(len(D)) - D
+        matrix[at, at] = matrix[at, at] + np.eye(len(D)) - kept * D
     return matrix + small() * np.eye(layout.m)

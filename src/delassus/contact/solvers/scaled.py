@@ -25,6 +25,11 @@ def enormous() -> float:
     return 1e150 if computing_in().name == "float64" else 1e18
 
 
+def rounding() -> float:
+    """Responses that are a smaller share of the largest one are the squares of rounding errors."""
+    return 1e-26 if computing_in().name == "float64" else 1e-12
+
+
 LARGEST_FRICTION = 1e6
 """Coefficients of friction beyond, infinity among them, count as this."""
 
@@ -75,11 +80,14 @@ class Scaled(NamedTuple):
         for kind in (Free, NonNegative, Interval):
             for row in layout.rows(kind):
                 d[row] = response[row]
-        # A row that nothing moves has no response to divide by.
-        d = np.where(d > 0.0, d, 1.0)
+        # A row that nothing moves has no response to divide by, or one that is made of rounding.
+        most = np.max(d) if layout.m else np.array(0.0)
+        moves = d > rounding() * most
+        d = np.where(moves, d, np.where(most > 0.0, most, 1.0))
         root = np.sqrt(d)
         factor = (shape / root)[order]
-        G, g, root = G[order][:, order] * (factor[:, None] * factor[None, :]), g[order] * factor, root[order]
+        acts = np.where(moves[order], factor, 0.0)
+        G, g, root = G[order][:, order] * (acts[:, None] * acts[None, :]), g[order] * factor, root[order]
         if lower is not None:
             bounded = root[layout.scalars - layout.intervals : layout.scalars]
             lower, upper = (np.clip(b, -enormous(), enormous()) * bounded for b in (lower, upper))

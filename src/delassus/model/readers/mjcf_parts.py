@@ -168,6 +168,8 @@ def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
     left_out = [word for word in (dynamics, gain, bias) if word not in ("none", "fixed", "affine")]
     transmission, target = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
     drives = _DRIVES[transmission] if transmission < len(_DRIVES) else _enum(mujoco.mjtTrn, transmission)
+    if drives == "site" and m.actuator_trnid[i, 1] >= 0:
+        left_out.append("refsite")
     targets = {"joint": names.joints, "tendon": names.tendons, "body": names.bodies}.get(drives, names.sites)
     g0, g1, g2 = m.actuator_gainprm[i, :3].tolist()
     control = m.actuator_ctrladr[i]

@@ -31,7 +31,11 @@ def unsupported(
             (f"equality constraints of the kind {kind!r} are left out", [n for k, n in skipped if k == kind])
             for kind in sorted({kind for kind, _ in skipped} - {"inactive"})
         ),
-        ("tendons are data: nothing applies their springs, damping, friction, limits and inertia", names.tendons),
+        (
+            "tendons are data: `compliant_step` applies springs and damping of those over joints, and nothing applies "
+            "their friction, limits and inertia",
+            names.tendons,
+        ),
         (
             "of these actuators only the affine part is kept, without dynamics, muscles and plugins",
             [a.name for a in actuators if a.kind != "affine"],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,7 +12,7 @@ from delassus.contact.cones.tangents import contact_axes
 from delassus.particles.description.bodies import rotations
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.obstacles import Box, Plane, Sphere
-from delassus.simulation import film as player
+from delassus.stepping.trajectories.film import _packed, write_page
 
 if TYPE_CHECKING:
     from delassus.particles.motion.trajectory import ParticleTrajectory
@@ -29,12 +27,7 @@ def save_film(log: ParticleTrajectory, path: str | os.PathLike[str], frames_per_
     """Write the film."""
     if not frames_per_second > 0.0:
         raise ParticlesError(f"frames_per_second is {frames_per_second!r}; it is positive.")
-    folder = Path(player.__file__)
-    page = folder.with_name("film.html").read_text(encoding="utf-8")
-    script = folder.with_name("film.js").read_text(encoding="utf-8")
-    data = json.dumps(film_of(log, frames_per_second), allow_nan=False)
-    page = page.replace("/*data*/", f"const film = {data};").replace("/*script*/", script)
-    Path(path).write_text(page, encoding="utf-8")
+    write_page(film_of(log, frames_per_second), path)
 
 
 def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]:
@@ -53,11 +46,11 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
         thick = 0.12 * float(np.median(long))
         R = np.asarray(contact_axes(np.where(long[..., None] > 0.0, along, [0.0, 0.0, 1.0])))
         middle = 0.5 * (x[:, edges[:, 1]] + x[:, edges[:, 0]])
-        poses.append(np.concatenate([R.reshape(*R.shape[:-2], 9), middle], -1))
+        poses.append(_pose(middle, R))
         shapes += [_shape("cylinder", (thick, float(size), 0.0)) for size in long[0]]
     if p.bricks is not None:
         R = np.asarray(rotations(None, log.orientations[times]))
-        poses.append(np.concatenate([R.reshape(*R.shape[:-2], 9), x[:, p.n :]], -1))
+        poses.append(_pose(x[:, p.n :], R))
         shapes += [_shape("box", tuple(2.0 * half)) for half in p.bricks.half]
     planes = [o for o in p.obstacles if isinstance(o, Plane)]
     for obstacle in p.obstacles:
@@ -65,8 +58,8 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
             box = isinstance(obstacle, Box)
             R = np.asarray(obstacle.rotation) if isinstance(obstacle, Box) else np.eye(3)
             size = tuple(2.0 * np.asarray(obstacle.half)) if isinstance(obstacle, Box) else (obstacle.radius,) * 3
-            pose = np.concatenate([R.reshape(-1), obstacle.center])
-            poses.append(np.broadcast_to(pose, (len(times), 1, 12)))
+            pose = _pose(np.asarray(obstacle.center, float), R)
+            poses.append(np.broadcast_to(pose, (len(times), 1, 9)))
             shapes.append(_shape("box" if box else "sphere", size) | {"color": [0.7, 0.72, 0.76]})
     for number, shape in enumerate(shapes):
         shape["body"] = number
@@ -78,12 +71,20 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
         "items": 1,
         "bodies": len(shapes),
         "slots": 0,
+        "depths": [0 if shape["kind"] == "cylinder" else 1 for shape in shapes],
+        "moving": [True] * len(shapes),
+        "size": 0.2 * float(np.ptp(x.reshape(-1, 3), axis=0).max()),
         "shapes": shapes,
         "ground": {"axes": np.asarray(contact_axes(plane.normal)).reshape(-1).tolist(), "height": float(plane.height)},
-        "poses": player._packed(packed),
-        "forces": player._packed(np.zeros((len(times), 1, 0, 6))),
+        "poses": _packed(packed),
+        "forces": _packed(np.zeros((len(times), 1, 0, 6))),
         "weight": 1.0,
     }
+
+
+def _pose(p: Array, R: Array) -> Array:
+    """(…, 9) as the page takes it: the place, and two axes, from which the third follows."""
+    return np.concatenate([p, R[..., 0], R[..., 1]], -1)
 
 
 def _shape(kind: str, size: tuple[float, ...]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.dynamics.forces.passive import passive_forces
+from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.errors import DelassusError
 from delassus.model.joints import Free
 from delassus.model.model import Joint, Model, UnknownName
@@ -73,7 +74,7 @@ def motors(model: Any, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...
 
 def _check_gains(**gains: float) -> None:
     for name, gain in gains.items():
-        if not (math.isfinite(gain) and gain >= 0.0):
+        if isinstance(gain, (str, bool)) or not (np.ndim(gain) == 0 and math.isfinite(gain) and gain >= 0.0):
             raise ActuatorError(f"the {name} is {gain!r}; it is finite and not negative.")
 
 
@@ -100,13 +101,16 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
     for actuator in actuators:
         if not isinstance(actuator, Actuator):
             raise ActuatorError(f"{actuator!r} is no Actuator; position_servos(model, 40.0, 1.0) makes some.")
-        if actuator.kind != "affine" or actuator.drives not in ("joint", "tendon"):
+        if actuator.kind != "affine" or actuator.drives not in ("joint", "tendon", "site"):
             what = actuator.kind if actuator.kind != "affine" else f"on a {actuator.drives}"
             raise ActuatorError(
-                f"the actuator {actuator.name!r} is {what}; those that can be simulated are affine and drive a joint "
-                "or a tendon over joints. Leave it out by actuators=."
+                f"the actuator {actuator.name!r} is {what}; those that can be simulated are affine and drive a joint, "
+                "a tendon over joints or a site. Leave it out by actuators=."
             )
-        for name, _ in _terms(model, actuator):
+        if actuator.drives == "site":
+            model.frame(actuator.target)
+            continue
+        for name, _ in driving_terms(model, actuator):
             joint = model.joint(name)
             if joint.kind.nv != 1 or joint.mimic is not None:
                 raise ActuatorError(
@@ -115,7 +119,7 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
                 )
 
 
-def _terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
+def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     """The joints that an actuator drives, and l per coordinate of each."""
     gear = actuator.force_gear[0]
     if actuator.drives == "joint":
@@ -147,11 +151,18 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
         if actuator.control_range:
             control = np.clip(control, *actuator.control_range)
             clipped = clipped + np.where(control != u[k], 1.0, 0.0)
+        if actuator.drives == "site":
+            moment = _site_moment(model, actuator, q)
+            pull = _affine(actuator, control, 0.0, moment @ v)
+            within = np.clip(pull, *actuator.force_range) if actuator.force_range else pull
+            clipped = clipped + np.where(within != pull, 1.0, 0.0)
+            force = force + moment * within
+            continue
         terms = [(model.q_starts[j], model.v_starts[j], c) for j, c in _places(model, actuator)]
         rate = sum(c * v[j] for _, j, c in terms)
         length = sum(c * q[i] for i, _, c in terms) + h * rate
-        (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
-        pull = (g0 + g1 * length + g2 * rate) * control + b0 + b1 * length + b2 * rate
+        (_, g1, g2), (_, b1, b2) = actuator.gain, actuator.bias
+        pull = _affine(actuator, control, length, rate)
         # What the force loses per unit of l̇: in a tendon, which couples its joints, none of it is implicit.
         slope = h * (g1 * control + b1) + (g2 * control + b2) if len(terms) == 1 else 0.0
         if actuator.force_range:
@@ -165,8 +176,20 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
     return Drive(force, added, clipped)
 
 
+def _affine(actuator: Actuator, u: Any, length: Any, rate: Any) -> Any:
+    """The force of an actuator, before its limits."""
+    (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
+    return (g0 + g1 * length + g2 * rate) * u + b0 + b1 * length + b2 * rate
+
+
+def _site_moment(model: Model, actuator: Actuator, q: Any) -> Any:
+    """(nv,) generalised forces of a unit of force: the gear is a wrench in the axes of a site, which has no length."""
+    wrench = numpy.array((*actuator.force_gear, *actuator.torque_gear))
+    return wrench @ frame_jacobian.function(model, q, frame=actuator.target)
+
+
 def _places(model: Model, actuator: Actuator) -> list[tuple[int, float]]:
-    return [(model.joint_index(name), factor) for name, factor in _terms(model, actuator)]
+    return [(model.joint_index(name), factor) for name, factor in driving_terms(model, actuator)]
 
 
 def passive_gains(model: Model) -> tuple[Any, Any]:

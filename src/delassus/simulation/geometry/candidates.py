@@ -23,7 +23,7 @@ import numpy
 import delassus.numpy as np
 from delassus.dynamics.tree.poses import Pair
 from delassus.model.links import Links
-from delassus.model.model import Geometry
+from delassus.model.model import WORLD, Geometry
 from delassus.model.placement import Vector
 from delassus.simulation.geometry.surfaces import Surface
 
@@ -55,13 +55,30 @@ class Shape:
             self.geometry.shape, len(self.vertices)
         )
 
+    @property
+    def rolls(self) -> tuple[bool, ...]:
+        """Of each place, whether it is another point of the body when the body has turned; nothing for corners."""
+        return {
+            "sphere": (True,),
+            "capsule": (True, True),
+            "cylinder": (True, False, False) * 2,
+            "ellipsoid": (True,),
+        }.get(self.geometry.shape, ())
+
+
+def placed_shape(shape: Shape, tree: Links, world: list[Pair]) -> Pair:
+    """The rotation and the centre of a shape in the world."""
+    link, placement = tree.place(shape.geometry.joint, shape.geometry.placement)
+    if link == WORLD:
+        return placement.R, placement.p
+    R, p = world[link]
+    return R @ placement.R, p + R @ placement.p
+
 
 def touches(shape: Shape, tree: Links, world: list[Pair], surface: Surface) -> list[Touch]:
     """Where the places of a shape touch, or would along the normal; `world` has the links' rotations and origins."""
     geometry = shape.geometry
-    link, placement = tree.place(geometry.joint, geometry.placement)
-    R, p = world[link]
-    turn, center = R @ placement.R, p + R @ placement.p
+    turn, center = placed_shape(shape, tree, world)
 
     def placed(local: Any) -> Any:
         return center + turn @ np.array(local)

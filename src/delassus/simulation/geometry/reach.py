@@ -29,8 +29,8 @@ class Reach:
     carries: NDArray[numpy.float64]
 
     @classmethod
-    def of(cls, tree: Links, nv: int, world: list[Pair]) -> Reach:
-        """From rotations and origins of all links."""
+    def of(cls, tree: Links, nv: int, world: list[Pair], world_moves: bool = False) -> Reach:
+        """From rotations and origins of all links; `world_moves` counts the world as one more link."""
         center = world[0][1] if world else np.zeros(3)
         columns, owners = [], []
         for i, (link, (R, p)) in enumerate(zip(tree.links, world, strict=True)):
@@ -40,6 +40,7 @@ class Reach:
                 columns.append(np.concatenate([lin + np.cross(p - center, ang), ang]))
                 owners.append(i)
         carries = numpy.array([[float(i in tree.path(link)) for i in owners] for link in range(len(tree.links))])
+        carries = numpy.concatenate([carries, numpy.zeros((1, len(owners)))]) if world_moves else carries
         return cls(tree, nv, center, columns, carries)
 
     def rows(self, link: Any, among: frozenset[int], point: Any, axes: Any) -> Any:
@@ -55,3 +56,18 @@ class Reach:
             if table[:, e].any():
                 J[:, v] = J[:, v] + K @ self.columns[e] * (owner.ratio * carried.get(e, 1.0))
         return J
+
+    def twist(self, link: int, v: Any) -> Any:
+        """The motion (6,) of a link about c at velocities (nv,); none of the world, which comes after all links."""
+        if link == len(self.tree.links):
+            return np.zeros(6)
+        directions = ((owner, owner.v + k) for owner in self.tree.links for k in range(owner.motion.nv))
+        total = np.zeros(6)
+        for e, (owner, place) in enumerate(directions):
+            if self.carries[link, e]:
+                total = total + self.columns[e] * (owner.ratio * v[place])
+        return total
+
+    def speed(self, twist: Any, point: Any, normal: Any) -> Any:
+        """The velocity of a point (3,) along a normal (3,), of a link with that motion."""
+        return twist[:3] @ normal + twist[3:] @ np.cross(point - self.center, normal)

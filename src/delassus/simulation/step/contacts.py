@@ -6,6 +6,7 @@ their numbers, so that a slot seldom changes hands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy
@@ -13,14 +14,21 @@ import numpy
 import delassus.numpy as np
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.tree.poses import Pair
+from delassus.model.joints import Motion
 from delassus.model.links import Links, links_of
-from delassus.simulation.geometry.candidates import touches
+from delassus.model.model import WORLD
+from delassus.simulation.geometry.candidates import Shape, touches
+from delassus.simulation.geometry.collisions import collision_touches
 from delassus.simulation.geometry.reach import Reach
 from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
 from delassus.simulation.step.world import World
+from delassus.spatial.rotations import skew
 
 CLOSED: Final = 1e-6
 """Candidates [m] that are nearer are contacts, of which a state may have more than slots."""
+
+_NEAR: Final = 1e-2
+"""Squared, the share of its distance from the origin that a point on a rolling body may move by in half a step."""
 
 
 class GroundNumbers(NamedTuple):
@@ -38,56 +46,128 @@ class GroundNumbers(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), and whether there are more."""
+    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), by how much more than J v they
+    move in the middle of the step (3 slots,) [m/s], and whether there are more.
+
+    `left_out` gives for a velocity (nv,) the gaps of all other candidates and the rates at which they change.
+    """
 
     number: Any
     gap: Any
     J: Any
+    lead: Any
     more: Any
+    left_out: Callable[[Any], list[tuple[Any, Any]]]
 
 
 def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers) -> tuple[Any, Any, Any]:
     """Gaps (candidates,), points and normals (candidates, 3) of all candidates."""
     surface = ground.surface(world)
     found = [touch for shape in world.shapes for touch in touches(shape, tree, poses, surface)]
+    found += [touch for collision in world.collisions for touch in collision_touches(collision, tree, poses)]
     gap, point, normal = (np.stack([np.array(touch[k]) for touch in found]) for k in range(3))
     return gap, point, normal
 
 
-def touching(world: World, poses: list[Pair], ground: GroundNumbers) -> Touching:
-    """The contacts of a state."""
+def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Touching:
+    """The contacts of a state that moves with v (nv,) in a step h [s]."""
     tree, slots = links_of(world.model), world.slots
-    if not slots:
-        return Touching(np.zeros(0), np.zeros(0), np.zeros((0, world.nv)), np.array(False))
-    reach = Reach.of(tree, world.nv, poses)
-    links = [tree.place(world.shapes[k].geometry.joint, world.shapes[k].geometry.placement)[0] for k in world.owners]
+    if not world.candidates:
+        none = np.zeros(0)
+        return Touching(none, none, np.zeros((0, world.nv)), none, np.array(False), lambda v: [])
+    reach = Reach.of(tree, world.nv, poses, bool(world.collisions))
+    links, against = _links(world, tree)
     gap, point, normal = all_touches(world, tree, poses, ground)
-    flat = contact_axes(ground.normal) if world.field is None else None
-    number: Any = numpy.arange(float(slots))
+    lead = leading(world, tree, poses, ground, v, h)
+    flat = contact_axes(ground.normal) if world.field is None and not world.collisions else None
+    number: Any = numpy.array(world.numbers[:slots], float)
     more: Any = np.array(False)
-    on: list[Any] = list(links)
-    among = [frozenset({link}) for link in links]
-    if slots < world.candidates:
+    chosen = list(range(world.candidates)) if world.usual is None else list(world.usual)
+    on, under = [links[k] for k in chosen], [against[k] for k in chosen]
+    among, below = ([frozenset({link}) for link in some] for some in (on, under))
+    few: Any = tuple(x[chosen] for x in (gap, point, normal, lead))
+    if slots < len(chosen):
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
         more = np.take(gap, nearest[slots]) < CLOSED
-        gap, point, normal = (np.take(x, number, axis=0) for x in (gap, point, normal))
-        on = list(np.take(numpy.array(links, float), number))
-        among = [frozenset(links)] * slots
-    rows = [
-        reach.rows(on[k], among[k], point[k], contact_axes(normal[k]) if flat is None else flat) for k in range(slots)
-    ]
-    return Touching(np.array(number), gap, np.concatenate(rows), more)
+        few = tuple(np.take(x, number, axis=0) for x in (gap, point, normal, lead))
+        on, under = (list(np.take(numpy.array(some, float), number)) for some in (links, against))
+        among, below = [frozenset(links)] * slots, [frozenset(against)] * slots
+    near, places, normals, leads = few
+    axes = [contact_axes(normals[k]) if flat is None else flat for k in range(slots)]
+    rows = [reach.rows(on[k], among[k], places[k], axes[k]) for k in range(slots)]
+    if world.collisions:
+        rows = [row - reach.rows(under[k], below[k], places[k], axes[k]) for k, row in enumerate(rows)]
+    along = [axes[k].T @ leads[k] for k in range(slots)]
+    others = [k for k in range(world.candidates) if k not in chosen]
+
+    def left_out(v: Any) -> list[tuple[Any, Any]]:
+        twists = {link: reach.twist(link, v) for link in sorted({x[k] for k in others for x in (links, against)})}
+
+        def rate(k: int) -> Any:
+            return reach.speed(twists[links[k]] - twists[against[k]], point[k], normal[k])
+
+        return [(gap[k], rate(k)) for k in others]
+
+    J = np.concatenate(rows) if slots else np.zeros((0, world.nv))
+    return Touching(np.array(number), near, J, np.concatenate(along) if slots else np.zeros(0), more, left_out)
+
+
+def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
+    """(candidates, 3) by how much more than J v the points of free bodies that roll move in the middle of a step [m/s].
+
+    A body with v and ω in the world touches at r from its origin now, and at r' half a step later, where another point
+    of a disk's rim is the lowest: ω × (r' - r). Without it, what rolls would lose energy, h of it. Corners, and bodies
+    that joints carry, are held to J v.
+    """
+    surface, middle = ground.surface(world), list(poses)
+    spins: dict[int, tuple[Any, Any]] = {}
+    for i, link in enumerate(tree.links):
+        if link.motion is Motion.FREE:
+            R, p = poses[i]
+            shift, spin = 0.5 * h * (R @ v[link.v : link.v + 3]), R @ v[link.v + 3 : link.v + 6]
+            middle[i] = (R + 0.5 * h * (skew(spin) @ R), p + shift)
+            spins[i] = (shift, spin)
+    found = []
+    for shape in world.shapes:
+        i = tree.place(shape.geometry.joint, shape.geometry.placement)[0]
+        if i not in spins or not shape.rolls:
+            found += [np.zeros(3)] * shape.count
+            continue
+        shift, spin = spins[i]
+        now, then = (touches(shape, tree, at, surface) for at in (poses, middle))
+        for k in range(shape.count):
+            moved = then[k].point - now[k].point - shift
+            arm = now[k].point - poses[i][1]
+            little = moved @ moved < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
+            lead = np.where(little, np.cross(spin, moved), 0.0)
+            found.append(lead if shape.rolls[k] else np.zeros(3))
+    found += [np.zeros(3)] * (world.candidates - world.on_ground)
+    return np.stack(found)
+
+
+def _links(world: World, tree: Links) -> tuple[list[int], list[int]]:
+    """The links of all candidates, and of what they touch; the world comes after all links."""
+
+    def link(shape: Shape | None) -> int:
+        at = WORLD if shape is None else tree.place(shape.geometry.joint, shape.geometry.placement)[0]
+        return len(tree.links) if at == WORLD else at
+
+    pairs = [(link(shape), link(other)) for shape, other, _ in world.meetings]
+    return [one for one, _ in pairs], [two for _, two in pairs]
 
 
 def warm_start(world: World, number: Any, before: Any, impulse: Any) -> Any:
-    """Impulses (m,) to start from: of each contact what its candidate had in the step before, (slots,) and (m,)."""
+    """Impulses (m,) to start from: of each contact what its candidate had in the step before.
+
+    `before` and `impulse` are those of the whole world.
+    """
+    start = np.array(impulse[list(world.own_rows)])
     if world.slots == world.candidates:
-        return impulse
-    start = np.array(impulse)
+        return start
     for k in range(world.slots):
         own = np.zeros(3)
-        for old in range(world.slots):
+        for old in range(world.all_slots):
             own = np.where(before[old] == number[k], impulse[3 * old : 3 * old + 3], own)
         start[3 * k : 3 * k + 3] = own
     return start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -14,29 +14,57 @@ from delassus.dynamics.tree.poses import Pair
 from delassus.simulation.step.contacts import GroundNumbers, Touching, touching
 from delassus.simulation.step.world import World
 
+_NOTHING: Final = 1e-9
+"""Rows of constraints that are as small against others do not move."""
+
+SLOP: Final = 1e-9
+"""Penetrations [m, rad] beyond are taken back."""
+
 
 class StepRows(NamedTuple):
-    """J (m, nv), contacts, gaps of limits (ends,), velocities (loops,) that constraints ask for, too many limits."""
+    """J (m, nv), contacts, gaps of limits (ends,), velocities (loops,) that constraints ask for and whether they move
+    anything, too many limits."""
 
     J: Any
     touching: Touching
     stop_gap: Any
     asked: Any
+    moves: Any
     more_stops: Any
 
 
 def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
     """The rows in a configuration, at the time of the step's end."""
-    found = touching(world, poses, ground)
+    found = touching(world, poses, ground, v, h)
     stops, stop_gap, more = _stops(world, q, v, h)
-    loops, asked = np.zeros((0, world.nv)), np.zeros(0)
+    loops, asked, moves = np.zeros((0, world.nv)), np.zeros(0), np.zeros(0)
     if world.mechanism.m:
         loops = constraint_jacobian.function(world.mechanism, q, time=time)
         asked = velocities_asked(world.mechanism, q, time)
+        # A row across the plane of a linkage is zero but for rounding, which would be held by enormous impulses.
+        sizes = np.max(np.abs(loops), axis=1)
+        moves = sizes > _NOTHING * np.max(sizes)
+        loops, asked = np.where(moves[:, None], loops, 0.0), np.where(moves, asked, 0.0)
     dry = np.zeros((len(world.dry), world.nv))
     for k, (i, _) in enumerate(world.dry):
         dry[k, i] = 1.0
-    return StepRows(np.concatenate([found.J, loops, stops, dry]), found, stop_gap, asked, more)
+    return StepRows(np.concatenate([found.J, loops, stops, dry]), found, stop_gap, asked, moves, more)
+
+
+def missed(world: World, q: Any, v: Any, h: Any, found: Touching) -> Any:
+    """Whether a contact or a joint limit that has been left out would be passed in a step h with the velocity v (nv,).
+
+    If none is, the impulses of a world without them are those of the whole one: theirs are zero.
+    """
+    rates = found.left_out(v)
+    if world.usual is not None and world.stops:
+        motions = LinkMotions.of(world.model, q, np.zeros(world.nv))
+        for stop in world.stops:
+            row = stop.joints(motions)[0]
+            rates.append((stop.gap(motions), row.factor * v[row.v]))
+    if not rates:
+        return np.array(False)
+    return np.min(np.stack([np.array(gap + h * np.minimum(rate, 0.0)) for gap, rate in rates])) < -SLOP
 
 
 def _stops(world: World, q: Any, v: Any, h: Any) -> tuple[Any, Any, Any]:

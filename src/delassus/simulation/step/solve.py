@@ -1,9 +1,11 @@
 """The contact problem of a step, by Newton's method from the impulses of the step before.
 
-Most steps change little: without smoothing, λ = P(λ - σ) is solved in one or two iterations from there. Where that goes
-in circles, sweeps of Gauss–Seidel follow, then attempts with kinks rounded by a radius e, those of `newton`. One loop
-for all of it: a linear system is most of the code, and there is one. The error in an iteration is the residual that
-the next one starts from.
+Most steps change little: after a few sweeps of Gauss–Seidel, λ = P(λ - σ) is solved in one or two iterations. A robot
+on flat feet has more contact points than motions, so impulses are not unique and G is singular: each iteration adds ρ
+to it, as the proximal point method does, which leaves the solution what it is. A small ρ is fast near the solution;
+where it goes in circles, a large one that shrinks leads out of them. Attempts with kinks rounded by a radius e, as in
+`newton`, come last. One loop for all of it: a linear system is most of the code, and there is one. The error in an
+iteration is the residual that the next one starts from.
 """
 
 from __future__ import annotations
@@ -20,15 +22,52 @@ from delassus.contact.solvers.gauss_seidel import sweep
 from delassus.contact.solvers.newton import ATTEMPTS, matrix_of
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.simulation.step.loops import without_loops
 
-QUICK: Final = (0.0, 0.0, 6.0, 1.0)
-"""The first attempt: no smoothing, six iterations, from the impulses of the step before."""
+TOLERANCE: Final = 1e-8
+"""The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
 
-CLOSER: Final = 1e-2
-"""The share of the tolerance that iterations go on to: the last one gives most of the digits at once."""
+QUICKLY: Final = 4.0
+"""Iterations of the contact solve after which an item of a batch is left to a second call, with others like it."""
 
-ITERATIONS: Final = 400
-"""At most."""
+PATIENCE: Final = 150.0
+"""Iterations at most."""
+
+WANTED: Final = (1e-3, 0.1, 1.0, 1.0, 10.0)
+"""The share of the tolerance that is enough after so many iterations, the last one after all others.
+
+What rests gets ever more exact, as there is an iteration in each step until next to nothing is left. After many,
+contacts stick, and what is left is how feet that have more points than motions share their friction.
+"""
+
+EAGER: Final = (
+    # As in `ATTEMPTS`, but e shrinks with every iteration, and ρ is never zero.
+    (0.0, 0.0, 24.0, 1.0),
+    (0.1, 0.3, 18.0, 1.0),
+    (1.0, 0.3, 20.0, 0.0),
+    (0.01, 0.3, 16.0, 1.0),
+    (1.0, 0.5, 34.0, 0.0),
+)
+"""The attempts that come first; the very first starts from the impulses of the step before."""
+
+SWEEPS: Final = 6.0
+"""Of Gauss–Seidel before it."""
+
+NEAR: Final = 1e-7
+"""ρ, as a share of a contact's own response, in the first iterations, and the least later on."""
+
+AT_ONCE: Final = 2.0
+"""Iterations with this ρ; then it is `FAR`, and shrinks."""
+
+FAR: Final = 1e-2
+SHRINKS: Final = 0.3
+
+
+class Limits(NamedTuple):
+    """The residual, as a share of the scale of velocities, and the iterations at which a solve ends."""
+
+    tolerance: Any
+    patience: Any
 
 
 class Solved(NamedTuple):
@@ -41,11 +80,12 @@ class Solved(NamedTuple):
 
 
 class _At(NamedTuple):
-    """λ and λ - σ (m,), radius e, attempt and iterations made in it, the best λ and its error, all iterations."""
+    """λ and λ - σ (m,), e, ρ, attempt and iterations made in it, the best λ and its error, all iterations."""
 
     impulse: Any
     ahead: Any
     e: Any
+    rho: Any
     attempt: Any
     made: Any
     best: Any
@@ -53,11 +93,36 @@ class _At(NamedTuple):
     count: Any
 
 
-def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, tolerance: Any) -> Solved:
-    """Impulses that obey the laws of contact, to a tolerance as a share of the free velocities."""
-    problem = Scaled.of(layout, False, G, g, **numbers)
+def _limit(problem: Scaled, scale: Any) -> Any:
+    """The residual (m,) that rows may have at a tolerance of one: the scale of velocities, gaps that close left out.
+
+    Rows of constraints and joints may have other units: a small part of what the motion as a whole has is enough.
+    """
+    limit, scalars = scale / problem.root, problem.layout.scalars
+    energy = np.concatenate([np.full(scalars, 1e-4), np.zeros(len(limit) - scalars)]) * np.max(np.abs(problem.g))
+    return np.maximum(limit, energy)
+
+
+def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, scale: Any, limits: Limits) -> Solved:
+    """Impulses that obey the laws of contact.
+
+    Args:
+        layout: The cones.
+        G: (m, m).
+        g: (m,) [m/s].
+        numbers: Friction and bounds, as `Scaled.of` takes them.
+        start: (m,) impulses to start from [N·s].
+        scale: Of velocities [m/s].
+        limits: When it ends.
+    """
+    every = Scaled.of(layout, False, G, g, **numbers)
+    problem, whole = without_loops(every._replace(limit=_limit(every, scale)))
     factors = shape_of(layout, numbers.get("friction"), None, None)
-    schedule, scale = np.array((QUICK, *ATTEMPTS)), np.max(np.abs(problem.g))
+    if not problem.layout.m:
+        best = whole(np.zeros(0))
+        off = every.residual_given(every.velocity(best), factors)
+        return Solved(every.given(best, factors), np.max(np.abs(off)), np.array(0.0), np.array(True))
+    schedule, size = np.array((*EAGER, *ATTEMPTS)), np.max(np.abs(problem.g))
     zero = np.array(0.0)
     begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
 
@@ -67,41 +132,49 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
         projected = problem.smooth(ahead, 0.0)[0]
         return ahead, projected, np.max(np.abs(projected - impulse) / problem.limit)
 
-    def swept_from(impulse: Any, wanted: Any) -> Any:
-        """Impulses after so many sweeps of Gauss–Seidel, which find most contacts' modes."""
+    def begun(impulse: Any, attempt: Any) -> tuple[Any, Any]:
+        """Where an attempt starts: sweeps of Gauss–Seidel find most contacts' modes."""
+        wanted = np.where(attempt < 0.5, SWEEPS, np.where(attempt < 1.5, sweeps_for(problem.layout.m), 0.0))
         start = (impulse, problem.velocity(impulse), zero)
-        return while_loop(lambda c: c[2] < wanted, lambda c: (*sweep(problem, *c[:2]), c[2] + 1.0), start, FOREVER)[0]
+        swept = while_loop(lambda c: c[2] < wanted, lambda c: (*sweep(problem, *c[:2]), c[2] + 1.0), start, FOREVER)
+        return swept[0], swept[0] - swept[1]
 
     def step(carry: Any) -> Any:
         last = _At(*carry)
-        y, jacobians = problem.smooth(last.ahead, last.e)
-        far = np.max(np.abs(y - last.impulse))
-        impulse = last.impulse + solve_without_pivots(matrix_of(problem, jacobians), y - last.impulse)
+        impulse, ahead = cond(last.made < 0.5, begun, (last.impulse, last.ahead), last.impulse, last.attempt)
+        y, jacobians = problem.smooth(ahead, last.e)
+        far = np.max(np.abs(y - impulse))
+        impulse = impulse + solve_without_pivots(matrix_of(problem, jacobians, last.rho), y - impulse)
         ahead, projected, error = at(impulse)
         better = error < last.error
         best, least = np.where(better, projected, last.best), np.where(better, error, last.error)
-        # As soon as the rounded problem is solved to the size of its rounding, round less.
-        e = np.where(far <= last.e, last.e * np.take(shrinks, last.attempt), last.e)
-        over = (last.made + 1.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
+        # In later attempts: as soon as the rounded problem is solved to the size of its rounding, round less.
+        eager = float(len(EAGER)) - 0.5
+        less = (far <= last.e) | (last.attempt < eager)
+        e = np.where(less, last.e * np.take(shrinks, last.attempt), last.e)
+        made = last.made + 1.0
+        rho = np.where(made == AT_ONCE, FAR, np.where(made < AT_ONCE, NEAR, np.maximum(SHRINKS * last.rho, NEAR)))
+        over = (made + 0.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
         attempt = np.where(over, last.attempt + 1.0, last.attempt)
-
-        def restarted(best: Any, attempt: Any) -> tuple[Any, Any]:
-            again = np.where(np.take(where, attempt) > 0.5, best, 0.0)
-            again = swept_from(again, np.where(attempt < 1.5, sweeps_for(layout.m), 0.0))
-            return again, again - problem.velocity(again)
-
-        impulse, ahead = cond(over, restarted, (impulse, ahead), best, attempt)
-        e = np.where(over, np.take(begins, attempt) * scale, e)
-        return impulse, ahead, e, attempt, np.where(over, 0.0, last.made + 1.0), best, least, last.count + 1.0
+        impulse = np.where(over, np.where(np.take(where, attempt) > 0.5, best, 0.0), impulse)
+        e = np.where(over, np.take(begins, attempt) * size, e)
+        rho = np.where(attempt < 0.5, rho, np.where(attempt < eager, NEAR, 0.0))
+        return impulse, ahead, e, rho, attempt, np.where(over, 0.0, made), best, least, last.count + 1.0
 
     def goes_on(carry: Any) -> Any:
         last = _At(*carry)
-        wanted = np.where(last.attempt < 0.5, CLOSER, 1.0) * tolerance
-        return (last.error > wanted) & (last.attempt < float(len(ATTEMPTS)) + 0.5)
+        wanted = np.take(np.array(WANTED), np.minimum(last.count, float(len(WANTED) - 1))) * limits.tolerance
+        return (last.error > wanted) & (last.count < limits.patience) & (last.attempt < float(len(schedule)) - 0.5)
 
-    begun = problem.taken(start, factors)
-    ahead, projected, error = at(begun)
-    carry = (begun, ahead, zero, zero, zero, projected, error, zero)
-    found = _At(*while_loop(goes_on, step, carry, ITERATIONS))
-    off = problem.residual_given(found.best - at(found.best)[1], factors)
-    return Solved(problem.given(found.best, factors), np.max(np.abs(off)), found.count, found.error <= tolerance)
+    begin = every.taken(start, factors)[layout.m - problem.layout.m :]
+    ahead, projected, error = at(begin)
+    carry = (begin, ahead, zero, zero + NEAR, zero, zero, projected, error, zero)
+    found = _At(*while_loop(goes_on, step, carry, FOREVER))
+    best = whole(found.best)
+    off = every.residual_given(best - every.smooth(best - every.velocity(best), 0.0)[0], factors)
+    return Solved(
+        every.given(best, factors),
+        np.max(np.abs(off)),
+        found.count,
+        found.error <= WANTED[-1] * limits.tolerance,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import driven_velocities
 from delassus.simulation.geometry.candidates import Shape
+from delassus.simulation.geometry.collisions import Collision
 from delassus.simulation.geometry.surfaces import Field
 
 
@@ -33,6 +34,10 @@ class World(OfModel):
         max_limits: How many joints are at their limits at most.
         joint_friction: Whether joints have their dry friction.
         substeps: Steps of time in a control period.
+        bounces: Whether strikes throw back.
+        collisions: Shapes that may touch each other.
+        usual: Numbers of the only candidates that are solved for, without joint limits; None for all that may touch.
+            What is left out is watched, and a step in which it would matter is made again with the whole world.
     """
 
     mechanism: Mechanism
@@ -43,6 +48,9 @@ class World(OfModel):
     max_limits: int
     joint_friction: bool
     substeps: int
+    bounces: bool = False
+    collisions: tuple[Collision, ...] = ()
+    usual: tuple[int, ...] | None = None
 
     @property
     def model(self) -> Any:  # type: ignore[override]
@@ -50,13 +58,23 @@ class World(OfModel):
         return self.mechanism.model
 
     @cached_property
-    def candidates(self) -> int:
-        """How many places may touch the ground."""
+    def on_ground(self) -> int:
+        """How many places may touch the ground; they are the first of the candidates."""
         return sum(shape.count for shape in self.shapes)
+
+    @cached_property
+    def candidates(self) -> int:
+        """How many places may touch."""
+        return self.on_ground + sum(collision.count for collision in self.collisions)
 
     @property
     def slots(self) -> int:
         """How many contacts are solved for."""
+        return self.all_slots if self.usual is None else len(self.usual)
+
+    @property
+    def all_slots(self) -> int:
+        """How many contacts a state keeps."""
         return min(self.candidates, self.max_contacts)
 
     @cached_property
@@ -67,7 +85,7 @@ class World(OfModel):
     @property
     def ends(self) -> int:
         """How many of the limits are solved for."""
-        return min(len(self.stops), self.max_limits)
+        return min(len(self.stops), self.max_limits) if self.usual is None else 0
 
     @cached_property
     def dry(self) -> tuple[tuple[int, float], ...]:
@@ -91,6 +109,35 @@ class World(OfModel):
         """The number of rows."""
         return self.layout.m
 
+    @cached_property
+    def whole(self) -> World:
+        """The same with all that may touch, and joint limits."""
+        return self if self.usual is None else replace(self, usual=None)
+
+    @cached_property
+    def own_rows(self) -> tuple[int, ...]:
+        """Where the rows that are solved for are among those of the whole world."""
+        contacts, after = 3 * self.slots, 3 * self.all_slots
+        constraints, ends = self.mechanism.m, self.whole.ends
+        return (
+            *range(contacts),
+            *range(after, after + constraints),
+            *range(after + constraints, after + constraints + self.ends),
+            *range(after + constraints + ends, self.whole.m),
+        )
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The candidates (all_slots,) that have the slots where they are known: the usual ones first."""
+        first = range(self.all_slots) if self.usual is None else self.usual
+        return (*first, *(k for k in range(self.candidates) if k not in first))[: self.all_slots]
+
+    @cached_property
+    def pushing(self) -> list[int]:
+        """The rows that push and do not pull: normals of contacts, limits of joints."""
+        start = 3 * self.slots + self.mechanism.m
+        return [*range(2, 3 * self.slots, 3), *range(start, start + self.ends)]
+
     @property
     def nu(self) -> int:
         """The number of controls."""
@@ -99,12 +146,12 @@ class World(OfModel):
     @property
     def rows(self) -> int:
         """Elements of arrays of rows, one at least."""
-        return max(self.m, 1)
+        return max(self.whole.m, 1)
 
     @property
     def places(self) -> int:
         """Elements of arrays of contacts, one at least."""
-        return max(self.slots, 1)
+        return max(self.all_slots, 1)
 
     @property
     def controls(self) -> int:
@@ -123,5 +170,15 @@ class World(OfModel):
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """The shape of each candidate, by its number."""
+        """The shape of each candidate on the ground, by its number."""
         return tuple(k for k, shape in enumerate(self.shapes) for _ in range(shape.count))
+
+    @cached_property
+    def meetings(self) -> tuple[tuple[Shape, Shape | None, str], ...]:
+        """Of each candidate its shape, what it touches, None for the ground, and a name."""
+        found: list[tuple[Shape, Shape | None, str]] = []
+        for shape in self.shapes:
+            found += [(shape, None, shape.geometry.name)] * shape.count
+        for collision in self.collisions:
+            found += [(collision.shape, collision.other, collision.name)] * collision.count
+        return tuple(found)

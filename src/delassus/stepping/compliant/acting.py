@@ -1,17 +1,70 @@
-"""What acts in a step besides rows: what is added to M, on its diagonal and off it, and what pushes."""
+"""What acts in a step besides rows: springs, dampers and servos in joints, tendons over joints, forces that turn.
+
+    W = M + h α D + h² α β K,      c = W v + h (τ - bias + f - α h K v),
+
+f = -K δ - D v their forces as the step begins, δ from the joint's rest, or the servo's target, to q. K and D of joints
+are diagonal and part of the joints' own (see `articulated`), so that an elastic arm costs what a rigid one does. Those
+of tendons and of forces that turn are not: W is formed where there are some.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy
+
+import delassus.numpy as np
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.passive import passive_forces
+from delassus.dynamics.kinematics.manifold import difference
+from delassus.model.model import Model
 from delassus.stepping.compliant.geometric import geometric_stiffness, not_negative
-from delassus.stepping.compliant.joints import Elements, Servo
+from delassus.stepping.compliant.tendons import tendons_of
 from delassus.stepping.scheme.blend import Blend
 
 
+class Servo(NamedTuple):
+    """Motors that pull to a target (nq,): stiffness [N·m/rad, N/m] and damping [N·m·s/rad, N·s/m] (nv,), or None."""
+
+    stiffness: Any = None
+    damping: Any = None
+    target: Any = None
+
+
+class Elements(NamedTuple):
+    """K (nv,), D (nv,) and the forces (nv,) of all springs, dampers and servos; None where there are none."""
+
+    stiffness: Any
+    damping: Any
+    force: Any
+
+    @classmethod
+    def of(cls, model: Model, q: Any, v: Any, servo: Servo) -> Elements:
+        """Those of a state."""
+        K, D, force = _own(model, "stiffness"), _own(model, "damping"), None
+        if K is not None or D is not None:
+            force = passive_forces(model, q, v)
+        if servo.stiffness is not None:
+            pull = servo.stiffness * difference(model, q, servo.target)
+            K, force = _sum(K, servo.stiffness), _sum(force, pull)
+        if servo.damping is not None:
+            D, force = _sum(D, servo.damping), _sum(force, -servo.damping * v)
+        return cls(K, D, force)
+
+    def added(self, blend: Blend) -> Any:
+        """h α D + h² α β K (nv,), or None."""
+        h, alpha, beta = blend
+        damped = None if self.damping is None else h * alpha * self.damping
+        return damped if self.stiffness is None else _sum(damped, h * h * alpha * beta * self.stiffness)
+
+    def push(self, tau: Any, v: Any, blend: Blend) -> Any:
+        """τ + f - α h K v (nv,)."""
+        tau = tau if self.force is None else tau + self.force
+        return tau if self.stiffness is None else tau - blend.alpha * blend.h * self.stiffness * v
+
+
 class Acting(NamedTuple):
-    """h α D + h² α β K (nv,) of the joints, h² α β K̃ (nv, nv), None each where there is none, and the push (nv,)."""
+    """h α D + h² α β K (nv,) of the joints, and (nv, nv) of the rest, None each where there is none; the push (nv,)."""
 
     added: Any
     more: Any
@@ -22,10 +75,33 @@ class Acting(NamedTuple):
         cls, mechanism: Mechanism, q: Any, v: Any, tau: Any, blend: Blend, servo: Servo, geometric: Any, time: Any
     ) -> Acting:
         """In a state; `geometric` (m,) are impulses of the step before, whose forces turn with the robot, or None."""
-        elements, more = Elements.of(mechanism.model, q, v, servo), None
+        (h, alpha, beta), more = blend, None
+        elements = Elements.of(mechanism.model, q, v, servo)
         added, push = elements.added(blend), elements.push(tau, v, blend)
+        for tendon in tendons_of(mechanism.model, q, v):
+            own = h * alpha * tendon.damping + h * h * alpha * beta * tendon.stiffness
+            more = _sum(more, own * numpy.outer(tendon.row, tendon.row))
+            push = push + tendon.row * (tendon.force - alpha * h * tendon.stiffness * tendon.rate)
         if geometric is not None:
-            h, alpha, beta = blend
             K = not_negative(geometric_stiffness(mechanism, q, geometric / h, time))
-            more, push = h * h * alpha * beta * K, push - alpha * h * (K @ v)
+            more, push = _sum(more, h * h * alpha * beta * K), push - alpha * h * (K @ v)
         return cls(added, more, push)
+
+
+def _own(model: Model, field: str) -> Any:
+    """What the joints of a model have themselves (nv,), or None; joints that mimic others add to theirs."""
+    total = np.zeros(model.nv)
+    some = False
+    for joint, j in zip(model.joints, model.v_starts, strict=True):
+        values = getattr(joint, field)
+        if not any(values):
+            continue
+        some = True
+        ratio = joint.mimic.ratio if joint.mimic else 1.0
+        own = slice(j, j + joint.kind.nv)
+        total[own] = total[own] + ratio * ratio * numpy.array(values)
+    return total if some else None
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return other if one is None else one + other

@@ -10,14 +10,19 @@ from numpy.typing import NDArray
 
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.options import check_iterations, checked_tolerance
+from delassus.constraints.basis.constraint import chosen_rows
+from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
 from delassus.model.model import Model, UnknownName
 from delassus.stepping.compliant.inputs import IMPACTS, STABILIZATIONS
+from delassus.stepping.compliant.scheme import EXPLICIT
 from delassus.stepping.compliant.solve import RUBBING
+from delassus.stepping.compliant.tendons import check_tendons
 
+SHORTEST: Final = 1e-12
 LONGEST: Final = 1e6
 """Steps beyond [s] are absurd."""
 
@@ -64,6 +69,7 @@ def prepared(
 ) -> Asked:
     """What a call asks for, as `compliant_step` names it."""
     scene, given = scene_for(mechanism, contacts, limits, joint_friction)
+    check_tendons(scene.model)
     h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
     check_stabilization(stabilization)
     of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
@@ -75,60 +81,106 @@ def prepared(
     found |= rows | velocity | servo_numbers(scene.model, servo_stiffness, servo_damping, servo_target)
     if not all(np.all(x == 1.0) for x in blends):
         found |= {"alpha": blends[0], "beta": blends[1]}
-    more = {"geometric": geometric_stiffness, "time": time, "parameters": parameters}
-    found |= {name: x for name, x in more.items() if x is not None}
+    if geometric_stiffness is not None:
+        found["geometric"] = _core("geometric_stiffness", geometric_stiffness, scene.m)
+    if time is not None:
+        found["time"] = read("time", time, "a number of seconds")
+    if parameters is not None:
+        found["parameters"] = parameters
     return Asked(scene, h, found, rubbing, {"elastic": elastic, "driven": dofs})
+
+
+def read(what: str, value: Any, form: str) -> NDArray[np.float64]:
+    """Numbers (…); `form` says in errors what they should have been."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "iuf" and given.size:  # None, truth values, text, complex numbers
+            raise TypeError
+        return given.astype(float)
+    except (TypeError, ValueError):
+        raise StepError(f"{what} is {short(repr(value))}; it is {form}.") from None
 
 
 def checked_step(time_step: Any) -> NDArray[np.float64]:
     """h (…) [s]: positive, and not absurd. NaN passes, since it spoils its own state alone."""
-    try:
-        h = np.asarray(time_step, float)
-    except (TypeError, ValueError):
-        raise StepError(f"time_step is {time_step!r}; it is a number of seconds, such as 1e-3.") from None
-    if np.any(h <= 0.0) or np.any(h > LONGEST):
-        worst = h[(h <= 0.0) | (h > LONGEST)].flat[0]
-        raise StepError(f"time_step is {worst:g} s; it is positive and at most {LONGEST:g} s, such as 1e-3.")
+    h = read("time_step", time_step, "a number of seconds, such as 1e-3")
+    wrong = h[(h < SHORTEST) | (h > LONGEST)]
+    if wrong.size:
+        raise StepError(f"time_step is {wrong.flat[0]:g} s; it is from {SHORTEST:g} to {LONGEST:g} s, such as 1e-3.")
     return h
 
 
 def checked_blend(name: str, value: Any) -> NDArray[np.float64]:
     """α or β (…), from 0 to 1."""
-    try:
-        share = np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise StepError(f"{name} is {value!r}; it is a number from 0, explicit, to 1, implicit.") from None
+    form = "a number from 0, explicit, to 1, implicit"
+    share = read(name, value, form)
     wrong = share[(share < 0.0) | (share > 1.0)]
     if wrong.size:
-        raise StepError(f"{name} is {wrong.flat[0]:g}; it is a number from 0, explicit, to 1, implicit.")
+        raise StepError(f"{name} is {wrong.flat[0]:g}; it is {form}.")
     return share
 
 
-def by_rows(name: str, mechanism: Mechanism, value: Any, usual: float) -> tuple[Any, tuple[str, ...]]:
-    """Numbers (…, m) of a mechanism's rows from one, some, or numbers by names; and the constraints that they name."""
+class OfRows(NamedTuple):
+    """Numbers (…, m) of a mechanism's rows, and the rows that they were given for; None and none without."""
+
+    numbers: Any = None
+    rows: tuple[int, ...] = ()
+
+
+def by_rows(name: str, mechanism: Mechanism, value: Any) -> OfRows:
+    """Numbers of rows from one, from some, or by the names of constraints, and there perhaps by those of rows."""
     if value is None:
-        return None, ()
-    if isinstance(value, Mapping):
-        found = np.full(mechanism.m, usual)
-        for key, own in value.items():
-            if key not in mechanism.slices:
-                raise UnknownName("constraint", key, mechanism.names)
-            at = mechanism.slices[key]
-            found[at] = _not_negative(f"{name} of {key!r}", own, at.stop - at.start)
-        return found, tuple(value)
-    return _not_negative(name, value, mechanism.m), mechanism.names
+        return OfRows()
+    if not isinstance(value, Mapping):
+        return OfRows(_not_negative(name, value, mechanism.m), tuple(range(mechanism.m)))
+    parts: list[tuple[Any, Any]] = []
+    rows: list[int] = []
+    for key, own in value.items():
+        if key not in mechanism.slices:
+            raise UnknownName("constraint", key, mechanism.names)
+        at, what = mechanism.slices[key], f"{name} of {key!r}"
+        if not isinstance(own, Mapping):
+            parts.append((_not_negative(what, own, at.stop - at.start), at))
+            rows += range(at.start, at.stop)
+            continue
+        chosen = chosen_rows(key, tuple(own), _row_names(mechanism, key))
+        for k, (row, x) in zip(chosen, own.items(), strict=True):
+            numbers = np.asarray(x)[..., None] if np.ndim(x) else x
+            parts.append((_not_negative(f"{what}, row {row!r},", numbers, 1), [at.start + k]))
+            rows.append(at.start + k)
+    return OfRows(_spread(mechanism.m, parts), tuple(rows))
+
+
+def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
+    """What rows of a constraint are called: as it names those that act, or by numbers."""
+    at = mechanism.slices[key]
+    rows = getattr(mechanism.constraints[mechanism.names.index(key)], "rows", None)
+    if isinstance(rows, tuple) and len(rows) == at.stop - at.start and max(rows) < len(ROW_NAMES):
+        return tuple(ROW_NAMES[row] for row in rows)
+    return tuple(str(k) for k in range(at.stop - at.start))
 
 
 def _not_negative(what: str, value: Any, count: int) -> NDArray[np.float64]:
-    try:
-        numbers = np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise StepError(f"{what} is {value!r}; it is one number, or one for each of {count} rows.") from None
+    numbers = read(what, value, f"one number, or one for each of {count} rows")
     if numbers.ndim and numbers.shape[-1] != count:
         raise StepError(f"{what} has shape {numbers.shape}; its last axis has one number for each of {count} rows.")
     if np.any(numbers < 0.0):
         raise StepError(f"{what} is {np.nanmin(numbers):g}; it must not be negative: it would feed energy in.")
     return numbers if numbers.ndim else np.full(count, float(numbers))
+
+
+def _finite(what: str, numbers: Any, remedy: str) -> Any:
+    if numbers is not None and np.any(np.isinf(numbers)):
+        raise StepError(f"{what} is infinite; {remedy}.")
+    return numbers
+
+
+def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
+    """Numbers (…, count)."""
+    numbers = read(what, value, f"an array whose last axis has the length {count}")
+    if numbers.shape[-1:] != (count,):
+        raise StepError(f"{what} has shape {numbers.shape}; the length of its last axis is {count}.")
+    return numbers
 
 
 def elastic_numbers(scene: Scene, compliance: Any, damping: Any, soft: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
@@ -137,18 +189,19 @@ def elastic_numbers(scene: Scene, compliance: Any, damping: Any, soft: Any) -> t
     `soft` (…, points) is the compliance of contacts, or None.
     """
     own = scene.mechanism
-    C, named = by_rows("compliance", own, compliance, 0.0)
-    B, damped = by_rows("damping", own, damping, 0.0)
-    rigid = [name for name in damped if name not in named] if isinstance(damping, Mapping) or C is None else []
+    C, named = by_rows("compliance", own, compliance)
+    B, damped = by_rows("damping", own, damping)
+    _finite("damping", B, "leave the compliance out for a rigid constraint")
+    rigid = set(damped) - set(named) if isinstance(damping, Mapping) or C is None else set()
     if rigid:
+        name = next(name for name, at in own.slices.items() if at.start <= min(rigid) < at.stop)
         raise StepError(
-            f"damping of {rigid[0]!r} is given, and no compliance: without one the constraint is rigid, with nothing "
+            f"damping of {name!r} is given, and no compliance: without one the constraint is rigid, with nothing "
             "to damp. Say compliance=inf for a damper without a spring."
         )
     if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
         raise StepError("compliance is infinite where there is no damping: such a row does nothing. Leave it out.")
-    start = scene.bilateral.start
-    rows = tuple(start + k for name in named for k in range(own.slices[name].start, own.slices[name].stop))
+    rows = tuple(scene.bilateral.start + k for k in named)
     found = {}
     if C is not None or soft is not None:
         parts = [(C, scene.bilateral), (soft, list(scene.normals))]
@@ -168,17 +221,20 @@ def _spread(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
 
 def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], numbers: dict[str, Any]) -> None:
     """Raise where a blend leaves rows without an equation."""
-    held = [c for c, at in zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True)
-            if scene.bilateral.start + at.start not in elastic and c.has_reference]  # fmt: skip
-    if np.any(beta == 0.0) and (held or scene.points or scene.stops):
+    start = scene.bilateral.start
+    held = any(
+        constraint.has_reference and any(start + k not in elastic for k in range(at.start, at.stop))
+        for constraint, at in zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True)
+    )
+    if np.any(beta <= EXPLICIT) and (held or scene.points or scene.stops):
         raise StepError(
-            "beta is 0: positions then do not feel the velocity that a constraint could change. Rigid constraints and "
-            "contacts need beta > 0, such as 1; elastic constraints do not."
+            f"beta is {np.min(beta):g}: positions then do not feel the velocity that a constraint could change. Rigid "
+            "constraints and contacts need beta > 0, such as 1; elastic constraints do not."
         )
-    explicit = np.any((alpha == 0.0) | (beta == 0.0))
+    explicit = np.any((alpha <= EXPLICIT) | (beta <= EXPLICIT))
     if explicit and elastic and np.any(numbers["compliance"][..., list(elastic)] == 0.0):
         raise StepError(
-            "alpha or beta is 0, and an elastic constraint has the compliance 0: an explicit spring needs a finite "
+            "alpha or beta is zero, and an elastic constraint has the compliance 0: an explicit spring needs a finite "
             "stiffness. Take alpha = beta = 1, or leave its compliance out, which makes it rigid."
         )
 
@@ -188,11 +244,12 @@ def servo_numbers(model: Model, stiffness: Any, damping: Any, target: Any) -> di
     found = {}
     for name, value in (("servo_stiffness", stiffness), ("servo_damping", damping)):
         if value is not None:
-            found[name] = _not_negative(name, value, model.nv)
+            numbers = _not_negative(name, value, model.nv)
+            found[name] = _finite(name, numbers, "drive the joint instead, by driven=, or lock it by a JointLock")
     if (stiffness is None) != (target is None):
         missing = "servo_target" if target is None else "servo_stiffness"
         raise StepError(f"{missing} is missing: a servo pulls to its target with its stiffness.")
-    return found if target is None else found | {"servo_target": np.asarray(target, float)}
+    return found if target is None else found | {"servo_target": _core("servo_target", target, model.nq)}
 
 
 def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
@@ -202,13 +259,12 @@ def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[i
     if not isinstance(velocity, Mapping):
         raise StepError(f"driven is {velocity!r}; it is a mapping from joints to velocities, such as {{'crank': 2.0}}.")
     dofs = {name: locked_velocities(model, [name]) for name in velocity}
-    batch = np.broadcast_shapes(
-        *(np.shape(x)[:-1] if np.ndim(x) and len(dofs[name]) > 1 else np.shape(x) for name, x in velocity.items())
-    )
-    found = np.zeros((*batch, model.nv))
+    parts = []
     for name, x in velocity.items():
-        own = np.asarray(x, float)
-        found[..., list(dofs[name])] = own[..., None] if len(dofs[name]) == 1 else own
+        what, count = f"driven[{name!r}]", len(dofs[name])
+        own = read(what, x, "a velocity, or one for each state") if count == 1 else _core(what, x, count)
+        parts.append((own[..., None] if count == 1 else own, list(dofs[name])))
+    found = _spread(model.nv, parts)
     return {"driven_velocity": found}, tuple(sorted({k for own in dofs.values() for k in own}))
 
 
@@ -216,11 +272,7 @@ def solver_numbers(scene: Scene, tolerance: Any, iterations: Any, start: Any) ->
     """How contacts are solved."""
     check_iterations(iterations)
     found: dict[str, Any] = {"tolerance": checked_tolerance(tolerance, 1e-8), "iterations": float(iterations)}
-    if start is not None:
-        if np.shape(start)[-1:] != (scene.m,):
-            raise StepError(f"start has shape {np.shape(start)}; it needs {scene.m} impulses in its last axis.")
-        found["start"] = np.asarray(start, float)
-    return found
+    return found if start is None else found | {"start": _core("start", start, scene.m)}
 
 
 def check_stabilization(stabilization: Any) -> None:

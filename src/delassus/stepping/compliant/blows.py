@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
+from delassus.constrained.solvers.status import Status
 from delassus.stepping.compliant.response import Response
 from delassus.stepping.compliant.values import State
 from delassus.stepping.impacts.reflecting import held, reflected
@@ -13,11 +14,12 @@ from delassus.stepping.scheme.blend import Blend
 
 
 class Blow(NamedTuple):
-    """An impact of several contacts: which strike, the jump of velocities (nv,), the impulses (m,)."""
+    """An impact of several contacts: which strike, the jump of velocities (nv,), the impulses (m,), and its status."""
 
     strikes: Strikes
     change: Any
     impulse: Any
+    status: Any
 
 
 def struck(state: State, response: Response, G: Any, blend: Blend, freely: Any, restitution: Any) -> Blow:
@@ -29,9 +31,10 @@ def struck(state: State, response: Response, G: Any, blend: Blend, freely: Any, 
     ahead = (found.share + blend.beta - 0.5) * (after - before)
     ties = list(range(scene.m)[scene.bilateral])
     inner, answer = held(G, normals, ties)
-    push = reflected(inner, before + ahead, on, restitution).impulse
+    played = reflected(inner, before + ahead, on, restitution)
     impulse = np.zeros(scene.m)
-    impulse[normals] = push
+    impulse[normals] = played.impulse
     if answer is not None:
-        impulse[ties] = answer @ push
-    return Blow(found, response.apply(impulse), impulse)
+        impulse[ties] = answer @ played.impulse
+    status = np.where(played.settled, float(Status.CONVERGED), float(Status.ITERATIONS))
+    return Blow(found, response.apply(impulse), impulse, status)

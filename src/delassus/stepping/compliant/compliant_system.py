@@ -28,7 +28,8 @@ class CompliantSystem:
     Attributes:
         scene: The robot, its contacts and its other rows.
         time_step: (…) h [s].
-        form: "velocity", x = v⁺; "variation", x = v⁺ - v; "acceleration", x = (v⁺ - v)/h, and λ are forces.
+        form: "velocity", x = v⁺; "variation", x = v⁺ - v; "acceleration", x = (v⁺ - v)/h, and λ are forces. Velocities
+            of free and planar joints are in the axes of the start of the step.
         W: (…, nv, nv) the response matrix.
         c: (…, nv) the net momentum.
         J: (…, m, nv) the rows.

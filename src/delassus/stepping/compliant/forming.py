@@ -9,20 +9,19 @@ from delassus.compiler.host.kernel import kernel
 from delassus.constrained.rows.jacobian import jacobian_in
 from delassus.contact.robots.scene import Scene
 from delassus.dynamics.forces.rnea import newton_euler
-from delassus.stepping.compliant.acting import Acting
+from delassus.stepping.compliant.acting import Acting, Servo
 from delassus.stepping.compliant.inputs import FORM_INPUTS
-from delassus.stepping.compliant.joints import Servo
-from delassus.stepping.compliant.response import Driven, respond, response_matrix
+from delassus.stepping.compliant.response import Driven, respond, response_matrix, turning_of
 from delassus.stepping.compliant.system import System
 from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
 from delassus.stepping.scheme.blend import Blend
 
 
-def formed(state: State, v: Any, acting: Acting, blend: Blend, values: Values) -> System:
-    """The system of a step in the form of velocities."""
+def formed(state: State, v: Any, acting: Acting, blend: Blend, values: Values, straight: bool = True) -> System:
+    """The system of a step in the form of velocities, in the axes of its beginning if it is `straight`."""
     motions = state.motions
     W = response_matrix(motions, acting)
-    bias = newton_euler(motions.model, motions.q, motions.v, np.zeros(len(v)))
+    bias = newton_euler(motions.model, motions.q, motions.v, turning_of(motions) if straight else np.zeros(len(v)))
     c = W @ v + blend.h * (acting.push - bias)
     return System(W, c, jacobian_in(state.rows, motions), values.compliance, values.value)
 
@@ -63,7 +62,7 @@ def system_of_step(
     freely = None
     if restitution is not None:
         given = Driven(driven, driven_velocity)
-        freely = state.moving(respond(state.motions, state.rows, v, acting, blend.h, given).free)
+        freely = state.moving(respond(state.motions, state.rows, v, acting, blend.h, given, straight=True).free)
     values = dynamics(state, blend, elastic, numbers, stabilized, freely)
     system = formed(state, v, acting, blend, values).driven(driven, driven_velocity)
     if phase == "correction":

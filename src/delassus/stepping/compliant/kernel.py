@@ -2,7 +2,7 @@
 
     W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary),      q⁺ = q ⊕ h ((1-β) v + β v⁺),
 
-W = M + h α D + h² α β K and c = W v + h (τ - bias + f - α h K v) as in `joints`, R and b as in `scheme`. Springs and
+W = M + h α D + h² α β K and c = W v + h (τ - bias + f - α h K v) as in `acting`, R and b as in `scheme`. Springs and
 dampers of joints, and servos, are in W at no cost; rows are in its Schur complement. Its parts inline into other
 kernels.
 
@@ -11,27 +11,35 @@ Reference: M. Tournier, Compliant reference (2014).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
+from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.projection.project import project
 from delassus.constrained.solvers.status import Status
+from delassus.constraints.basis.some_rows import SomeRows
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.dynamics.kinematics.manifold import integrate
-from delassus.stepping.compliant.acting import Acting
+from delassus.model.model import Model
+from delassus.stepping.compliant.acting import Acting, Servo
 from delassus.stepping.compliant.blows import struck
 from delassus.stepping.compliant.forming import formed
 from delassus.stepping.compliant.inputs import FORMED, INPUTS
-from delassus.stepping.compliant.joints import Servo
 from delassus.stepping.compliant.response import Driven, Response, respond
 from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
 from delassus.stepping.compliant.system import solve_system
 from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
-from delassus.stepping.impacts.strikes import moved
+from delassus.stepping.impacts.dissipation import adds_energy, without_gain
+from delassus.stepping.impacts.strikes import mean_velocity
 from delassus.stepping.scheme.blend import Blend
+from delassus.stepping.scheme.flying import moved
+
+_FAR: Final = 100.0
+"""Gaps count as at most so many times the largest error in the correction phase."""
 
 
 class Advanced(NamedTuple):
@@ -87,10 +95,11 @@ def compliant_kernel(
     acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
     cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
     bounds = np.array(scene.dry_bounds) * blend.h if scene.dry_bounds else None
+    straight = not midpoint  # the middle sees axes turn
 
     def made(state: State) -> Made:
         """The step with the inertias and rows of a state."""
-        response = respond(state.motions, state.rows, v, acting, blend.h, given)
+        response = respond(state.motions, state.rows, v, acting, blend.h, given, straight)
         if not scene.m:
             return Made(response, response.free, None, None, None)
         G, freely, free = response.delassus(), state.moving(response.free), response.free
@@ -99,31 +108,58 @@ def compliant_kernel(
         if reflects:
             bare = response
             if acting.added is not None or acting.more is not None:
-                bare = respond(state.motions, state.rows, v, Acting(None, None, acting.push), blend.h, given)
+                bare = respond(state.motions, state.rows, v, Acting(None, None, acting.push), blend.h, given, straight)
             blow = struck(state, bare, G if bare is response else bare.delassus(), blend, freely, restitution)
             free, jump = free + blow.change, state.moving(blow.change)
             state, freely = state._replace(rate=state.rate + jump), freely + jump
         values = dynamics(state, blend, elastic, numbers, stabilized, None if reflects else freely)
-        if method in FORMED:
-            system = formed(state, v, acting, blend, values).driven(given.dofs, given.velocity)
+        known = state.known(elastic, blend.h, free)
+
+        def solve(b: Any) -> Solved:
+            if method not in FORMED:
+                return solve_rows(scene, G, freely + b, values.compliance, known, cones, bounds, method)
+            system = formed(state, v, acting, blend, values._replace(value=b), straight).driven(
+                given.dofs, given.velocity
+            )
             if blow is not None:
                 system = system._replace(c=system.c + system.W @ blow.change)
             layout = RowsOnVelocities(scene.layout.cones, scene.nv)
-            after, *rest = solve_system(layout, system, cones, bounds, method)
-            solved = Solved(*rest)
+            return Solved(*solve_system(layout, system, cones, bounds, method, known)[1:])
+
+        if values.strikes is None:
+            solved = solve(values.value)
         else:
-            solved = solve_rows(scene, G, freely + values.value, values.compliance, cones, bounds, method)
-            after = free + response.apply(solved.impulse)
+            u = state.rate + (values.strikes.share + blend.beta - 0.5) * (freely - state.rate)  # as contacts strike
+            plastic = dynamics(state, blend, elastic, numbers, stabilized).value
+            solved = _dissipating(solve, G, u, values, plastic)
+        after = free + response.apply(solved.impulse)
         if blow is not None:
             values = values._replace(strikes=blow.strikes)
-        total = solved if blow is None else solved._replace(impulse=solved.impulse + blow.impulse)
-        return Made(response, after, G, values, total)
+            status = np.where(blow.status != float(Status.CONVERGED), blow.status, solved.status)
+            solved = solved._replace(impulse=solved.impulse + blow.impulse, status=status)
+        return Made(response, after, G, values, solved)
 
-    def correcting(state: State, response: Response, G: Any, R: Any) -> Any:
-        """u (nv,) of the correction phase: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
+    def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
+        """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
         b = correction(state, blend, elastic, numbers)
+        pushing = [*scene.normals, *scene.stop_rows]
+        if pushing:  # rows that are farther off than anything is to be moved would make the tolerance theirs
+            violated = np.array(b)
+            violated[pushing] = np.minimum(b[pushing], 0.0)
+            b[pushing] = np.minimum(b[pushing], _FAR * np.max(np.abs(violated)))
         nothing = None if bounds is None else 0.0 * bounds
-        return response.apply(solve_rows(scene, G, b, R, cones.frictionless, nothing).impulse)
+        known = state.known(elastic, blend.h, state.place.v, b)
+        solved = solve_rows(scene, G, b, R, known, cones.frictionless, nothing)
+        return response.apply(solved.impulse), solved.status
+
+    def reaching(q: Any, after: Any, way: Any) -> tuple[Any, Any]:
+        """Where velocities (nv,) lead, and the velocity after in the axes that there are then."""
+        if not straight:
+            return integrate(mechanism.model, q, blend.h * way), after
+        reached, seen = moved(mechanism.model, q, after, blend.h * way)
+        for k in driven:
+            seen[k] = driven_velocity[k]
+        return reached, seen
 
     state = State.of(scene, mechanism, q, v, time)
     step = made(state)
@@ -131,21 +167,26 @@ def compliant_kernel(
         middle = 0.5 * (v + step.after)
         state = state.seen_from(integrate(mechanism.model, q, 0.5 * blend.h * middle), middle)
         step = made(state)
-    after, way = step.after, blend.velocity(v, step.after)
+    after, way, corrected = step.after, blend.velocity(v, step.after), float(Status.CONVERGED)
     if step.values is not None and step.values.strikes is not None:
-        way = moved(step.values.strikes, blend, v, step.response.free - v, after)
+        way = mean_velocity(step.values.strikes, blend, v, step.response.free - v, after)
     if step.values is not None and stabilization == "pre":
-        way = way + correcting(state, step.response, step.G, step.values.compliance)
-    reached = integrate(mechanism.model, q, blend.h * way)
+        u, corrected = correcting(state, step.response, step.G, step.values.compliance)
+        way = way + u
+    reached, after = reaching(q, after, way)
     if step.values is not None and stabilization == "post":
         there = State.of(scene, mechanism, reached, after, later)
         again = respond(there.motions, there.rows, after, acting, blend.h, given)
-        way = correcting(there, again, again.delassus(), step.values.compliance)
-        reached = integrate(mechanism.model, reached, blend.h * way)
+        u, corrected = correcting(there, again, again.delassus(), step.values.compliance)
+        reached, after = reaching(reached, after, u)
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
-        reached, after = project(rigid, reached, after, time=later) if rigid.m else (reached, after)
-    return _told(scene, reached, after, step.solved, state.gap)
+        if rigid.m:
+            reached, after = project(rigid, reached, after, locked=_joints_of(rigid.model, driven), time=later)
+    for deciding in (alpha, beta, restitution):
+        if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
+            after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)
+    return _told(scene, reached, after, step.solved, corrected, state.gap)
 
 
 class Made(NamedTuple):
@@ -158,17 +199,47 @@ class Made(NamedTuple):
     solved: Solved | None
 
 
+def _dissipating(solve: Callable[[Any], Solved], G: Any, u: Any, values: Values, plastic: Any) -> Solved:
+    """Impulses of rows, some of which strike at velocities u (m,); `plastic` (m,) is b if they did not.
+
+    Where the law of impacts would add energy, rows are solved again without it, and it is obeyed in part.
+    """
+    strikes: Any = values.strikes
+
+    def play(carry: Any) -> Any:
+        _, before, again, _ = carry
+        found = solve(np.where(again, plastic, values.value))
+        gains = strikes.any & adds_energy(G, u, found.impulse)
+        return tuple(found), np.where(again, before, found.impulse), gains, gains & ~again
+
+    nothing, zero = np.zeros(len(u)), np.array(0.0)
+    start = ((nothing, nothing, zero, zero), nothing, np.array(False), np.array(True))
+    last, first, _, _ = while_loop(lambda carry: carry[3], play, start, 2)
+    found = Solved(*last)
+    return found._replace(impulse=without_gain(G, u, first, found.impulse))
+
+
 def _rigid(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
-    """The robot with its kinematic constraints alone."""
-    own, start = scene.mechanism, scene.bilateral.start
-    kept = [c for c, at in zip(own.constraints, own.row_ranges(), strict=True) if start + at.start not in elastic]
+    """The robot with its kinematic rows alone."""
+    own, start, kept = scene.mechanism, scene.bilateral.start, []
+    for constraint, at in zip(own.constraints, own.row_ranges(), strict=True):
+        count = at.stop - at.start
+        rigid = tuple(k for k in range(count) if start + at.start + k not in elastic)
+        kept += [SomeRows.within(constraint, rigid, count)] if rigid else []
     return Mechanism(own.model, tuple(kept), model_constraints=False)
 
 
-def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, gap: Any) -> Advanced:
+def _joints_of(model: Model, dofs: tuple[int, ...]) -> tuple[str, ...]:
+    """The joints all of whose velocities are among some, by their numbers."""
+    joints = zip(model.joints, model.v_starts, strict=True)
+    return tuple(joint.name for joint, j in joints if dofs and set(range(j, j + joint.kind.nv)) <= set(dofs))
+
+
+def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, corrected: Any, gap: Any) -> Advanced:
     finite = np.isfinite(np.sum(q) + np.sum(v))
     if solved is None:
         status = np.where(finite, float(Status.CONVERGED), float(Status.NOT_FINITE))
         return Advanced(q, v, np.zeros(0), np.zeros(0), np.zeros(scene.points), np.array(0.0), status)
-    status = np.where(finite, solved.status, float(Status.NOT_FINITE))
+    status = np.where(solved.status != float(Status.CONVERGED), solved.status, corrected)
+    status = np.where(finite, status, float(Status.NOT_FINITE))
     return Advanced(q, v, solved.impulse, solved.residual, gap, solved.count, status)

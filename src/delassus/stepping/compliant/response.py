@@ -29,7 +29,9 @@ from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import mirrored, velocities
 from delassus.dynamics.tree.sums import total
 from delassus.dynamics.tree.sweep import world_acceleration
+from delassus.model.joints import Motion
 from delassus.stepping.compliant.acting import Acting
+from delassus.stepping.scheme.flying import turning
 
 
 class Driven(NamedTuple):
@@ -58,13 +60,16 @@ class Response:
     apply: Callable[[Any], Any]
 
 
-def respond(motions: LinkMotions, rows: Rows, v: Any, acting: Acting, h: Any, driven: Driven = FREE) -> Response:
-    """A step h from the velocity v (nv,), under what acts."""
+def respond(
+    motions: LinkMotions, rows: Rows, v: Any, acting: Acting, h: Any, driven: Driven = FREE, straight: bool = False
+) -> Response:
+    """A step h from the velocity v (nv,), under what acts; `straight` in the axes of its beginning (see `flying`)."""
     check_inertias(motions.model)
     given = _accelerations(motions, driven, v, h)
+    turned = turning_of(motions, driven) if straight else None
     if motions.tree.mimics or acting.more is not None:
-        return _formed(motions, rows, v, acting, h, driven, given)
-    motions, links = _carried_by(motions, driven, given)
+        return _formed(motions, rows, v, acting, h, driven, given, turned)
+    motions, links = _carried_by(motions, driven, given, turned)
     body, push = eliminated(motions, rows, None, Loads(acting.push, None), acting.added, links)
     world = world_acceleration(motions.tree)
     a = body.accelerations(push, body.order, world, motions.product)[1]
@@ -93,23 +98,35 @@ def _accelerations(motions: LinkMotions, driven: Driven, v: Any, h: Any) -> Any:
     return given
 
 
-def _carried_by(motions: LinkMotions, driven: Driven, given: Any) -> tuple[LinkMotions, set[int]]:
-    """Motions in which links of driven joints accelerate as these do, and those links."""
+def turning_of(motions: LinkMotions, driven: Driven = FREE) -> Any:
+    """-ω × v (nv,) of joints whose velocities are in moving axes, but for those that are driven."""
+    turned = turning(motions.model, motions.v)
+    for k in driven.dofs:
+        turned[k] = 0.0
+    return turned
+
+
+def _carried_by(motions: LinkMotions, driven: Driven, given: Any, turned: Any) -> tuple[LinkMotions, set[int]]:
+    """Motions in which links of driven joints accelerate as these do, and of others as axes turn; those driven."""
     links, product = set(), list(motions.product)
-    for i, link in enumerate(motions.tree.links if driven.dofs else ()):
-        if set(link.dofs) <= set(driven.dofs):
+    for i, link in enumerate(motions.tree.links):
+        is_driven = bool(driven.dofs) and set(link.dofs) <= set(driven.dofs)
+        if is_driven:
             links.add(i)
+        if is_driven or (turned is not None and link.motion in (Motion.FREE, Motion.PLANAR)):
             S_lin, S_ang = link.subspace
-            own = velocities(link, given)
+            own = velocities(link, given if is_driven else turned)
             product[i] = total(product[i], (S_lin @ own, S_ang @ own))
     return replace(motions, product=product), links
 
 
-def _formed(motions: LinkMotions, rows: Rows, v: Any, acting: Acting, h: Any, driven: Driven, given: Any) -> Response:
+def _formed(
+    motions: LinkMotions, rows: Rows, v: Any, acting: Acting, h: Any, driven: Driven, given: Any, turned: Any
+) -> Response:
     """By the sparse factors of W."""
     model = motions.model
     W, J = response_matrix(motions, acting), np.array(jacobian_in(rows, motions))
-    push = acting.push - newton_euler(model, motions.q, motions.v, np.zeros(model.nv))
+    push = acting.push - newton_euler(model, motions.q, motions.v, np.zeros(model.nv) if turned is None else turned)
     if given is not None:
         push = push - W @ given
         for k in driven.dofs:

@@ -120,10 +120,10 @@ def compliant_step(
 ) -> CompliantStep:
     """Configurations and velocities after a step of time, of one state or a batch, and the impulses of the rows.
 
-    Springs and dampers of the model's joints, servos, and constraints that are given a compliance are integrated
-    implicitly, as far as α and β say, whatever their stiffness. Constraints without are kinematic: rigid. Contacts,
-    limits and dry friction are solved for together with them. The model's own springs and dampers act by themselves:
-    leave `passive_forces` out of tau.
+    Springs and dampers of the model's joints and of tendons over them, servos, and constraints that are given a
+    compliance are integrated implicitly, as far as α and β say, whatever their stiffness. Constraints without are
+    kinematic: rigid. Contacts, limits and dry friction are solved for together with them. The model's own springs and
+    dampers act by themselves: leave `passive_forces` out of tau.
 
     Args:
         mechanism: The robot with its constraints, or a model.
@@ -132,9 +132,10 @@ def compliant_step(
         tau: Generalised forces (…, nv) [N·m, N], constant during the step.
         time_step: (…) h [s].
         alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit.
-        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺).
+        beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺); what flies goes straight on (see `flying`).
         compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
-            all constraints, or one for each row (…, m). 0 is the limit of stiff springs, inf a damper alone.
+            all constraints, or one for each row (…, m). By the names or numbers of rows, {"bushing": {"rx": 1e-3}}, the
+            others stay rigid. 0 is the limit of stiff springs, inf a damper alone.
         damping: B [N·s/m, N·m·s/rad] of elastic constraints, likewise.
         servo_stiffness: (…, nv) of servos in the joints [N·m/rad, N/m].
         servo_damping: (…, nv) of servos in the joints [N·m·s/rad, N·s/m].
@@ -148,9 +149,9 @@ def compliant_step(
         stabilization: How errors of position are taken off: "none" by velocities that kinematic rows ask for; "pre" or
             "post" by a motion of its own before or after, that leaves velocities alone; "project" by `project`.
         midpoint: Whether inertias, rows and velocity products are those of the middle of the step, which a first step
-            finds. Twice the work; with α = β = ½, second order instead of first.
-        impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, or "reflections",
-            in the order in which a blow travels, without adding energy (see `reflections`).
+            finds. Twice the work; with α = β = ½, second order instead of first. Take it where something turns fast.
+        impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, as far as that
+            adds no energy, or "reflections", in the order in which a blow travels (see `reflections`).
         geometric_stiffness: (…, m) impulses of the step before [N·s], whose forces turn with the robot; implicit, then.
         method: "auto" for sweeps over the tree; solvers of the system that is formed, "ldl", "cg", "minres",
             "gauss_seidel", "pgs", "sequential_impulses" (see `compliant_system`); or one of `ContactProblem.solve`.
@@ -189,8 +190,9 @@ def compliant_step(
     check_impacts(impacts)
     scene, numbers = asked.scene, asked.numbers
     check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
+    solving = solver_numbers(scene, tolerance, iterations, start)
     if method != "auto" or scene.points or scene.stops or scene.dry_bounds:
-        numbers = numbers | solver_numbers(scene, tolerance, iterations, start)
+        numbers = numbers | solving
     rubbing = {} if not scene.points else asked.rubbing
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
     found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)

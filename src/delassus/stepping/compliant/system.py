@@ -29,7 +29,7 @@ from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.tree.ldl import ldl
 from delassus.errors import DelassusError
 from delassus.stepping.compliant.iterative import Iterated, conjugate_gradients, minimal_residuals
-from delassus.stepping.compliant.solve import Cones, Solved, bilateral
+from delassus.stepping.compliant.solve import Cones, Known, Solved, bilateral
 
 BILATERAL: Final = ("ldl", "cg", "minres", "gauss_seidel")
 SOLVERS: Final = (*BILATERAL, "pgs", "sequential_impulses")
@@ -83,8 +83,10 @@ def check_rows(layout: RowsOnVelocities, method: str) -> None:
         )
 
 
-def solve_system(layout: RowsOnVelocities, system: System, cones: Cones, bounds: Any, method: str) -> SystemSolution:
-    """By one of `SOLVERS`, inside a kernel."""
+def solve_system(
+    layout: RowsOnVelocities, system: System, cones: Cones, bounds: Any, method: str, known: Known | None = None
+) -> SystemSolution:
+    """By one of `SOLVERS`, inside a kernel; `known`, if it is, says how well rows are."""
     W, c, J, R, b = system
     tolerance = 1e-8 if cones.tolerance is None else cones.tolerance
     iterations = 1000.0 if cones.iterations is None else cones.iterations
@@ -96,7 +98,7 @@ def solve_system(layout: RowsOnVelocities, system: System, cones: Cones, bounds:
     if method == "cg":
         found = _by_cg(J, factors, R, g, tolerance, iterations)
     elif method == "ldl":
-        found = bilateral(J @ towards, g, R)
+        found = bilateral(J @ towards, g, R, known or Known(np.abs(J) @ np.abs(free)))
     elif method == "sequential_impulses":
         return _by_impulses(layout, system, towards, free, cones, bounds)
     else:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.trace import computing_in
+from delassus.constrained.delassus.scales import row_groups, row_sizes
 from delassus.constrained.rows.jacobian import link_values
 from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.motions import LinkMotions
@@ -13,8 +17,15 @@ from delassus.constraints.mechanism.rows import Rows, compliance_of, right_hand_
 from delassus.contact.robots.assembly import gaps, pulls
 from delassus.contact.robots.scene import Scene
 from delassus.stepping.compliant.scheme import elastic, kinematic, unilateral
+from delassus.stepping.compliant.solve import Known
 from delassus.stepping.impacts.strikes import Strikes, strikes, thrown_back
 from delassus.stepping.scheme.blend import Blend
+
+_ROUNDING: Final = 1024.0
+"""Units of the last digit by which a place in the robot may be off."""
+
+_PART: Final = 0.05
+"""Of what a step leads off a row, what a correction may leave."""
 
 
 class Numbers(NamedTuple):
@@ -98,6 +109,38 @@ class State(NamedTuple):
         """J v (m,) of other velocities."""
         return row_values(self.rows, LinkMotions.of(self.motions.model, self.motions.q, v).velocity, v)
 
+    def known(self, elastic_rows: tuple[int, ...], h: Any, v: Any, b: Any = None) -> Known:
+        """How well rows are known at velocities v (nv,); with b (m,), in the correction phase, which asks for that.
+
+        J is off by the error there. A straight step leads off a curved row by the square of what it turns by: so far is
+        J off in the dynamics, and a small part of it is what the correction may leave.
+        """
+        own, reach, unit = self.scene.mechanism, self.reach(v), 2.0 ** -computing_in().digits
+        off, slack = np.array(0.0), np.zeros(self.rows.m)
+        sizes = numpy.array(row_sizes(own)) if own.m else numpy.zeros(0)
+        for (constraint, at), place in zip(self.ties(), own.row_ranges(), strict=True):
+            if not constraint.has_reference or not constraint.holds_positions:
+                continue
+            size, rigid = sizes[place], _rigid_rows(at, elastic_rows)
+            curved = 0.25 * np.max((h * reach[at] / size) ** 2)  # of all its rows: axes do not matter
+            slack[at] = (_ROUNDING * unit + (0.0 if b is None else _PART * curved)) * size / h
+            if rigid:
+                share = np.max(np.abs(constraint.position_error(self.motions) / size)[rigid])
+                off = np.maximum(off, share if b is not None else np.maximum(share, curved))
+        return Known(reach if b is None else np.abs(b), off, slack, row_groups(self.scene.rows))
+
+    def reach(self, v: Any) -> Any:
+        """The velocities (m,) that cancel in each row at velocities v (nv,): |J| |v|, link by link."""
+        found, velocity = np.zeros(self.rows.m), LinkMotions.of(self.motions.model, self.motions.q, v).velocity
+        for link, own in self.rows.links.items():
+            lin, ang = velocity[link]
+            here = np.abs(own.K[:, :3]) @ np.abs(lin) + np.abs(own.K[:, 3:]) @ np.abs(ang)
+            for j, row in enumerate(own.rows):
+                found[row] = found[row] + here[j]
+        for dof in self.rows.dofs:
+            found[dof.row] = found[dof.row] + np.abs(dof.factor * v[dof.v])
+        return found
+
 
 def dynamics(
     state: State, blend: Blend, elastic_rows: tuple[int, ...], numbers: Numbers, stabilized: bool, after: Any = None
@@ -109,16 +152,17 @@ def dynamics(
     for constraint, at in state.ties():
         g, w = state.error(constraint, at), state.reference(constraint, at)
         rate = state.rate[at] - w
-        if set(range(at.start, at.stop)) <= set(elastic_rows):
-            B = None if numbers.damping is None else numbers.damping[at]
-            R[at], b[at] = elastic(blend, g, rate, w, numbers.compliance[at], B)
-        elif pulls(constraint):
+        if pulls(constraint):
             wanted = _wanted(state) if wanted is None else wanted
             b[at] = -(state.rate[at] + blend.h * wanted[at])
         elif stabilized or not constraint.holds_positions or not constraint.has_reference:
             b[at] = -w
         else:
             b[at] = kinematic(blend, g, rate, w)
+        soft = [row for row in range(at.start, at.stop) if row in elastic_rows]
+        if soft:
+            own, B = [row - at.start for row in soft], None if numbers.damping is None else numbers.damping[soft]
+            R[soft], b[soft] = elastic(blend, g[own], rate[own], w[own], numbers.compliance[soft], B)
     for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
         b[row] = unilateral(blend, gap, state.rate[row])
     normals = list(scene.normals)
@@ -145,14 +189,20 @@ def correction(state: State, blend: Blend, elastic_rows: tuple[int, ...], number
     scene = state.scene
     b = np.zeros(scene.m)
     for constraint, at in state.ties():
-        if not set(range(at.start, at.stop)) <= set(elastic_rows) and constraint.holds_positions:
-            b[at] = state.error(constraint, at) / blend.h
+        rigid = _rigid_rows(at, elastic_rows)
+        if rigid and constraint.holds_positions:
+            b[[at.start + k for k in rigid]] = state.error(constraint, at)[rigid] / blend.h
     for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
         b[row] = gap / blend.h
     for row, gap in zip(scene.normals, state.gap, strict=True):
         soft = np.array(False) if numbers.compliance is None else numbers.compliance[row] > 0.0
         b[row] = np.where(soft, np.maximum(gap, 0.0), gap) / blend.h
     return b
+
+
+def _rigid_rows(at: slice, elastic_rows: tuple[int, ...]) -> list[int]:
+    """The numbers, within a constraint, of its rows that are not elastic."""
+    return [row - at.start for row in range(at.start, at.stop) if row not in elastic_rows]
 
 
 def _wanted(state: State) -> Any:

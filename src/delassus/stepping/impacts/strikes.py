@@ -64,7 +64,7 @@ def touching(found: Strikes, blend: Blend, gap: Any, before: Any, after: Any) ->
     return found.any & (found.on | (left <= near))
 
 
-def moved(found: Strikes, blend: Blend, v: Any, change: Any, after: Any) -> Any:
+def mean_velocity(found: Strikes, blend: Blend, v: Any, change: Any, after: Any) -> Any:
     """The velocity (nv,) that positions move with where points may strike; `change` is v_f - v."""
     s = found.share
     first = blend.velocity(v, v + s * change)

@@ -19,10 +19,11 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import map as along
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.stepping.integrators.protocol import Integrator, Step, System
 from delassus.stepping.integrators.search import Search, crossing
 from delassus.stepping.integrators.written import Event
@@ -36,6 +37,9 @@ _ROUNDS: Final = 10_000
 
 MOST: Final = _ROUNDS * _ROUNDS
 """Steps from one time to the next."""
+
+CLOSED: Final = 1e-10
+"""An error of position after a projection, as a share of the robot's length or of a radian, that counts as none."""
 
 _ROUNDING: Final = 1e-14
 """Steps below this share of the time cannot be told from none."""
@@ -88,6 +92,27 @@ class Task:
         return np.stack([event.function(time, q, v)[0] for event in self.events])
 
 
+@dataclass(frozen=True)
+class ParametricTask(Task, Parametric):
+    """The task of a mechanism with parameters: the kernel takes them, one set per item of a batch."""
+
+    mechanism: ParametricMechanism
+
+    @property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        return self.mechanism.nparameters
+
+    def parameters(self) -> Any:
+        """Those of the model (nparameters,)."""
+        return self.mechanism.parameters()
+
+    def with_parameters(self, parameters: Any) -> Task:
+        """The task of the mechanism with these."""
+        robot = self.mechanism.with_parameters(parameters)
+        return Task(robot, self.integrator, self.control, self.events, self.projection, self.samples)
+
+
 class Advance(NamedTuple):
     """Where an item is, and how it came there.
 
@@ -104,6 +129,8 @@ class Advance(NamedTuple):
         residual: (…) what is left of the equations of implicit steps, at most (see `Step`).
         between_q: (…, nsamples, nq) configurations at even times in between, if they are asked for.
         between_v: (…, nsamples, nv) velocities likewise.
+        first: (…, nv) the acceleration there, if the method found it.
+        known: (…) whether it did, 1 or 0.
     """
 
     q: Any
@@ -118,11 +145,13 @@ class Advance(NamedTuple):
     residual: Any
     between_q: Any
     between_v: Any
+    first: Any
+    known: Any
 
 
 @kernel(
-    "(nq),(nv),(nv),(),(),(),(),(nevents),(),()"
-    "->(nq),(nv),(),(),(nevents),(),(),(),(nevents),(),(nsamples,nq),(nsamples,nv)",
+    "(nq),(nv),(nv),(),(),(),(),(nevents),(),(),(nv),()"
+    "->(nq),(nv),(),(),(nevents),(),(),(),(nevents),(),(nsamples,nq),(nsamples,nv),(nv),()",
     result=Advance,
 )
 def advance(
@@ -137,6 +166,8 @@ def advance(
     before: Any,
     status: Any,
     most: Any,
+    first: Any,
+    known: Any,
 ) -> Advance:
     """The state at a later time.
 
@@ -152,11 +183,15 @@ def advance(
         before: (…, nevents) what the functions of events are, NaN if that is not known.
         status: (…) numbers of `MotionStatus`; what is not DONE stays where it is.
         most: (…) steps.
+        first: (…, nv) the acceleration now [rad/s², m/s²], which methods of which the first stage is the last of the
+            step before take over.
+        known: (…) 1 if it is known, else 0: such methods then find it by a step of length zero.
     """
     method = task.integrator
+    reuses = getattr(method, "first_is_last", False)
     system = System(task.mechanism, tau, task.control, task.projection == "stages")
-    known = np.sum(q) + np.sum(v) + np.sum(tau) + time + until + length + tolerance
-    status = np.where(np.isfinite(known) | (status > 0.5), status, float(MotionStatus.NOT_FINITE))
+    sound = np.sum(q) + np.sum(v) + np.sum(tau) + time + until + length + tolerance
+    status = np.where(np.isfinite(sound) | (status > 0.5), status, float(MotionStatus.NOT_FINITE))
     before = np.where(np.isnan(before), task.event_values(time, q, v), before)
     begin, shares = time, numpy.arange(1, task.nsamples + 1) / (task.nsamples + 1)
     ends = numpy.array([event.ends for event in task.events] or [False], float)
@@ -166,14 +201,18 @@ def advance(
         return going > 0.5
 
     def body(carry: Any) -> Any:
-        _, q, v, time, length, before, status, steps, rejected, happened, residual, search, sampled = carry
+        _, q, v, time, length, before, status, steps, rejected, happened, residual, search, sampled, *ahead = carry
+        first, known = ahead
         search = Search(*search)
         rest = until - time
-        last = (rest <= length * (1.0 + 1e-9)) & ~search.on
+        begins = (known < 0.5) if reuses else np.array(False)  # a step of length zero, to find the first stage
+        last = (rest <= length * (1.0 + 1e-9)) & ~search.on & ~begins
         h = np.where(search.on, search.trial(), np.where(last, rest, length))
-        made = method.step(system, time, q, v, h)
-        new_q, new_v = _corrected(task, system, time + h, made)
-        finite = np.isfinite(np.sum(new_q) + np.sum(new_v))
+        h = np.where(begins, 0.0, h)
+        made = method.step(system, time, q, v, h, **({"first": first} if reuses else {}))
+        new_q, new_v, off = _corrected(task, system, time + h, made)
+        closed = off <= CLOSED
+        finite = np.isfinite(np.sum(new_q) + np.sum(new_v)) & closed
         fine, factor = finite, np.array(1.0)
         if method.adaptive:
             error = _size(system, made.error, tolerance, v, new_v)
@@ -181,7 +220,7 @@ def advance(
             fine = finite & ((error <= 1.0) | search.on)
         values = task.event_values(time + h, new_q, new_v)
         if task.events:
-            search = search.with_step(fine, h, before, values, new_q, new_v, task.events, time)
+            search = search.with_step(fine & ~begins, h, before, values, new_q, new_v, task.events, time)
             taken = fine & (~search.on | search.found)
             at_event = search.found
             h = np.where(at_event, search.high, h)
@@ -190,6 +229,7 @@ def advance(
             hit = crossing(task.events, before, values) & at_event
         else:
             taken, at_event, hit = fine, np.array(False), np.array([False])
+        taken = taken & ~begins
         reached = taken & last & ~at_event
         now = np.where(taken, np.where(reached, until, time + h), time)
         happened = np.where(hit, now, happened)
@@ -199,16 +239,21 @@ def advance(
         next_length = length
         if method.adaptive:
             next_length = np.where(search.on, length, np.where(taken, longer, np.where(fine, length, shorter)))
-        left = np.array(0.0) if made.residual is None else np.where(taken, made.residual, 0.0)
-        residual = np.maximum(residual, left)
+            next_length = np.where(begins, length, next_length)
+        if made.residual is not None:  # that of a step that could not be taken tells why
+            residual = np.maximum(
+                residual, np.where(taken | ~finite, np.where(np.isfinite(made.residual), made.residual, 0.0), 0.0)
+            )
 
+        why = np.where(closed | np.isnan(off), float(MotionStatus.NOT_FINITE), float(MotionStatus.OPEN))
         if method.adaptive:
-            too_short = ~fine & (next_length <= _ROUNDING * np.maximum(np.abs(time), np.abs(until)))
-            status = np.where(too_short, float(MotionStatus.STEP_SIZE), status)
+            shortest = _ROUNDING * np.maximum(np.abs(time), np.abs(until))
+            too_short = ~fine & (begins | (next_length <= shortest))
+            status = np.where(too_short, np.where(finite, float(MotionStatus.STEP_SIZE), why), status)
         else:
-            status = np.where(finite, status, float(MotionStatus.NOT_FINITE))
+            status = np.where(finite, status, why)
         status = np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
-        steps, rejected = steps + np.where(taken, 1.0, 0.0), rejected + np.where(taken, 0.0, 1.0)
+        steps, rejected = steps + np.where(taken, 1.0, 0.0), rejected + np.where(taken | begins, 0.0, 1.0)
         out = (steps + rejected >= most) & (now < until) & (status < 0.5)
         status = np.where(out, float(MotionStatus.STEPS), status)
         going = (status < 0.5) & ((now < until) | searching)
@@ -226,6 +271,9 @@ def advance(
             residual,
             tuple(search.unless(search.found)),
             _sampled(task, made, shares * (until - begin) + begin, time, h, now, taken, sampled),
+            # That of the last stage, before its projection, which moves a state by less than the step is off.
+            np.where(taken | begins, made.last, first) if reuses else first,
+            np.where(at_event, 0.0, np.where(taken | begins, 1.0, known)) if reuses else known,
         )
 
     zero = np.array(0.0)
@@ -243,21 +291,24 @@ def advance(
         zero,
         tuple(Search.none(task.nq, task.nv, task.nevents)),
         (np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
+        first,
+        known,
     )
-    _, q, v, time, length, before, status, steps, rejected, happened, residual, _, sampled = while_loop(
+    _, q, v, time, length, before, status, steps, rejected, happened, residual, _, sampled, first, known = while_loop(
         is_on, lambda carry: while_loop(is_on, body, carry, _ROUNDS), start, _ROUNDS
     )
     passed = (shares * (until - begin) + begin <= time)[:, None]  # what comes after an end stays where that was
-    between = [np.where(passed, x, end[None, :]) for x, end in zip(sampled, (q, v), strict=True)]
-    return Advance(q, v, time, length, before, status, steps, rejected, happened, residual, *between)
+    between_q, between_v = (np.where(passed, x, end[None, :]) for x, end in zip(sampled, (q, v), strict=True))
+    counts = steps, rejected, happened, residual
+    return Advance(q, v, time, length, before, status, *counts, between_q, between_v, first, known)
 
 
-def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any]:
-    """The state at the end of a step, projected as it is asked for."""
+def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any, Any]:
+    """The state at the end of a step, projected as it is asked for, and how far it is off after that."""
     if task.projection == "none" or not task.mechanism.m:
-        return made.q, made.v
-    q, v = system.projected(time, made.q, made.v)
-    return (made.q, v) if task.projection == "velocities" else (q, v)
+        return made.q, made.v, np.array(0.0)
+    q, v, off = system.projected(time, made.q, made.v)
+    return (made.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, off)
 
 
 def _sampled(

@@ -1,6 +1,7 @@
 """Dormand and Prince's pair of orders 5 and 4 (Munthe-Kaas): it chooses its steps by a tolerance.
 
-Seven evaluations a step; the step of fifth order is taken, and the one of fourth order tells how far off it may be.
+Six evaluations a step, since the last of its seven stages is the first of the next step; the step of fifth order is
+taken, and the one of fourth order tells how far off it may be.
 
 Dense output is of fourth order and needs no further evaluations.
 

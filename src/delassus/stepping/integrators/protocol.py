@@ -13,20 +13,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy
 from numpy.typing import NDArray
 
 from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.host.definition import plainly
 from delassus.constrained.delassus.scales import length_of
-from delassus.constrained.projection.project import project
+from delassus.constrained.projection.project import project_by_mass
 from delassus.constrained.solvers.dynamics import constrained_dynamics
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.derivatives.manifold_derivatives import rates_along
 from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.kinematics.manifold import integrate, parts
+
+_CORRECTIONS: Final = 40
+"""Of a configuration, at most: two are usual, but in a singular pose each one only halves the error."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +74,17 @@ class System:
 
     def on_stage(self, time: Any, q: Any, v: Any) -> tuple[Any, Any]:
         """A state inside a step, projected if stages are."""
-        return self.projected(time, q, v) if self.stages else (q, v)
+        return self.projected(time, q, v)[:2] if self.stages else (q, v)
 
-    def projected(self, time: Any, q: Any, v: Any) -> tuple[Any, Any]:
-        """The state nearest to one that meets the constraints."""
-        found = project(self.mechanism, q, v, time=time)
-        return found.q, found.v
+    def projected(self, time: Any, q: Any, v: Any) -> tuple[Any, Any, Any]:
+        """The state nearest to one that meets the constraints, and how far it is off, as a share of the robot."""
+        return project_by_mass(self.mechanism, q, v, time=time, iterations=_CORRECTIONS)
 
     @cached_property
     def sizes(self) -> NDArray[numpy.float64]:
         """What errors of coordinates are compared with (nv,): a radian, or the length of the robot [m]."""
-        length = length_of(self.mechanism.plain.model)
+        with plainly():
+            length = length_of(self.mechanism.plain.model)
         found = [1.0 if d >= 3 else length for motion, _, _ in parts(self.mechanism.model) for d in motion.directions]
         return numpy.array(found)
 
@@ -95,6 +99,7 @@ class Step(NamedTuple):
         residual: How far another iteration would have moved an implicit step, in radians or lengths of the robot, or as
             a share of the accelerations, whichever is less; None if there are no iterations.
         between: The state (nq,), (nv,) after a share of the step (dense output); None if the method has none.
+        last: The acceleration (nv,) at the end, if that was the last stage; the next step gets it as `first`.
     """
 
     q: Any
@@ -102,6 +107,7 @@ class Step(NamedTuple):
     error: Any = None
     residual: Any = None
     between: Callable[[Any], tuple[Any, Any]] | None = None
+    last: Any = None
 
 
 class Integrator(Protocol):
@@ -126,4 +132,4 @@ class Integrator(Protocol):
         """Whether it knows the states inside its steps."""
 
     def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step of h [s] from a state at a time."""
+        """One step of h [s] from a state at a time; a method with `first_is_last` also takes `first`."""

@@ -5,6 +5,9 @@
 and the step is q ⊕ h Σ bᵢ θ'ᵢ, v + h Σ bᵢ v'ᵢ. A second row of weights gives another step of lower order; their
 difference is the estimate of the error. The stages are a loop of compiled code, so that the dynamics is compiled once.
 
+Where the last stage is the end of the step, its acceleration is that of the first stage of the next one, which is then
+given ("first same as last").
+
 Reference: H. Munthe-Kaas, High order Runge–Kutta methods on manifolds, Applied Numerical Mathematics 29 (1999).
 """
 
@@ -55,25 +58,32 @@ class RungeKutta:
         """Whether it knows the states inside its steps."""
         return bool(self.dense)
 
-    def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
-        """One step."""
+    @property
+    def first_is_last(self) -> bool:
+        """Whether the last stage is the end of the step, where the next one begins."""
+        return self.a[-1] == self.b and self.c[-1] == 1.0
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any, first: Any = None) -> Step:
+        """One step; `first` is the acceleration of the first stage, if it is known from the step before."""
         count = len(self.b)
         b = numpy.array(self.b)
 
         def stage(rates: Any, row: Any) -> Any:
             turns, gains = rates
             a, c, own = row
-            way, now = h * (a @ turns), v + h * (a @ gains)
-            at = time + c * h
-            there, now = system.on_stage(at, system.moved(q, way), now)
+            at, way = time + c * h, h * (a @ turns)
+            there, now = system.on_stage(at, system.moved(q, way), v + h * (a @ gains))
             new = system.rates(way, now), system.acceleration(at, there, now)
             return tuple(
                 np.where(own[:, None] > 0.5, x[None, :], kept) for x, kept in zip(new, rates, strict=True)
             ), None
 
-        nothing = np.zeros((count, system.nv))
-        rows = (numpy.array(self.a), numpy.array(self.c), numpy.eye(count))
-        (turns, gains), _ = scan(stage, (nothing, nothing), rows)
+        turns = gains = np.zeros((count, system.nv))
+        rows: Any = (numpy.array(self.a), numpy.array(self.c), numpy.eye(count))
+        if first is not None:  # what is known of it is in place, and its stage is left out
+            turns, gains = (np.concatenate([x[None, :], turns[1:]]) for x in (v, first))
+            rows = tuple(x[1:] for x in rows)
+        (turns, gains), _ = scan(stage, (turns, gains), rows)
         error = None
         if self.lower:
             apart = b - numpy.array(self.lower)
@@ -85,5 +95,9 @@ class RungeKutta:
             return system.moved(q, weights @ turns), v + weights @ gains
 
         return Step(
-            system.moved(q, h * (b @ turns)), v + h * (b @ gains), error, between=between if self.dense else None
+            system.moved(q, h * (b @ turns)),
+            v + h * (b @ gains),
+            error,
+            between=between if self.dense else None,
+            last=gains[-1] if self.first_is_last else None,
         )

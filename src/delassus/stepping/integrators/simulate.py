@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.differentiation.recorded import Recorded
-from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.graph.parameters import PARAMETERS, Parametric
+from delassus.compiler.host.kernel import Kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
 from delassus.constrained.rows.options import checked_tolerance
@@ -19,12 +20,13 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import short
 from delassus.model.model import Model
-from delassus.stepping.integrators.advance import MOST, PROJECTIONS, Task, advance
+from delassus.model.parametric import ParametricModel
+from delassus.stepping.integrators.advance import MOST, PROJECTIONS, ParametricTask, Task, advance
 from delassus.stepping.integrators.choice import integrator_named
 from delassus.stepping.integrators.protocol import Integrator
 from delassus.stepping.integrators.written import Event, MotionError, recorded
 from delassus.stepping.status import MotionStatus
-from delassus.stepping.trajectory import Trajectory
+from delassus.stepping.trajectories.trajectory import Trajectory
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +44,7 @@ def simulate_motion(
     mechanism: Mechanism | Model,
     q: ArrayLike,
     v: ArrayLike | None = None,
-    tau: ArrayLike | Callable[[Any, Any, Any], Any] | None = None,
+    tau: ArrayLike | Callable[..., Any] | None = None,
     *,
     times: ArrayLike,
     method: str | Integrator = "dopri5",
@@ -53,6 +55,7 @@ def simulate_motion(
     events: Event | Callable[[Any, Any, Any], Any] | Iterable[Any] = (),
     dense: int = 0,
     max_steps: int = 1_000_000,
+    parameters: ArrayLike | None = None,
 ) -> Trajectory:
     """The motion of a robot, one or a batch, under gravity, the springs and dampers of its joints, and forces.
 
@@ -60,8 +63,9 @@ def simulate_motion(
         mechanism: The robot and its constraints; a model moves with those that come with it.
         q: Configurations (…, nq) [rad, m] at the first time.
         v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
-        tau: Generalised forces (…, nv) [N·m, N] that stay as they are, or a function of time [s], q and v of one state
-            that gives them (nv,), in NumPy (`delassus.numpy`): it is compiled with the rest.
+        tau: Generalised forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
+            (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
+            gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
         times: (times,) [s] at which states are wanted; the first is that of the start.
         method: "dopri5", which chooses its steps by the tolerance, or with steps of a fixed length "explicit_euler",
             "semi_implicit_euler", "taylor", "rk4", "implicit_euler", "midpoint", "gauss".
@@ -77,37 +81,44 @@ def simulate_motion(
         dense: How many states are wanted between each two times, evenly spaced, by the dense output of "dopri5": steps
             do not end there, so that they cost little, and are not projected.
         max_steps: From one time to the next, for one item.
+        parameters: (…, nparameters) of a model or mechanism with parameters; by default its own.
     """
     robot = _mechanism(mechanism)
     integrator = integrator_named(method)
     t = _times(times)
-    states = _states(robot, q, v, tau)
+    q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)
     projection = _projection(project) if robot.m else "none"
     happenings = _events(robot, events)
-    control = recorded("tau", tau, robot, (robot.nv,)) if callable(tau) else None
+    control = recorded("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
     samples = _samples(dense, integrator)
     task = _task(robot, integrator, control, happenings, projection, samples)
     errors = _tolerance(tolerance, integrator)
     lengths = _lengths(t, step, integrator)
     most = _most(max_steps)
 
-    q_now, v_now, force = states
-    q_now, v_now, status = _started(robot, q_now, v_now, t[0], start)
-    batch = np.broadcast_shapes(q_now.shape[:-1], errors.shape)
-    q_now, v_now, force = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now, force))
+    given = _parameters(robot, parameters)
+    batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in given.items()})
+    q_now, v_now = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now))
+    q_now, v_now, status = _started(robot, q_now, v_now, t[0], start, given)
     time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
     length = np.full(batch, lengths[0])
     before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
+    first, known = np.zeros((*batch, robot.nv)), np.zeros(batch)
     kept, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
-    for until, given in zip(t[1:], lengths, strict=True):
+    for k, until in enumerate(t[1:]):
         if not integrator.adaptive:
-            length = np.full(batch, given)
-        made = advance(task, q_now, v_now, force, time, until, length, errors, before, status, most)
+            length = np.full(batch, lengths[k])
+        force = forces[min(k, len(forces) - 1)]
+        known = known if len(forces) == 1 else np.zeros(batch)  # accelerations jump with forces
+        made = advance(
+            task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **given
+        )
         q_now, v_now, time, length, before, status = made[:6]
         if samples:
             inside = (np.moveaxis(x, -2, 0) for x in (made.between_q, made.between_v))
             kept += zip(*inside, strict=True)
         kept.append((q_now, v_now))
+        first, known = made.first, made.known
         counts += made.steps, made.rejected
         happened.append(made.happened)
         residual = np.maximum(residual, made.residual)
@@ -126,6 +137,7 @@ def simulate_motion(
         residual,
         {event.name: found[..., k] for k, event in enumerate(happenings)},
         robot,
+        parameters=given.get(PARAMETERS),
     )
 
 
@@ -139,25 +151,53 @@ def _task(
     samples: int,
 ) -> Task:
     """The same object for the same task: the kernel finds its code by it."""
-    return Task(robot, integrator, control, events, projection, samples)
+    kind = ParametricTask if isinstance(robot, Parametric) else Task
+    return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
 
 
 # --- what is asked for, checked ---------------------------------------------------------------------------------------
 
 
 def _mechanism(given: Any) -> Mechanism:
-    found = Mechanism(given) if isinstance(given, Model) else given
+    found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
     if not isinstance(found, Mechanism):
         raise MotionError(f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.")
-    if isinstance(found, Parametric):
-        raise MotionError(
-            "a motion is simulated with the numbers of its model: give mechanism.with_parameters(p), one set of them."
-        )
     return found
 
 
+@lru_cache(maxsize=64)
+def _of_model(model: Model | ParametricModel) -> Mechanism:
+    """The same mechanism for the same model: kernels know it then."""
+    return Mechanism(model)
+
+
+def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
+    """The parameters (…, nparameters) as an input of kernels, if there are any."""
+    if not isinstance(robot, Parametric):
+        if parameters is not None:
+            raise MotionError("this mechanism has no parameters: make one of model.parametric(…).")
+        return {}
+    found = _numbers("parameters", robot.parameters() if parameters is None else parameters)
+    if found.shape[-1:] != (robot.nparameters,):
+        raise MotionError(f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.")
+    return {PARAMETERS: found}
+
+
+def _function(tau: Any, robot: Mechanism) -> Callable[[Any, Any, Any], Any]:
+    """A function of time, q and v."""
+    return (lambda time, q, v: tau(robot.model, time, q, v)) if isinstance(tau, Kernel) else tau
+
+
+def _numbers(name: str, given: Any) -> Floats:
+    """An array of real numbers."""
+    try:
+        return np.array(given, float)
+    except (TypeError, ValueError):
+        raise MotionError(f"{name} is {short(repr(given))}; it is an array of real numbers.") from None
+
+
 def _times(times: ArrayLike) -> Floats:
-    t = np.array(times, float)
+    t = _numbers("times", times)
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(f"times has shape {t.shape}; it is a list of two or more, the first that of the start.")
     if not np.all(np.isfinite(t)):
@@ -169,37 +209,52 @@ def _times(times: ArrayLike) -> Floats:
     return t
 
 
-def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any) -> tuple[Floats, Floats, Floats]:
-    """Configurations, velocities and constant forces, of one batch."""
+def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tuple[Floats, Floats, Floats]:
+    """Configurations, velocities and forces (spans or 1, …), of one batch."""
     arrays = []
     for name, given, size in (
         ("q", q, robot.nq),
         ("v", np.zeros(robot.nv) if v is None else v, robot.nv),
         ("tau", np.zeros(robot.nv) if tau is None or callable(tau) else tau, robot.nv),
     ):
-        array = np.asarray(given, float)
+        array = _numbers(name, given)
         if array.shape[-1:] != (size,):
             raise MotionError(f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.")
         arrays.append(array)
+    q_all, v_all, forces = arrays
+    if forces.ndim > max(q_all.ndim, v_all.ndim):
+        if len(forces) != spans:
+            raise MotionError(
+                f"tau has shape {forces.shape}: with one axis more than states have, the first counts the "
+                f"spans from each time to the next, {spans} here. For a batch of forces give a batch of q."
+            )
+    else:
+        forces = forces[None]
+    batch = _batch(q=q_all.shape[:-1], v=v_all.shape[:-1], tau=forces.shape[1:-1])
+    q_all, v_all = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_all, v_all))
+    return q_all, v_all, forces
+
+
+def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of items that these have together."""
     try:
-        batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+        return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        shapes = ", ".join(f"{n} {x.shape}" for n, x in zip(("q", "v", "tau"), arrays, strict=True))
-        raise MotionError(f"the batches do not fit together: {shapes}.") from None
-    q_all, v_all, force = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in arrays)
-    return q_all, v_all, force
+        told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise MotionError(f"the batches do not fit together: {told}.") from None
 
 
 def _projection(project: Any) -> str:
     if isinstance(project, bool):
         return "steps" if project else "none"
-    if project not in PROJECTIONS:
-        raise MotionError(f"project is {project!r}; it is one of: {', '.join(PROJECTIONS)}.")
-    return str(project)
+    if not isinstance(project, str) or project not in PROJECTIONS:
+        raise MotionError(f"project is {short(repr(project))}; it is one of: {', '.join(PROJECTIONS)}.")
+    return project
 
 
 def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
-    given = (events,) if isinstance(events, Event) or callable(events) else tuple(events)
+    alone = isinstance(events, Event) or callable(events) or not isinstance(events, Iterable)
+    given = (events,) if alone else tuple(events)
     found = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in given]
     names = [event.name for event in found]
     twice = [name for name in names if names.count(name) > 1]
@@ -209,7 +264,7 @@ def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
 
 
 def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
-    found = np.asarray(tolerance, float)
+    found = _numbers("tolerance", tolerance)
     for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
         checked_tolerance(float(worst), 1e-8)
     if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
@@ -224,7 +279,8 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
         if not integrator.adaptive:
             raise MotionError(f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.")
         return np.asarray(apart / 100.0)
-    if not (isinstance(step, (int, float, np.floating)) and 0.0 < step < math.inf):
+    real = np.ndim(step) == 0 and np.asarray(step).dtype.kind in "iuf"
+    if not (real and 0.0 < step < math.inf):
         raise MotionError(f"the step is {step!r} s; it is one number, positive and finite, such as 1e-3.")
     if integrator.adaptive:
         return np.minimum(apart, float(step))
@@ -262,28 +318,30 @@ def _in_place(happened: Floats, t: Floats) -> Floats:
     return np.where((happened > low) & (happened <= high), happened, np.nan)
 
 
-def _started(robot: Mechanism, q: Floats, v: Floats, time: float, start: Any) -> tuple[Floats, Floats, Any]:
+def _started(
+    robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
+) -> tuple[Floats, Floats, Any]:
     """The start as it is followed, and its status."""
-    if start not in STARTS:
+    if not isinstance(start, str) or start not in STARTS:
         raise MotionError(f"start is {short(repr(start))}; it is one of: {', '.join(STARTS)}.")
     done = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
         return q, v, np.full(q.shape[:-1], done)
-    q_on, v_on = projected(robot, q, v, time=time, iterations=50)
+    q_on, v_on = projected(robot, q, v, time=time, iterations=50, **given)
     if start == "refuse":
-        _refuse("start", _off(robot, q, time), "robot's lengths or radians")
+        _refuse("start", _off(robot, q, time, given), "robot's lengths or radians")
         _refuse("velocity of the start", np.abs(v_on - v).max(-1) / (1.0 + np.abs(v).max(-1)), "of itself, or of 1/s")
         return q, v, np.full(q.shape[:-1], done)
     known = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
-    closed = ~known | (_off(robot, q_on, time) <= _ON)
+    closed = ~known | (_off(robot, q_on, time, given) <= _ON)
     keep = ~np.asarray(known)[..., None]
     status = np.where(closed, done, float(MotionStatus.NOT_CLOSED))
     return np.where(keep, q, q_on), np.where(keep, v, v_on), status
 
 
-def _off(robot: Mechanism, q: Floats, time: float) -> Any:
+def _off(robot: Mechanism, q: Floats, time: float, given: dict[str, Floats]) -> Any:
     """The largest error of each item, as a share of the robot's length or of a radian."""
-    return np.abs(constraint_error(robot, q, time=time) / np.array(row_sizes(robot))).max(-1)
+    return np.abs(constraint_error(robot, q, time=time, **given) / np.array(row_sizes(robot))).max(-1)
 
 
 def _refuse(what: str, off: Any, unit: str) -> None:

@@ -1,0 +1,100 @@
+"""Some rows of a constraint, as a constraint of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delassus.constraints.basis.constraint import NOT_NEGATIVE, BodyRows, Constraint, JointRow
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.model.model import Model
+from delassus.model.placement import Placement
+
+
+@dataclass(frozen=True)
+class SomeRows(Constraint):
+    """The rows of a constraint, which is bound to its model already, whose numbers are `chosen`."""
+
+    of: Constraint
+    chosen: tuple[int, ...]
+
+    @classmethod
+    def within(cls, constraint: Constraint, chosen: tuple[int, ...], count: int) -> Constraint:
+        """Some of `count` rows: the constraint itself, if that is all of them."""
+        if len(chosen) == count:
+            return constraint
+        own: dict[str, Any] = {
+            name: constraint.per_row(name, count)[list(chosen)] for name in ("acceleration", *NOT_NEGATIVE)
+        }
+        return cls(constraint, chosen, name=constraint.name, **own)
+
+    @property
+    def label(self) -> str:
+        """That of the whole."""
+        return self.of.label
+
+    def count(self, model: Model) -> int:
+        """Those chosen."""
+        return len(self.chosen)
+
+    def given(self, parameters: Any) -> Constraint:
+        """Of the whole with these parameters."""
+        return replace(self, of=self.of.given(parameters))
+
+    def links(self, model: Model) -> tuple[int, ...]:
+        """Those of the whole."""
+        return self.of.links(model)
+
+    def velocities(self, model: Model) -> tuple[int, ...]:
+        """Those of the whole."""
+        return self.of.velocities(model)
+
+    def inner(self, model: Model) -> bool:
+        """As the whole."""
+        return self.of.inner(model)
+
+    def relative(self, model: Model) -> bool:
+        """As the whole."""
+        return self.of.relative(model)
+
+    def attached(self, model: Model) -> tuple[int, Placement] | None:
+        """As the whole."""
+        return self.of.attached(model)
+
+    def bodies(self, motions: LinkMotions) -> tuple[BodyRows, ...]:
+        """Its rows of each K."""
+        return tuple(BodyRows(body.link, body.K[list(self.chosen)]) for body in self.of.bodies(motions))
+
+    def joints(self, motions: LinkMotions) -> tuple[JointRow, ...]:
+        """Its rows, counted anew."""
+        number = {row: k for k, row in enumerate(self.chosen)}
+        every = self.of.joints(motions)
+        return tuple(JointRow(number[one.row], one.v, one.factor) for one in every if one.row in number)
+
+    @property
+    def has_reference(self) -> bool:
+        """As the whole."""
+        return self.of.has_reference
+
+    @property
+    def holonomic(self) -> bool:
+        """Not in general: errors of rows that are left out become errors of the others."""
+        return False
+
+    @property
+    def holds_positions(self) -> bool:
+        """As the whole."""
+        return self.of.holds_positions
+
+    def reference_velocity(self, motions: LinkMotions) -> Any:
+        """Of its rows."""
+        moving = self.of.reference_velocity(motions)
+        return None if moving is None else moving[list(self.chosen)]
+
+    def velocity_product(self, motions: LinkMotions) -> Any:
+        """Of its rows."""
+        return self.of.velocity_product(motions)[list(self.chosen)]
+
+    def position_error(self, motions: LinkMotions) -> Any:
+        """Of its rows."""
+        return self.of.position_error(motions)[list(self.chosen)]

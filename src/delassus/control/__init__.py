@@ -1,0 +1,104 @@
+"""Control: torques for a motion that is asked for, under constraints; tasks; linear models."""
+
+from typing import TYPE_CHECKING
+
+from delassus.lazy import lazily
+
+if TYPE_CHECKING:
+    from delassus.control.inverse.actuated import Actuated
+    from delassus.control.inverse.dynamics import actuated_inverse_dynamics, inverse_dynamics
+    from delassus.control.inverse.equilibrium import Equilibrium, equilibrium, gravity_compensation
+    from delassus.control.inverse.result import ControlStatus, InverseDynamics
+    from delassus.control.linear.linearization import Linearization, linearize
+    from delassus.control.linear.lqr import Regulator, lqr
+    from delassus.control.operational.differential import TaskVelocities, differential_inverse_kinematics
+    from delassus.control.operational.dynamics import TaskDynamics, task_inverse_dynamics
+    from delassus.control.operational.kinematics import TaskPose, inverse_kinematics
+    from delassus.control.operational.space import OperationalSpace, operational_space
+    from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask, Task
+    from delassus.control.operational.tasks import Tasks, task_bias, task_error, task_jacobian
+    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.solution import ProgrammeSolution
+    from delassus.control.programmes.status import ProgrammeStatus
+    from delassus.control.reactive.control import ReactiveControl
+    from delassus.control.reactive.reaction import Reaction
+    from delassus.control.reactive.supports import Support
+    from delassus.control.reactive.tasks import (
+        FollowCenterOfMass,
+        FollowForce,
+        FollowFrame,
+        FollowMomentum,
+        FollowPosture,
+        Nominal,
+    )
+
+__all__ = [
+    "Actuated",
+    "CenterOfMassTask",
+    "ControlStatus",
+    "Equilibrium",
+    "FollowCenterOfMass",
+    "FollowForce",
+    "FollowFrame",
+    "FollowMomentum",
+    "FollowPosture",
+    "FrameTask",
+    "InverseDynamics",
+    "Linearization",
+    "MomentumTask",
+    "Nominal",
+    "OperationalSpace",
+    "PostureTask",
+    "ProgrammeSolution",
+    "ProgrammeStatus",
+    "QuadraticProgramme",
+    "Reaction",
+    "ReactiveControl",
+    "Regulator",
+    "Support",
+    "Task",
+    "TaskDynamics",
+    "TaskPose",
+    "TaskVelocities",
+    "Tasks",
+    "actuated_inverse_dynamics",
+    "differential_inverse_kinematics",
+    "equilibrium",
+    "gravity_compensation",
+    "inverse_dynamics",
+    "inverse_kinematics",
+    "linearize",
+    "lqr",
+    "operational_space",
+    "task_bias",
+    "task_error",
+    "task_inverse_dynamics",
+    "task_jacobian",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "control.programmes.programme": "QuadraticProgramme",
+            "control.programmes.solution": "ProgrammeSolution",
+            "control.programmes.status": "ProgrammeStatus",
+            "control.reactive.control": "ReactiveControl",
+            "control.reactive.reaction": "Reaction",
+            "control.reactive.supports": "Support",
+            "control.reactive.tasks": "FollowCenterOfMass FollowForce FollowFrame FollowMomentum FollowPosture Nominal",
+            "control.inverse.actuated": "Actuated",
+            "control.inverse.dynamics": "actuated_inverse_dynamics inverse_dynamics",
+            "control.inverse.equilibrium": "Equilibrium equilibrium gravity_compensation",
+            "control.inverse.result": "ControlStatus InverseDynamics",
+            "control.linear.linearization": "Linearization linearize",
+            "control.linear.lqr": "Regulator lqr",
+            "control.operational.differential": "TaskVelocities differential_inverse_kinematics",
+            "control.operational.dynamics": "TaskDynamics task_inverse_dynamics",
+            "control.operational.kinematics": "TaskPose inverse_kinematics",
+            "control.operational.space": "OperationalSpace operational_space",
+            "control.operational.task": "CenterOfMassTask FrameTask MomentumTask PostureTask Task",
+            "control.operational.tasks": "Tasks task_bias task_error task_jacobian",
+        },
+    )

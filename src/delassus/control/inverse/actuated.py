@@ -1,0 +1,278 @@
+"""A mechanism and its actuators: which generalised forces they make, B u for forces u of the actuators.
+
+B (nv, nu) is the same in all states. Its parts are found once: `reach`, orthonormal directions in which actuators push;
+`passive`, those in which none does, so that passiveᵀ B = 0; and what turns the one into forces of actuators.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.graph.parameters import Parametric
+from delassus.constrained.delassus.scales import length_of
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
+from delassus.constraints.mechanism.rows import compliance_of
+from delassus.errors import DelassusError, short
+from delassus.model.links import links_of
+from delassus.model.model import Model, UnknownName
+from delassus.model.of_model import OfModel
+from delassus.model.parametric import ParametricModel
+from delassus.model.transmission import Actuator
+from delassus.simulation.actuation.actuators import check_actuators, driven_velocities, driving_terms
+
+Floats: TypeAlias = NDArray[np.float64]
+
+RANK: Final = 1e-10
+"""Singular values of B below this share of the largest count as zero."""
+
+
+class ActuationError(DelassusError, ValueError):
+    """Actuators that cannot be understood."""
+
+
+@dataclass(frozen=True)
+class Actuated(OfModel):
+    """A mechanism with actuators: what inverse dynamics compiles for.
+
+    Attributes:
+        mechanism: The robot and its constraints; a model is one without any.
+        actuation: A matrix (nv, nu), names or patterns of joints in the order of the torques, or some `Actuator`. By
+            default the model's own actuators, or, if it has none, every joint but a free base. It is kept as rows of
+            numbers.
+        names: What the actuators are called.
+    """
+
+    mechanism: Mechanism
+    actuation: Any = None
+    names: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+
+        def __init__(
+            self, mechanism: Mechanism | Model | ParametricModel, actuation: Any = None, names: tuple[str, ...] = ()
+        ) -> None: ...
+
+    def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Actuated:
+        """With parameters, if its mechanism has some."""
+        parametric = isinstance(mechanism, (ParametricMechanism, ParametricModel))
+        return object.__new__(ParametricActuated if parametric else cls)
+
+    def __post_init__(self) -> None:
+        mechanism = mechanism_of(self.mechanism)
+        B, names = _read(mechanism.model, self.actuation)
+        object.__setattr__(self, "mechanism", mechanism)
+        object.__setattr__(self, "actuation", tuple(map(tuple, B.tolist())))
+        object.__setattr__(self, "names", self.names or names)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.model.name!r}: nv {self.nv}, {self.m} rows, {self.nu} actuators>"
+
+    @property
+    def model(self) -> Any:  # type: ignore[override]
+        """The robot."""
+        return self.mechanism.model
+
+    @property
+    def __kernel_model__(self) -> Any:
+        """What kernels of a `Mechanism` get."""
+        return self.mechanism
+
+    @property
+    def m(self) -> int:
+        """Number of rows of all constraints."""
+        return self.mechanism.m
+
+    @property
+    def nu(self) -> int:
+        """Number of actuators."""
+        return len(self.names)
+
+    @property
+    def B(self) -> Floats:
+        """(nv, nu): generalised forces per unit of each actuator's force."""
+        return np.array(self.actuation, float).reshape(self.nv, self.nu)
+
+    @cached_property
+    def _directions(self) -> tuple[tuple[tuple[float, ...], ...], int]:
+        """Orthonormal directions of generalised forces, those that actuators reach first, and how many these are."""
+        velocity, one = np.unique(np.nonzero(self.B)[0]), np.count_nonzero(self.B, axis=0)
+        if np.all(one <= 1):  # each actuator drives one velocity: no rounding at all
+            order = [*velocity.tolist(), *(k for k in range(self.nv) if k not in velocity)]
+            return tuple(map(tuple, np.eye(self.nv)[order].tolist())), len(velocity)
+        U, s, _ = np.linalg.svd(self.B)
+        return tuple(map(tuple, U.T.tolist())), int(np.sum(s > RANK * s[0]))
+
+    @property
+    def rank(self) -> int:
+        """In how many directions actuators push."""
+        return self._directions[1]
+
+    @property
+    def reach(self) -> Floats:
+        """(nv, rank): orthonormal directions in which actuators push."""
+        return np.array(self._directions[0])[: self.rank].T
+
+    @property
+    def passive(self) -> Floats:
+        """(nv, nv - rank): orthonormal directions in which no actuator pushes."""
+        return np.array(self._directions[0])[self.rank :].T.reshape(self.nv, self.nv - self.rank)
+
+    @property
+    def inverse(self) -> Floats:
+        """(nu, nv): forces of actuators from the generalised ones that they make; for those that are not redundant."""
+        B = self.B
+        if np.all(np.count_nonzero(B, axis=0) <= 1):  # one velocity each: transposed, divided by gears
+            return np.where(B == 0.0, 0.0, 1.0 / np.where(B == 0.0, 1.0, B)).T
+        return np.asarray(np.linalg.pinv(B, rcond=RANK), float)
+
+    @property
+    def mechanism_compliance(self) -> Floats:
+        """C (m,) of the rows."""
+        return compliance_of(self.mechanism)
+
+    @property
+    def usual_weight(self) -> Floats:
+        """(nu,): what squares of the actuators' forces are added with unless weights are given.
+
+        1 for torques, the square of the robot's length for forces, so that nothing depends on units.
+        """
+        length = length_of(self.mechanism.plain.model)
+        pulling = np.zeros(self.nv, bool)
+        for link in links_of(self.mechanism.plain.model).links:
+            pulling[list(link.dofs)] = [direction < 3 for direction in link.motion.directions]
+        share = np.array([np.all(pulling[column != 0.0]) and np.any(column) for column in self.B.T], bool)
+        return np.where(share, length * length, 1.0)
+
+
+@dataclass(frozen=True, repr=False)
+class ParametricActuated(Actuated, Parametric):
+    """That of a mechanism whose model has parameters."""
+
+    @property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        found: int = self._parametric.nparameters
+        return found
+
+    def parameters(self) -> Any:
+        """The parameters (nparameters,) that the model has unless others are given."""
+        return self._parametric.parameters()
+
+    def with_parameters(self, parameters: Any) -> Actuated:
+        """The same with these parameters (nparameters,)."""
+        return Actuated(self._parametric.with_parameters(parameters), self.actuation, self.names)
+
+    @property
+    def _parametric(self) -> Any:
+        return self.mechanism
+
+
+def mechanism_of(given: Any) -> Mechanism:
+    """A mechanism, or a model as one without constraints of the user's."""
+    if isinstance(given, Mechanism):
+        return given
+    if isinstance(given, (Model, ParametricModel)):
+        return Mechanism(given)
+    raise DelassusError(f"the mechanism is {short(repr(given))}; it is a Mechanism, or a Model.")
+
+
+def actuated(mechanism: Any, actuation: Any = None) -> Actuated:
+    """The mechanism with its actuators; the same object as before for the same arguments, so that calls are short."""
+    if isinstance(mechanism, Actuated):
+        if actuation is not None:
+            raise ActuationError("actuation is given twice: by the mechanism, which is an Actuated, and by itself.")
+        return mechanism
+    if isinstance(actuation, np.ndarray) and actuation.dtype == float:
+        return _of_array(mechanism, actuation.shape, actuation.tobytes())
+    named = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)
+    if actuation is None or isinstance(actuation, str) or named:
+        return _remembered(mechanism, tuple(actuation) if isinstance(actuation, list) else actuation)
+    return Actuated(mechanism, actuation)
+
+
+@lru_cache(maxsize=64)
+def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> Actuated:
+    return Actuated(mechanism, np.frombuffer(numbers).reshape(shape))
+
+
+@lru_cache(maxsize=64)
+def _remembered(mechanism: Any, actuation: Any) -> Actuated:
+    return Actuated(mechanism, actuation)
+
+
+def _read(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
+    """B (nv, nu), and names of the actuators."""
+    if actuation is None and model.actuators:
+        actuation = model.actuators
+    if actuation is None:
+        return _of_velocities(model, driven_velocities(model))
+    if isinstance(actuation, str):
+        actuation = (actuation,)
+    if isinstance(actuation, Actuator):
+        actuation = (actuation,)
+    several = list(actuation) if isinstance(actuation, Iterable) else []
+    if several and all(isinstance(x, Actuator) for x in several):
+        return _of_actuators(model, several)
+    if several and all(isinstance(x, str) for x in several):
+        return _of_velocities(model, _velocities(model, several))
+    return _of_matrix(model, actuation)
+
+
+def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
+    try:
+        B = np.array(actuation, float)
+    except (TypeError, ValueError):
+        raise ActuationError(
+            f"actuation is {short(repr(actuation))}; it is a matrix ({model.nv}, nu), names of joints, or actuators."
+        ) from None
+    if B.ndim != 2 or len(B) != model.nv:
+        raise ActuationError(
+            f"actuation has shape {B.shape}; it has a row for each of the {model.nv} velocities of {model.name!r} and "
+            f"a column for each actuator: ({model.nv}, nu). Names of joints will do as well."
+        )
+    if not np.all(np.isfinite(B)):
+        raise ActuationError("actuation has elements that are not finite numbers.")
+    return B, tuple(f"actuator {k}" for k in range(B.shape[1]))
+
+
+def _of_velocities(model: Model, numbers: Sequence[int]) -> tuple[Floats, tuple[str, ...]]:
+    B = np.zeros((model.nv, len(numbers)))
+    B[list(numbers), range(len(numbers))] = 1.0
+    return B, tuple(_name_of(model, v) for v in numbers)
+
+
+def _of_actuators(model: Model, actuators: Sequence[Actuator]) -> tuple[Floats, tuple[str, ...]]:
+    check_actuators(model, tuple(actuators))
+    B = np.zeros((model.nv, len(actuators)))
+    for k, actuator in enumerate(actuators):
+        for name, gear in driving_terms(model, actuator):
+            B[model.v_slice(name).start, k] += gear
+    return B, tuple(actuator.name for actuator in actuators)
+
+
+def _velocities(model: Model, patterns: Sequence[str]) -> list[int]:
+    """The velocities of joints by names or patterns, in the order given."""
+    own = [joint for joint in model.joints if joint.mimic is None]
+    found: list[int] = []
+    for pattern in patterns:
+        matching = [joint.name for joint in own if fnmatch.fnmatchcase(joint.name, pattern)]
+        if not matching:
+            raise UnknownName("joint", pattern, [joint.name for joint in own])
+        for name in matching:
+            at = model.v_slice(name)
+            found += [v for v in range(at.start, at.stop) if v not in found]
+    return found
+
+
+def _name_of(model: Model, v: int) -> str:
+    for joint, start in zip(model.joints, model.v_starts, strict=True):
+        if joint.mimic is None and start <= v < start + joint.kind.nv:
+            return joint.name if joint.kind.nv == 1 else f"{joint.name} {v - start}"
+    raise ActuationError(f"the velocity {v} has no joint.")

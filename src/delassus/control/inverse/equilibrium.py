@@ -1,0 +1,131 @@
+"""Rest: the torques that hold a pose against gravity, by constraints that hold both ways, or by contacts that push."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.solvers.status import Status
+from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
+from delassus.control.inverse.actuated import Actuated, ActuationError, actuated
+from delassus.control.inverse.dynamics import inverse_dynamics
+from delassus.control.inverse.result import ControlStatus, InverseDynamics, control_statuses, worst_of
+
+Floats = NDArray[np.float64]
+
+_STEP: Final = 1e-3
+"""[s] In which nothing moves, so that it does not matter."""
+
+
+def gravity_compensation(mechanism: Any, q: Any, *, actuation: Any = None, **options: Any) -> InverseDynamics:
+    """Torques (…, nu) that hold a mechanism where it is, and the forces of its constraints; see `inverse_dynamics`.
+
+    Args:
+        mechanism: The robot and its constraints, a model, or an `Actuated`.
+        q: Configurations (…, nq) [rad, m].
+        actuation: As for `inverse_dynamics`.
+        options: mask, time, tau, weights and targets, rank and parameters, as for `inverse_dynamics`.
+    """
+    robot = actuated(mechanism, actuation)
+    still = np.zeros(robot.nv)
+    return inverse_dynamics(robot, q, still, still, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """Torques and forces of static poses, one or a batch.
+
+    Attributes:
+        torque: (…, nu) forces of the actuators [N·m, N].
+        force: (…, m) of contacts (t1, t2, n of each point) and constraints [N, N·m], contacts within their friction.
+        residual: (…, nv) what neither holds [N·m, N]: zero in an equilibrium.
+        status: (…) numbers of `ControlStatus`: REALISED in an equilibrium.
+        explanation: What `contact_inverse_dynamics` says of it, with names of rows.
+    """
+
+    torque: Floats
+    force: Floats
+    residual: Floats
+    status: NDArray[np.int64]
+    explanation: ContactExplanation
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one pose, or an array of them."""
+        return control_statuses(self.status)
+
+    def describe(self) -> str:
+        """Whether it stands, in a sentence or two: of the worst pose, where there are several."""
+        worst, _ = worst_of(self.status)
+        most = float(np.max(np.abs(self.residual), initial=0.0))
+        if worst is ControlStatus.REALISED:
+            return "The torques and forces hold the pose."
+        if worst is ControlStatus.NEAREST:
+            return f"No torques and forces hold the pose within friction; {most:.3g} (N·m or N) are missing at most."
+        return worst.sentence
+
+
+def equilibrium(
+    mechanism: Any,
+    q: Any,
+    *,
+    contacts: Any = (),
+    actuation: Any = None,
+    tolerance: float = 1e-8,
+    share: float = 1e-6,
+    **options: Any,
+) -> Equilibrium:
+    """Torques and forces that hold a pose at rest, contacts within their friction, of one pose or a batch.
+
+    What actuators do not reach has to be held by contacts and constraints; actuators do the rest.
+
+    Args:
+        mechanism: The robot with its constraints, a model, or an `Actuated`; actuators drive one joint each.
+        q: Configurations (…, nq) [rad, m].
+        contacts: Where it may touch: some `Contact`. Those with a gap do not push.
+        actuation: As for `inverse_dynamics`.
+        tolerance: As for `contact_dynamics`.
+        share: What may be missing in an equilibrium, as a share of the largest generalised force of gravity.
+        options: friction, normal, height, limits and the like, as for `contact_inverse_dynamics`.
+    """
+    robot = actuated(mechanism, actuation)
+    if not contacts and not robot.m and not options.get("limits"):
+        raise ActuationError("there are no contacts or constraints: gravity_compensation gives the torques.")
+    passive = _passive(robot)
+    still = np.zeros(robot.nv)
+    # A non-finite pose would stop nobody else's, but its forces must not be any number's.
+    finite = np.isfinite(np.sum(q, -1))
+    calm = np.where(finite[..., None], q, robot.neutral())
+    found = contact_inverse_dynamics(
+        robot.mechanism,
+        calm,
+        still,
+        still,
+        contacts=contacts,
+        time_step=_STEP,
+        passive=passive,
+        tolerance=tolerance,
+        **options,
+    )
+    torque = np.where(finite[..., None], np.matvec(robot.inverse, found.torque), 0.0)
+    left = np.where(finite[..., None], found.torque * (passive != 0.0), np.nan)
+    weight = np.max(np.abs(found.torque), -1) + np.max(np.abs(found.force), -1, initial=0.0)
+    held = np.all(np.abs(left) <= share * weight[..., None], -1) & (found.status <= Status.LEAST_SQUARES)
+    status = np.where(held, ControlStatus.REALISED, ControlStatus.NEAREST)
+    status = np.where(found.status == Status.ITERATIONS, ControlStatus.ITERATIONS, status)
+    status = np.where(finite & (found.status != Status.NOT_FINITE), status, ControlStatus.NOT_FINITE)
+    force = np.where(finite[..., None], found.force, 0.0)
+    return Equilibrium(torque, force, left, np.asarray(status, int), found)
+
+
+def _passive(robot: Actuated) -> Floats:
+    """1 for velocities that no actuator drives (nv,), otherwise 0."""
+    B = robot.B
+    if np.any(np.count_nonzero(B, axis=0) != 1) or np.any(np.count_nonzero(B, axis=1) > 1):
+        raise ActuationError(
+            "the equilibrium under friction needs actuators that drive one joint each, and no two the same."
+        )
+    return np.where(np.any(B != 0.0, axis=1), 0.0, 1.0)

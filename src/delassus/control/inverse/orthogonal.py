@@ -1,0 +1,165 @@
+"""Least squares of any rank, in two stages, by orthogonal decompositions that are compiled.
+
+    first  |K x - g|,   then, among all x that make it least,  |F x - t|,   then  |x|.
+
+Where the rows of K are far from depending on each other, K = R Q with orthonormal rows Q, as in Mistry's use of QR.
+Where they are not, K is orthogonal vectors times an orthogonal matrix (`jacobi`), with the rank in plain sight: each
+singular value s is either kept, which meets K x = g along it; or not seen, below rounding, so that x is free along it;
+or between the two, where x could meet K x = g only by numbers that mean nothing, and would spoil it if it were taken to
+be free: x has no part along it at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import computing_in
+from delassus.constrained.elimination.jacobi import orthogonal
+from delassus.dynamics.tree.ldl import Ldl, ldl
+
+_UNSEEN: Final = 1e3
+"""Singular values below this many roundings of the largest are none."""
+
+_CLEAR: Final = 1e-8
+"""What is left of the square of a row once those before it are taken out, at least, as a share of the largest."""
+
+_SHARE: Final = 1e-7
+"""ε of the second stage, as a share of the largest square of a column; x is known to 1e-16 over it where it is open."""
+
+_SETTLED: Final = 1e-12
+"""The share of t that the last iteration of the second stage changes."""
+
+_MOST: Final = 100
+"""Iterations of the second stage; three to ten are usual."""
+
+
+class Stage(NamedTuple):
+    """The smallest x that makes |K x - g| least, and what it leaves open.
+
+    `x` is (n,). `seen` has the orthonormal directions that K sees (·, n), zero rows among them, and `freedoms` says how
+    many it does not see. `met` has, for each of the directions in which K can push, 1 if it is used, and `left` (·, k)
+    what these are, orthonormal.
+    """
+
+    x: Any
+    seen: Any
+    freedoms: Any
+    left: Any
+    met: Any
+
+    def open_part(self, rows: Any) -> Any:
+        """The part of rows (p, n), or of one x (n,), that K does not see."""
+        return rows - (rows @ self.seen.T) @ self.seen
+
+
+def first_stage(K: Any, g: Any, rank: Any, scale: Any = 1.0, pushes: bool = False) -> Stage:
+    """The first stage, K (k, n) and g (k,); squares of singular values below a share `rank` are not kept.
+
+    They are compared with the largest, and with a `scale` of squares: what is left of numbers that cancel is nothing.
+    `left` is there if `pushes` is asked for. Rows that are far from depending on each other, which is the usual case,
+    are made orthonormal by triangular factors, and singular values are for the others.
+    """
+    k, n = K.shape
+    if not k:
+        return Stage(np.zeros(n), np.zeros((0, n)), np.array(float(n)), np.zeros((0, 0)), np.zeros(0))
+    if k > n:
+        return _by_singular_values(K, g, rank, scale, pushes)
+    usual, clear = _by_triangles(K, g, scale, pushes)
+
+    def decompose(carry: Any) -> Any:
+        _, K, g, _ = carry
+        return np.array(False), K, g, tuple(_by_singular_values(K, g, rank, scale, pushes))
+
+    found = while_loop(lambda carry: carry[0], decompose, (~clear, K, g, tuple(usual)), 1)[3]
+    return Stage(*found)
+
+
+def _by_triangles(K: Any, g: Any, scale: Any, pushes: bool) -> tuple[Stage, Any]:
+    """The stage of independent rows, K = R Q by Cholesky's factors of K Kᵀ, twice, and whether it can be trusted."""
+    k, n = K.shape
+    squares = np.sum(K * K, 1)
+    most = _or_one(np.maximum(np.max(squares), scale))
+    # A rounding of the diagonal keeps pivots from zero, and is gone after the second time.
+    first = ldl(K @ K.T + 4.0 * 2.0 ** -computing_in().digits * most * np.eye(k))
+    clear = np.all(first.inverse * (_CLEAR * most) < 1.0) & np.all(first.inverse > 0.0)
+    # Rows that depend on each other have no such factors: others stand in for them, and are not used.
+    Q, y = np.where(clear, rooted(first, K), np.eye(k, n)), rooted(first, g)
+    second = ldl(Q @ Q.T)
+    Q, y = rooted(second, Q), rooted(second, y)
+    x = Q.T @ y
+    x = x + Q.T @ rooted(second, rooted(first, g - K @ x))
+    left, met = (np.eye(k) if pushes else np.zeros((k, 0))), np.ones(k)
+    return Stage(x, Q, np.array(float(n - k)), left, met), clear
+
+
+def rooted(S: Ldl, x: Any) -> Any:
+    """D^-½ L⁻¹ x of S = L D Lᵀ, for x (k,) or (k, n)."""
+    half, root = S.half(x), np.sqrt(np.maximum(S.inverse, 0.0))
+    return half * root if np.ndim(half) == 1 else half * root[:, None]
+
+
+def _by_singular_values(K: Any, g: Any, rank: Any, scale: Any, pushes: bool) -> Stage:
+    k, n = K.shape
+    if k <= n:  # rows of K made orthogonal, g going along, and what turns them
+        along_with = [K, g[:, None], np.eye(k)] if pushes else [K, g[:, None]]
+        turned = orthogonal(np.concatenate(along_with, 1), n)
+        C, along, turn = turned[:, :n], turned[:, n], turned[:, n + 1 :]
+        inverse, seen = _inverse(C, rank, scale)
+        unit = C * np.sqrt(seen / _or_one(np.sum(C * C, 1)))[:, None]
+        met = np.where(inverse > 0.0, 1.0, 0.0)
+        return Stage(C.T @ (along * inverse), unit, float(n) - np.sum(seen), turn, met)
+    turned = orthogonal(np.concatenate([K.T, np.eye(n)], 1), k)
+    C, V = turned[:, :k], turned[:, k:]
+    inverse, seen = _inverse(C, rank, scale)
+    left = C * np.sqrt(inverse)[:, None]
+    met = np.where(inverse > 0.0, 1.0, 0.0)
+    return Stage(V.T @ ((C @ g) * inverse), V * seen[:, None], float(n) - np.sum(seen), left, met)
+
+
+def second_stage(stage: Stage, F: Any, t: Any) -> Any:
+    """x (n,) of the second stage, F (p, n) and t (p,). States with nothing left to choose skip it.
+
+    Proximal iterations from the smallest x, x ← x + (Aᵀ A + ε)⁻¹ Aᵀ (t - F x), A the part of F that K does not see:
+    they end at the smallest solution, whatever the rank, and never move K x.
+    """
+    n = len(stage.x)
+    if not len(F):
+        return stage.x
+
+    def choose(carry: Any) -> Any:
+        _, x, seen, t, F = carry
+        scale = _or_one(np.max(np.sum(F * F, 0)))
+        A = F - (F @ seen.T) @ seen
+        response = ldl(A.T @ A + _SHARE * scale * np.eye(n))
+
+        size = np.max(np.abs(F)) * np.max(np.abs(x)) + np.max(np.abs(t))
+
+        def iterate(carry: Any) -> Any:
+            x, left, _ = carry
+            step = response.solve(A.T @ left)
+            step = step - seen.T @ (seen @ step)
+            change = A @ step
+            return x + step, left - change, np.max(np.abs(change))
+
+        start = (x, t - F @ x, np.array(np.inf))
+        x, _, _ = while_loop(lambda carry: carry[2] > _SETTLED * size, iterate, start, _MOST)
+        return np.array(False), x, seen, t, F
+
+    start = (stage.freedoms > 0.5, stage.x, stage.seen, t, F)
+    found: Any = while_loop(lambda carry: carry[0], choose, start, 1)[1]
+    return found
+
+
+def _inverse(C: Any, rank: Any, scale: Any) -> tuple[Any, Any]:
+    """1/s² of orthogonal vectors, zero where s² is not kept, and 1 for those that are seen at all, else 0."""
+    squares = np.sum(C * C, 1)
+    most = np.maximum(np.max(squares), scale)
+    kept = squares > rank * most
+    seen = squares > (_UNSEEN * 2.0 ** -computing_in().digits) ** 2 * most
+    return np.where(kept, 1.0 / _or_one(squares), 0.0), np.where(seen, 1.0, 0.0)
+
+
+def _or_one(x: Any) -> Any:
+    return np.where(x > 0.0, x, 1.0)

@@ -1,0 +1,128 @@
+"""What inverse dynamics finds, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.told import Told
+from delassus.control.inverse.actuated import Actuated
+from delassus.errors import Sentences
+
+
+class ControlStatus(Sentences):
+    """What became of a motion that was asked for; `sentence` says it in words."""
+
+    REALISED = 0, "The torques give the motion that was asked for."
+    NEAREST = (
+        1,
+        "No torques give the motion that was asked for; these come nearest, and the residual is what they lack.",
+    )
+    BREAKS_CONSTRAINTS = (
+        2,
+        "The acceleration that was asked for breaks the constraints; the torques give the nearest one that does not.",
+    )
+    NOT_FINITE = 3, "An input is not a finite number, or a result would not be one; the torques are zero."
+    ITERATIONS = 4, "The iterations ended before the tolerance was met."
+    SINGULAR = 5, "Some rows of the tasks cannot move, or depend on others; what can be done is done without them."
+
+
+_WORST_FIRST: Final = (
+    ControlStatus.NOT_FINITE,
+    ControlStatus.ITERATIONS,
+    ControlStatus.NEAREST,
+    ControlStatus.SINGULAR,
+    ControlStatus.BREAKS_CONSTRAINTS,
+    ControlStatus.REALISED,
+)
+
+
+class _Arrays(NamedTuple):
+    torque: Any
+    force: Any
+    residual: Any
+    status: Any
+    violation: Any
+
+
+class InverseDynamics(Told, _Arrays):
+    """Torques of actuators and forces of constraints that make a motion, one state or a batch.
+
+    Attributes:
+        torque: (…, nu) forces of the actuators [N·m, N].
+        force: (…, m) of the constraints [N, N·m], on the robot, in the axes of each constraint.
+        residual: (…, nv) M a + c - B u - tau - Jᵀ λ [N·m, N]: what is left to do that actuators and constraints cannot.
+        status: (…) numbers of `ControlStatus`.
+        violation: (…, m) J a + γ + C λ [m/s², rad/s²]: how far the acceleration breaks the constraints.
+        actuated: The mechanism with its actuators.
+    """
+
+    actuated: Actuated
+
+    @classmethod
+    def of_call(cls, values: tuple[Any, ...], actuated: Actuated, _: Any) -> InverseDynamics:
+        """That of a call."""
+        torque, force, residual, status, violation = values
+        return cls(torque, force, residual, whole(status), violation).telling(actuated=actuated)
+
+    @property
+    def torques(self) -> Mapping[str, NDArray[np.float64]]:
+        """Views of `torque` by the names of the actuators."""
+        return {name: self.torque[..., k] for k, name in enumerate(self.actuated.names)}
+
+    @property
+    def forces(self) -> Mapping[str, NDArray[np.float64]]:
+        """Views of `force` by the names of the constraints."""
+        return {name: self.force[..., rows] for name, rows in self.actuated.mechanism.slices.items()}
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return control_statuses(self.status)
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        worst, text = worst_of(self.status)
+        if worst is ControlStatus.NEAREST:
+            at, most = _largest(self.residual, self.status == worst)
+            names = _velocity_names(self.actuated)
+            text += f" The largest part is {most:.3g} (N·m or N), at {names[at]}."
+        elif worst is ControlStatus.BREAKS_CONSTRAINTS:
+            row, most = _largest(self.violation, self.status == worst)
+            slices = self.actuated.mechanism.slices
+            name = next(name for name, rows in slices.items() if rows.start <= row < rows.stop)
+            text += f" The largest violation is {most:.3g} (m/s² or rad/s²), of {name!r}."
+        return text
+
+
+def control_statuses(numbers: NDArray[np.int64]) -> Any:
+    """The `ControlStatus` of one state, or an array of them."""
+    found = np.vectorize(ControlStatus, otypes=[object])(numbers)
+    return found.item() if found.ndim == 0 else found
+
+
+def worst_of(status: Any) -> tuple[ControlStatus, str]:
+    """The worst of some, and a sentence about it that counts them."""
+    if not np.size(status):
+        return ControlStatus.REALISED, "There is no state."
+    worst = next(s for s in _WORST_FIRST if np.any(status == s))
+    counted = f" ({np.sum(status == worst)} of {status.size} states)" if np.size(status) > 1 else ""
+    return worst, f"{worst.sentence[:-1]}{counted}."
+
+
+def _largest(values: Any, among: Any) -> tuple[int, float]:
+    size = np.where(np.asarray(among)[..., None], np.abs(values), -1.0)
+    return int(np.argmax(size)) % size.shape[-1], float(np.max(size))
+
+
+def _velocity_names(actuated: Actuated) -> list[str]:
+    names = [""] * actuated.nv
+    for joint in actuated.model.joints:
+        at = actuated.model.v_slice(joint.name)
+        for v in range(at.start, at.stop):
+            names[v] = names[v] or joint.name
+    return names

@@ -1,0 +1,42 @@
+"""What inverse dynamics can be given besides a motion: which rows act, other forces, weights and targets."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy
+
+from delassus.compiler.host.signature import Input
+from delassus.constrained.rows.inputs import TIME, per_row
+from delassus.control.inverse.actuated import ActuationError
+
+
+def per_actuator(name: str, positive: bool = False) -> Input:
+    """An input with a number for each actuator, or one for all."""
+
+    def read(robot: Any, value: Any) -> Any:
+        try:
+            numbers = numpy.asarray(value, float)
+        except (TypeError, ValueError):
+            raise ActuationError(f"{name} is {value!r}; it is one number, or one for each actuator.") from None
+        if numbers.ndim and numbers.shape[-1] != robot.nu:
+            raise ActuationError(
+                f"{name} has shape {numbers.shape}; its last axis has one number for each of the {robot.nu} actuators."
+            )
+        if positive and numpy.any(numbers <= 0.0):
+            raise ActuationError(f"{name} is {numpy.min(numbers):g}; weights of actuators are positive.")
+        return numbers if numbers.ndim else numpy.full(robot.nu, numbers)
+
+    return Input("(nu)", read=read)
+
+
+DYNAMICS_INPUTS: Final = {
+    "mask": per_row("mask"),
+    "time": TIME,
+    "tau": Input("(nv)"),
+    "torque_weight": per_actuator("torque_weight", positive=True),
+    "torque_target": per_actuator("torque_target"),
+    "force_weight": per_row("force_weight", 0.0),
+    "force_target": per_row("force_target"),
+}
+"""Optional inputs of inverse dynamics."""

@@ -1,0 +1,1 @@
+"""Linear models of constrained robots, and the feedback that is best for them."""

@@ -1,0 +1,40 @@
+"""The exponential of a matrix, and a linear system held for a while: plain NumPy, so that SciPy is not needed."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_ORDER: Final = 8
+"""Of Padé's approximant, exact to rounding for matrices of norm ½."""
+
+
+def matrix_exponential(A: Floats) -> Floats:
+    """exp(A) (…, n, n), by Padé's approximant of order 8 with scaling and squaring."""
+    size = float(np.max(np.sum(np.abs(A), -1), initial=0.0))
+    halvings = max(0, math.ceil(math.log2(size)) + 1) if size > 0.0 else 0
+    X = A / 2.0**halvings
+    one = np.broadcast_to(np.eye(A.shape[-1]), A.shape)
+    above, below, power, c = one.copy(), one.copy(), one, 1.0
+    for k in range(1, _ORDER + 1):
+        c *= (_ORDER - k + 1) / (k * (2 * _ORDER - k + 1))
+        power = power @ X
+        above, below = above + c * power, below + (-1.0) ** k * c * power
+    found = np.linalg.solve(below, above)
+    for _ in range(halvings):
+        found = found @ found
+    return np.asarray(found, float)
+
+
+def held_input(A: Floats, B: Floats, time_step: float) -> tuple[Floats, Floats]:
+    """A and B of x⁺ = A x + B u for ẋ = A x + B u, u constant for a time [s]."""
+    n, m = B.shape[-2:]
+    whole = np.zeros((*A.shape[:-2], n + m, n + m))
+    whole[..., :n, :n], whole[..., :n, n:] = A, B
+    found = matrix_exponential(whole * time_step)
+    return found[..., :n, :n], found[..., :n, n:]

@@ -1,0 +1,219 @@
+"""Constrained dynamics, linear about a state, in as many coordinates as the robot has freedoms.
+
+States that meet the constraints, J v = 0 and positions closed, form a manifold. Nearby ones are
+
+    q ⊕ Z ξ,      v + Z η + S ξ,      S = -J⁺ ∂(J v)/∂q Z,
+
+Z (nv, p) a basis of what J does not see, orthonormal in the metric of D = diag M, whatever the rank of J, and S what
+keeps the velocity consistent where the robot has moved. Along a motion, Z is carried without turning, Zᵀ D Ż = 0, so
+that Ż = -J⁺ J̇ Z. With the derivatives of constrained dynamics (see `constrained_derivatives`) then
+
+    ξ̇ = η - Zᵀ D ad(v) Z ξ,
+    η̇ = Zᵀ D (∂a/∂q Z + ∂a/∂v S) ξ + Żᵀ D S ξ + Zᵀ D ∂a/∂v Z η + Zᵀ D ∂a/∂tau B u,
+
+ad(v) being how tangent vectors of turning joints turn. At rest S and Ż vanish. Freedoms are counted by singular values
+of J, rows as shares of what they yield and joints by D, so that nothing depends on units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import delassus.numpy as dnp
+from delassus.compiler import jacobian, jvp
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.scales import row_mobilities
+from delassus.constrained.elimination.gauss import RANK
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.solvers.derivatives import constrained_derivatives
+from delassus.constrained.solvers.dynamics import constrained_dynamics
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.linear.exponential import held_input
+from delassus.dynamics.kinematics.manifold import coordinate_rates, difference, integrate, parts
+from delassus.dynamics.mass.crba import crba
+from delassus.errors import DelassusError
+from delassus.model.joints import Motion
+from delassus.model.model import Model
+from delassus.spatial.motions import motion_cross
+
+Floats = NDArray[np.float64]
+
+
+class LinearizationError(DelassusError, ValueError):
+    """A state about which there is no linear model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """A linear model x' = A x + B u about a state, x = (ξ, η) its freedoms and their velocities; one or a batch.
+
+    Attributes:
+        A: (…, 2p, 2p) of the change of x: its rate, or, with a `time_step`, its next value.
+        B: (…, 2p, nu) likewise, per change of the actuators' forces.
+        drift: (…, 2p) rate of the state itself: zero in an equilibrium.
+        basis: Z (…, nv, p).
+        lift: S (…, nv, p), zero at rest.
+        metric: D (…, nv).
+        q, v, torque: The state, and the forces of the actuators.
+        robot: The mechanism with its actuators.
+        time_step: [s] for which inputs are held; None for rates.
+    """
+
+    A: Floats
+    B: Floats
+    drift: Floats
+    basis: Floats
+    lift: Floats
+    metric: Floats
+    q: Floats
+    v: Floats
+    torque: Floats
+    robot: Actuated
+    time_step: float | None = None
+
+    @property
+    def freedoms(self) -> int:
+        """p, the number of freedoms."""
+        return int(self.basis.shape[-1])
+
+    def coordinates(self, q: Any, v: Any) -> Any:
+        """x (…, 2p) of states near the one of the model; those of one state inside kernels."""
+        left = self.basis * self.metric[..., None]
+        way, faster = difference(self.robot.model, self.q, q), dnp.asarray(v) - self.v
+        if left.ndim == 2:
+            return dnp.concatenate([way @ left, faster @ left], -1)
+        return np.concatenate([np.matvec(left.mT, way), np.matvec(left.mT, faster)], -1)
+
+    def state(self, x: Any) -> tuple[Floats, Floats]:
+        """q (…, nq) and v (…, nv) of coordinates (…, 2p), which meet the constraints to first order."""
+        p = self.freedoms
+        xi, eta = np.asarray(x, float)[..., :p], np.asarray(x, float)[..., p:]
+        q: Floats = integrate(self.robot.model, self.q, np.matvec(self.basis, xi))
+        return q, self.v + np.matvec(self.basis, eta) + np.matvec(self.lift, xi)
+
+    def discrete(self, time_step: float) -> Linearization:
+        """The same for steps of time [s], in which the actuators' forces are constant: exact for the linear model."""
+        if self.time_step is not None:
+            raise LinearizationError(f"the model has a time step of {self.time_step:g} s already.")
+        if not (isinstance(time_step, (int, float)) and 0.0 < time_step < np.inf):
+            raise LinearizationError(f"time_step is {time_step!r} s; it is one number, positive and finite.")
+        A, B = held_input(self.A, self.B, float(time_step))
+        return replace(self, A=A, B=B, time_step=float(time_step))
+
+
+def linearize(
+    mechanism: Any,
+    q: Any,
+    v: Any = None,
+    torque: Any = None,
+    *,
+    actuation: Any = None,
+    tau: Any = None,
+    time: Any = None,
+    time_step: float | None = None,
+) -> Linearization:
+    """A linear model of a constrained robot about a state, in its own freedoms; of one state or a batch.
+
+    Args:
+        mechanism: The robot and its constraints, a model, or an `Actuated`.
+        q: Configurations (…, nq) [rad, m] that meet the constraints.
+        v: Velocities (…, nv) [rad/s, m/s] that do; by default zero.
+        torque: (…, nu) forces of the actuators [N·m, N]; by default zero. `gravity_compensation` gives those of rest.
+        actuation: As for `inverse_dynamics`.
+        tau: (…, nv) other generalised forces, constant [N·m, N].
+        time: (…) [s] what references move with, needed where they do.
+        time_step: [s] for a discrete model, in which inputs are held; by default rates.
+    """
+    robot = actuated(mechanism, actuation)
+    model, held = robot.model, robot.mechanism
+    for constraint in held.constraints:
+        if not constraint.holds_positions:
+            raise LinearizationError(
+                f"the constraint {constraint.label!r} holds velocities alone: positions and velocities then have "
+                "different freedoms, and there is no linear model of this kind."
+            )
+    q, v = np.asarray(q, float), np.zeros(robot.nv) if v is None else np.asarray(v, float)
+    torque = np.zeros(robot.nu) if torque is None else np.asarray(torque, float)
+    for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("torque", torque, robot.nu)):
+        if x.shape[-1:] != (size,):
+            raise LinearizationError(f"{name} has shape {x.shape}; its last axis has {size} numbers.")
+    total = np.matvec(robot.B, torque) + (0.0 if tau is None else np.asarray(tau, float))
+    if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
+        raise LinearizationError("the state or its torques are not finite numbers.")
+    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1])
+    q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
+    given = {} if time is None else {"time": time}
+    a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **given)
+    a = constrained_dynamics(held, q, v, total, **given).acceleration
+    D = np.diagonal(crba(model, q), axis1=-2, axis2=-1)
+    Z, back = _basis(held, q, D, given)
+    moving = bool(np.any(v))
+    by_q, rate = constraint_rates(held, q, v, **given) if held.m and moving else (None, None)
+    S = np.zeros_like(Z) if by_q is None else -back @ by_q @ Z
+    Z_rate = np.zeros_like(Z) if rate is None else -back @ rate @ Z
+    left = (Z * D[..., None]).mT
+    p = Z.shape[-1]
+    A = np.zeros((*batch, 2 * p, 2 * p))
+    A[..., :p, :p] = -left @ _turning(model, v) @ Z
+    A[..., :p, p:] = np.eye(p)
+    A[..., p:, :p] = left @ (a_q @ Z + a_v @ S) + (Z_rate * D[..., None]).mT @ S
+    A[..., p:, p:] = left @ a_v @ Z
+    B = np.concatenate([np.zeros((*batch, p, robot.nu)), left @ a_tau @ robot.B], -2)
+    drift = np.concatenate([np.matvec(left, v), np.matvec(left, a)], -1)
+    found = Linearization(A, B, drift, Z, S, D, q, v, np.broadcast_to(torque, (*batch, robot.nu)), robot)
+    return found if time_step is None else found.discrete(time_step)
+
+
+@kernel("(nq),(nv)->(m,nv),(m,nv)", inputs={"time": "()"})
+def constraint_rates(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> tuple[Any, Any]:
+    """∂(J v)/∂q (m, nv) along tangent vectors, and J̇ (m, nv)."""
+
+    def rows(step: Any) -> Any:
+        moved = q + coordinate_rates(mechanism.model, q, step)
+        return constraint_jacobian(mechanism, moved, time=time)
+
+    still = dnp.zeros(mechanism.nv)
+    return jacobian(lambda step: rows(step) @ v)(still), jvp(rows, (still,), (v,))[1]
+
+
+def _basis(mechanism: Mechanism, q: Floats, D: Floats, given: dict[str, Any]) -> tuple[Floats, Floats]:
+    """Z (…, nv, p), and J⁺ (…, nv, m), both in the metric of D."""
+    root = np.sqrt(D)
+    if not mechanism.m:
+        Z = np.zeros((*D.shape, D.shape[-1]))
+        Z[..., range(D.shape[-1]), range(D.shape[-1])] = 1.0 / root
+        return Z, np.zeros((*D.shape, 0))
+    weight = 1.0 / np.sqrt(row_mobilities(mechanism))
+    J = constraint_jacobian(mechanism, q, **given) * weight[:, None] / root[..., None, :]
+    U, s, Vt = np.linalg.svd(J)
+    kept = s > np.sqrt(RANK) * np.maximum(np.max(s, -1, keepdims=True), 1.0)
+    ranks = np.unique(np.sum(kept, -1))
+    if len(ranks) > 1:
+        raise LinearizationError(
+            f"the states have {', '.join(str(mechanism.nv - r) for r in ranks)} freedoms: linearize them one by one."
+        )
+    r = int(ranks[0]) if len(ranks) else 0
+    Z = Vt[..., r:, :].mT / root[..., None]
+    back = (Vt[..., :r, :].mT / s[..., None, :r]) @ U[..., :r].mT * weight / root[..., None]
+    return Z, back
+
+
+def _turning(model: Model, v: Floats) -> Floats:
+    """ad(v) (…, nv, nv): tangent vectors of joints that turn change by -ad(v) per time, as the joint's frame does."""
+    found = np.zeros((*v.shape, v.shape[-1]))
+    for motion, _, start in parts(model):
+        if motion not in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR):
+            continue
+        chosen = list(motion.directions)
+        twist = np.zeros((*v.shape[:-1], 6))
+        twist[..., chosen] = v[..., start : start + len(chosen)]
+        for k, direction in enumerate(chosen):
+            unit = np.eye(6)[direction]
+            for index in np.ndindex(v.shape[:-1]):
+                found[(*index, slice(start, start + len(chosen)), start + k)] = motion_cross(twist[index], unit)[chosen]
+    return found

@@ -1,0 +1,188 @@
+"""Differential inverse kinematics: velocities that move tasks as they are asked to, within limits of the joints.
+
+    minimise  ½ Σ w (J v - ẋ)² + ½ δ vᵀ D v      with  J_c v = w_c,   l ≤ v ≤ u,
+
+D the diagonal of M, so that nothing depends on units, and δ a small share that keeps velocities small where tasks leave
+a choice or lose rank. All tasks are weighed against each other here; priorities are for `task_inverse_dynamics`.
+
+Which joints are at a bound is found by a primal-dual active set: solve with some held at their bounds, release those
+that their multipliers pull inwards, hold those that went beyond, and repeat until nothing changes: two to five solves
+are usual. Where that goes round in circles, joints change one at a time (Júdice and Pires), which ends. A solve
+eliminates v by its own inertia and then the constraints, with a proximal term that lets them be redundant. O(n³ + m n²)
+operations each.
+
+Reference: M. Hintermüller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method
+(2002); J. Júdice, F. Pires, A block principal pivoting algorithm for large-scale strictly monotone linear
+complementarity problems (1994).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.signature import Input
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.inputs import TIME
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.rows.references import velocities_asked
+from delassus.control.inverse.result import ControlStatus, control_statuses
+from delassus.control.operational.limits import velocity_bounds
+from delassus.control.operational.tasks import Tasks, task_jacobian
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.tree.ldl import ldl
+
+_ITERATIONS: Final = 300
+_TRIES: Final = 5.0
+"""Changes of several bounds at once that need not be for the better."""
+
+_PROXIMAL: Final = 1e-7
+"""By how much constraints yield in a solve, as a share of their response, and how often that is taken off again."""
+
+_REPEATS: Final = 3
+_MET: Final = 1e-6
+"""What tasks may lack, as a share of what is asked for, besides what the damping takes."""
+
+
+class _Arrays(NamedTuple):
+    velocity: Any
+    residual: Any
+    status: Any
+    bounded: Any
+
+
+class TaskVelocities(_Arrays):
+    """Velocities for tasks, one state or a batch.
+
+    Attributes:
+        velocity: (…, nv) [rad/s, m/s], within the limits.
+        residual: (…, t) J v - ẋ: what the rows of the tasks lack.
+        status: (…) numbers of `ControlStatus`: REALISED, NEAREST where limits or singular poses are in the way.
+        bounded: (…, nv) 1 for velocities at their upper limit, -1 at their lower one, otherwise 0.
+    """
+
+    @classmethod
+    def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskVelocities:
+        """That of a call."""
+        velocity, residual, status, bounded = values
+        return cls(velocity, residual, whole(status), whole(bounded))
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return control_statuses(self.status)
+
+
+@kernel(
+    "(nq),(t)->(nv),(t),(),(nv)",
+    inputs={
+        "time": TIME,
+        "step": Input("()"),
+        "damping": Input("()"),
+        "lower": Input("(nv)"),
+        "upper": Input("(nv)"),
+    },
+    result=TaskVelocities,
+)
+def differential_inverse_kinematics(
+    tasks: Tasks,
+    q: Any,
+    rates: Any,
+    *,
+    time: Any = None,
+    step: Any = None,
+    damping: Any = 1e-10,
+    lower: Any = None,
+    upper: Any = None,
+) -> TaskVelocities:
+    """Velocities that move tasks as they are asked to, within limits, constraints kept; of one state or a batch.
+
+    Args:
+        tasks: A robot with tasks, which are weighed against each other.
+        q: Configurations (…, nq) [rad, m].
+        rates: ẋ (…, t) velocities of the tasks' rows [m/s, rad/s].
+        time: (…) [s] what references move with, needed where they do.
+        step: (…) [s] for which the velocities are taken: joints then stay within their limits of position, too.
+        damping: (…) δ, as a share of what moves the tasks.
+        lower: (…, nv) lowest velocities, by default the model's limits of speed, and those that `step` makes.
+        upper: (…, nv) highest velocities, likewise.
+    """
+    n, model = tasks.nv, tasks.model
+    J, weight = task_jacobian(tasks, q), tasks.weights / tasks.sizes
+    D = np.diagonal(mass_matrix(model, q))
+    scaled, asked = J * weight[:, None], rates * weight
+    least, most = velocity_bounds(model, q, step)
+    least = least if lower is None else lower
+    most = most if upper is None else np.maximum(upper, least)
+    curvature = np.sum(scaled * scaled, 0)
+    share = np.max(curvature / D)
+    H = scaled.T @ scaled + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
+    f = scaled.T @ asked
+    held, w = _held(tasks, q, time, np.diagonal(H))
+
+    def solve(at: Any) -> tuple[Any, Any]:
+        """v (nv,), those of `at` (nv,) not zero at a bound, and the forces of bounds (nv,)."""
+        fixed = np.where(at == 0.0, 0.0, 1.0)
+        value = np.where(at > 0.0, most, np.where(at < 0.0, least, 0.0)) * fixed
+        value = np.where(fixed > 0.0, value, 0.0)
+        free = 1.0 - fixed
+        inner = ldl(H * free[:, None] * free[None, :] + np.diag(fixed))
+        right = (f - H @ value) * free + value
+        nu = np.zeros(len(w))
+        v = inner.solve(right)
+        if len(w):
+            rows = held * free[None, :]
+            back = inner.solve(rows.T)
+            G = rows @ back
+            epsilon = _PROXIMAL * np.maximum(np.max(np.diagonal(G)), 1e-30)
+            outer = ldl(G + epsilon * np.eye(len(w)))
+            for _ in range(_REPEATS):
+                step = outer.solve(held @ v - w)
+                nu, v = nu + step, v - back @ step
+        return v, (f - H @ v - held.T @ nu) * fixed
+
+    def iterate(carry: Any) -> Any:
+        at, _, _, best, tries = carry
+        v, force = solve(at)
+        # A bound that is held pushes back; one that would have to pull lets go.
+        up = np.where(at > 0.0, force > 0.0, (at == 0.0) & (v > most))
+        down = np.where(at < 0.0, force < 0.0, (at == 0.0) & (v < least))
+        new = np.where(up, 1.0, np.where(down, -1.0, 0.0))
+        wrong = np.where(new == at, 0.0, 1.0)
+        count = np.sum(wrong)
+        fewer = count < best
+        # All at once as long as fewer and fewer are wrong; if not, one after the other, which always ends.
+        last = np.max(wrong * number)
+        single = np.where(number == last, new, at)
+        new = np.where(fewer | (tries > 0.5), new, single)
+        return new, count, v, np.minimum(best, count), np.where(fewer, _TRIES, np.maximum(tries - 1.0, 0.0))
+
+    number = numpy.arange(1.0, n + 1.0)
+    start = (np.zeros(n), np.array(1.0), np.zeros(n), np.array(n + 1.0), np.array(_TRIES))
+    at, changed, v, _, _ = while_loop(lambda carry: carry[1] > 0.5, iterate, start, _ITERATIONS)
+    v = np.minimum(np.maximum(v, least), most)
+    residual = J @ v - rates
+    size = np.abs(J) @ np.abs(v) + np.abs(rates)
+    off = np.any(np.abs(residual) > _MET * np.max(size * weight) / weight)
+    if len(w):
+        lost = np.abs(held @ v - w)
+        off = off | np.any(lost > _MET * np.max(np.abs(held) @ np.abs(v) + np.abs(w)))
+    status = np.where(off, float(ControlStatus.NEAREST), float(ControlStatus.REALISED))
+    status = np.where(changed > 0.5, float(ControlStatus.ITERATIONS), status)
+    finite = np.isfinite(np.sum(v) + np.sum(residual) + np.sum(q))
+    status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
+    return TaskVelocities(np.where(finite, v, 0.0), residual, status, np.where(finite, at, 0.0))
+
+
+def _held(tasks: Tasks, q: Any, time: Any, curvature: Any) -> tuple[Any, Any]:
+    """Rows of the constraints (m, nv) and what they ask for (m,), each divided by its length in the metric of H."""
+    if not tasks.m:
+        return np.zeros((0, tasks.nv)), np.zeros(0)
+    J, w = constraint_jacobian(tasks.mechanism, q, time=time), velocities_asked(tasks.mechanism, q, time)
+    length = np.sqrt(np.sum(J * J / curvature, 1))
+    inverse = np.where(length > 0.0, 1.0 / np.where(length > 0.0, length, 1.0), 0.0)
+    return J * inverse[:, None], w * inverse

@@ -1,0 +1,184 @@
+"""Task-space inverse dynamics: torques that accelerate tasks as they are asked to, in the order of their priorities.
+
+Before all tasks come the accelerations that the robot can have at all. They meet its constraints, J a + γ = 0, and
+leave nothing to do where neither actuators nor constraints push: with N the directions that no actuator reaches and P
+those among them in which constraints cannot push either (see `inverse`), P Nᵀ (M a + c) = 0. Then, level by level,
+
+    minimise |J_k a + J̇_k v - ẍ_k|   among the accelerations that are left,
+
+each by an orthogonal decomposition of the part of J_k that the levels before it do not see, in the metric of M; and
+what is open in the end is nearest to an acceleration that is given. Torques and forces are those of `inverse_dynamics`.
+Tasks that cannot be met, or contradict each other, are met in the sense of least squares; what each lacks is told.
+
+References: L. Sentis, O. Khatib, Synthesis of whole-body behaviors through hierarchical control (2005); B. Siciliano,
+J.-J. Slotine, A general framework for managing multiple tasks (1991).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.scales import row_mobilities
+from delassus.constrained.elimination.gauss import RANK
+from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.jacobian import bias_of, jacobian_of
+from delassus.constrained.rows.problem import Problem
+from delassus.constrained.rows.told import Told
+from delassus.control.inverse.dynamics import actuated_inverse_dynamics, passive_inertia
+from delassus.control.inverse.orthogonal import first_stage, rooted
+from delassus.control.inverse.result import ControlStatus, control_statuses, worst_of
+from delassus.control.inverse.weights import DYNAMICS_INPUTS
+from delassus.control.operational.space import in_energy
+from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
+from delassus.dynamics.forces.rnea import bias_torques
+from delassus.dynamics.mass.crba import mass_matrix
+
+_MET: Final = 1e-8
+"""What a row of a task may lack, as a share of the accelerations that cancel in it."""
+
+
+class _Arrays(NamedTuple):
+    torque: Any
+    force: Any
+    acceleration: Any
+    residual: Any
+    status: Any
+
+
+class TaskDynamics(Told, _Arrays):
+    """Torques for tasks, one state or a batch.
+
+    Attributes:
+        torque: (…, nu) forces of the actuators [N·m, N].
+        force: (…, m) of the constraints [N, N·m].
+        acceleration: (…, nv) that they give [rad/s², m/s²].
+        residual: (…, t) J a + J̇ v - ẍ: what the rows of the tasks lack, in their units.
+        status: (…) numbers of `ControlStatus`; NEAREST where tasks are not met.
+        tasks: What was asked for.
+    """
+
+    tasks: Tasks
+
+    @classmethod
+    def of_call(cls, values: tuple[Any, ...], tasks: Tasks, _: Any) -> TaskDynamics:
+        """That of a call."""
+        torque, force, acceleration, residual, status = values
+        return cls(torque, force, acceleration, residual, whole(status)).telling(tasks=tasks)
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return control_statuses(self.status)
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        worst, text = worst_of(self.status)
+        if worst is ControlStatus.NEAREST:
+            size = numpy.where(numpy.asarray(self.status == worst)[..., None], numpy.abs(self.residual), -1.0)
+            row = int(numpy.argmax(size)) % size.shape[-1]
+            at = next(k for k, rows in self.tasks.slices.items() if rows.start <= row < rows.stop)
+            text += f" The largest that is missing is {size.max():.3g}, of {self.tasks.tasks[at]}."
+        return text
+
+
+@kernel(
+    "(nq),(nv),(t)->(nu),(m),(nv),(t),()",
+    inputs={**DYNAMICS_INPUTS, "acceleration": "(nv)"},
+    result=TaskDynamics,
+)
+def task_inverse_dynamics(
+    tasks: Tasks,
+    q: Any,
+    v: Any,
+    demands: Any,
+    *,
+    mask: Any = None,
+    time: Any = None,
+    tau: Any = None,
+    torque_weight: Any = None,
+    torque_target: Any = None,
+    force_weight: Any = None,
+    force_target: Any = None,
+    acceleration: Any = None,
+) -> TaskDynamics:
+    """Torques that accelerate tasks as they are asked to, of one state or a batch.
+
+    Args:
+        tasks: A robot with tasks; those of a smaller `priority` come first.
+        q: Configurations (…, nq) [rad, m].
+        v: Velocities (…, nv) [rad/s, m/s].
+        demands: ẍ (…, t): accelerations of the tasks' rows [m/s², rad/s²], forces and moments for momentum.
+        mask, time, tau, torque_weight, torque_target, force_weight, force_target: As for `inverse_dynamics`.
+        acceleration: (…, nv) where tasks leave a choice, accelerations are nearest to it; by default zero.
+    """
+    robot, n = tasks.robot, tasks.nv
+    M, c = mass_matrix(tasks.model, q), bias_torques(tasks.model, q, v)
+    c = c if tau is None else c - tau
+    rows, ends = _possible(tasks, q, v, M, c, mask, time)
+    J, wanted = task_jacobian(tasks, q), demands - task_bias(tasks, q, v)
+    space = in_energy(tasks.model, q, np.concatenate([rows, J]) if len(rows) else J)
+    start = np.zeros(n) if acceleration is None else space.of_velocities(acceleration)
+    x, seen = start, np.zeros((0, n))
+    levels = [(space.rows[: len(rows)], ends)] if len(rows) else []
+    own, weights = space.rows[len(rows) :], tasks.weights
+    for level in map(list, tasks.levels):
+        levels.append((own[level] * weights[level][:, None], wanted[level] * weights[level]))
+    for A, b in levels:
+        scale = np.max(np.sum(A * A, 1))
+        open_part = A - (A @ seen.T) @ seen if len(seen) else A
+        stage = first_stage(open_part, b - A @ x, RANK, scale)
+        x = x + stage.x
+        seen = np.concatenate([seen, stage.seen])
+    a = space.velocities(x)
+    found = actuated_inverse_dynamics(
+        robot,
+        q,
+        v,
+        a,
+        mask=mask,
+        time=time,
+        tau=tau,
+        torque_weight=torque_weight,
+        torque_target=torque_target,
+        force_weight=force_weight,
+        force_target=force_target,
+    )
+    residual = J @ a - wanted
+    size = np.abs(J) @ np.abs(a) + np.abs(demands) + np.abs(demands - wanted)
+    unit = np.sqrt(np.sum(own * own, 1))
+    size = np.maximum(size, np.max(size / np.where(unit > 0.0, unit, 1.0)) * unit)
+    missed = np.any(np.abs(residual) > _MET * size)
+    status = np.where(
+        missed & (found.status == float(ControlStatus.REALISED)), float(ControlStatus.NEAREST), found.status
+    )
+    finite = np.isfinite(np.sum(a) + np.sum(demands) + np.sum(residual))
+    status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
+    torque, force = (np.where(finite, x, 0.0) for x in (found.torque, found.force))
+    return TaskDynamics(torque, force, a, residual, status)
+
+
+def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any) -> tuple[Any, Any]:
+    """Rows (·, nv) and right-hand sides (·,) of the accelerations that the robot can have: rows @ a = ends."""
+    robot, N = tasks.robot, tasks.robot.passive
+    rows, ends = [], []
+    Y = None
+    if robot.m:
+        problem = Problem.of(robot.mechanism, q, v, np.zeros(tasks.nv), mask, time)
+        weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
+        rigid = numpy.where(robot.mechanism_compliance > 0.0, 0.0, weight)
+        held = jacobian_of(problem) * rigid[:, None]
+        rows, ends = [held], [-bias_of(problem) * rigid]
+        Y = (jacobian_of(problem) * weight[:, None]).T
+    if N.shape[1]:
+        S = passive_inertia(robot, M)
+        pushed = rooted(S, np.concatenate([N.T @ M, (N.T @ c)[:, None]], 1))
+        if Y is not None:
+            stage = first_stage(rooted(S, N.T @ Y), np.zeros(N.shape[1]), RANK, pushes=True)
+            pushed = pushed - (stage.left * stage.met[:, None]).T @ (stage.left @ pushed)
+        rows.append(pushed[:, :-1])
+        ends.append(-pushed[:, -1])
+    return (np.concatenate(rows), np.concatenate(ends)) if rows else (np.zeros((0, tasks.nv)), np.zeros(0))

@@ -1,0 +1,136 @@
+"""Operational space: the inertia of tasks, and what moves them without moving the rest.
+
+In x = L⁻¹-coordinates, M = L Lᵀ and ẋ = Lᵀ v, kinetic energy is half the square of ẋ. Constraints leave the directions
+that their rows do not see; A is the part of the tasks' rows there. Then
+
+    Λ = (A Aᵀ)⁺,      J̄ = L⁻ᵀ Aᵀ Λ,      N = 1 - Jᵀ J̄ᵀ:
+
+the inertia of the tasks, their dynamically consistent inverse (of all motions that do what is asked, the constraints
+included, the one of least energy), and the projector of torques that do not accelerate the tasks. Without constraints
+these are Khatib's. Tasks that cannot move, or depend on others, have no inertia along what they lack.
+
+Reference: O. Khatib, A unified approach for motion and force control of robot manipulators (1987); J. Park, O. Khatib,
+Contact consistent control framework for humanoid robots (2006).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.scales import row_mobilities
+from delassus.constrained.elimination.gauss import RANK
+from delassus.constrained.elimination.jacobi import orthogonal
+from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
+from delassus.constrained.rows.counts import whole
+from delassus.constrained.rows.inputs import TIME, per_row
+from delassus.constrained.rows.jacobian import jacobian_of
+from delassus.constrained.rows.problem import Problem
+from delassus.control.inverse.orthogonal import first_stage
+from delassus.control.inverse.result import ControlStatus, control_statuses
+from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
+from delassus.dynamics.mass.factor import forward
+
+
+class _Arrays(NamedTuple):
+    jacobian: Any
+    bias: Any
+    inertia: Any
+    inverse: Any
+    projector: Any
+    status: Any
+
+
+class OperationalSpace(_Arrays):
+    """Tasks of a robot in a state, one or a batch.
+
+    Attributes:
+        jacobian: J (…, t, nv).
+        bias: J̇ v (…, t) [m/s², rad/s²].
+        inertia: Λ (…, t, t) [kg, kg·m²], of the constrained robot.
+        inverse: J̄ (…, nv, t), the dynamically consistent inverse of J.
+        projector: N (…, nv, nv): torques N tau do not accelerate the tasks.
+        status: (…) numbers of `ControlStatus`: REALISED, or SINGULAR where tasks cannot move or depend on each other.
+    """
+
+    @classmethod
+    def of_call(cls, values: tuple[Any, ...], *_: Any) -> OperationalSpace:
+        """That of a call."""
+        jacobian, bias, inertia, inverse, projector, status = values
+        return cls(jacobian, bias, inertia, inverse, projector, whole(status))
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return control_statuses(self.status)
+
+
+@kernel(
+    "(nq),(nv)->(t,nv),(t),(t,t),(nv,t),(nv,nv),()",
+    inputs={"mask": per_row("mask"), "time": TIME},
+    result=OperationalSpace,
+)
+def operational_space(tasks: Tasks, q: Any, v: Any, *, mask: Any = None, time: Any = None) -> OperationalSpace:
+    """Jacobian, bias, inertia, consistent inverse and null-space projector of tasks, of one state or a batch.
+
+    Args:
+        tasks: A robot with tasks.
+        q: Configurations (…, nq) [rad, m].
+        v: Velocities (…, nv) [rad/s, m/s].
+        mask: (…, m) not zero for rows of constraints that act; by default all.
+        time: (…) [s] what references move with, needed where they do.
+    """
+    J, bias = task_jacobian(tasks, q), task_bias(tasks, q, v)
+    model, n = tasks.model, tasks.nv
+    held = constraint_rows(tasks, q, v, mask, time)
+    space = in_energy(model, q, np.concatenate([held, J]) if len(held) else J)
+    A = space.rows[len(held) :]
+    if len(held):
+        A = first_stage(space.rows[: len(held)], np.zeros(len(held)), RANK).open_part(A)
+    scale = np.max(np.sum(space.rows[len(held) :] ** 2, 1))
+    turned = orthogonal(np.concatenate([A, np.eye(tasks.t)], 1), n)
+    C, V = turned[:, :n], turned[:, n:]
+    squares = np.sum(C * C, 1)
+    kept = squares > RANK * np.maximum(np.max(squares), scale)
+    inverse = np.where(kept, 1.0 / np.where(kept, squares, 1.0), 0.0)
+    Lambda = V.T @ (inverse[:, None] * V)
+    AL = C.T @ (inverse[:, None] * V)  # Aᵀ Λ
+    consistent = np.stack([space.velocities(AL[:, k]) for k in range(tasks.t)], axis=1)
+    status = np.where(np.all(kept), float(ControlStatus.REALISED), float(ControlStatus.SINGULAR))
+    finite = np.isfinite(np.sum(J) + np.sum(bias) + np.sum(Lambda))
+    status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
+    return OperationalSpace(J, bias, Lambda, consistent, np.eye(n) - J.T @ consistent.T, status)
+
+
+class EnergySpace(NamedTuple):
+    """Rows (·, nv) that act on x, v = L⁻ᵀ x, where energy is half the square of x."""
+
+    tree: TreeFactor
+    root: Any
+    rows: Any
+
+    def velocities(self, x: Any) -> Any:
+        """v (nv,) from x (nv,)."""
+        return forward(self.tree.above, self.tree.U, x / self.root)
+
+    def of_velocities(self, v: Any) -> Any:
+        """x (nv,) from v (nv,): D^½ Uᵀ v."""
+        return self.root * (self.tree.U.T @ v)
+
+
+def in_energy(model: Any, q: Any, rows: Any) -> EnergySpace:
+    """Rows (·, nv) on velocities, as rows on x."""
+    tree = tree_factor(model, q, rows)
+    root = np.sqrt(tree.D)
+    return EnergySpace(tree, root, tree.Y * root)
+
+
+def constraint_rows(tasks: Tasks, q: Any, v: Any, mask: Any, time: Any) -> Any:
+    """The rows of the constraints (m, nv), as shares of what each could yield."""
+    if not tasks.m:
+        return np.zeros((0, tasks.nv))
+    weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(tasks.mechanism)))
+    return jacobian_of(Problem.of(tasks.mechanism, q, v, np.zeros(tasks.nv), mask, time)) * weight[:, None]

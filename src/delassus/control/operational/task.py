@@ -1,0 +1,229 @@
+"""Tasks: quantities of a robot that are to move in some way, ẋ = J v, ẍ = J a + J̇ v.
+
+A task says how many rows it has, their Jacobian and J̇ v, and, if it can be reached by a pose, how far a pose is from a
+target. Any object that does so is one; those here are the motions of frames, of the centre of mass, of momentum and of
+joints.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.dynamics.kinematics.jacobians import frame_jacobian
+from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
+from delassus.dynamics.kinematics.manifold import difference
+from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacobian, total_mass
+from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
+from delassus.errors import DelassusError
+from delassus.model.links import links_of
+from delassus.model.model import Model, UnknownName
+from delassus.spatial.quaternions import quaternion_to_rotation
+from delassus.spatial.rotations import rotation_log
+
+ROWS: Final = ("x", "y", "z", "rx", "ry", "rz")
+_ALIGNED: Final = "LOCAL_WORLD_ALIGNED"
+
+
+class TaskError(DelassusError, ValueError):
+    """A task that cannot be understood."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What all tasks have.
+
+    Attributes:
+        priority: Tasks of a smaller number come first; those of one number are weighed against each other.
+        weight: Squares of what rows lack are added with it.
+    """
+
+    priority: int = 0
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.weight, (int, float)) and 0.0 < self.weight < numpy.inf):
+            raise TaskError(f"the weight of a task is {self.weight!r}; it is positive and finite.")
+
+    def count(self, model: Model) -> int:
+        """Number of rows."""
+        raise NotImplementedError
+
+    def jacobian(self, model: Model, q: Any) -> Any:
+        """J (count, nv)."""
+        raise NotImplementedError
+
+    def bias(self, model: Model, q: Any, v: Any) -> Any:
+        """J̇ v (count,)."""
+        raise NotImplementedError
+
+    def targets(self, model: Model) -> int:
+        """How many numbers say where it is to be; none, if no pose can reach it."""
+        return 0
+
+    def error(self, model: Model, q: Any, target: Any) -> Any:
+        """How far a pose is from a target (targets,): (count,) [m, rad], whose rate is J v where it is zero."""
+        raise NotImplementedError
+
+    def turns(self, model: Model) -> tuple[bool, ...]:
+        """For each row, whether it is an angle."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chosen(Task):
+    """A task with rows along and about the axes of the world, some of which are chosen."""
+
+    rows: str | tuple[str, ...] = ROWS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rows = tuple(self.rows.split()) if isinstance(self.rows, str) else tuple(self.rows)
+        known = self._known()
+        if not rows or len(set(rows)) < len(rows) or not set(rows) <= set(known):
+            raise TaskError(f"the rows are {self.rows!r}; they are some of {', '.join(known)}, each once.")
+        object.__setattr__(self, "rows", rows)
+
+    def _known(self) -> tuple[str, ...]:
+        return ROWS
+
+    @property
+    def _places(self) -> list[int]:
+        return [ROWS.index(row) for row in self.rows]
+
+    def count(self, model: Model) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    def turns(self, model: Model) -> tuple[bool, ...]:
+        """For each row, whether it is an angle."""
+        return tuple(place >= 3 for place in self._places)
+
+
+@dataclass(frozen=True)
+class FrameTask(_Chosen):
+    """A frame, in the world's axes: its origin moves (x, y, z) and it turns (rx, ry, rz).
+
+    A target is a position x y z [m], and, if a row is an angle, a unit quaternion x y z w after it.
+    """
+
+    frame: str
+
+    def jacobian(self, model: Model, q: Any) -> Any:
+        """J (count, nv)."""
+        return frame_jacobian(model, q, frame=model.frame(self.frame).name, reference=_ALIGNED)[self._places]
+
+    def bias(self, model: Model, q: Any, v: Any) -> Any:
+        """J̇ v (count,)."""
+        return frame_bias(model, q, v, frame=model.frame(self.frame).name, reference=_ALIGNED)[self._places]
+
+    def targets(self, model: Model) -> int:
+        """3 for a position, 7 for a pose."""
+        return 7 if any(self.turns(model)) else 3
+
+    def error(self, model: Model, q: Any, target: Any) -> Any:
+        """p - p*, and the rotation vector that leads from the target to the frame, in the world's axes."""
+        R, p = frame_in_world(model, q, model.frame(self.frame).name)
+        off = p - target[:3]
+        if any(self.turns(model)):
+            quaternion = target[3:] / np.sqrt(target[3:] @ target[3:])
+            off = np.concatenate([off, rotation_log(R @ quaternion_to_rotation(quaternion).T)])
+        return off[self._places]
+
+
+@dataclass(frozen=True)
+class CenterOfMassTask(_Chosen):
+    """The centre of mass, along the world's axes; a target is a position x y z [m]."""
+
+    rows: str | tuple[str, ...] = field(default=ROWS[:3], kw_only=True)
+
+    def _known(self) -> tuple[str, ...]:
+        return ROWS[:3]
+
+    def jacobian(self, model: Model, q: Any) -> Any:
+        """J (count, nv)."""
+        return center_of_mass_jacobian(model, q)[self._places]
+
+    def bias(self, model: Model, q: Any, v: Any) -> Any:
+        """J̇ v (count,)."""
+        rate = centroidal_momentum_matrix_rate(model, q, v) @ v
+        return rate[self._places] / total_mass(model, links_of(model))
+
+    def targets(self, model: Model) -> int:
+        """A position."""
+        return 3
+
+    def error(self, model: Model, q: Any, target: Any) -> Any:
+        """p - p*."""
+        return (center_of_mass(model, q) - target)[self._places]
+
+
+@dataclass(frozen=True)
+class MomentumTask(_Chosen):
+    """Momentum about the centre of mass, linear (x, y, z) [kg·m/s] and angular (rx, ry, rz) [kg·m²/s], world axes.
+
+    Its "velocity" is the momentum, its "acceleration" the force that changes it. No pose reaches it.
+    """
+
+    def jacobian(self, model: Model, q: Any) -> Any:
+        """A (count, nv)."""
+        return centroidal_momentum_matrix(model, q)[self._places]
+
+    def bias(self, model: Model, q: Any, v: Any) -> Any:
+        """Ȧ v (count,)."""
+        return (centroidal_momentum_matrix_rate(model, q, v) @ v)[self._places]
+
+
+@dataclass(frozen=True)
+class PostureTask(Task):
+    """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,)."""
+
+    joints: str | tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "joints", (self.joints,) if isinstance(self.joints, str) else tuple(self.joints))
+
+    def _velocities(self, model: Model) -> list[int]:
+        own = [(joint, start) for joint, start in zip(model.joints, model.v_starts, strict=True) if joint.mimic is None]
+        if not self.joints:
+            chosen = [pair for pair in own if pair[0].kind.nv < 6]
+        else:
+            chosen = []
+            for pattern in self.joints:
+                matching = [pair for pair in own if fnmatch.fnmatchcase(pair[0].name, pattern)]
+                if not matching:
+                    raise UnknownName("joint", pattern, [joint.name for joint, _ in own])
+                chosen += [pair for pair in matching if pair not in chosen]
+        return [v for joint, start in chosen for v in range(start, start + joint.kind.nv)]
+
+    def count(self, model: Model) -> int:
+        """Number of velocities of the joints."""
+        return len(self._velocities(model))
+
+    def jacobian(self, model: Model, q: Any) -> Any:
+        """Rows of the identity (count, nv)."""
+        return np.array(numpy.eye(model.nv)[self._velocities(model)])
+
+    def bias(self, model: Model, q: Any, v: Any) -> Any:
+        """Zero (count,)."""
+        return np.zeros(self.count(model))
+
+    def targets(self, model: Model) -> int:
+        """A configuration."""
+        return model.nq
+
+    def error(self, model: Model, q: Any, target: Any) -> Any:
+        """The way from the target to the pose."""
+        return difference(model, target, q)[self._velocities(model)]
+
+    def turns(self, model: Model) -> tuple[bool, ...]:
+        """For each row, whether it is an angle."""
+        angles = numpy.zeros(model.nv, bool)
+        for link in links_of(model).links:
+            angles[list(link.dofs)] = [direction >= 3 for direction in link.motion.directions]
+        return tuple(bool(angles[v]) for v in self._velocities(model))

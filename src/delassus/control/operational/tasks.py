@@ -1,0 +1,177 @@
+"""A robot with tasks: what the kernels of operational space compile for, and the rows of all tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.constrained.delassus.scales import length_of
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.operational.task import Task, TaskError
+from delassus.model.model import Model
+from delassus.model.of_model import OfModel
+from delassus.model.parametric import ParametricModel
+
+
+@dataclass(frozen=True)
+class Tasks(OfModel):
+    """A mechanism with actuators, and what it is to do.
+
+    Attributes:
+        robot: An `Actuated`; a mechanism or a model is taken with its usual actuators.
+        tasks: Some `FrameTask`, `CenterOfMassTask`, `MomentumTask`, `PostureTask`, or your own, in the order of
+            the rows.
+    """
+
+    robot: Actuated
+    tasks: tuple[Task, ...] = ()
+
+    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+
+        def __init__(
+            self, robot: Actuated | Mechanism | Model | ParametricModel, tasks: Task | Iterable[Task] = ()
+        ) -> None: ...
+
+    def __new__(cls, robot: Any = None, *_: Any, **__: Any) -> Tasks:
+        """With parameters, if the robot has some."""
+        parametric = isinstance(robot, Parametric)
+        return object.__new__(ParametricTasks if parametric else cls)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "robot", actuated(self.robot))
+        several = tuple(self.tasks) if isinstance(self.tasks, Iterable) else (self.tasks,)
+        for task in several:
+            if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
+                raise TaskError(f"{task!r} is no task; FrameTask('tool') is one.")
+        if not several:
+            raise TaskError("there are no tasks: give at least one, such as PostureTask().")
+        object.__setattr__(self, "tasks", several)
+        for task in several:  # names that do not exist are found now
+            task.jacobian(self.model, self.model.neutral())
+
+    @property
+    def model(self) -> Any:  # type: ignore[override]
+        """The robot's model."""
+        return self.robot.model
+
+    @property
+    def __kernel_model__(self) -> Any:
+        """What kernels of an `Actuated` get."""
+        return self.robot
+
+    @property
+    def mechanism(self) -> Any:
+        """The robot and its constraints."""
+        return self.robot.mechanism
+
+    @property
+    def m(self) -> int:
+        """Number of rows of constraints."""
+        return self.robot.m
+
+    @property
+    def nu(self) -> int:
+        """Number of actuators."""
+        return self.robot.nu
+
+    @cached_property
+    def t(self) -> int:
+        """Number of rows of all tasks."""
+        return sum(task.count(self.model) for task in self.tasks)
+
+    @cached_property
+    def ntargets(self) -> int:
+        """How many numbers say where all tasks are to be."""
+        return sum(task.targets(self.model) for task in self.tasks)
+
+    @property
+    def slices(self) -> Mapping[int, slice]:
+        """The rows of each task, by its place."""
+        return MappingProxyType(dict(enumerate(_ranges([task.count(self.model) for task in self.tasks]))))
+
+    @property
+    def target_slices(self) -> Mapping[int, slice]:
+        """The targets of each task, by its place."""
+        return MappingProxyType(dict(enumerate(_ranges([task.targets(self.model) for task in self.tasks]))))
+
+    @property
+    def levels(self) -> tuple[tuple[int, ...], ...]:
+        """The rows of each priority, the first ones first."""
+        found = []
+        for priority in sorted({task.priority for task in self.tasks}):
+            own = [k for k, task in enumerate(self.tasks) if task.priority == priority]
+            found.append(tuple(row for k in own for row in range(self.slices[k].start, self.slices[k].stop)))
+        return tuple(found)
+
+    @property
+    def weights(self) -> Any:
+        """The root of the weight of each row (t,)."""
+        return numpy.sqrt([task.weight for task in self.tasks for _ in range(task.count(self.model))])
+
+    @property
+    def sizes(self) -> Any:
+        """What errors of the rows are compared with (t,): the length of the robot [m], or a radian."""
+        length = length_of(self.mechanism.plain.model)
+        return numpy.array([1.0 if turn else length for task in self.tasks for turn in task.turns(self.model)])
+
+
+@dataclass(frozen=True)
+class ParametricTasks(Tasks, Parametric):
+    """Those of a robot whose model has parameters."""
+
+    @property
+    def _parametric(self) -> Any:
+        robot: Any = self.robot
+        return robot
+
+    @property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        found: int = self._parametric.nparameters
+        return found
+
+    def parameters(self) -> Any:
+        """The parameters (nparameters,) that the model has unless others are given."""
+        return self._parametric.parameters()
+
+    def with_parameters(self, parameters: Any) -> Tasks:
+        """The same with these parameters (nparameters,)."""
+        return Tasks(self._parametric.with_parameters(parameters), self.tasks)
+
+
+@kernel("(nq)->(t,nv)")
+def task_jacobian(tasks: Tasks, q: Any) -> Floats:
+    """J (t, nv) of all tasks: ẋ = J v."""
+    return np.concatenate([task.jacobian(tasks.model, q) for task in tasks.tasks])
+
+
+@kernel("(nq),(nv)->(t)")
+def task_bias(tasks: Tasks, q: Any, v: Any) -> Floats:
+    """J̇ v (t,) of all tasks: ẍ = J a + J̇ v."""
+    return np.concatenate([task.bias(tasks.model, q, v) for task in tasks.tasks])
+
+
+@kernel("(nq),(ntargets)->(t)")
+def task_error(tasks: Tasks, q: Any, targets: Any) -> Floats:
+    """How far a pose is from targets: (t,) [m, rad]."""
+    parts = []
+    for task, at in zip(tasks.tasks, tasks.target_slices.values(), strict=True):
+        if at.stop == at.start:
+            raise TaskError(f"no pose reaches the task {task!r}: leave it out of inverse kinematics.")
+        parts.append(task.error(tasks.model, q, targets[at]))
+    return np.concatenate(parts)
+
+
+def _ranges(counts: list[int]) -> list[slice]:
+    ends = numpy.cumsum([0, *counts]).tolist()
+    return [slice(start, stop) for start, stop in pairwise(ends)]

@@ -1,0 +1,158 @@
+"""Who solves a programme: the project's own kernel, or packages of other people, one programme at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.references.packages import package
+from delassus.control.programmes.measures import errors_of
+from delassus.control.programmes.shape import ProgrammeError
+from delassus.control.programmes.solution import ProgrammeSolution
+from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solve_programme
+from delassus.control.programmes.status import ProgrammeStatus
+
+if TYPE_CHECKING:
+    from delassus.control.programmes.programme import QuadraticProgramme
+
+Array = NDArray[np.float64]
+Answer = tuple[Array, Array, int, ProgrammeStatus]
+
+
+def solve_by(
+    programme: QuadraticProgramme,
+    method: str,
+    start: ProgrammeSolution | None,
+    tolerance: float | None,
+    iterations: int | None,
+) -> ProgrammeSolution:
+    """The answer of a method by its name."""
+    tolerance = TOLERANCE if tolerance is None else float(tolerance)
+    iterations = ITERATIONS if iterations is None else int(iterations)
+    if not tolerance >= 0.0 or iterations < 0:
+        raise ProgrammeError(f"tolerance is {tolerance} and iterations {iterations}; neither is negative.")
+    if method == "proximal":
+        return _in_lanes(programme, start, tolerance, iterations)
+    if method not in PACKAGES:
+        raise ProgrammeError(f"method is {method!r}; it is 'proximal', {' or '.join(map(repr, PACKAGES))}.")
+    batch = programme.batch
+    answers = [
+        _alone(programme.item(*index), method, start.item(*index) if start else None, tolerance, iterations)
+        for index in np.ndindex(batch)
+    ]
+
+    def stacked(values: list[Any], *size: int) -> Any:
+        return np.array(values).reshape((*batch, *size))
+
+    shape = programme.shape
+    return ProgrammeSolution(
+        programme,
+        stacked([a[0] for a in answers], shape.n),
+        stacked([a[1] for a in answers], shape.multipliers),
+        stacked([a[4] for a in answers]),
+        stacked([a[5] for a in answers]),
+        stacked([a[2] for a in answers]),
+        stacked([int(a[3]) for a in answers]),
+    )
+
+
+def _in_lanes(
+    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
+) -> ProgrammeSolution:
+    given: dict[str, Any] = {"start": start.x, "push": start.multipliers} if start is not None else {}
+    if not programme.shape.multipliers:
+        given.pop("push", None)
+    found = solve_programme(
+        programme.shape, *programme.arrays, tolerance=tolerance, iterations=float(iterations), **given
+    )
+    x, multipliers, primal, dual, count, status = found
+    return ProgrammeSolution(
+        programme, x, multipliers, primal, dual, np.asarray(count).astype(int), np.asarray(status).astype(int)
+    )
+
+
+def _alone(
+    programme: QuadraticProgramme, method: str, start: ProgrammeSolution | None, tolerance: float, iterations: int
+) -> tuple[Array, Array, int, ProgrammeStatus, float, float]:
+    """x, multipliers, iterations, status and errors of one programme by a package; a NaN never leaves it."""
+    shape = programme.shape
+    finite = all(np.isfinite(x).all() for x in (programme.H, programme.g, programme.A, programme.b, programme.C))
+    finite = finite and bool(np.isfinite(programme.K).all() and np.isfinite(programme.k).all())
+    finite = finite and not (np.isnan(programme.lower) | np.isnan(programme.upper)).any()
+    if not finite:
+        return np.zeros(shape.n), np.zeros(shape.multipliers), 0, ProgrammeStatus.NOT_FINITE, 0.0, 0.0
+    x, multipliers, count, status = PACKAGES[method](programme, start, tolerance, iterations)
+    if not (np.isfinite(x).all() and np.isfinite(multipliers).all()):
+        x, multipliers, status = np.zeros(shape.n), np.zeros(shape.multipliers), ProgrammeStatus.ITERATIONS
+    primal, dual = errors_of(programme, x, multipliers)
+    return x, multipliers, count, status, float(primal), float(dual)
+
+
+def by_proxsuite(
+    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
+) -> Answer:
+    """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
+    if programme.cones:
+        raise ProgrammeError("proxsuite solves programmes without cones; take pyramids, or method='clarabel'.")
+    proxqp = package("proxsuite").proxqp
+    shape = programme.shape
+    solver = proxqp.dense.QP(shape.n, shape.equalities, shape.rows)
+    settings = solver.settings
+    settings.eps_abs, settings.eps_rel, settings.max_iter = tolerance, 0.0, max(iterations, 1) * 50
+    lower, upper = (np.clip(x, -1e20, 1e20) for x in (programme.lower, programme.upper))
+    solver.init(programme.H, programme.g, programme.A, programme.b, programme.C, lower, upper)
+    if start is None:
+        solver.solve()
+    else:
+        y, z = np.split(start.multipliers, [shape.equalities])
+        solver.solve(start.x, y, z)
+    found, outcome = solver.results, proxqp.QPSolverOutput
+    status = {
+        outcome.PROXQP_SOLVED: ProgrammeStatus.SOLVED,
+        outcome.PROXQP_PRIMAL_INFEASIBLE: ProgrammeStatus.INFEASIBLE,
+        outcome.PROXQP_SOLVED_CLOSEST_PRIMAL_FEASIBLE: ProgrammeStatus.INFEASIBLE,
+    }.get(found.info.status, ProgrammeStatus.ITERATIONS)
+    return np.array(found.x), np.concatenate([found.y, found.z]), int(found.info.iter), status
+
+
+def by_clarabel(
+    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
+) -> Answer:
+    """An interior-point method, which has no use for a start; of contradicting rows it gives no answer."""
+    clarabel, sparse = package("clarabel"), package("scipy.sparse")
+    shape = programme.shape
+    low, high = np.isfinite(programme.lower), np.isfinite(programme.upper)
+    rows = [programme.A, programme.C[high], -programme.C[low]]
+    sides = [programme.b, programme.upper[high], -programme.lower[low]]
+    cones = [clarabel.ZeroConeT(shape.equalities), clarabel.NonnegativeConeT(int(high.sum() + low.sum()))]
+    for span in shape.spans:
+        order = [span.stop - 1, *range(span.start, span.stop - 1)]
+        rows.append(-programme.K[order])
+        sides.append(programme.k[order])
+        cones.append(clarabel.SecondOrderConeT(len(order)))
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_iter = False, iterations
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    H = sparse.csc_matrix(np.triu(programme.H))
+    A = sparse.csc_matrix(np.vstack(rows))
+    found = clarabel.DefaultSolver(H, programme.g, A, np.concatenate(sides), cones, settings).solve()
+    dual = np.array(found.z)
+    y, above, below, rest = np.split(dual, np.cumsum([shape.equalities, int(high.sum()), int(low.sum())]))
+    z = np.zeros(shape.rows)
+    z[high] += above
+    z[low] -= below
+    w = np.zeros(shape.cone_rows)
+    for span in shape.spans:
+        w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -rest[span]
+    outcome = clarabel.SolverStatus
+    infeasible = found.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
+    solved = found.status in (outcome.Solved, outcome.AlmostSolved)
+    status = ProgrammeStatus.SOLVED if solved else ProgrammeStatus.ITERATIONS
+    status = ProgrammeStatus.INFEASIBLE if infeasible else status
+    return np.array(found.x), np.concatenate([y, z, w]), int(found.iterations), status
+
+
+PACKAGES: Final[dict[str, Callable[..., Answer]]] = {"proxsuite": by_proxsuite, "clarabel": by_clarabel}

@@ -1,0 +1,95 @@
+"""Sums of outer products, and positive definite equations, in the order of tiles that stay in registers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.trace import trace_of
+
+TILE: Final = 3
+"""Rows and columns of a tile: its 9 sums and 6 factors stay in registers."""
+
+WRITTEN_OUT: Final = 64
+"""Unknowns up to which the code of an elimination is written out; beyond, it is a loop, and slower."""
+
+
+def tiles(n: int) -> list[range]:
+    """The numbers below n, some at a time."""
+    return [range(s, min(s + TILE, n)) for s in range(0, n, TILE)]
+
+
+def gram(left: Any, right: Any) -> Any:
+    """leftᵀ right (n, n), its lower triangle, the upper one zero; it is known to be symmetric."""
+    n = left.shape[1]
+    if trace_of(left, right) is None:
+        return numpy.tril(left.T @ right)
+    total = np.zeros((n, n))
+    for rows in tiles(n):
+        for columns in tiles(rows.stop):
+            for r in range(len(left)):
+                for i in rows:
+                    for j in columns:
+                        if j <= i:
+                            total[i, j] = total[i, j] + left[r, i] * right[r, j]
+    return total
+
+
+class Factor:
+    """L Lᵀ of a symmetric, positive definite matrix, of which the lower triangle is read."""
+
+    def __init__(self, K: Any) -> None:
+        self.n = len(K)
+        self.plain = trace_of(K) is None
+        if self.plain:
+            whole = numpy.tril(K) + numpy.tril(K, -1).T
+            self.whole = whole if numpy.isfinite(whole).all() else numpy.full_like(whole, numpy.nan)
+        elif self.n > WRITTEN_OUT:
+            self.whole = np.tril(K) + np.tril(K, -1).T
+        else:
+            self._eliminate([[K[i, j] for j in range(i + 1)] for i in range(self.n)])
+
+    def _eliminate(self, L: list[list[Any]]) -> None:
+        """In place, a tile's sums in one go. One triangle alone is kept: two would not stay in the cache of a core."""
+        self.L, self.inverse = L, [np.array(0.0)] * self.n
+        for columns in tiles(self.n):
+            for rows in tiles(self.n):
+                if rows.start < columns.start:
+                    continue
+                for k in range(columns.start):
+                    for i in rows:
+                        for j in columns:
+                            if j <= i:
+                                L[i][j] = L[i][j] - L[i][k] * L[j][k]
+                for j in columns:
+                    for k in range(columns.start, j):
+                        for i in rows:
+                            if i >= j:
+                                L[i][j] = L[i][j] - L[i][k] * L[j][k]
+                    if rows.start == columns.start:
+                        self.inverse[j] = 1.0 / np.sqrt(L[j][j])
+                    for i in rows:
+                        if i > j:
+                            L[i][j] = L[i][j] * self.inverse[j]
+
+    def solve(self, b: Any) -> Any:
+        """x with L Lᵀ x = b."""
+        if self.plain:
+            try:
+                return numpy.linalg.solve(self.whole, b)
+            except numpy.linalg.LinAlgError:
+                return numpy.full(self.n, numpy.nan)
+        if self.n > WRITTEN_OUT:
+            return np.linalg.solve(self.whole, b)
+        x = list(b)
+        for j in range(self.n):
+            x[j] = x[j] * self.inverse[j]
+            for i in range(j + 1, self.n):
+                x[i] = x[i] - self.L[i][j] * x[j]
+        for i in reversed(range(self.n)):
+            for k in range(i + 1, self.n):
+                x[i] = x[i] - self.L[k][i] * x[k]
+            x[i] = x[i] * self.inverse[i]
+        return np.stack(x)

@@ -1,0 +1,273 @@
+"""The proximal method of multipliers, with Newton steps on its piecewise smooth inner problems.
+
+Around x̄ and multipliers y, z it minimises
+
+    φ(x) = ½ xᵀ H x + gᵀ x + ρ/2 ‖x - x̄‖² + 1/(2ε) ‖A x - b + ε y‖² + 1/(2ε) dist²(R x + r + ε z, allowed)
+
+by Newton's method: the Hessian is H + ρ + Aᵀ A/ε + Rᵀ D R/ε, with D = 1 for the rows that are at a bound, 0 for others
+and the slopes of the projection for cones; a step is as long as makes φ least along it. As soon as φ is about least, y
+and z take what the penalties push with, x̄ becomes x, and ε shrinks if rows came no nearer.
+
+One Newton step takes n³/6 multiplications and those of the rows at their bounds. A guess that has those right needs two
+or three of them, whatever the numbers; ρ and ε make singular H and rows that depend on each other ordinary. If rows
+contradict each other, x converges to where they are broken least, in the sum of squares of the scaled rows, while y and
+z grow without bound: it ends when x̄ no longer moves.
+
+References: R. T. Rockafellar, Augmented Lagrangians and applications of the proximal point algorithm (1976);
+A. Bambade, S. El-Kazdadi, A. Taylor, J. Carpentier, PROX-QP (2022); A. Chiche, J. C. Gilbert, How the augmented
+Lagrangian algorithm can deal with an infeasible convex quadratic optimization problem (2016).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import trace_of
+from delassus.control.programmes.factor import Factor, gram
+from delassus.control.programmes.scaled import Scaled, product
+
+RHO: Final = (1e-8, 1e-6)
+"""ρ, of scaled unknowns: without cones, and with some."""
+
+EPSILON: Final = (1e-4, 1e-1)
+"""ε at the beginning, likewise: along a curved edge Newton steps are short if the penalty is steep at once."""
+
+SHRINKS: Final = 0.1
+LEAST_EPSILON: Final = 1e-7
+"""What ε shrinks by, and does not fall below."""
+
+INNER: Final = 0.1
+"""φ is about least if its gradient is so small a share of what rows miss."""
+
+RESTS: Final = 1e-10
+"""x̄ does not move any more if it moves by so small a share of its size."""
+
+RESTED: Final = 6
+"""It has come to rest for good if multipliers were changed so often without moving it."""
+
+FURTHER: Final = (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
+"""How much further multipliers go each time that x̄ has not moved."""
+
+LARGE: Final = 1e7
+"""But no step of theirs is longer than this; those beyond are no good to start from, either."""
+
+MOST_CUTS: Final = 24
+"""Points at which the slope of φ along a step is looked at, at most."""
+
+FOREVER: Final = 1_000
+
+
+class Pushes(NamedTuple):
+    """What penalties push with at x: y + (A x - b)/ε, and for rows z + (R x - a bound)/ε, and so on for cones.
+
+    They are carried along x instead of being computed from it, where 1/ε would magnify the rounding of A x - b.
+    """
+
+    equal: Any
+    high: Any
+    low: Any
+    cone: Any
+
+    @classmethod
+    def of(cls, p: Scaled, Ax: Any, Rx: Any, y: Any, z: Any, epsilon: Any) -> Pushes:
+        """Around multipliers."""
+        m, inverse = p.shape.rows, 1.0 / epsilon
+        high, low = z[:m] + (Rx[:m] - p.upper) * inverse, z[:m] + (Rx[:m] - p.lower) * inverse
+        return cls(y + (Ax - p.b) * inverse, high, low, z[m:] + Rx[m:] * inverse)
+
+    def along(self, p: Scaled, Ad: Any, Rd: Any) -> Pushes:
+        """After a step, of which these are the products, divided by ε."""
+        m = p.shape.rows
+        return Pushes(self.equal + Ad, self.high + Rd[:m], self.low + Rd[:m], self.cone + Rd[m:])
+
+    def rows(self, p: Scaled) -> Any:
+        """Multipliers of all rows but equalities."""
+        return np.concatenate([np.maximum(self.high, 0.0) + np.minimum(self.low, 0.0), p.off_cones(self.cone)])
+
+
+class Iterate(NamedTuple):
+    """Where the method is.
+
+    Attributes:
+        x, center: (n,) x and x̄.
+        Hx, Ax, Rx: Products with x, R x with its offset.
+        pushes: The four of `Pushes`.
+        epsilon: ε.
+        last: The rows' error when multipliers were changed last.
+        count: Newton steps made.
+        resting: How often x̄ has not moved.
+        gradient: (n,) that of φ.
+        primal, dual: Errors in the programme's units.
+    """
+
+    x: Any
+    center: Any
+    Hx: Any
+    Ax: Any
+    Rx: Any
+    pushes: Any
+    epsilon: Any
+    last: Any
+    count: Any
+    resting: Any
+    gradient: Any
+    primal: Any
+    dual: Any
+
+    def multipliers(self, p: Scaled) -> tuple[Any, Any]:
+        """Those of equalities, and of other rows, that belong to x."""
+        pushes = Pushes(*self.pushes)
+        return pushes.equal, pushes.rows(p)
+
+
+def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -> Iterate:
+    """From a guess, of scaled numbers, to errors below a tolerance, or to where nothing moves any more."""
+    n = p.shape.n
+    fixed = gram(p.A, p.A) if p.shape.equalities else np.zeros((n, n))
+    zero, far, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
+    Hx, Ax, Rx = product(p.H, x), product(p.A, x), product(p.R, x) + p.offset
+    pushes = tuple(Pushes.of(p, Ax, Rx, y, z, epsilon))
+    first = looked(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, np.zeros(n), far, far))
+
+    def goes_on(carry: Any) -> Any:
+        now = Iterate(*carry)
+        return (
+            ((now.primal > tolerance) | (now.dual > tolerance))
+            & (now.count < iterations)
+            & (now.resting < RESTED - 0.5)
+        )
+
+    def step(carry: Any) -> Any:
+        return tuple(newton_step(p, fixed, Iterate(*carry), tolerance))
+
+    return Iterate(*while_loop(goes_on, step, tuple(first), FOREVER))
+
+
+def looked(p: Scaled, now: Iterate) -> Iterate:
+    """With gradient and errors of the present x, multipliers and ε."""
+    y, z = now.multipliers(p)
+    steepest = now.Hx + p.g + product(p.A.T, y) + product(p.R.T, z)
+    # R x - P(R x + z) is zero where rows are allowed, multipliers push inwards alone, and only at a bound
+    apart = (p.excess(now.Rx + z) - z) * p.per_row
+    primal = np.maximum(_most((now.Ax - p.b) * p.per_equal), _most(apart))
+    gradient = steepest + _rho(p) * (now.x - now.center)
+    return now._replace(gradient=gradient, primal=primal, dual=_most(steepest * p.per_column))
+
+
+def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
+    """The multipliers' step where φ is about least, then a Newton step."""
+    now = multipliers_step(p, now, tolerance)
+    pushes, inverse = Pushes(*now.pushes), 1.0 / now.epsilon
+    d = -Factor(hessian(p, fixed, pushes, inverse)).solve(now.gradient)
+    Hd, Ad, Rd = product(p.H, d), product(p.A, d), product(p.R, d)
+    t = _length(p, now, d, Hd, Ad, inverse * Rd)
+    moved = now._replace(
+        x=now.x + t * d,
+        Hx=now.Hx + t * Hd,
+        Ax=now.Ax + t * Ad,
+        Rx=now.Rx + t * Rd,
+        pushes=tuple(pushes.along(p, t * inverse * Ad, t * inverse * Rd)),
+        count=now.count + 1.0,
+    )
+    return looked(p, moved)
+
+
+def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
+    """Multipliers and x̄ taken over, and ε smaller, where φ is about least; nothing elsewhere."""
+    least = _most(now.gradient * p.per_column) <= np.maximum(INNER * now.primal, 0.3 * tolerance)
+    still = _most(now.x - now.center) < RESTS * (1.0 + _most(now.x))
+    slower = now.primal > SHRINKS * now.last
+    epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
+    y, z = now.multipliers(p)
+    # Where x̄ rests, multipliers only grow, all along what rows miss: they may as well grow tenfold each time.
+    missed = np.maximum(_most(now.Ax - p.b), _most(p.excess(now.Rx)))
+    further = np.take(np.array(FURTHER), now.resting) / now.epsilon
+    further = np.minimum(further, LARGE / np.where(missed > 0.0, missed, 1.0))
+    y, z = y + further * (now.Ax - p.b), z + further * p.excess(now.Rx)
+    taken = Pushes.of(p, now.Ax, now.Rx, y, z, epsilon)
+    after = now._replace(
+        center=np.where(least, now.x, now.center),
+        pushes=tuple(np.where(least, new, old) for new, old in zip(taken, now.pushes, strict=True)),
+        epsilon=np.where(least, epsilon, now.epsilon),
+        last=np.where(least, now.primal, now.last),
+        resting=np.where(least, np.where(still, now.resting + 1.0, 0.0), now.resting),
+    )
+    return looked(p, after)
+
+
+def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
+    """The lower triangle of that of φ; rows that take long are left out if no one of them is at a bound."""
+    n, m = p.shape.n, p.shape.rows
+    K = fixed
+    if m:
+        at_bound = np.where((pushes.high > 0.0) | (pushes.low < 0.0), 1.0, 0.0)
+        filled = [_filled(p.R[r]) for r in range(m)]
+        many = sum(k * k for k in filled) > n**3 // 3
+        long = [r for r in range(m) if many and filled[r] > n // 3]
+        short = [r for r in range(m) if r not in long]
+        if short:
+            K = K + gram(at_bound[short][:, None] * p.R[short], p.R[short])
+        if long:
+            own, active = p.R[long], at_bound[long]
+            K = cond(np.max(active) > 0.5, lambda K: K + gram(active[:, None] * own, own), K, K)
+    for own, D in p.cone_slopes(pushes.cone):
+        K = K + gram(D @ own, own)
+    return p.H + _rho(p) * np.eye(n) + K * inverse
+
+
+def _filled(row: Any) -> int:
+    """How many numbers of a row are not known to be zero."""
+    return len(row) if trace_of(row) is None else sum(1 for x in row.ids.ravel() if x != 0)
+
+
+def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
+    """How far along d φ is about least: its slope, which grows, is zero there; found by false position.
+
+    Rd is divided by ε already.
+    """
+    if not len(p.row):
+        return np.array(1.0)
+    pushes, nothing = Pushes(*now.pushes), np.zeros(p.shape.equalities)
+    straight = d @ (now.Hx + p.g + _rho(p) * (now.x - now.center)) + _dot(Ad, pushes.equal)
+    curvature = d @ Hd + _rho(p) * (d @ d) + _dot(Ad, Ad) / now.epsilon
+
+    def slope(t: Any) -> Any:
+        rows = pushes.along(p, nothing, t * Rd).rows(p)
+        return straight + t * curvature + now.epsilon * (Rd @ rows)
+
+    first, whole = slope(0.0), slope(1.0)
+    wanted = 0.1 * np.abs(first)
+
+    # φ' is negative at `low` and positive at `high`, or `high` is where nobody has looked yet.
+    def goes_on(carry: Any) -> Any:
+        _, value, *_, count = carry
+        return (np.abs(value) > wanted) & (count < float(MOST_CUTS))
+
+    def cut(carry: Any) -> Any:
+        t, value, low, below, high, above, found, count = carry
+        negative = value < 0.0
+        low, below = np.where(negative, t, low), np.where(negative, value, below)
+        high, above = np.where(negative, high, t), np.where(negative, above, value)
+        found = np.where(negative, found, 1.0)
+        share = np.clip(-below / np.where(above > below, above - below, 1.0), 0.05, 0.95)
+        t = np.where(found > 0.5, low + share * (high - low), 2.0 * t)
+        return t, slope(t), low, below, high, above, found, count + 1.0
+
+    one, zero = np.array(1.0), np.array(0.0)
+    found = while_loop(goes_on, cut, (one, whole, zero, first, one, whole, zero, zero), MOST_CUTS)
+    return found[0]
+
+
+def _most(x: Any) -> Any:
+    return np.max(np.abs(x)) if len(x) else np.array(0.0)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return a @ b if len(a) else np.array(0.0)
+
+
+def _rho(p: Scaled) -> float:
+    return RHO[bool(p.shape.cones)]

@@ -1,0 +1,97 @@
+"""What a programme's solver found, in words: how good it is, which rows hold it, which rows it breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.control.programmes.status import ProgrammeStatus, worst_of
+
+if TYPE_CHECKING:
+    from delassus.control.programmes.programme import QuadraticProgramme
+
+Array = NDArray[np.float64]
+
+BROKEN: Final = 1e-8
+"""Rows that miss by more count as broken, in their own units."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProgrammeSolution:
+    """The answer to a programme, or to each of a batch.
+
+    Attributes:
+        programme: What was solved.
+        x: (…, n).
+        multipliers: (…, equalities + rows + cone rows): H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
+        primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from
+            pushing inwards, at a bound alone.
+        dual: (…) the largest element of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
+        iterations: (…) how many were made.
+        status: (…) numbers of `ProgrammeStatus`.
+    """
+
+    programme: QuadraticProgramme
+    x: Array
+    multipliers: Array
+    primal: Array
+    dual: Array
+    iterations: NDArray[np.int64]
+    status: NDArray[np.int64]
+
+    @property
+    def residual(self) -> Array:
+        """(…) the larger of `primal` and `dual`."""
+        return np.maximum(self.primal, self.dual)
+
+    @property
+    def missed(self) -> Array:
+        """(…, equalities + rows + cone rows) by how much x breaks each row, in its own units; rows of a cone share."""
+        return self.programme.missed(self.x)
+
+    @property
+    def slack(self) -> Array:
+        """(…, rows + cones) how far x is from the nearer bound of each row of C, and from the edge of each cone."""
+        return self.programme.slack(self.x)
+
+    def active(self, tolerance: float = 1e-7) -> list[str]:
+        """The names of the rows of C and of the cones of which a single programme's answer is at the bound."""
+        slack = self._single(self.slack, "active")
+        return [name for name, left in zip(self.programme.bounded_names, slack, strict=True) if left <= tolerance]
+
+    def broken(self, tolerance: float = BROKEN) -> dict[str, float]:
+        """The rows that a single programme's answer breaks, the worst first, and by how much, in their own units."""
+        missed = self._single(self.missed, "broken")
+        found = {
+            name: float(max(missed[rows], default=0.0))
+            for name, rows in self.programme.places.items()
+            if max(missed[rows], default=0.0) > tolerance
+        }
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two: the worst, of a batch."""
+        status = np.asarray(self.status)
+        worst = worst_of(status)
+        if status.ndim:
+            return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {status.size} programmes."
+        if worst is ProgrammeStatus.INFEASIBLE:
+            rows = [f"{name} by {amount:.3g}" for name, amount in self.broken().items()]
+            more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+            return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
+        return f"{worst.sentence} The largest error is {float(self.residual):.3g}."
+
+    def _single(self, values: Array, what: str) -> Array:
+        if values.ndim > 1:
+            raise ValueError(
+                f"{what} is about one programme, and this is the answer to {values.shape[:-1]}: take one with item(…)."
+            )
+        return values
+
+    def item(self, *index: Any) -> ProgrammeSolution:
+        """The answer to one programme of a batch."""
+        numbers = (self.x, self.multipliers, self.primal, self.dual, self.iterations, self.status)
+        return ProgrammeSolution(self.programme.item(*index), *(x[index] for x in numbers))

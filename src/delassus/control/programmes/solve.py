@@ -1,0 +1,120 @@
+"""The kernel that solves quadratic programmes, one or a batch, and inlines into other kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.control.programmes.proximal import LARGE, RESTED, Iterate, solved
+from delassus.control.programmes.scaled import FAR, Data, Scaled
+from delassus.control.programmes.shape import ProgrammeShape
+
+TOLERANCE: Final = 1e-9
+"""Of the errors of rows and of the gradient, in the programme's own units."""
+
+ROUNDING: Final = 1e-13
+"""What is added to the tolerance as a share of the largest term in a row or in the gradient."""
+
+LARGEST: Final = 1e50
+"""Right-hand sides beyond count as not finite."""
+
+ITERATIONS: Final = 200
+
+
+class Found(NamedTuple):
+    """What the solver found, of one programme or a batch.
+
+    Attributes:
+        x: (…, n).
+        multipliers: (…, multipliers) of A, C and K: H x + g + Aᵀ y + Cᵀ z + Kᵀ w = 0.
+        primal: (…) the largest error of rows, in their own units: what they miss, and how far multipliers are from
+            pushing inwards at a bound alone.
+        dual: (…) the largest number of H x + g + Aᵀ y + Cᵀ z + Kᵀ w.
+        iterations: (…) Newton steps made.
+        status: (…) numbers of `ProgrammeStatus`.
+    """
+
+    x: Any
+    multipliers: Any
+    primal: Any
+    dual: Any
+    iterations: Any
+    status: Any
+
+
+@kernel(
+    "(n,n),(n),(equalities,n),(equalities),(rows,n),(rows),(rows),(cone_rows,n),(cone_rows)"
+    "->(n),(multipliers),(),(),(),()",
+    inputs={"start": "(n)", "push": "(multipliers)", "tolerance": "()", "iterations": "()"},
+    result=Found,
+)
+def solve_programme(
+    shape: ProgrammeShape,
+    H: Any,
+    g: Any,
+    A: Any,
+    b: Any,
+    C: Any,
+    lower: Any,
+    upper: Any,
+    K: Any,
+    k: Any,
+    *,
+    start: Any = None,
+    push: Any = None,
+    tolerance: Any = TOLERANCE,
+    iterations: Any = ITERATIONS,
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+    """x, multipliers, errors of rows and gradient, Newton steps, status.
+
+    `start` and `push` are an x and multipliers to start from: those of a programme that was much the same.
+    """
+    return solved_programme(shape, Data(H, g, A, b, C, lower, upper, K, k), start, push, tolerance, iterations)
+
+
+def solved_programme(
+    shape: ProgrammeShape,
+    data: Data,
+    start: Any = None,
+    push: Any = None,
+    tolerance: Any = TOLERANCE,
+    iterations: Any = ITERATIONS,
+) -> Found:
+    """The same for a function that is traced."""
+    e, n = shape.equalities, shape.n
+    good = np.isfinite(np.sum(data.H) + np.sum(data.g) + np.sum(data.A) + np.sum(data.b) + np.sum(data.C))
+    good = good & np.isfinite(np.sum(data.K) + np.sum(data.k)) & ~np.any(np.isnan(data.lower) | np.isnan(data.upper))
+    good = good & np.all(data.lower < FAR) & np.all(data.upper > -FAR) if shape.rows else good
+    good = good & (_size(data) < LARGEST)
+    p = Scaled.of(shape, data)
+    x, multipliers = np.zeros(n), np.zeros(shape.multipliers)
+    if start is not None:
+        x = np.where(np.isfinite(np.sum(start)), start * p.per_column, 0.0)
+    if push is not None and shape.multipliers:
+        given = push * np.concatenate([p.per_equal, p.per_row])
+        multipliers = np.where(np.max(np.abs(given)) < LARGE, given, 0.0)  # NaN is not less, either
+    limit = tolerance + ROUNDING * _size(data)
+    found = solved(p, x, multipliers[:e], multipliers[e:], limit, np.where(good, iterations, 0.0))
+    return _told(p, found, good, limit)
+
+
+def _size(data: Data) -> Any:
+    """The largest number on the right-hand sides, as a scale of what rounding does."""
+    return sum((np.max(np.abs(x)) for x in (data.g, data.b, data.k) if len(x)), np.array(0.0))
+
+
+def _told(p: Scaled, found: Iterate, good: Any, limit: Any) -> Found:
+    y, z = found.multipliers(p)
+    good = good & np.isfinite(np.sum(found.x) + np.sum(z) + np.sum(y))
+    met = (found.primal <= limit) & (found.dual <= limit)
+    status = np.where(met, 0.0, np.where(found.resting > RESTED - 0.5, 1.0, 2.0))
+    push = np.concatenate([p.equal * y, p.row * z])
+    return Found(
+        np.where(good, p.column * found.x, 0.0),
+        np.where(good, push, 0.0),
+        np.where(good, found.primal, 0.0),
+        np.where(good, found.dual, 0.0),
+        found.count,
+        np.where(good, status, 3.0),
+    )

@@ -1,0 +1,298 @@
+"""`ReactiveControl`: a robot, what it stands on, and what it is to do; what a controller is compiled for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.trace import trace_of
+from delassus.control.inverse.actuated import actuated
+from delassus.control.reactive.limits import limited_joints, row_names, torque_limits
+from delassus.control.reactive.supports import CONES, ReactiveError, Support
+from delassus.control.reactive.tasks import Task
+from delassus.model.model import Model, UnknownName
+from delassus.model.of_model import OfModel
+
+if TYPE_CHECKING:
+    from delassus.compiler.host.kernel import Kernel
+    from delassus.control.programmes.programme import QuadraticProgramme
+    from delassus.control.programmes.shape import ProgrammeShape
+    from delassus.control.reactive.reaction import Reaction
+
+
+@dataclass(frozen=True)
+class ReactiveControl(OfModel):
+    """Torques by a quadratic programme in accelerations, forces and torques: tasks as well as limits allow.
+
+        control = dl.ReactiveControl(robot, tasks=[dl.FollowCenterOfMass(weight=10.0, stiffness=50.0), …],
+                                     supports=[dl.Support("left_sole", friction=0.5, size=(0.22, 0.1)), …])
+        reaction = control(q, v, control.reference(q0))
+        reaction.torque, reaction.forces, reaction.describe()
+
+    Attributes:
+        actuated: The robot, its constraints and actuators; a model or a mechanism will do.
+        tasks: What it is to do.
+        supports: Where it stands.
+        cone: "pyramid" of four faces inside of the friction cone, "outer pyramid" around it, or "second order" for the
+            cone itself.
+        torque_limits: Whether the limits of the actuators count.
+        joint_limits: Whether ranges and velocities of joints count.
+        horizon: The time in which joints may not reach their limits [s].
+    """
+
+    actuated: Any
+    tasks: tuple[Task, ...] = ()
+    supports: tuple[Support, ...] = ()
+    cone: str = "pyramid"
+    torque_limits: bool = True
+    joint_limits: bool = True
+    horizon: float = 0.05
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "actuated", actuated(self.actuated))
+        object.__setattr__(self, "tasks", tuple(self.tasks))
+        object.__setattr__(self, "supports", tuple(self.supports))
+        if self.cone not in CONES:
+            raise ReactiveError(f"cone is {self.cone!r}; it is {', '.join(map(repr, CONES))}.")
+        if not 0.0 < self.horizon < math.inf:
+            raise ReactiveError(f"the horizon is {self.horizon!r} s; it is positive.")
+        for what, kind in ((self.tasks, Task), (self.supports, Support)):
+            for x in what:
+                if not isinstance(x, kind):
+                    raise ReactiveError(f"{x!r} is no {kind.__name__}.")
+        for support in self.supports:
+            self.model.frame(support.frame)
+        names = [task.name for task in self.tasks] + [support.frame for support in self.supports]
+        twice = {name for name in names[: len(self.tasks)] if names[: len(self.tasks)].count(name) > 1}
+        twice |= {support.frame for support in self.supports if names[len(self.tasks) :].count(support.frame) > 1}
+        if twice:
+            raise ReactiveError(f"{', '.join(map(repr, sorted(twice)))} is there twice: give tasks a name each.")
+        _ = self._places  # what tasks name exists
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.actuated, self.tasks, self.supports, self.cone, self.torque_limits, self.joint_limits))
+
+    @property
+    def model(self) -> Any:  # type: ignore[override]
+        """The robot."""
+        return self.actuated.model
+
+    @property
+    def plain(self) -> Model:
+        """The robot, with numbers in place of parameters."""
+        found: Model = self.actuated.mechanism.plain.model
+        return found
+
+    # --- sizes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def nu(self) -> int:
+        """Number of actuators."""
+        found: int = self.actuated.nu
+        return found
+
+    @cached_property
+    def velocity_names(self) -> tuple[str, ...]:
+        """What each velocity is called: its joint, with a number if that has several."""
+        names = [f"velocity {k}" for k in range(self.nv)]
+        for joint, start in zip(self.plain.joints, self.plain.v_starts, strict=True):
+            for k in range(joint.kind.nv if joint.mimic is None else 0):
+                names[start + k] = joint.name if joint.kind.nv == 1 else f"{joint.name} {k}"
+        return tuple(names)
+
+    @property
+    def force_slices(self) -> Mapping[str, slice]:
+        """Where the forces of supports, and of constraints, are in f."""
+        found, at = {}, 0
+        for support in self.supports:
+            found[support.frame] = slice(at, at + support.rows)
+            at += support.rows
+        for name, rows in self.actuated.mechanism.slices.items():
+            found[name] = slice(at + rows.start, at + rows.stop)
+        return MappingProxyType(found)
+
+    @property
+    def nf(self) -> int:
+        """Number of forces."""
+        found: int = sum(support.rows for support in self.supports) + self.actuated.m
+        return found
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns, accelerations and forces."""
+        return self.nv + self.nf
+
+    @property
+    def equalities(self) -> int:
+        """Rows of the equation of motion without actuators, and those of supports and constraints."""
+        return self.nv - self.actuated.rank + self.nf
+
+    @property
+    def rows(self) -> int:
+        """Rows with bounds."""
+        return len(row_names(self))
+
+    @property
+    def cone_rows(self) -> int:
+        """Rows of friction cones."""
+        return 3 * len(self.supports) if self.cone == "second order" else 0
+
+    @property
+    def multipliers(self) -> int:
+        """Of all rows."""
+        return self.equalities + self.rows + self.cone_rows
+
+    @property
+    def references(self) -> int:
+        """Numbers of a reference."""
+        return max((at.stop for _, at in self._places), default=0)
+
+    @property
+    def task_slices(self) -> Mapping[str, slice]:
+        """Where the errors of tasks are in `task_errors`."""
+        return MappingProxyType(dict(self._task_slices))
+
+    @cached_property
+    def _task_slices(self) -> tuple[tuple[str, slice], ...]:
+        from delassus.control.reactive.situation import Situation
+
+        q, v = self.plain.neutral(), numpy.zeros(self.nv)
+        s = Situation.of(self, q, v, self.reference(q))
+        found, at = {}, 0
+        for task in self.tasks:
+            rows = sum(len(term.target) for term in task.terms(s))
+            found[task.name] = slice(at, at + rows)
+            at += rows
+        return tuple(found.items())
+
+    @property
+    def task_rows(self) -> int:
+        """Errors of all tasks."""
+        return max((at.stop for at in self.task_slices.values()), default=0)
+
+    # --- actuators and limits -------------------------------------------------------------------------------------
+
+    @cached_property
+    def inverse_actuation(self) -> tuple[tuple[float, ...], ...]:
+        """B⁺ (nu, nv): forces of actuators by generalised forces."""
+        inverse = numpy.linalg.pinv(self.actuated.B)
+        inverse[numpy.abs(inverse) < 1e-15 * numpy.abs(inverse).max(initial=0.0)] = 0.0
+        return tuple(map(tuple, inverse.tolist()))
+
+    @cached_property
+    def torque_limit(self) -> tuple[float, ...]:
+        """(nu,) the largest forces of actuators, infinite if they do not count."""
+        most = torque_limits(self.actuated)
+        return tuple(most.tolist()) if self.torque_limits else (math.inf,) * self.nu
+
+    @cached_property
+    def limited_torques(self) -> tuple[int, ...]:
+        """The actuators that have limits."""
+        return tuple(k for k, most in enumerate(self.torque_limit) if math.isfinite(most))
+
+    @cached_property
+    def limited_joints(self) -> tuple[tuple[str, int, int], ...]:
+        """Name, coordinate and velocity of the joints that have limits."""
+        return tuple(limited_joints(self.plain)) if self.joint_limits else ()
+
+    # --- references -----------------------------------------------------------------------------------------------
+
+    @property
+    def places(self) -> Mapping[str, slice]:
+        """Where each thing that tasks follow is in a reference: "com.position", "com.weight", "left_sole.active"."""
+        return MappingProxyType(dict(self._places))
+
+    @cached_property
+    def _places(self) -> tuple[tuple[str, slice], ...]:
+        found, at = {}, 0
+        for name, value in self._rest(self.plain.neutral()).items():
+            found[name] = slice(at, at + numpy.size(value))
+            at += numpy.size(value)
+        return tuple(found.items())
+
+    def _rest(self, q: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        sizes = {support.frame: support.rows for support in self.supports} | {"nf": self.nf, "nu": self.nu}
+        for task in self.tasks:
+            for field, value in task.rest(self.plain, q, sizes).items():
+                found[f"{task.name}.{field}"] = value
+            found[f"{task.name}.weight"] = np.ones(1)
+        for support in self.supports:
+            found[f"{support.frame}.active"] = np.ones(1)
+        return found
+
+    def reference(self, q: Any, changed: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        """A reference (…, references): to stay as in a configuration q (nq,), but for what is given by its name.
+
+            control.reference(q0, {"com.position": c, "right_foot.active": 0.0})
+
+        Values may have batch axes, or be traced, in a function of time that is compiled into a step.
+        """
+        changed = {**(changed or {}), **more}
+        for name in changed:
+            if name not in self.places:
+                raise UnknownName("part of the reference", name, list(self.places))
+        q = numpy.asarray(q, float)
+        if q.shape != (self.nq,):
+            raise ReactiveError(f"q has shape {q.shape}; a configuration of {self.model.name!r} is ({self.nq},).")
+        rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in self._rest(q).items()}
+        if trace_of(tuple(changed.values())) is not None:
+            parts = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
+            return np.concatenate(parts) if parts else np.zeros(0)
+        values = {}
+        for name, value in rest.items():
+            given = numpy.asarray(changed.get(name, value), float)
+            given = given[..., None] if given.ndim == 0 else given
+            if given.shape[-1] not in (1, len(value)):
+                raise ReactiveError(f"{name} has shape {given.shape}; its last axis has {len(value)} numbers.")
+            values[name] = given
+        batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
+        whole = [numpy.broadcast_to(x, (*batch, len(rest[name]))) for name, x in values.items()]
+        return numpy.concatenate(whole, -1) if whole else numpy.zeros(0)
+
+    # --- what it does ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def shape(self) -> ProgrammeShape:
+        """Of its programmes, with where they are zero."""
+        from delassus.control.reactive.zeros import shape_of
+
+        return shape_of(self)
+
+    def programme(self, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+        """The programme of a state or a batch of them, with names, not solved."""
+        from delassus.control.reactive.reaction import programme_of
+
+        return programme_of(self, q, v, reference)
+
+    def __call__(self, q: Any, v: Any, reference: Any, start: Reaction | None = None) -> Reaction:
+        """Torques of a state or a batch: programmes are built and solved in one kernel.
+
+        Args:
+            q, v: (…, nq) and (…, nv).
+            reference: (…, references), see `reference`.
+            start: The reaction of a moment before.
+        """
+        from delassus.control.reactive.reaction import reaction_of
+
+        return reaction_of(self, q, v, reference, start)
+
+    def policy(self, reference: Any) -> Kernel[..., Any]:
+        """A kernel for `Simulation.run(control=…)`, compiled into the step: torques with a reference.
+
+        `reference` is an array (references,), or a function of time that gives one (and of q and v, if it takes three).
+        """
+        from delassus.control.reactive.reaction import policy_of
+
+        return policy_of(self, reference)

@@ -1,0 +1,73 @@
+"""The kernel of reactive control: the programme of a state is built and solved, and its torques are given."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.control.programmes.shape import ProgrammeShape
+from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solved_programme
+from delassus.control.programmes.status import ProgrammeStatus
+from delassus.control.reactive.build import data_of
+from delassus.control.reactive.control import ReactiveControl
+from delassus.control.reactive.situation import Situation
+
+
+class Reacted(NamedTuple):
+    """Torques (nu,), forces (nf,), accelerations (nv,), and what `Found` says of the programme."""
+
+    torque: Any
+    force: Any
+    acceleration: Any
+    multipliers: Any
+    primal: Any
+    dual: Any
+    iterations: Any
+    status: Any
+
+
+def reacted(
+    control: ReactiveControl,
+    q: Any,
+    v: Any,
+    reference: Any,
+    start: Any = None,
+    push: Any = None,
+    tolerance: Any = TOLERANCE,
+    iterations: Any = ITERATIONS,
+) -> Reacted:
+    """For a function that is traced. Torques are finite, and within their limits, whatever the state is."""
+    s = Situation.of(control, q, v, reference)
+    cones = (3,) * (control.cone_rows // 3)
+    shape = ProgrammeShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace
+    found = solved_programme(shape, data_of(s), start, push, tolerance, iterations)
+    U, u0 = s.torque
+    torque = U @ found.x + u0
+    limit = np.array(numpy.array(control.torque_limit))
+    good = (found.status < 2.5) & np.isfinite(np.sum(torque))
+    torque = np.where(good, np.clip(torque, -limit, limit), 0.0)
+    status = np.where(good, found.status, float(ProgrammeStatus.NOT_FINITE))
+    return Reacted(torque, found.x[control.nv :], found.x[: control.nv], *found[1:-1], status)
+
+
+@kernel(
+    "(nq),(nv),(references)->(nu),(nf),(nv),(multipliers),(),(),(),()",
+    inputs={"start": "(n)", "push": "(multipliers)", "tolerance": "()", "iterations": "()"},
+    result=Reacted,
+)
+def react(
+    control: ReactiveControl,
+    q: Any,
+    v: Any,
+    reference: Any,
+    *,
+    start: Any = None,
+    push: Any = None,
+    tolerance: Any = TOLERANCE,
+    iterations: Any = ITERATIONS,
+) -> tuple[Floats, ...]:
+    """Torques [N·m, N], forces, accelerations, multipliers, errors, Newton steps and status."""
+    return reacted(control, q, v, reference, start, push, tolerance, iterations)

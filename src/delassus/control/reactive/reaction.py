@@ -1,0 +1,189 @@
+"""What a reactive controller did, in words, and controllers that are compiled into the step of a simulation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.host.kernel import Kernel, kernel
+from delassus.control.programmes.programme import QuadraticProgramme
+from delassus.control.programmes.scaled import Data
+from delassus.control.programmes.solution import ProgrammeSolution
+from delassus.control.programmes.status import ProgrammeStatus, worst_of
+from delassus.control.reactive.build import build_programme, task_errors
+from delassus.control.reactive.control import ReactiveControl
+from delassus.control.reactive.limits import row_names
+from delassus.control.reactive.react import react, reacted
+from delassus.control.reactive.supports import ReactiveError
+from delassus.control.reactive.tasks import Nominal
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Reaction:
+    """Torques of a controller in a state or a batch, and how good they are.
+
+    Attributes:
+        control: Whose.
+        q, v, reference: The state and what was asked for.
+        torque: (…, nu) forces of the actuators [N·m, N], finite and within their limits whatever happened.
+        force: (…, nf) of supports and constraints [N, N·m].
+        acceleration: (…, nv) [rad/s², m/s²].
+        multipliers: (…, multipliers) of the programme's rows.
+        primal: (…) the largest error of rows, in their own units.
+        dual: (…) the largest element of the programme's gradient.
+        iterations: (…) Newton steps made.
+        status: (…) numbers of `ProgrammeStatus`.
+    """
+
+    control: ReactiveControl
+    q: Array
+    v: Array
+    reference: Array
+    torque: Array
+    force: Array
+    acceleration: Array
+    multipliers: Array
+    primal: Array
+    dual: Array
+    iterations: NDArray[np.int64]
+    status: NDArray[np.int64]
+
+    @property
+    def x(self) -> Array:
+        """(…, n) accelerations and forces."""
+        return np.concatenate([self.acceleration, self.force], -1)
+
+    @property
+    def residual(self) -> Array:
+        """(…) the larger of `primal` and `dual`."""
+        return np.maximum(self.primal, self.dual)
+
+    @property
+    def forces(self) -> Mapping[str, Array]:
+        """Views of `force` by the names of supports and constraints."""
+        return {name: self.force[..., rows] for name, rows in self.control.force_slices.items()}
+
+    @property
+    def task_errors(self) -> Mapping[str, Array]:
+        """What each task misses, in its own units [m/s², rad/s², N, N·m]: J x - target of its rows."""
+        slices = self.control.task_slices
+        if not self.control.task_rows:
+            return {name: np.zeros(0) for name in slices}
+        errors = task_errors(self.control, self.q, self.v, self.reference, self.x)
+        return {name: errors[..., rows] for name, rows in slices.items()}
+
+    @property
+    def solution(self) -> ProgrammeSolution:
+        """The answer to the programme: which rows are at their bounds, which are broken."""
+        return ProgrammeSolution(
+            programme_of(self.control, self.q, self.v, self.reference),
+            self.x,
+            self.multipliers,
+            self.primal,
+            self.dual,
+            self.iterations,
+            self.status,
+        )
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two; of a single state with the task that is missed most."""
+        status = np.asarray(self.status)
+        if status.ndim:
+            worst = worst_of(status)
+            return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {status.size} states."
+        if status == ProgrammeStatus.NOT_FINITE:
+            return f"{ProgrammeStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
+        said, errors = self.solution.describe(), self.task_errors
+        asked = {
+            task.name: float(np.abs(errors[task.name]).max(initial=0.0))
+            for task in self.control.tasks
+            if not isinstance(task, Nominal)
+        }
+        most = max(asked, key=lambda name: asked[name], default=None)
+        return said if most is None else f"{said} Of all tasks, {most!r} misses most, by {asked[most]:.3g}."
+
+
+def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+    """The programme of a state or a batch, with names."""
+    q, v, reference = _checked(control, q, v, reference)
+    data: Any = build_programme(control, q, v, reference)
+    passive = np.abs(control.actuated.passive).argmax(axis=0)
+    names = [f"motion {control.velocity_names[k]}" for k in passive]
+    for name, rows in control.force_slices.items():
+        names += [f"{name} held {k}" for k in range(rows.stop - rows.start)]
+    names += row_names(control)
+    names += [f"{support.frame} cone" for support in control.supports if control.cone == "second order"]
+    unknowns = [f"a {name}" for name in control.velocity_names]
+    for name, rows in control.force_slices.items():
+        unknowns += [f"f {name} {k}" for k in range(rows.stop - rows.start)]
+    given = dict(zip(Data._fields, data, strict=True))
+    return QuadraticProgramme(
+        **given, cones=control.shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=control.shape
+    )
+
+
+def reaction_of(control: ReactiveControl, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:
+    """By the project's own solver, in one kernel."""
+    q, v, reference = _checked(control, q, v, reference)
+    given = {} if start is None else {"start": start.x, "push": start.multipliers}
+    found: Any = react(control, q, v, reference, **given)
+    return Reaction(
+        control,
+        q,
+        v,
+        reference,
+        found.torque,
+        found.force,
+        found.acceleration,
+        found.multipliers,
+        found.primal,
+        found.dual,
+        np.asarray(found.iterations).astype(int),
+        np.asarray(found.status).astype(int),
+    )
+
+
+def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
+    """Torques with a reference that is an array, or a function of time, or of time, q and v."""
+    if control.plain.actuators and any(
+        (actuator.gain, actuator.bias) != ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for actuator in control.plain.actuators
+    ):
+        raise ReactiveError(
+            f"{control.model.name!r} has actuators that are no motors: their controls are no torques. Simulate it with "
+            "actuators=dl.simulation.motors(robot)."
+        )
+    if callable(reference):
+        several = len(inspect.signature(reference).parameters) == 3
+        function = reference if several else lambda time, q, v: reference(time)
+    else:
+        fixed = np.asarray(reference, float)
+        if fixed.shape != (control.references,):
+            raise ReactiveError(f"the reference has shape {fixed.shape}; it has {control.references} numbers.")
+
+        def function(time: Any, q: Any, v: Any) -> Any:
+            return fixed
+
+    @kernel(f"(),(nq),(nv)->({control.nu})")
+    def policy(model: Any, time: Any, q: Any, v: Any) -> Any:
+        """Torques (nu,) [N·m, N]."""
+        return reacted(control, q, v, function(time, q, v)).torque
+
+    return policy
+
+
+def _checked(control: ReactiveControl, q: Any, v: Any, reference: Any) -> tuple[Array, Array, Array]:
+    sizes = {"q": control.nq, "v": control.nv, "reference": control.references}
+    found = []
+    for (name, size), value in zip(sizes.items(), (q, v, reference), strict=True):
+        array = np.asarray(value, float)
+        if array.shape[-1:] != (size,):
+            raise ReactiveError(f"{name} has shape {array.shape}; its last axis has {size} numbers.")
+        found.append(array)
+    return found[0], found[1], found[2]

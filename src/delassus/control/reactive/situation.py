@@ -1,0 +1,68 @@
+"""What tasks and limits are written in terms of: the robot in a state, forces, and torques by x = (a, f)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
+from delassus.dynamics.forces.passive import passive_forces
+from delassus.dynamics.forces.rnea import rnea
+from delassus.dynamics.mass.crba import crba
+
+if TYPE_CHECKING:
+    from delassus.control.reactive.control import ReactiveControl
+
+
+class Situation(NamedTuple):
+    """A robot in a state: M a + c = B u + Jᵀ f, and J a = `held` for what is held.
+
+    Attributes:
+        control: What is asked for.
+        q, v: (nq,) and (nv,).
+        M: (nv, nv) mass matrix.
+        c: (nv,) forces of gravity and velocities, less those of springs and dampers.
+        J: (nf, nv) of supports and constraints; zeros for supports that are lifted.
+        held: (nf,) accelerations [m/s², rad/s²].
+        reference: (references,) what tasks are to follow.
+    """
+
+    control: ReactiveControl
+    q: Any
+    v: Any
+    M: Any
+    c: Any
+    J: Any
+    held: Any
+    reference: Any
+
+    @classmethod
+    def of(cls, control: ReactiveControl, q: Any, v: Any, reference: Any) -> Situation:
+        """In a state."""
+        model, mechanism = control.model, control.actuated.mechanism
+        c = rnea(model, q, v, np.zeros(model.nv)) - passive_forces(model, q, v)
+        J, held = [np.zeros((0, model.nv))], [np.zeros(0)]
+        for support in control.supports:
+            own, still = support.motion(model, q, v)
+            active = np.where(reference[control.places[f"{support.frame}.active"]][0] > 0.5, 1.0, 0.0)
+            J.append(active * own)
+            held.append(active * still)
+        if mechanism.m:
+            J.append(constraint_jacobian(mechanism, q))
+            held.append(-constraint_bias(mechanism, q, v))
+        return cls(control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(held), reference)
+
+    def given(self, name: str) -> Any:
+        """A part of the reference by its name."""
+        return self.reference[self.control.places[name]]
+
+    @property
+    def motion(self) -> Any:
+        """[M, -Jᵀ] (nv, n): generalised forces that actuators have to make, less c, per x."""
+        return np.concatenate([self.M, -self.J.T], 1)
+
+    @property
+    def torque(self) -> tuple[Any, Any]:
+        """U (nu, n) and u₀ (nu,): forces of the actuators are U x + u₀."""
+        take = self.control.inverse_actuation
+        return np.array(take) @ self.motion, np.array(take) @ self.c

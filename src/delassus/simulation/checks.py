@@ -1,0 +1,65 @@
+"""What simulations are given, checked: numbers that are numbers, counts, states of the same world."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.errors import DelassusError, short
+
+
+class SimulationError(DelassusError, ValueError):
+    """A simulation that cannot be: a ground, a start, a control or a step that makes no sense."""
+
+
+def numbers(what: str, x: Any) -> NDArray[np.float64]:
+    """An array of real numbers; a copy."""
+    try:
+        array = np.asarray(x)
+        if array.dtype.kind in "biuf":
+            return array.astype(float)
+    except ValueError:
+        pass  # rows of different lengths
+    raise SimulationError(f"{what} is {short(repr(x))}; it is a number or an array of numbers.")
+
+
+def number(what: str, x: Any, least: float = -math.inf, most: float = math.inf, hint: str = "") -> float:
+    """One finite number within bounds."""
+    try:
+        value = float(x) if not isinstance(x, (bool, str)) else math.nan
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and least <= value <= most):
+        raise SimulationError(f"{what} is {short(repr(x))}; it is {hint or 'a finite number'}.")
+    return value
+
+
+def count(what: str, x: Any, least: int) -> int:
+    """A whole number."""
+    if not isinstance(x, (int, np.integer)) or isinstance(x, bool) or x < least:
+        raise SimulationError(f"{what} is {short(repr(x))}; it is a whole number from {least} on.")
+    return int(x)
+
+
+def names(what: str, x: Any) -> tuple[str, ...]:
+    """Names or patterns, or one of them."""
+    if isinstance(x, str):
+        return (x,)
+    try:
+        found = tuple(x)
+    except TypeError:
+        found = (None,)
+    if not all(isinstance(name, str) for name in found):
+        raise SimulationError(f"{what} is {short(repr(x))}; it is a name or pattern, or several of them.")
+    return found
+
+
+def last_axis(what: str, x: Any, n: int, of: str) -> NDArray[np.float64]:
+    """Numbers (…, n)."""
+    array = numbers(what, x)
+    if array.shape[-1:] != (n,):
+        raise SimulationError(f"{what} has shape {array.shape}; its last axis has the {n} {of}.")
+    return array

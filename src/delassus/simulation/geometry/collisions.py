@@ -1,0 +1,154 @@
+"""Shapes that touch each other: balls against balls, capsules, boxes and cylinders, and capsules against capsules.
+
+A ball touches with the point that is nearest to the other's surface; two capsules where their axes are nearest, and
+with their ends, which carry what lies along. Others, whose edges may cross, are refused: cover them with balls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.dynamics.tree.poses import Pair
+from delassus.model.links import Links
+from delassus.simulation.geometry.candidates import Shape, Touch, placed_shape
+from delassus.simulation.geometry.surfaces import Surface
+
+_TINY: Final = 1e-12
+
+
+@dataclass(frozen=True)
+class Collision:
+    """Places of a shape that may touch the surface of another one; `axes` for the axes of two capsules."""
+
+    shape: Shape
+    other: Shape
+    axes: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many places."""
+        return 1 if self.axes else self.shape.count
+
+    @property
+    def name(self) -> str:
+        """What touches what."""
+        return f"{self.shape.geometry.name} on {self.other.geometry.name}"
+
+
+def collisions_of(one: Shape, two: Shape) -> list[Collision]:
+    """All ways in which two shapes may touch; none if some of them would not be found."""
+    kinds = (one.geometry.shape, two.geometry.shape)
+    if kinds == ("capsule", "capsule"):
+        return [Collision(one, two), Collision(two, one), Collision(one, two, axes=True)]
+    for ball, other in ((one, two), (two, one)):
+        if ball.geometry.shape == "sphere" and other.geometry.shape in SURFACES:
+            return [Collision(ball, other)]
+    return []
+
+
+def collision_touches(collision: Collision, tree: Links, world: list[Pair]) -> list[Touch]:
+    """Where they touch, or would along the normal, which points from the other to the shape."""
+    if collision.axes:
+        return [_axes(collision, tree, world)]
+    other = collision.other.geometry
+    surface = SURFACES[other.shape](*placed_shape(collision.other, tree, world), other.size)
+    turn, middle = placed_shape(collision.shape, tree, world)
+    radius, *length = collision.shape.geometry.size
+    found = []
+    for along in (0.5 * length[0], -0.5 * length[0]) if length else (0.0,):  # ends of a capsule, centre of a ball
+        center = middle + along * turn[:, 2]
+        gap, normal = surface(center)
+        found.append(Touch(gap - radius, center - radius * normal, normal))
+    return found
+
+
+# --- surfaces ---------------------------------------------------------------------------------------------------------
+
+
+def _length(x: Any) -> Any:
+    return np.sqrt(np.sum(x * x))
+
+
+def _sphere(R: Any, p: Any, size: Any) -> Surface:
+    def surface(x: Any) -> tuple[Any, Any]:
+        away = x - p
+        far = _length(away)
+        return far - size[0], np.where(far > _TINY, away / np.maximum(far, _TINY), np.array((0.0, 0.0, 1.0)))
+
+    return surface
+
+
+def _capsule(R: Any, p: Any, size: Any) -> Surface:
+    radius, length = size
+    return lambda x: _sphere(R, p + R[:, 2] * np.clip(R[:, 2] @ (x - p), -0.5 * length, 0.5 * length), (radius,))(x)
+
+
+def _corner(beyond: Any, directions: list[Any]) -> tuple[Any, Any]:
+    """The distance and the normal where sides are passed by `beyond` (n,), or of the nearest side if none is."""
+    outside = np.maximum(beyond, 0.0)
+    far = _length(outside)
+    rounded = sum(outside[k] / np.maximum(far, _TINY) * n for k, n in enumerate(directions))
+    most, flat = beyond[0], directions[0]
+    for k in range(1, len(directions)):
+        flat = np.where(beyond[k] > most, directions[k], flat)
+        most = np.maximum(most, beyond[k])
+    out = far > _TINY
+    return np.where(out, far, most), np.where(out, rounded, flat)
+
+
+def _box(R: Any, p: Any, size: Any) -> Surface:
+    def surface(x: Any) -> tuple[Any, Any]:
+        local = R.T @ (x - p)
+        side = np.where(local < 0.0, -1.0, 1.0)
+        return _corner(np.abs(local) - 0.5 * numpy.array(size), [side[k] * R[:, k] for k in range(3)])
+
+    return surface
+
+
+def _cylinder(R: Any, p: Any, size: Any) -> Surface:
+    radius, length = size
+
+    def surface(x: Any) -> tuple[Any, Any]:
+        away = x - p
+        z = R[:, 2] @ away
+        across = away - z * R[:, 2]
+        r = _length(across)
+        outward = np.where(r > _TINY, across / np.maximum(r, _TINY), R[:, 0])
+        return _corner(
+            np.stack([r - radius, np.abs(z) - 0.5 * length]), [outward, np.where(z < 0.0, -1.0, 1.0) * R[:, 2]]
+        )
+
+    return surface
+
+
+SURFACES: Final[dict[str, Callable[[Any, Any, Any], Surface]]] = {
+    "sphere": _sphere,
+    "capsule": _capsule,
+    "box": _box,
+    "cylinder": _cylinder,
+}
+"""How far points are outside of a shape, by its kind, rotation, centre and size."""
+
+
+# --- two capsules -----------------------------------------------------------------------------------------------------
+
+
+def _axes(collision: Collision, tree: Links, world: list[Pair]) -> Touch:
+    """Where the axes of two capsules, p + s d for s from -1 to 1, are nearest."""
+    (R1, p1), (R2, p2) = placed_shape(collision.shape, tree, world), placed_shape(collision.other, tree, world)
+    (r1, l1), (r2, l2) = collision.shape.geometry.size, collision.other.geometry.size
+    d1, d2, between = 0.5 * l1 * R1[:, 2], 0.5 * l2 * R2[:, 2], p1 - p2
+    a, e, b, c, f = d1 @ d1, d2 @ d2, d1 @ d2, d1 @ between, d2 @ between
+    cross = a * e - b * b
+    parallel = cross <= 1e-9 * a * e
+    s = np.where(parallel, 0.0, np.clip((b * f - c * e) / np.where(parallel, 1.0, cross), -1.0, 1.0))
+    t = np.clip((b * s + f) / e, -1.0, 1.0)
+    s = np.clip((b * t - c) / a, -1.0, 1.0)
+    center, other = p1 + s * d1, p2 + t * d2
+    gap, normal = _sphere(R2, other, (r2,))(center)
+    return Touch(gap - r1, center - r1 * normal, normal)

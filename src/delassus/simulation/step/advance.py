@@ -1,0 +1,182 @@
+"""One control period of a robot on the ground: `substeps` steps of time in one kernel.
+
+A step h from (q, v), with M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos:
+
+    v_f = v + h M̂⁻¹ (τ - c)                       what the velocity would be without contacts, c at the middle
+    G = J M̂⁻¹ Jᵀ,   g = J v_f + what rows are held to
+    λ, σ = G λ + g                                 the contact problem, started from the impulses of the step before
+    v⁺ = v_f + M̂⁻¹ Jᵀ λ
+    q⁺ = q ⊕ (h v⁺ + δ)                            δ takes penetrations back, without any velocity
+    q⁺, v⁺ projected                               where loops are closed
+
+A gap may close and not more: J v⁺ + gap/h ≥ 0, with the J of the step's middle where a free body rolls. A contact that
+would be passed faster than gravity accelerates in two steps strikes: it leaves with e times the velocity that it came
+with, or with less where friction would make that gain energy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.constrained.projection.project import project
+from delassus.dynamics.tree.check import check_inertias
+from delassus.simulation.step.problem import Given, Moved, Problem, beginning, problem_of
+from delassus.simulation.step.rows import SLOP, missed
+from delassus.simulation.step.solve import PATIENCE, Solved, solved
+from delassus.simulation.step.world import World
+from delassus.stepping.marks import Mark
+from delassus.stepping.scheme.flying import moved
+
+HARD: Final = 1024.0
+"""What a kernel gives for an item that its patience was not enough for: it keeps its state."""
+
+MISSED: Final = 2048.0
+"""The same for an item in which something that was left out of its world would matter."""
+
+_GIVEN_BACK: Final = 0.2
+"""The share of a penetration that a step takes back."""
+
+_GAIN: Final = 1e-8
+"""Of velocities times impulses: what counts as energy that strikes have gained."""
+
+_SHARES: Final = 4
+"""The restitution of strikes that would gain energy is lowered in so many steps, to nothing at last."""
+
+
+def one_step(world: World, last: Moved, given: Given) -> Moved:
+    """A step of time."""
+    h, time = given.h, last.time + given.h
+    problem = problem_of(world, last, given, time)
+    rows, contact = problem.rows, problem.rows.touching
+    v, impulse = problem.free, np.zeros(world.m)
+    residual, count, unsolved = np.array(0.0), np.array(0.0), np.array(0.0)
+    if world.m:
+        impulse, residual, count, done = _impulses(world, problem, given)
+        unsolved = np.where(done, 0.0, 1.0)
+        v = problem.free + problem.response(impulse)
+    again = np.where(missed(world, last.q, v, h, contact), 1.0, last.again)
+    q, v = moved(world.model, last.q, v, h * v + _given_back(world, problem, v, h))
+    if world.mechanism.m:
+        q, v = project(world.mechanism, q, v, time=time)
+    every, number = impulse, contact.number
+    if world.usual is not None:
+        every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)
+        every[list(world.own_rows)] = impulse
+    return Moved(
+        q,
+        v,
+        every,
+        number,
+        time,
+        residual,
+        last.iterations + count,
+        np.where(contact.more | rows.more_stops, 1.0, last.many),
+        np.maximum(last.unsolved, unsolved),
+        again,
+        last.clipped + problem.clipped,
+    )
+
+
+def _impulses(world: World, problem: Problem, given: Given) -> Solved:
+    """What solves the contact problem; where strikes would gain energy, one in which they throw back less."""
+    numbers: dict[str, Any] = {}
+    if world.slots:
+        numbers["friction"] = given.friction + np.zeros(world.slots)
+    if world.dry:
+        dry = np.array([bound for _, bound in world.dry]) * given.h
+        numbers |= {"lower": -dry, "upper": dry}
+    if not world.bounces:
+        return solved(world.layout, problem.G, problem.g, numbers, problem.start, problem.scale, given.limits)
+
+    def throw(carry: Any) -> Any:
+        share, start, count = carry[0], carry[1], carry[3]
+        g = problem.g - (1.0 - share) * problem.thrown
+        found = solved(world.layout, problem.G, g, numbers, start, problem.scale, given.limits)
+        gained = found.impulse @ (problem.before + problem.after + problem.G @ found.impulse)  # twice their work
+        fine = gained <= _GAIN * problem.scale * np.sum(np.abs(found.impulse))
+        fine = fine | np.all(problem.thrown == 0.0)
+        ended = np.where(fine | (share < 0.5 / _SHARES), 1.0, 0.0)
+        done = np.where(found.done, 1.0, 0.0)
+        return share - 1.0 / _SHARES, found.impulse, found.residual, count + found.iterations, done, ended
+
+    zero = np.array(0.0)
+    first = (np.array(1.0), problem.start, zero, zero, zero, zero)
+    last = while_loop(lambda carry: carry[5] < 0.5, throw, first, _SHARES + 1)
+    return Solved(last[1], last[2], last[3], last[4] > 0.5)
+
+
+def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
+    """δ (nv,): the motion that takes a share of penetrations back and closes no gap; zero where nothing penetrates."""
+    pushing = world.pushing
+    if not pushing:
+        return np.zeros(world.nv)
+    gap = np.concatenate([problem.rows.touching.gap, problem.rows.stop_gap])
+
+    def corrected(v: Any) -> Any:
+        ahead = gap + h * (problem.rows.J[pushing] @ v)
+        wanted = np.where(gap < -SLOP, -_GIVEN_BACK * gap, -np.maximum(ahead, 0.0))
+        G = problem.G[pushing][:, pushing]
+
+        def sweep(carry: Any) -> Any:
+            push, made = np.array(carry[0]), carry[1]
+            for k in range(len(pushing)):
+                own = np.where(G[k, k] > 0.0, G[k, k], 1.0)
+                push[k] = np.maximum(push[k] + (wanted[k] - G[k] @ push) / own, 0.0)
+            return push, made + 1.0
+
+        push, _ = while_loop(lambda carry: carry[1] < 10.0, sweep, (np.zeros(len(pushing)), np.array(0.0)), 10)
+        whole = np.zeros(world.m)
+        for k, row in enumerate(pushing):
+            whole[row] = push[k]
+        return problem.response(whole)
+
+    return cond(np.min(gap) < -SLOP, corrected, np.zeros(world.nv), v)
+
+
+def period(
+    world: World,
+    q: Any,
+    v: Any,
+    impulse: Any,
+    contact: Any,
+    time: Any,
+    alive: Any,
+    control: Any,
+    given: Given,
+) -> tuple[Any, ...]:
+    """All steps of a control period; an item that is not alive, or whose numbers are none, keeps its state."""
+    check_inertias(world.model)
+    rows, slots = world.whole.m, world.all_slots
+    zero, padding = np.array(0.0), (impulse[rows:], contact[slots:])
+    control = control[: world.nu]
+    first = beginning(world, q, v, impulse, contact, time)
+    usable = (alive > 0.5) & ~np.any(np.isnan(control)) if world.nu else alive > 0.5
+    given = given._replace(control=np.where(usable, control, 0.0))
+    if world.substeps == 1:
+        last = one_step(world, first, given)
+    else:
+        carry = while_loop(
+            lambda carry: carry[1] < float(world.substeps),
+            lambda carry: (tuple(one_step(world, Moved(*carry[0]), given)), carry[1] + 1.0),
+            (tuple(first), zero),
+            world.substeps,
+        )
+        last = Moved(*carry[0])
+    hard = (last.unsolved > 0.5) & (given.limits.patience < PATIENCE)
+    good = usable & ~hard & (last.again < 0.5) & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
+    q, v, impulse, contact = (np.where(good, new, old) for new, old in zip(last[:4], first[:4], strict=True))
+    impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
+    mark = (
+        np.where(good, 0.0, float(Mark.FROZEN))
+        + float(Mark.MANY_CONTACTS) * last.many
+        + float(Mark.UNSOLVED) * last.unsolved
+        + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
+    )
+    left = np.where(hard, HARD, np.where(last.again > 0.5, MISSED, float(Mark.FROZEN)))
+    mark = np.where(good, mark, np.where(usable, left, float(Mark.FROZEN)))
+    return q, v, impulse, contact, last.residual, last.iterations, mark

@@ -1,0 +1,167 @@
+"""The contact problem of a step of time: its rows, G = J M̂⁻¹ Jᵀ, and what rows are held to.
+
+With M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos:
+
+    v_f = v + h M̂⁻¹ (τ - c)                       what the velocity would be without contacts, c at the middle
+    g = J v_f + what rows are held to
+
+A gap may close and not more: J v⁺ + gap/h ≥ 0, with the J of the step's middle where a free body rolls. A contact that
+would be passed faster than gravity accelerates in two steps strikes: it leaves with e times the velocity that it came
+with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.constrained.elimination.tree_factor import tree_factor
+from delassus.dynamics.forces.rnea import newton_euler
+from delassus.dynamics.kinematics.kinematics import world_poses
+from delassus.dynamics.mass.factor import forward, substitute
+from delassus.dynamics.tree.poses import mirrored
+from delassus.model.links import links_of
+from delassus.simulation.actuation.actuators import drive
+from delassus.simulation.step.contacts import GroundNumbers, warm_start
+from delassus.simulation.step.rows import StepRows, step_rows
+from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
+from delassus.simulation.step.world import World
+from delassus.stepping.scheme.flying import turning
+
+_FAR: Final = 10.0
+"""Gaps that close at more than so many times the velocities of a step count as closing at that: they stay open."""
+
+
+class Given(NamedTuple):
+    """What is the same in all steps of a control period."""
+
+    control: Any
+    h: Any
+    ground: GroundNumbers
+    friction: Any
+    restitution: Any
+    limits: Limits = Limits(TOLERANCE, PATIENCE)
+
+
+class Moved(NamedTuple):
+    """A state after a step, with the impulses and candidates of the contacts, and how the solve ended.
+
+    Impulses and candidates are those of the whole world; `again` says that a row which was left out would matter.
+    """
+
+    q: Any
+    v: Any
+    impulse: Any
+    contact: Any
+    time: Any
+    residual: Any
+    iterations: Any
+    many: Any
+    unsolved: Any
+    again: Any
+    clipped: Any
+
+
+class Problem(NamedTuple):
+    """The contact problem of a step: J, G, g, what restitution has in g, velocities of rows before the step and after
+    it without impulses, their scale, the free velocity, impulses to start from, how the velocity responds to them."""
+
+    rows: StepRows
+    G: Any
+    g: Any
+    thrown: Any
+    before: Any
+    after: Any
+    scale: Any
+    free: Any
+    start: Any
+    response: Callable[[Any], Any]
+    clipped: Any
+
+
+def problem_of(world: World, last: Moved, given: Given, time: Any) -> Problem:
+    """The contact problem of a step of time."""
+    model, h, q, v = world.model, given.h, last.q, last.v
+    poses = world_poses(links_of(model), q)
+    rows = step_rows(world, q, v, poses, given.ground, h, time)
+    driven = drive(model, world.actuators, q, v, given.control, h)
+    factor = tree_factor(model, q, rows.J, added=driven.added)
+
+    def solve(force: Any) -> Any:
+        return substitute(factor.above, factor.U, factor.D, force)
+
+    def response(impulse: Any) -> Any:
+        return forward(factor.above, factor.U, factor.Y.T @ impulse)  # M̂⁻¹ Jᵀ λ
+
+    # Gyroscopic forces at the middle of the step: those of its beginning would spin bodies up. The middle is that of a
+    # step with the impulses of the one before, so what rests has none, and what rolls keeps its energy.
+    start = warm_start(world, rows.touching.number, last.contact, last.impulse) if world.m else last.impulse
+    if world.mechanism.m:
+        at = slice(3 * world.slots, 3 * world.slots + world.mechanism.m)
+        start[at] = np.where(rows.moves, start[at], 0.0)
+    change = h * solve(driven.force - newton_euler(model, q, v, turning(model, v), None))
+    pushing, lasts = world.pushing, np.array(True)
+    if world.m:
+        pushed = response(start)
+        # Impulses of a strike are no guide to the step after it: what they pushed would leave.
+        apart = np.where(start[pushing] > 0.0, rows.J[pushing] @ (v + change + pushed), 0.0)
+        lasts = np.all(apart <= 2.0 * _pull(world, h)) if pushing else lasts
+        change = change + np.where(lasts, pushed, 0.0)
+    middle = v + 0.5 * change
+    free = v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
+    before, after = rows.J @ v, rows.J @ free
+    g, thrown, scale = _demanded(world, rows, before, after, start, lasts, given)
+    G = mirrored(factor.delassus)
+    return Problem(rows, G, g, thrown, before, after, scale, free, start, response, driven.clipped)
+
+
+def _pull(world: World, h: Any) -> Any:
+    """The velocity [m/s] that gravity gives in a step."""
+    return h * float(numpy.linalg.norm(world.model.gravity))
+
+
+def _demanded(
+    world: World, rows: StepRows, before: Any, after: Any, start: Any, lasts: Any, given: Given
+) -> tuple[Any, Any, Any]:
+    """What rows (m,) have beyond what they must not fall below, restitution's part in it, the scale of velocities.
+
+    Contacts that last, of which there were all in the step before, are held to the velocities of the step's middle;
+    a strike would gain energy from that.
+    """
+    if not world.m:
+        return after, after, np.array(1.0)
+    h, loops, slots = given.h, world.mechanism.m, world.slots
+    pull = _pull(world, h)
+    scale = np.maximum(np.max(np.abs(after)), np.max(np.abs(before))) + pull + 1e-12
+    far = _FAR * scale
+    g, thrown = np.array(after), np.zeros(world.m)
+    if slots:
+        normals = slice(2, 3 * slots, 3)
+        met = (start[normals] <= 0.0) & (before[normals] < -2.0 * pull)
+        met = met & (rows.touching.gap + h * after[normals] <= 0.0)
+        g[: 3 * slots] = after[: 3 * slots] + np.where(lasts & ~np.any(met), rows.touching.lead, 0.0)
+    for k in range(slots):
+        gap, n = rows.touching.gap[k], 3 * k + 2
+        closing = np.minimum(np.maximum(gap, 0.0) / h, far)
+        if world.bounces:
+            strikes = (before[n] < -2.0 * pull) & (gap + h * g[n] <= 0.0) & (given.restitution > 0.0)
+            thrown[n] = np.where(strikes, given.restitution * before[n], 0.0)
+            closing = np.where(strikes, thrown[n], closing)
+        g[n] = g[n] + closing
+    at = slice(3 * slots, 3 * slots + loops)
+    if loops:
+        g[at] = after[at] - rows.asked
+    ends = slice(at.stop, at.stop + world.ends)
+    if world.ends:
+        g[ends] = after[ends] + np.minimum(np.maximum(rows.stop_gap, 0.0) / h, far)
+    return g, thrown, scale
+
+
+def beginning(world: World, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> Moved:
+    """Where the first step of a period starts; of arrays that have one element at least, those that mean something."""
+    zero = np.array(0.0)
+    impulse, contact = impulse[: world.whole.m], contact[: world.all_slots]
+    return Moved(q, v, impulse, contact, time, zero, zero, zero, zero, zero, zero)

@@ -1,0 +1,36 @@
+"""What happened to an item of a simulation in a control period: marks that add up."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from typing import Any
+
+import numpy as np
+
+
+class Mark(IntFlag):
+    """Marks of an item; zero if all went well. `describe` says them in words."""
+
+    FROZEN = 1
+    MANY_CONTACTS = 2
+    UNSOLVED = 4
+    CLIPPED = 8
+
+
+SENTENCES = {
+    Mark.FROZEN: "A control or the state is not a finite number: the item keeps its last state.",
+    Mark.MANY_CONTACTS: "More contacts or joint limits are closed than there are slots: the deepest are solved for.",
+    Mark.UNSOLVED: "The contact solver ended before its tolerance was met.",
+    Mark.CLIPPED: "A control or an actuator's force was clipped to its limits.",
+}
+
+
+def described(status: Any) -> str:
+    """Marks in words."""
+    marks = np.asarray(status)
+    found = [
+        f"{sentence[:-1]}, in {count} of {marks.size}."
+        for mark, sentence in SENTENCES.items()
+        if (count := int(np.count_nonzero(marks & int(mark))))
+    ]
+    return " ".join(found) or "All went well."

@@ -1,0 +1,46 @@
+"""Steps on the manifold that keep the momentum of a body which flies and spins.
+
+Velocities of free and planar joints are in the axes of the moving body. In a step they are held in the axes of its
+beginning, v⁺ = v + h a, so a is the acceleration there, v̇ + ω × v; the origin goes straight on, p + h R v⁺; and at the
+end the velocity is told in the axes of the end. Integrating v̇ in turning axes instead would add h ω²/2 of a body's
+momentum to it every second.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.kinematics.manifold import integrate, parts
+from delassus.model.joints import Motion
+from delassus.model.model import Model
+from delassus.spatial.quaternions import quaternion_conjugate, quaternion_exp, quaternion_rotate
+
+
+def turning(model: Model, v: Any) -> Any:
+    """-ω × v (nv,) of joints whose velocities are in moving axes: v̇ where the velocity itself stays."""
+    rates = np.zeros(model.nv)
+    for motion, _, j in parts(model):
+        if motion is Motion.FREE:
+            rates[j : j + 3] = -np.cross(v[j + 3 : j + 6], v[j : j + 3])
+        elif motion is Motion.PLANAR:
+            rates[j], rates[j + 1] = v[j + 2] * v[j + 1], -v[j + 2] * v[j]
+    return rates
+
+
+def moved(model: Model, q: Any, v: Any, step: Any) -> tuple[Any, Any]:
+    """Configuration and velocity after a displacement (nv,), of a body that has the velocity v (nv,) then."""
+    q_end, v_end = np.array(integrate(model, q, step)), np.array(v)
+    for motion, i, j in parts(model):
+        if motion is Motion.FREE:
+            turn = q[i + 3 : i + 7]
+            by = quaternion_exp(step[j + 3 : j + 6])
+            q_end[i : i + 3] = q[i : i + 3] + quaternion_rotate(turn, step[j : j + 3])
+            v_end[j : j + 3] = quaternion_rotate(quaternion_conjugate(by), v[j : j + 3])
+        elif motion is Motion.PLANAR:
+            c, s = np.cos(q[i + 2]), np.sin(q[i + 2])
+            q_end[i] = q[i] + c * step[j] - s * step[j + 1]
+            q_end[i + 1] = q[i + 1] + s * step[j] + c * step[j + 1]
+            c, s = np.cos(step[j + 2]), np.sin(step[j + 2])
+            v_end[j], v_end[j + 1] = c * v[j] + s * v[j + 1], c * v[j + 1] - s * v[j]
+    return q_end, v_end

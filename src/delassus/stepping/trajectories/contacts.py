@@ -1,0 +1,74 @@
+"""`ContactRecord`: the part of a trajectory that simulations on the ground record, impulses of rows and contacts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.stepping.trajectories.errors import TrajectoryError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRecord:
+    """Impulses at the times of a trajectory, and which contacts they are of.
+
+    Attributes:
+        impulse: (times, …, m) impulses of the last step of time before [N·s, N·m·s]: t1, t2, n of each contact slot,
+            then constraints, joint limits, dry friction.
+        contact: (times, …, slots) numbers of the candidates that have the slots.
+        time_step: Of the steps of time [s]: an impulse over it is a force.
+        shapes: Of each candidate, the name of its shape.
+    """
+
+    impulse: Array
+    contact: Array
+    time_step: float
+    shapes: tuple[str, ...] = ()
+
+    def __getitem__(self, index: Any) -> ContactRecord:
+        """The same of some times and items."""
+        return ContactRecord(self.impulse[index], self.contact[index], self.time_step, self.shapes)
+
+    @property
+    def slots(self) -> int:
+        """How many contacts were solved for."""
+        return self.contact.shape[-1]
+
+    @property
+    def contact_impulse(self) -> Array:
+        """(times, …, slots, 3) t1, t2, n of each contact [N·s]."""
+        return self.impulse[..., : 3 * self.slots].reshape(*self.contact.shape, 3)
+
+    @property
+    def contact_force(self) -> Array:
+        """(times, …, slots, 3) t1, t2, n of each contact [N], the mean over the last step of time before."""
+        return self.contact_impulse / self.time_step
+
+    @property
+    def touching(self) -> tuple[str, ...]:
+        """The names of the shapes that may touch."""
+        return tuple(dict.fromkeys(self.shapes))
+
+    def normal_force(self, shape: str) -> Array:
+        """(times, …) the normal force [N] on one shape, all of its points together."""
+        if shape not in self.shapes:
+            may = f"those that may are: {', '.join(self.touching)}" if self.shapes else "none of this robot may"
+            raise TrajectoryError(f"no shape {shape!r} may touch; {may}.")
+        own = np.array([name == shape for name in self.shapes])[self.contact.astype(int)]
+        return np.where(own, self.contact_force[..., 2], 0.0).sum(-1)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it, as a file keeps it."""
+        return {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, NDArray[Any]]) -> ContactRecord:
+        """What `arrays` gave."""
+        impulse, contact, time_step, shapes = (arrays[field.name] for field in fields(cls))
+        return cls(impulse, contact, float(time_step), tuple(map(str, shapes)))

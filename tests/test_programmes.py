@@ -1,0 +1,209 @@
+"""Quadratic programmes: the project's own solver against clarabel, proxsuite and SciPy, and hard programmes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import lsq_linear
+
+import delassus as dl
+from delassus.control.programmes.measures import errors_of, nearest_in_cone
+from delassus.control.programmes.shape import ProgrammeError
+from delassus.control.programmes.solve import solve_programme
+from programmes import contradicting, feasible
+
+SEEDS = st.integers(0, 2**32 - 1)
+Status = dl.control.ProgrammeStatus
+
+
+def alone(programme, **given):
+    """Solved without compiling anything."""
+    return solve_programme.python(programme.shape, *programme.arrays, **given)
+
+
+# --- programmes that have an answer -----------------------------------------------------------------------------------
+
+
+@given(SEEDS)
+def test_an_answer_obeys_the_conditions_of_optimality(seed):
+    programme = feasible(seed)
+    found = alone(programme)
+    assert found.status == Status.SOLVED
+    assert max(errors_of(programme, found.x, found.multipliers)) < 1e-8
+
+
+@given(SEEDS)
+def test_an_answer_with_cones_obeys_the_conditions_of_optimality(seed):
+    programme = feasible(seed, cones=True)
+    found = alone(programme)
+    assert found.status == Status.SOLVED
+    assert max(errors_of(programme, found.x, found.multipliers)) < 1e-8
+
+
+@pytest.mark.parametrize("method", ["clarabel", "proxsuite"])
+@pytest.mark.parametrize("seed", [0, 2, 3, 4, 5, 6])
+def test_an_answer_is_as_good_as_other_peoples(seed, method):
+    programme = feasible(seed, cones=method == "clarabel")
+    theirs = programme.solve(method, tolerance=1e-10)
+    ours = alone(programme)
+    assert theirs.status == Status.SOLVED
+    assert programme.value(ours.x) == pytest.approx(programme.value(theirs.x), rel=1e-6, abs=1e-6)
+
+
+def test_bounds_alone_give_scipys_least_squares():
+    rng = np.random.default_rng(3)
+    A, b = rng.normal(size=(12, 8)), rng.normal(size=12)
+    programme = dl.QuadraticProgramme(A.T @ A, -A.T @ b, C=np.eye(8), lower=-0.1, upper=0.2)
+    expected = lsq_linear(A, b, (-0.1, 0.2), tol=1e-14).x
+    np.testing.assert_allclose(alone(programme).x, expected, atol=1e-8)
+
+
+def test_a_cone_is_met_at_its_apex():
+    programme = dl.QuadraticProgramme(np.eye(3), [0.0, 0.0, 5.0], K=np.eye(3), k=np.zeros(3), cones=(3,))
+    found = alone(programme)
+    assert found.status == Status.SOLVED
+    np.testing.assert_allclose(found.x, 0.0, atol=1e-9)
+
+
+@given(st.lists(st.floats(-10, 10), min_size=3, max_size=3))
+def test_the_nearest_point_of_a_cone_is_an_answer(point):
+    programme = dl.QuadraticProgramme(np.eye(3), -np.array(point), K=np.eye(3), k=np.zeros(3), cones=(3,))
+    np.testing.assert_allclose(alone(programme).x, nearest_in_cone(np.array(point)), atol=1e-7)
+
+
+def test_units_do_not_count():
+    programme = feasible(11)
+    D = 10.0 ** np.random.default_rng(0).uniform(-3, 3, programme.shape.n)
+    other = dataclasses.replace(
+        programme, H=D[:, None] * programme.H * D, g=D * programme.g, A=programme.A * D, C=programme.C * D, shape=None
+    )
+    np.testing.assert_allclose(D * alone(other).x, alone(programme).x, atol=1e-5)
+
+
+def test_a_programme_without_weights_has_an_answer_that_meets_its_rows():
+    programme = dataclasses.replace(
+        feasible(5), H=np.zeros((feasible(5).shape.n,) * 2), g=np.zeros(feasible(5).shape.n)
+    )
+    found = alone(programme)
+    assert found.status == Status.SOLVED
+    assert programme.missed(found.x).max() < 1e-8
+
+
+def test_a_good_start_saves_steps():
+    programme = feasible(7)
+    cold = alone(programme)
+    moved = dataclasses.replace(programme, g=programme.g * (1.0 + 1e-6))
+    warm = alone(moved, start=cold.x, push=cold.multipliers)
+    assert warm.status == Status.SOLVED
+    assert warm.iterations <= min(3, cold.iterations)
+
+
+# --- programmes that have none ----------------------------------------------------------------------------------------
+
+
+@given(SEEDS)
+def test_rows_that_contradict_each_other_are_broken_least(seed):
+    programme = contradicting(seed)
+    found = alone(programme)
+    assert found.status == Status.INFEASIBLE
+    # Both rows are the same but for their bounds, so each is broken by half of what is between them.
+    np.testing.assert_allclose(programme.missed(found.x)[:2], 0.5, atol=1e-4)
+    assert programme.missed(found.x)[2:].max(initial=0.0) < 1e-6
+
+
+def test_a_row_whose_bounds_contradict_each_other_is_met_in_the_middle():
+    programme = dl.QuadraticProgramme(np.eye(2), np.zeros(2), C=np.eye(2), lower=[3.0, 0.0], upper=[1.0, 1.0])
+    found = alone(programme)
+    np.testing.assert_allclose(found.x, [2.0, 0.0], atol=1e-8)
+    assert programme.missed(found.x)[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["H", "g", "A", "b", "C", "lower", "upper"])
+def test_a_programme_with_nan_is_told(name):
+    programme = feasible(2)
+    value = np.array(getattr(programme, name))
+    assert value.size
+    value.flat[0] = np.nan
+    found = alone(dataclasses.replace(programme, **{name: value}))
+    assert found.status == Status.NOT_FINITE
+    assert not found.x.any()
+
+
+# --- batches, and what an answer tells --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Of three programmes, the second without any answer, the third with a NaN."""
+    b = np.array([[1.0], [1.0], [np.nan]])
+    upper = np.array([[np.inf, 0.4], [0.2, 0.2], [np.inf, np.inf]])
+    programme = dl.QuadraticProgramme(
+        np.eye(2), [-1.0, 0.0], [[1.0, 1.0]], b, np.eye(2), -np.inf, upper, names=("sum", "left", "right")
+    )
+    return programme.solve()
+
+
+def test_each_programme_of_a_batch_has_its_own_end(answers):
+    assert answers.status.tolist() == [Status.SOLVED, Status.INFEASIBLE, Status.NOT_FINITE]
+    np.testing.assert_allclose(answers.x[0], [1.0, 0.0], atol=1e-8)
+    assert np.isfinite(answers.x).all()
+
+
+def test_the_residual_is_the_one_that_is_recomputed(answers):
+    primal, dual = errors_of(answers.programme.item(0), answers.x[0], answers.multipliers[0])
+    assert max(primal, dual) <= 1e-8
+    assert answers.residual[0] == pytest.approx(max(primal, dual), abs=1e-12)
+
+
+def test_broken_rows_are_named_with_what_they_miss(answers):
+    broken = answers.item(1).broken()
+    # x + y = 1, x ≤ 0.2 and y ≤ 0.2 lack 0.6 together, and left and right are alike.
+    assert sum(broken.values()) == pytest.approx(0.6, abs=1e-6)
+    assert broken["left"] == pytest.approx(broken["right"], abs=1e-6)
+    assert f"sum by {broken['sum']:.3g}" in answers.item(1).describe()
+
+
+def test_active_rows_are_named():
+    programme = dl.QuadraticProgramme(np.eye(2), [-1.0, 0.0], C=np.eye(2), upper=[0.5, 2.0], names=("near", "far"))
+    answer = programme.solve("proxsuite")
+    assert answer.active() == ["near"]
+    np.testing.assert_allclose(answer.slack, [0.0, 2.0], atol=1e-7)
+
+
+def test_a_sentence_says_how_many_of_a_batch_failed(answers):
+    assert "1 of 3" in answers.describe()
+
+
+def test_bits_do_not_depend_on_the_neighbours(answers):
+    single = answers.programme.item(0).solve()
+    np.testing.assert_array_equal(answers.x[0], single.x)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"H": np.eye(3), "g": np.zeros(2)}, "H has shape"),
+        ({"H": np.eye(2), "g": np.zeros(2), "A": np.ones((1, 3))}, "A has shape"),
+        ({"H": np.eye(2), "g": np.zeros(2), "A": np.ones((1, 2)), "b": [1.0, 2.0]}, "b has shape"),
+        ({"H": np.eye(2), "g": np.zeros(2), "K": np.ones((2, 2)), "cones": (3,)}, "cones is"),
+        ({"H": np.eye(2), "g": np.zeros(2), "names": ("a",)}, "1 names"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(given, said):
+    with pytest.raises(ProgrammeError, match=said):
+        dl.QuadraticProgramme(**given)
+
+
+def test_an_unknown_method_names_those_that_exist():
+    with pytest.raises(ProgrammeError, match="'proximal', 'proxsuite' or 'clarabel'"):
+        feasible(0).solve("simplex")
+
+
+def test_proxsuite_refuses_cones():
+    with pytest.raises(ProgrammeError, match="without cones"):
+        feasible(0, cones=True).solve("proxsuite")

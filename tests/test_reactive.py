@@ -1,0 +1,390 @@
+"""Reactive control: programmes of robots against other people's solvers and mathematics, closed loops, bad input."""
+
+import dataclasses
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import delassus as dl
+from delassus.control import (
+    FollowCenterOfMass,
+    FollowForce,
+    FollowFrame,
+    FollowMomentum,
+    FollowPosture,
+    Nominal,
+    ProgrammeStatus,
+    ReactiveControl,
+    Support,
+)
+from delassus.control.reactive.build import build_programme, task_errors
+from delassus.control.reactive.limits import row_names
+from delassus.control.reactive.react import react
+from delassus.control.reactive.supports import ReactiveError
+
+ROBOT = dl.load("quadruped")
+HOME = ROBOT.posture("home")
+FEET = [frame.name for frame in ROBOT.frames("*_foot")]
+TASKS = (
+    FollowCenterOfMass(weight=10.0, stiffness=50.0),
+    FollowFrame(weight=5.0, stiffness=50.0, frame="trunk", rows="rotation"),
+    FollowPosture(weight=0.1, stiffness=20.0),
+    Nominal(force=1e-4),
+)
+
+
+def standing(**options):
+    given = {"tasks": TASKS, "supports": [Support(foot, 0.6) for foot in FEET]}
+    return ReactiveControl(ROBOT, **{**given, **options})
+
+
+def state(seed):
+    rng = np.random.default_rng(seed)
+    q, v = HOME.copy(), 0.2 * rng.normal(size=ROBOT.nv)
+    q[7:] += 0.1 * rng.normal(size=12)
+    return q, v
+
+
+def built(control, q, v, reference):
+    """A programme, without compiling anything."""
+    data = build_programme.python(control, q, v, reference)
+    return dl.QuadraticProgramme(*data, cones=(3,) * (control.cone_rows // 3))
+
+
+def reacted(control, q, v, reference, **given):
+    """A reaction, without compiling anything."""
+    return react.python(control, q, v, reference, **given)
+
+
+def motion_missed(control, q, v, found, gravity=True):
+    """M a + c - B u - Jᵀ f, by kernels of their own."""
+    J = np.concatenate(
+        [
+            dl.frame_jacobian.python(ROBOT, q, frame=s.frame, reference="LOCAL_WORLD_ALIGNED")[:3]
+            for s in control.supports
+        ]
+    )
+    c = dl.rnea.python(ROBOT, q, v, np.zeros(ROBOT.nv))
+    torque = np.concatenate([np.zeros(6), found.torque])
+    return dl.crba.python(ROBOT, q) @ found.acceleration + c - torque - J.T @ found.force
+
+
+# --- the programme ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "second order"])
+@pytest.mark.parametrize("seed", range(3))
+def test_torques_forces_and_accelerations_obey_the_equation_of_motion(seed, cone):
+    control = standing(cone=cone)
+    q, v = state(seed)
+    found = reacted(control, q, v, control.reference(HOME))
+    assert found.status == ProgrammeStatus.SOLVED
+    assert max(found.primal, found.dual) <= 1e-8
+    np.testing.assert_allclose(motion_missed(control, q, v, found), 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("cone", "method"), [("pyramid", "proxsuite"), ("second order", "clarabel")])
+def test_the_answer_is_other_peoples(cone, method):
+    control = standing(cone=cone, tasks=[*TASKS[:3], Nominal(force=1e-2, acceleration=1e-2)])
+    q, v = state(5)
+    reference = control.reference(HOME)
+    theirs = built(control, q, v, reference).solve(method)
+    found = reacted(control, q, v, reference)
+    np.testing.assert_allclose(found.acceleration, theirs.x[:18], atol=1e-4)
+    np.testing.assert_allclose(found.force, theirs.x[18:], atol=1e-3)
+
+
+@pytest.mark.parametrize("cone", ["pyramid", "second order"])
+def test_forces_are_in_their_cones_though_the_task_asks_for_more(cone):
+    control = standing(cone=cone)
+    reference = control.reference(HOME, {"com.acceleration": [20.0, 5.0, 0.0]})
+    found = reacted(control, HOME, np.zeros(18), reference)
+    force = found.force.reshape(4, 3)
+    edge = np.linalg.norm(force[:, :2], axis=1) - 0.6 * force[:, 2]
+    assert found.status == ProgrammeStatus.SOLVED
+    assert edge.max() <= 1e-8
+    if cone == "second order":
+        assert edge.max() > -1e-6  # the cone is used up to its edge, the pyramid inside is not
+
+
+def test_a_pyramid_around_the_cone_allows_more_than_one_inside():
+    missed = {}
+    for cone in ("pyramid", "second order", "outer pyramid"):
+        control = standing(cone=cone)
+        reference = control.reference(HOME, {"com.acceleration": [20.0, 8.0, 0.0]})
+        found = reacted(control, HOME, np.zeros(18), reference)
+        x = np.concatenate([found.acceleration, found.force])
+        missed[cone] = np.linalg.norm(task_errors.python(control, HOME, np.zeros(18), reference, x)[:3])
+    assert missed["outer pyramid"] < missed["second order"] < missed["pyramid"]
+
+
+def test_the_lectures_programme_has_its_known_answer():
+    """Without limits, min ½‖a - a*‖²_Q₁ + ½‖f - f*‖²_Q₂ + ½‖u - u*‖²_Q₃ is a linear system."""
+    rng = np.random.default_rng(1)
+    roots = [rng.normal(size=(k, k)) for k in (18, 12, 12)]
+    Q1, Q2, Q3 = (root @ root.T + np.eye(len(root)) for root in roots)
+    control = standing(
+        tasks=[Nominal(acceleration=Q1, force=Q2, torque=Q3)],
+        supports=[Support(foot, 1e3, least=0.0) for foot in FEET],
+        torque_limits=False,
+        joint_limits=False,
+    )
+    q, v = HOME, np.zeros(18)
+    nominal = {"acceleration": 0.1 * rng.normal(size=18), "torque": rng.normal(size=12)}
+    nominal["force"] = np.tile([0.0, 0.0, 30.0], 4)
+    reference = control.reference(q, {f"nominal.{name}": x for name, x in nominal.items()})
+    found = reacted(control, q, v, reference)
+    J = np.concatenate(
+        [dl.frame_jacobian.python(ROBOT, q, frame=foot, reference="LOCAL_WORLD_ALIGNED")[:3] for foot in FEET]
+    )
+    M, c = dl.crba.python(ROBOT, q), dl.rnea.python(ROBOT, q, v, np.zeros(18))
+    B = np.eye(18)[:, 6:]
+    weights = np.zeros((42, 42))
+    weights[:18, :18], weights[18:30, 18:30], weights[30:, 30:] = Q1, Q2, Q3
+    rows = np.block([[M, -J.T, -B], [J, np.zeros((12, 24))]])
+    K = np.block([[weights, rows.T], [rows, np.zeros((30, 30))]])
+    asked = weights @ np.concatenate([nominal["acceleration"], nominal["force"], nominal["torque"]])
+    expected = np.linalg.solve(K, np.concatenate([asked, -c, np.zeros(12)]))
+    assert found.force.reshape(4, 3)[:, 2].min() > 1.0
+    np.testing.assert_allclose(found.acceleration, expected[:18], atol=1e-6)
+    np.testing.assert_allclose(found.force, expected[18:30], atol=1e-6)
+    np.testing.assert_allclose(found.torque, expected[30:42], atol=1e-6)
+
+
+def test_momentum_and_force_tasks_get_what_they_ask_for():
+    control = standing(
+        tasks=[FollowMomentum(weight=1.0), FollowForce(weight=1e-6, support=FEET[0]), FollowPosture(weight=1e-6)]
+    )
+    rate = np.array([2.0, 1.0, 5.0, 0.1, 0.2, 0.0])
+    reference = control.reference(HOME, {"momentum.rate": rate})
+    found = reacted(control, HOME, np.zeros(18), reference)
+    A = dl.dynamics.centroidal_momentum_matrix.python(ROBOT, HOME)
+    np.testing.assert_allclose(A @ found.acceleration, rate, atol=1e-3)
+    total = found.force.reshape(4, 3).sum(0)  # Newton: forces make the rate of momentum, and carry the weight
+    np.testing.assert_allclose(total, rate[:3] + np.array([0.0, 0.0, 9.81 * ROBOT.mass]), atol=1e-3)
+
+
+def test_a_foot_that_is_lifted_carries_nothing_and_is_free_to_move():
+    control = standing(tasks=[*TASKS, FollowFrame("swing", 10.0, frame=FEET[0], rows="position")])
+    reference = control.reference(HOME, {f"{FEET[0]}.active": 0.0, "swing.acceleration": [0, 0, 2.0, 0, 0, 0]})
+    found = reacted(control, HOME, np.zeros(18), reference)
+    assert np.abs(found.force[:3]).max() < 1e-8
+    J = dl.frame_jacobian.python(ROBOT, HOME, frame=FEET[0], reference="LOCAL_WORLD_ALIGNED")[:3]
+    assert (J @ found.acceleration)[2] > 1.0
+
+
+def test_the_pressure_of_a_sole_stays_inside_of_it():
+    robot = dl.load("humanoid")
+    home = robot.posture("home")
+    soles = [Support(f"{side}_sole", 0.5, size=(0.2, 0.08), least=10.0) for side in ("left", "right")]
+    tasks = [FollowCenterOfMass(weight=10.0), FollowPosture(weight=0.1, stiffness=20.0), Nominal(force=1e-5)]
+    control = ReactiveControl(robot, tasks, soles)
+    reference = control.reference(home, {"com.acceleration": [3.0, 0.0, 0.0]})
+    found = reacted(control, home, np.zeros(36), reference)
+    wrench = found.force.reshape(2, 6)
+    assert found.status == ProgrammeStatus.SOLVED
+    pressure = np.stack([-wrench[:, 4], wrench[:, 3]], 1) / wrench[:, 2:3]
+    assert np.all(np.abs(pressure) <= np.array([0.1, 0.04]) + 1e-9)
+    assert np.abs(pressure[:, 0]).max() > 0.09  # the task asks for more than the soles can give
+    assert wrench[:, 2].min() >= 10.0 - 1e-8
+
+
+def test_a_joint_does_not_run_into_its_limit():
+    control = standing(supports=[], tasks=[FollowPosture(weight=1.0)])
+    q, v = HOME.copy(), np.zeros(18)
+    q[7] = ROBOT.upper[7] - 0.01
+    reference = control.reference(HOME, {"posture.acceleration": np.full(18, 1e3)})
+    found = reacted(control, q, v, reference)
+    T = control.horizon
+    assert q[7] + 0.5 * T * T * found.acceleration[6] <= ROBOT.upper[7] + 1e-9
+
+
+def test_torques_stay_within_their_limits():
+    control = standing(supports=[])
+    reference = control.reference(HOME, {"posture.acceleration": np.full(18, 1e5)})
+    found = reacted(control, HOME, np.zeros(18), reference)
+    assert np.all(np.abs(found.torque) <= ROBOT.effort_limit[6:])
+
+
+# --- what is told -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    """A small robot, compiled: two joints, one task."""
+    return ReactiveControl(dl.load("double_pendulum"), [FollowPosture(weight=1.0, stiffness=10.0)])
+
+
+def test_build_and_solve_can_be_done_apart(pendulum):
+    q, v, reference = np.array([0.3, -0.2]), np.array([0.5, 0.1]), pendulum.reference(np.zeros(2))
+    programme = pendulum.programme(q, v, reference)
+    answer = programme.solve()
+    reaction = pendulum(q, v, reference)
+    np.testing.assert_allclose(answer.x, reaction.x, atol=1e-9)
+    expected = dl.rnea(pendulum.model, q, v, -10.0 * q - 2.0 * math.sqrt(10.0) * v)
+    np.testing.assert_allclose(reaction.torque, expected, atol=1e-6)
+
+
+def test_each_state_of_a_batch_has_its_own_end(pendulum):
+    q = np.array([[0.3, -0.2], [np.nan, 0.0], [0.1, 0.1]])
+    reaction = pendulum(q, np.zeros(2), pendulum.reference(np.zeros(2)))
+    assert reaction.status.tolist() == [0, ProgrammeStatus.NOT_FINITE, 0]
+    assert np.isfinite(reaction.torque).all()
+    assert not reaction.torque[1].any()
+    np.testing.assert_array_equal(reaction.torque[2], pendulum(q[2], np.zeros(2), reaction.reference).torque)
+    assert "1 of 3" in reaction.describe()
+
+
+def test_a_reaction_tells_what_tasks_miss(pendulum):
+    reaction = pendulum(np.array([0.3, 0.0]), np.zeros(2), pendulum.reference(np.zeros(2)))
+    assert np.abs(reaction.task_errors["posture"]).max() < 1e-6
+    assert "'posture' misses most" in reaction.describe()
+
+
+def test_rows_have_names():
+    control = standing(cone="second order")
+    names = row_names(control)
+    assert {"front_left_foot normal", "front_left_thigh_joint torque", "front_left_calf_joint range"} <= set(names)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+def test_without_tasks_any_torques_that_hold_all_rows_will_do():
+    control = standing(tasks=[])
+    found = reacted(control, HOME, np.zeros(18), control.reference(HOME))
+    assert found.status == ProgrammeStatus.SOLVED
+    np.testing.assert_allclose(motion_missed(control, HOME, np.zeros(18), found), 0.0, atol=1e-7)
+
+
+def test_tasks_that_contradict_each_other_share_what_they_miss():
+    tasks = [FollowPosture("up", 1.0), FollowPosture("down", 3.0)]
+    control = ReactiveControl(dl.load("double_pendulum"), tasks, joint_limits=False)
+    reference = control.reference(np.zeros(2), {"up.acceleration": [4.0, 0.0], "down.acceleration": [-4.0, 0.0]})
+    found = reacted(control, np.zeros(2), np.zeros(2), reference)
+    assert found.status == ProgrammeStatus.SOLVED
+    np.testing.assert_allclose(found.acceleration, [-2.0, 0.0], atol=1e-7)
+
+
+def test_limits_that_cannot_be_met_name_the_rows_they_break():
+    control = standing(supports=[Support(foot, 0.6, least=1e4) for foot in FEET])
+    reference = control.reference(HOME)
+    found = reacted(control, HOME, np.zeros(18), reference)
+    assert found.status == ProgrammeStatus.INFEASIBLE
+    assert np.isfinite(found.torque).all()
+    assert np.all(np.abs(found.torque) <= ROBOT.effort_limit[6:])
+    programme = built(control, HOME, np.zeros(18), reference)
+    names = [*(f"{k}" for k in range(18)), *row_names(control)]
+    programme = dataclasses.replace(programme, names=tuple(names))
+    x = np.concatenate([found.acceleration, found.force])
+    answer = dl.ProgrammeSolution(programme, x, found.multipliers, *map(np.asarray, (0.0, 0.0)), *map(np.int64, (1, 1)))
+    assert any("normal" in name for name in answer.broken())
+    assert "Broken:" in answer.describe()
+
+
+def test_a_task_whose_rows_depend_on_each_other_is_done_all_the_same():
+    control = ReactiveControl(
+        dl.load("double_pendulum"),
+        [FollowFrame(weight=1.0, frame=dl.load("double_pendulum").frames("*")[-1].name), FollowPosture(weight=0.0)],
+    )
+    found = reacted(control, np.zeros(2), np.zeros(2), control.reference(np.zeros(2)))
+    assert found.status == ProgrammeStatus.SOLVED
+    assert np.isfinite(found.torque).all()
+
+
+@pytest.mark.parametrize("where", ["q", "v", "reference"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_no_torque_is_ever_nan(where, bad):
+    control = ReactiveControl(dl.load("double_pendulum"), TASKS[2:3])
+    given = {"q": np.zeros(2), "v": np.zeros(2), "reference": control.reference(np.zeros(2))}
+    given[where][0] = bad
+    with np.errstate(all="ignore"):
+        found = reacted(control, *given.values())
+    assert np.isfinite(found.torque).all()
+    assert np.isfinite([found.primal, found.dual]).all()
+    assert found.status != ProgrammeStatus.SOLVED
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: standing(cone="square"), "cone is 'square'"),
+        (lambda: standing(horizon=0.0), "horizon is 0.0"),
+        (lambda: standing(tasks=[FollowPosture(), FollowPosture()]), "'posture' is there twice"),
+        (lambda: standing(supports=[Support("nose")]), "nose"),
+        (lambda: Support("a", friction=-1.0), "friction of 'a' is -1.0"),
+        (lambda: Support("a", size=(0.1, 0.0)), "size of 'a'"),
+        (lambda: FollowPosture(weight=-1.0), "weight of '' is -1.0"),
+        (lambda: Nominal(force=((1.0, 2.0), (2.0, 1.0))), "eigenvalue -1"),
+        (lambda: standing(tasks=[FollowPosture(joints="wing*")]).task_rows, "wing"),
+        (lambda: standing(tasks=[FollowForce(support="nose")]), "nose"),
+        (lambda: standing().reference(HOME, {"com.positon": 0.0}), "com.position"),
+        (lambda: standing().reference(HOME[:3]), "q has shape"),
+    ],
+)
+def test_bad_input_is_refused_in_words(make, said):
+    with pytest.raises((ReactiveError, dl.DelassusError), match=said):
+        make()
+
+
+# --- closed loops -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def examples():
+    """The folder of examples, from which one can import."""
+    sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+    yield
+    sys.path.pop(0)
+
+
+def test_a_quadruped_moves_its_trunk_and_lifts_a_foot(examples):
+    import reactive_quadruped as example
+
+    run = example.lift_foot()
+    q, force = np.array(run.q), np.array(run.force)
+    foot = dl.frame_placement(ROBOT, q, frame="front_left_foot")[1]
+    assert foot[:, 2].max() > 0.09
+    assert np.abs(foot[-1] - foot[0]).max() < 5e-3  # balls roll on the ground as legs turn
+    assert np.linalg.norm(q[-1, :3] - HOME[:3]) < 5e-3
+    assert max(run.residual) <= 1e-8
+    assert max(run.status) == ProgrammeStatus.SOLVED
+    assert (np.linalg.norm(force[..., :2], axis=-1) - example.FRICTION * force[..., 2]).max() <= 1e-8
+
+
+def test_a_quadruped_trots(examples, monkeypatch):
+    import reactive_quadruped as example
+
+    monkeypatch.setattr(example, "STRIDES", 4)
+    run = example.trot()
+    q, force = np.array(run.q), np.array(run.force)
+    assert q[-1, 0] > 0.12
+    assert np.abs(q[:, 3:5]).max() < 0.05
+    assert np.abs(q[:, 2] - HOME[2]).max() < 0.02
+    assert max(run.residual) <= 1e-8
+    assert (np.linalg.norm(force[..., :2], axis=-1) - example.FRICTION * force[..., 2]).max() <= 1e-8
+
+
+def test_a_humanoid_balances_under_pushes(examples, monkeypatch):
+    import reactive_humanoid as example
+
+    monkeypatch.setattr(example, "SECONDS", 1.0)
+    monkeypatch.setattr(example, "PUSHES", example.PUSHES[:1])
+    run = example.balance()
+    com, sole, force = np.array(run.com), np.array(run.sole), np.array(run.force)
+    assert 3e-3 < np.linalg.norm(com - com[0], axis=-1).max() < 0.03
+    assert np.linalg.norm(com[-1] - com[0]) < 3e-3
+    assert np.linalg.norm(sole - sole[0], axis=-1).max() < 1e-6
+    assert (np.linalg.norm(force[..., :2], axis=-1) - example.FRICTION * force[..., 2]).max() <= 1e-8
+    assert max(run.residual) <= 1e-8
+
+
+def test_a_controller_is_compiled_into_the_step(pendulum):
+    sim = dl.Simulation(dl.load("double_pendulum"), time_step=1e-3, max_contacts=0, max_limits=0)
+    log = sim.run(
+        np.array([0.5, -0.3]), control=pendulum.policy(pendulum.reference(np.zeros(2))), steps=3000, every=100
+    )
+    assert np.abs(log.q[-1]).max() < 1e-2

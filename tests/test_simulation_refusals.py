@@ -1,0 +1,209 @@
+"""What makes no sense in a simulation: a sentence each, and nothing that was simulated is lost."""
+
+import math
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+import delassus as dl
+from bodies import BALL, BRICK
+from delassus.model import Inertia, Joint, Model, Prismatic
+from delassus.simulation import Mark, motors, position_servos
+from delassus.simulation.controls import ControlError
+
+Q = np.array([0, 0, 0.2, 0, 0, 0, 1.0])
+
+
+def rail(mass: float, **numbers: tuple[float, ...]) -> Model:
+    return Model("rail", (Joint("slide", Prismatic((0.0, 0.0, 1.0)), inertia=Inertia(mass=mass), **numbers),))
+
+
+RAIL = dl.Simulation(rail(2.0))
+
+
+@pytest.mark.parametrize("step", [0.0, -1e-3, math.nan, math.inf, "1e-3", None, True, 1e-300, 1.0])
+def test_steps_of_time_that_are_none_are_refused(step):
+    with pytest.raises(dl.DelassusError, match=r"time_step is .* at most"):
+        dl.Simulation(BALL, time_step=step)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"friction": math.nan},
+        {"friction": "rough"},
+        {"friction": [0.1, 0.2], "restitution": [0.1, 0.2, 0.3]},
+        {"normal": (0, 1)},
+        {"height": math.inf},
+        {"heights": np.full((3, 3), math.nan)},
+        {"heights": np.zeros((3, 3)), "spacing": "wide"},
+        {"heights": np.zeros((3, 3)), "origin": (1, 2, 3)},
+    ],
+)
+def test_grounds_that_are_none_are_refused(options):
+    with pytest.raises(dl.DelassusError, match="the ground's"):
+        dl.Ground(**options)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"q0": "home"}, "array of numbers"),
+        ({"q0": [[1, 2], [3]]}, "array of numbers"),
+        ({"q0": Q * 1j}, "array of numbers"),
+        ({"q0": Q, "v0": "fast"}, "array of numbers"),
+        ({"q0": 3.0}, "7 coordinates"),
+        ({"q0": Q, "steps": 2.5}, "whole number"),
+        ({"q0": Q, "steps": -1}, "whole number"),
+        ({"q0": Q, "every": True}, "whole number"),
+        ({"q0": Q, "steps": None}, "steps is missing"),
+        ({"q0": Q, "control": "hold"}, "array of numbers"),
+        ({"q0": np.zeros((2, 7))}, "do not fit"),
+    ],
+)
+def test_runs_that_make_no_sense_are_refused(given, words):
+    sim = dl.Simulation(BALL, dl.Ground(friction=[0.1, 0.2, 0.3]) if words == "do not fit" else None)
+    with pytest.raises(dl.DelassusError, match=words):
+        sim.run(**{"steps": 2} | given)
+
+
+def test_one_start_on_several_grounds_is_as_many_items():
+    log = dl.Simulation(BRICK, dl.Ground(friction=[0.0, 0.5])).run(
+        [0, 0, 0.05, 0, 0, 0, 1], [1.0, 0, 0, 0, 0, 0], steps=50
+    )
+    np.testing.assert_allclose(log.v[-1, :, 0], [1.0, 1.0 - 0.5 * 9.81 * 0.05], rtol=1e-9)
+
+
+def test_states_of_other_simulations_are_refused():
+    with pytest.raises(dl.DelassusError, match="another simulation"):
+        RAIL.step(dl.Simulation(BALL).start(Q))
+    with pytest.raises(TypeError, match=r"such as sim\.start"):
+        RAIL.step(np.zeros(1))
+
+
+@pytest.mark.parametrize("q0", [np.zeros(7), np.full(7, math.nan), [0, 0, math.inf, 0, 0, 0, 1]])
+def test_a_start_that_is_no_configuration_is_frozen_alone(q0):
+    log = dl.Simulation(BALL).run(np.stack([Q, q0]), steps=3)
+    assert not log.status[:, 0].any() and (log.status[:, 1] == Mark.FROZEN).all()
+    np.testing.assert_array_equal(log.q[-1, 1], q0)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dl.Simulation(BALL, touching="spere"), "nearest are: sphere"),
+        (lambda: dl.Simulation(BALL, touching=3), "name or pattern"),
+        (lambda: dl.Simulation(BALL, actuators=3), "position_servos"),
+        (lambda: dl.Simulation(BALL, actuators=["motor"]), "no Actuator"),
+        (lambda: position_servos(rail(1.0), "stiff", 1.0), "stiffness"),
+        (lambda: motors(rail(1.0), "slid"), "nearest are: slide"),
+        (lambda: RAIL.run(np.zeros(1), steps=1).normal_force("foot"), "none of this robot may"),
+    ],
+)
+def test_names_and_gains_that_are_none_are_refused(make, words):
+    with pytest.raises(dl.DelassusError, match=words):
+        make()
+
+
+STAIRS = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1" pos="0 0 -0.5"/>
+    <geom name="stair" type="box" size="1 1 0.1"/>
+    <body pos="0 0 1"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+def test_scenery_that_is_not_touched_is_said():
+    robot = dl.load(STAIRS)
+    with pytest.warns(dl.errors.DelassusWarning) as said:
+        dl.Simulation(robot)
+    sentences = [str(warning.message) for warning in said]
+    assert any("not touched: stair" in s for s in sentences) and any("height=-0.5" in s for s in sentences)
+    with pytest.warns(dl.errors.DelassusWarning) as said:
+        dl.Simulation(robot, dl.Ground(height=-0.5))
+    assert len(said) == 1
+
+
+# --- controllers ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("give", "words"), [(lambda: 1 / 0, "ZeroDivisionError"), (lambda: [1.0, 2.0], r"\(2,\)")])
+def test_a_controller_that_fails_loses_nothing(give, words):
+    with pytest.raises(ControlError, match=words) as caught:
+        RAIL.run(np.zeros(1), control=lambda time, q, v: [0.0] if time < 0.0095 else give(), steps=100)
+    assert len(caught.value.log) == 11 and caught.value.time == pytest.approx(0.01)
+
+
+def test_torques_beyond_limits_are_clipped_and_counted():
+    model = rail(2.0, effort_limit=(30.0,))
+    log = dl.Simulation(model).run(np.zeros(1), control=np.array([[10.0], [50.0], [-math.inf]]))
+    np.testing.assert_allclose(np.diff(log.v[:, 0]) / 1e-3 + 9.81, [5.0, 15.0, -15.0], rtol=1e-9)
+    assert log.status.tolist() == [0, 0, Mark.CLIPPED, Mark.CLIPPED] and "in 2 of 4" in log.describe()
+
+
+def test_a_kernel_is_a_control_of_each_robot_that_it_is_given_to():
+    @dl.kernel("(),(nq),(nv)->(nv)")
+    def carry(model, time, q, v):
+        return dl.rnea(model, q, 0.0 * v, 0.0 * v)
+
+    for mass in (1.0, 5.0):
+        log = dl.Simulation(rail(mass)).run(np.zeros(1), control=carry, steps=20)
+        assert np.abs(log.v).max() < 1e-12
+
+
+def test_kernels_that_are_no_controls_are_refused():
+    @dl.kernel("(),(nq),(nv)->(3)")
+    def three(model, time, q, v):
+        return np.zeros(3)
+
+    for control, words in ((dl.aba, "cannot be a control"), (three, r"\(3,\); as a control it gives \(1,\)")):
+        with pytest.raises(dl.DelassusError, match=words):
+            RAIL.run(np.zeros(1), control=control, steps=1)
+
+
+# --- memory and disk --------------------------------------------------------------------------------------------------
+
+
+def test_a_log_that_does_not_fit_into_memory_is_refused_before_it_is_begun():
+    with pytest.raises(dl.DelassusError, match=r"GB are free\. Keep fewer of them: every="):
+        dl.Simulation(BALL).run(np.tile(Q, (10_000, 1)), steps=10_000_000)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 kB, where one may mount some."""
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("no disk can be mounted")
+    yield tmp_path
+    subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.skipif(os.name != "posix" or not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs a mount")
+@pytest.mark.parametrize("kind", ["npz", "html"])
+def test_a_full_disk_loses_neither_the_log_nor_the_file_that_was_there(small_disk, kind):
+    path = small_disk / f"run.{kind}"
+    path.write_text("before")
+    log = dl.Simulation(BRICK).run(np.tile(Q, (16, 1)), np.random.default_rng(0).normal(size=(16, 6)), steps=200)
+    with pytest.raises(dl.DelassusError, match="No space left on device"):
+        log.save(path) if kind == "npz" else log.save_html(path)
+    assert [p.name for p in small_disk.iterdir()] == [path.name] and path.read_text() == "before"
+    log.save(small_disk.parent / "elsewhere.npz")
+
+
+def test_a_disk_that_fails_is_said(monkeypatch, tmp_path):
+    log = RAIL.run(np.zeros(1), steps=2)
+
+    def full(*args, **others):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(dl.DelassusError, match="still in memory"):
+        log.save(tmp_path / "run.npz")
+    assert not list(tmp_path.iterdir())
