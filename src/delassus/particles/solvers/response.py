@@ -34,7 +34,9 @@ class Response:
         """W⁻¹ b (3 nodes,), 0 for velocities that are given."""
         if self.factor is not None:
             return self.factor.solve(b)
-        return np.asarray((self.inverse @ b.reshape(-1, 3, 1)).reshape(-1))
+        n = self.system.assembly.particles.n  # the blocks of particles are multiples of the identity
+        light = (self.inverse[:n, 0, 0, None] * b[: 3 * n].reshape(-1, 3)).reshape(-1)
+        return np.concatenate([light, (self.inverse[n:] @ b[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
 
     def free(self, v: Array) -> Array:
         """Velocities (3 nodes,) without impulses of rows; those that are given stay."""
