@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
+BENCH_STAMP := $(VENV)/.installed-bench
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 FAILED := pip could not install what is needed: see above. It takes a network connection and some free disk space.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
@@ -29,6 +30,10 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	@echo "Installing Delassus and all that its tests compare it with into $(VENV), about 2 GB: this takes minutes ..."
 	@$(INSTALL) '.[dev]' || { echo "$(FAILED)"; exit 1; }
 	@touch $@ $(DEMO_STAMP)
+
+$(BENCH_STAMP): $(STAMP)
+	$(INSTALL) '.[dev,bench]'
+	@touch $@
 
 demo: $(DEMO_STAMP)  ## 1 024 quadrupeds and 1 024 bipeds with closed loops fall to the ground: a table, pictures, films
 	$(BIN)/python examples/drop.py
@@ -63,7 +68,7 @@ format: $(STAMP)  ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP)  ## speed, as ratios within one run
+bench: $(BENCH_STAMP)  ## speed, as ratios within one run
 	$(BIN)/python -m benchmarks
 
 doctor: $(STAMP)  ## versions, CPU, cache, and a small kernel checked
