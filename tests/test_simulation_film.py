@@ -72,6 +72,8 @@ def test_triangles_of_a_hull_face_outwards_and_close_it():
 def test_items_and_rates_that_cannot_be_are_refused(log, tmp_path):
     with pytest.raises(dl.DelassusError, match="numbered from 0"):
         log.save_html(tmp_path / "run.html", items=[2])
+    with pytest.raises(dl.DelassusError, match="Show one or more"):
+        log.save_html(tmp_path / "run.html", items=[])
     with pytest.raises(dl.DelassusError, match="positive"):
         log.save_html(tmp_path / "run.html", frames_per_second=0.0)
 
@@ -113,7 +115,7 @@ def test_a_strip_has_a_drawing_for_each_time_with_all_faces_and_forces(log):
         assert len(ax.patches) == 1 + 3  # the ground, three faces of a brick
         assert len(ax.texts) == np.sum(force > 0.05 * BRICK.mass * 9.81)  # arrows
     matplotlib.pyplot.close(axes[0].figure)
-    for times in (0, [7.0]):
+    for times in (0, [7.0], []):
         with pytest.raises(dl.DelassusError, match="times"):
             log.draw(times)
 

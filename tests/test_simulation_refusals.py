@@ -83,6 +83,11 @@ def test_states_of_other_simulations_are_refused():
         RAIL.step(np.zeros(1))
 
 
+def test_a_state_takes_no_other_velocities():
+    with pytest.raises(dl.DelassusError, match="leave v0 out"):
+        RAIL.run(RAIL.start(np.zeros(1)), np.ones(1), steps=1)
+
+
 @pytest.mark.parametrize("q0", [np.zeros(7), np.full(7, math.nan), [0, 0, math.inf, 0, 0, 0, 1]])
 def test_a_start_that_is_no_configuration_is_frozen_alone(q0):
     log = dl.Simulation(BALL).run(np.stack([Q, q0]), steps=3)

@@ -151,6 +151,13 @@ def test_a_start_with_open_loops_is_closed_or_refused():
         sim.start(q0, repair=False)
 
 
+def test_a_platform_that_loops_hold_below_the_ground_is_not_lifted_off_them():
+    delta = dl.load("delta")
+    sim = dl.Simulation(delta)
+    q = sim.start(delta.posture("home")).q
+    assert np.abs(dl.constraint_error(sim.mechanism, q)).max() < 1e-12
+
+
 def test_a_four_bar_swings_without_drift_and_without_gaining_energy():
     robot = dl.load("four_bar")
     sim = dl.Simulation(robot, max_contacts=0, max_limits=0)

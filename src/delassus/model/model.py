@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,13 +28,21 @@ if TYPE_CHECKING:
 WORLD = -1
 
 
+FEW_NAMES: Final = 8
+"""So many names are all listed where none of them is near."""
+
+
 class UnknownName(DelassusError, KeyError):
     """A frame or joint that the model does not have; `name`, and the `nearest` names that it has."""
 
     def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
         self.name = name
         self.nearest = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
-        hint = f" The nearest are: {', '.join(self.nearest)}." if self.nearest else f" It has {len(known)} of them."
+        if self.nearest:
+            hint = f" The nearest are: {', '.join(self.nearest)}."
+        else:
+            few = f": {', '.join(known)}" if 0 < len(known) <= FEW_NAMES else ""
+            hint = f" It has {len(known)} of them{few}."
         super().__init__(f"the model has no {what} {name!r}.{hint}")
 
     def __str__(self) -> str:

@@ -245,6 +245,8 @@ class Simulation:
             repair: As for `start`.
             progress: Called after each period with its number and the state.
         """
+        if isinstance(q0, State) and v0 is not None:
+            raise SimulationError("v0 is given with a State, which has velocities of its own: leave v0 out.")
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self._taken(state, None)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])

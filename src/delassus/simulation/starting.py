@@ -67,7 +67,10 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
         depth = -near.min(-1)[..., None]
         at = world.model.q_starts[root]
         lifted[..., at : at + 3] += np.where(depth > DEEP, depth * deepest, 0.0)
-    return lifted
+    if not world.mechanism.m:
+        return lifted
+    apart = np.abs(constraint_error(world.mechanism, lifted, time=0.0)).max(-1) > OPEN
+    return np.where(apart[..., None], q, lifted)  # what loops hold to the world, or to another robot, stays there
 
 
 def _robots(world: World) -> dict[int, list[int]]:

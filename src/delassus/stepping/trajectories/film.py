@@ -63,8 +63,8 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
     times = _frames(log.time, frames_per_second)
     count = int(np.prod(log.q.shape[1:-1], dtype=int))
     chosen = np.arange(min(count, MOST_ITEMS)) if items is None else np.atleast_1d(items)
-    if np.any(chosen < 0) or np.any(chosen >= count):
-        raise TrajectoryError(f"items are {chosen.tolist()}; there are {count}, numbered from 0.")
+    if not chosen.size or np.any(chosen < 0) or np.any(chosen >= count):
+        raise TrajectoryError(f"items are {chosen.tolist()}; there are {count}, numbered from 0. Show one or more.")
 
     def taken(x: NDArray[Any], core: int) -> Any:
         return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, chosen]

@@ -117,6 +117,8 @@ def _frames(log: Trajectory, times: Any) -> list[int]:
             raise TrajectoryError(f"times is {times}; it is how many drawings there are, one or more, or their times.")
         return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(times)).round())]
     wanted = np.atleast_1d(np.asarray(times, float))
+    if not wanted.size:
+        raise TrajectoryError("times is empty; it is how many drawings there are, one or more, or their times.")
     if np.any(wanted < log.time[0] - 1e-9) or np.any(wanted > log.time[-1] + 1e-9):
         raise TrajectoryError(
             f"times are {wanted.tolist()} s; the trajectory goes from {log.time[0]:g} to {log.time[-1]:g} s."
