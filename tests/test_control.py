@@ -1,5 +1,7 @@
 """Loops: on numbers, in the interpreter, in machine code; how they treat states apart; what they refuse."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -111,6 +113,13 @@ def test_every_state_has_its_own_number_of_iterations():
 def test_while_stops_at_its_bound():
     count = dl.kernel("()->()")(lambda model, x: while_loop(lambda c: c > -1.0, lambda c: c + 1.0, 0.0 * x, bound=7))
     np.testing.assert_array_equal(count(None, np.zeros(9)), 7.0)
+
+
+def test_a_large_bound_costs_no_time_to_compile():
+    halved = dl.kernel("()->()")(lambda model, x: while_loop(lambda c: c > 1.0, lambda c: 0.5 * c, x, bound=5 * 10**8))
+    began = time.process_time()
+    assert halved(None, 5.0) == 0.625
+    assert time.process_time() - began < 3.0  # a walk through the bound would take ten
 
 
 @pytest.mark.parametrize(

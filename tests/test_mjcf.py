@@ -240,6 +240,9 @@ def test_keyframes_are_postures():
     np.testing.assert_array_equal(dl.load(text).posture("home"), [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0])
 
 
+TWO_BALLS = "<body><joint/><geom name='a' size='.1'/><body><joint/><geom name='b' size='.1'/></body></body>"
+
+
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
@@ -252,6 +255,7 @@ def test_keyframes_are_postures():
         (("<body name='up' gravcomp='1'><joint/><geom size='.1'/></body>",), "gravity compensation is left out: up."),
         ((body("<joint name='j' stiffness='1 2'/>", "b"),), "springs that are not linear are taken as linear: j."),
         ((body("<joint name='f' type='free' armature='1'/>", "b"),), "the linear armature of a free joint.*: f."),
+        ((TWO_BALLS, "<contact><pair geom1='a' geom2='b'/></contact>"), "contact pairs are left out.*: a and b."),
     ],
 )  # fmt: skip
 def test_what_is_not_carried_is_said_once_by_name(parts, sentence):

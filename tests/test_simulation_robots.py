@@ -24,6 +24,12 @@ def dropped(height: float) -> np.ndarray:
     return q
 
 
+def test_steps_are_tried_first_with_the_balls_that_a_robot_stands_on_and_no_other_shapes_of_their_bodies():
+    sim = dl.Simulation(QUADRUPED)
+    assert {sim.candidates[k] for k in sim.usual.usual} == set(FEET)
+    assert len(sim.usual.usual) == 4
+
+
 def test_a_dropped_quadruped_comes_to_rest_on_its_weight(standing):
     log = standing.run(dropped(0.05), control=HOME[7:], steps=3000)
     assert np.abs(log.v[-1]).max() < 1e-6

@@ -109,7 +109,9 @@ def is_world(joint: int, placement: Placement) -> bool:
 class Geometry:
     """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
     or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale), `mesh` is the
-    file of a mesh, `role` is "visual" or "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m].
+    file of a mesh, `role` is "visual" or "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
+    empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
+    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides.
     """
 
     name: str
@@ -121,6 +123,8 @@ class Geometry:
     mesh: str = ""
     color: tuple[float, ...] = ()
     friction: tuple[float, ...] = ()
+    condim: int = 3
+    priority: int = 0
 
 
 @dataclass(frozen=True)

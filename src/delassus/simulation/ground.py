@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,38 +11,50 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.simulation.checks import SimulationError, number, numbers
 from delassus.simulation.geometry.surfaces import Field
 
+FRICTION: Final = 0.7
+"""Of shapes that say nothing, on a ground that says nothing."""
+
+COEFFICIENTS: Final = ("friction", "torsional", "rolling")
+
 
 @dataclass(frozen=True, eq=False)
 class Ground:
     """A plane, or heights on a grid.
 
     Friction, restitution, normal and height may be arrays with the batch axes of the simulated items: thousands of
-    robots on grounds of their own. Other numbers compile nothing again.
+    robots on grounds of their own. Other numbers compile nothing again. Coefficients of friction that are given count
+    for all contacts but those of MJCF's condim 1, which have none.
 
     Attributes:
-        friction: (…) coefficient of Coulomb friction, zero or more.
+        friction: (…) coefficient of Coulomb friction, zero or more; None for what the shapes' file says, or 0.7 where
+            it says nothing.
         restitution: (…) the share of the approach speed that a strike throws back with, from 0 to 1.
         normal: (…, 3) direction of a plane, of any length: (-sin a, 0, cos a) rises along x at the angle a.
         height: (…) of a plane, its distance from the world's origin along the normal [m].
         heights: (rows, columns) of a height field [m], rows along x and columns along y, instead of a plane.
         spacing: Between the points of the height field [m].
         origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
+        torsional: (…) coefficient of torsional friction [m]: a moment about the normal of at most so much times the
+            normal force; None for what the shapes' file says, by default nothing.
+        rolling: (…) coefficient of rolling friction [m], the same about the tangents.
     """
 
-    friction: ArrayLike = 0.7
+    friction: ArrayLike | None = None
     restitution: ArrayLike = 0.0
     normal: ArrayLike = (0.0, 0.0, 1.0)
     height: ArrayLike = 0.0
     heights: Any = None
     spacing: float = 0.1
     origin: tuple[float, float] | None = None
+    torsional: ArrayLike | None = None
+    rolling: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        for name in ("friction", "restitution", "normal", "height"):
+        for name in ("restitution", "normal", "height"):
             object.__setattr__(self, name, numbers(f"the ground's {name}", getattr(self, name)))
-        friction, restitution, normal = (np.asarray(x) for x in (self.friction, self.restitution, self.normal))
-        if not np.all(friction >= 0.0):
-            raise SimulationError(f"the ground's friction is {np.min(friction):g}; it is zero or more.")
+        for name in COEFFICIENTS:
+            self._check_coefficient(name)
+        restitution, normal = np.asarray(self.restitution), np.asarray(self.normal)
         if not (np.all(restitution >= 0.0) and np.all(restitution <= 1.0)):
             raise SimulationError(f"the ground's restitution is {restitution.tolist()}; it is a number from 0 to 1.")
         if normal.shape[-1:] != (3,) or not np.all(np.isfinite(normal)) or np.any(~np.any(normal, -1)):
@@ -55,6 +67,16 @@ class Ground:
         if self.heights is not None:
             self._check_field()
         self.batch  # noqa: B018 - refuses axes that do not fit
+
+    def _check_coefficient(self, name: str) -> None:
+        given = getattr(self, name)
+        if given is None:
+            return
+        what = "friction" if name == "friction" else f"{name} friction"
+        values = numbers(f"the ground's {what}", given)
+        if not np.all(values >= 0.0):
+            raise SimulationError(f"the ground's {what} is {np.min(values):g}; it is zero or more.")
+        object.__setattr__(self, name, values)
 
     def _check_field(self) -> None:
         heights = np.ascontiguousarray(numbers("the ground's heights", self.heights))
@@ -84,7 +106,8 @@ class Ground:
     @property
     def batch(self) -> tuple[int, ...]:
         """The axes of items that have grounds of their own."""
-        shapes = [np.shape(x) for x in (self.friction, self.restitution, self.height)] + [np.shape(self.normal)[:-1]]
+        rubbing = [x for x in (self.friction, self.torsional, self.rolling) if x is not None]
+        shapes = [np.shape(x) for x in (*rubbing, self.restitution, self.height)] + [np.shape(self.normal)[:-1]]
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
@@ -100,4 +123,6 @@ class Ground:
     @property
     def inputs(self) -> dict[str, NDArray[np.float64]]:
         """All inputs of kernels."""
-        return {"friction": np.asarray(self.friction), "restitution": np.asarray(self.restitution), **self.geometry}
+        friction = np.asarray(FRICTION if self.friction is None else self.friction)
+        others = {name: np.asarray(getattr(self, name)) for name in COEFFICIENTS[1:] if np.any(getattr(self, name))}
+        return {"friction": friction, "restitution": np.asarray(self.restitution), **others, **self.geometry}

@@ -69,6 +69,6 @@ class Recorder:
             **kept,
             steps=np.full(kept["status"].shape[1:], (self.last - self.first) * sim.world.substeps),
             mechanism=sim.mechanism,
-            contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates),
+            contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.world.contact_rows),
             simulation=sim,
         )

@@ -18,14 +18,16 @@ from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import check_actuators
 from delassus.simulation.checks import SimulationError, count, last_axis, number
+from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, ControlError, control_of, fits
-from delassus.simulation.ground import Ground
+from delassus.simulation.ground import COEFFICIENTS, Ground
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, some
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
+from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.solve import TOLERANCE
 from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
 from delassus.simulation.step.world import World
@@ -97,7 +99,7 @@ class Simulation:
                 velocities of joints, a free base left out.
             touching: Names or patterns of the collision shapes that may touch the ground.
             colliding: Pairs of names or patterns of collision shapes that may touch each other, with the friction and
-                restitution of the ground: of one robot, of several, or of the world.
+                restitution that the ground is given: of one robot, of several, or of the world.
             max_contacts: How many contacts a state has at most; the nearest are solved for.
             max_limits: How many joints are at their limits at most; 0 for joints without limits.
             joint_friction: Whether joints have their dry friction.
@@ -131,9 +133,11 @@ class Simulation:
         check_actuators(model, chosen)
         self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
         self.tolerance = float(tolerance)
+        shapes = shapes_of(model, touching) if max_contacts else ()
+        friction = friction_of(model, ground, shapes, meeting)
         self.world = World(
             robot,
-            shapes_of(model, touching) if max_contacts else (),
+            shapes,
             ground.field,
             chosen,
             max_contacts,
@@ -142,6 +146,8 @@ class Simulation:
             substeps,
             bool(np.any(ground.restitution)),
             meeting,
+            contact_rows=friction.rows,
+            own_friction=friction.own,
         )
 
     def __repr__(self) -> str:
@@ -316,9 +322,18 @@ class Simulation:
         )
         numbers: dict[str, Any] = {}
         if world.slots:
-            friction = np.asarray(self.ground.friction)[..., None]
-            numbers["friction"] = np.broadcast_to(friction, (*friction.shape[:-1], world.slots))
+            numbers |= self._friction(state)
         if world.dry:
             bounds = self.time_step * np.array([bound for _, bound in world.dry])
             numbers |= {"lower": -bounds, "upper": bounds}
         return ContactProblem(G, g, world.layout.cones, **numbers, check=False)
+
+    def _friction(self, state: State) -> dict[str, Any]:
+        """Coefficients (…, slots) of the contacts that the next step solves for."""
+        world, given = self.world, self.ground.inputs
+        ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(world.slots) for name in COEFFICIENTS]
+        number = None
+        if world.own_friction and not world.fixed:
+            gap = candidate_geometry(world, state.q, **self.ground.geometry)[0]
+            number = np.sort(np.argsort(gap, -1)[..., : world.slots], -1)
+        return of_contacts(world, number, (ground[0], ground[1], ground[2]))

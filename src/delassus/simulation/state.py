@@ -21,7 +21,8 @@ class State:
         v: (…, nv) velocities [rad/s, m/s].
         time: [s].
         impulse: (…, m) impulses of the last step of time [N·s, N·m·s], from which the next solve starts: t1, t2, n of
-            each contact slot, then constraints, joint limits, dry friction.
+            each contact slot (and moments about n, t1, t2 where there is torsional or rolling friction), then
+            constraints, joint limits, dry friction.
         contact: (…, slots) numbers of the candidates that have the slots.
         residual: (…) the largest residual of a row of the contact problem [m/s].
         status: (…) marks that add up, see `Mark`; zero if all went well.

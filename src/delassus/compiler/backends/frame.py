@@ -23,6 +23,8 @@ class Table:
 
     def slots(self, count: int, length: int) -> list[int]:
         """Those of `count` items of some length, one after the other."""
+        if not length:  # of a bound of millions, no walk through nothing
+            return []
         return [self.first + i * self.per_item + k * self.per_value for i in range(count) for k in range(length)]
 
 

@@ -36,9 +36,16 @@ def shapes(mujoco: Any, m: Any, tree: MjcfTree, names: MjcfNames) -> list[Geomet
         if shape == "mesh":
             mesh, at = _path(m, k), at * placement(m.mesh_pos[k], m.mesh_quat[k]).inverse()
         role = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] else "visual"
-        friction = tuple(m.geom_friction[g].tolist()) if role == "collision" else ()
-        found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), friction))
+        found.append(Geometry(names.geoms[g], joint, at, shape, size, role, mesh, _color(m, g), **_rubbing(m, g, role)))
     return found
+
+
+def _rubbing(m: Any, g: int, role: str) -> dict[str, Any]:
+    """What a shape that can collide says of friction."""
+    if role != "collision":
+        return {}
+    friction = tuple(m.geom_friction[g].tolist())
+    return {"friction": friction, "condim": int(m.geom_condim[g]), "priority": int(m.geom_priority[g])}
 
 
 def _shape(kinds: Any, m: Any, g: int) -> tuple[str, tuple[float, ...]]:

@@ -43,16 +43,22 @@ class Reach:
         carries = numpy.concatenate([carries, numpy.zeros((1, len(owners)))]) if world_moves else carries
         return cls(tree, nv, center, columns, carries)
 
-    def rows(self, link: Any, among: frozenset[int], point: Any, axes: Any) -> Any:
-        """J (3, nv) of a point (3,) along axes (3, 3), which are columns; its link, a traced number, is one of some."""
+    def rows(self, link: Any, among: frozenset[int], point: Any, axes: Any, count: int = 3) -> Any:
+        """J (count, nv) of a point (3,) along axes (3, 3), which are columns; its link, a traced number, is one of
+        some.
+
+        Rows beyond three are turns about the third axis, the first and the second.
+        """
         arm = point - self.center
-        K = np.stack([np.concatenate([axes[:, k], np.cross(arm, axes[:, k])]) for k in range(3)])
+        directions = [np.concatenate([axes[:, k], np.cross(arm, axes[:, k])]) for k in range(3)]
+        turns = [np.concatenate([np.zeros(3), axes[:, k]]) for k in (2, 0, 1)[: count - 3]]
+        K = np.stack([*directions, *turns])
         table = self.carries[sorted(among)]
         sometimes = [e for e in range(len(self.columns)) if 0.0 < table[:, e].mean() < 1.0]
         carried = dict(zip(sometimes, np.take(self.carries[:, sometimes], link, axis=0), strict=True))
-        J = np.zeros((3, self.nv))
-        directions = ((link, link.v + k) for link in self.tree.links for k in range(link.motion.nv))
-        for e, (owner, v) in enumerate(directions):
+        J = np.zeros((count, self.nv))
+        motions = ((link, link.v + k) for link in self.tree.links for k in range(link.motion.nv))
+        for e, (owner, v) in enumerate(motions):
             if table[:, e].any():
                 J[:, v] = J[:, v] + K @ self.columns[e] * (owner.ratio * carried.get(e, 1.0))
         return J

@@ -25,6 +25,7 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.projection.project import project
 from delassus.dynamics.tree.check import check_inertias
+from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.problem import Given, Moved, Problem, beginning, problem_of
 from delassus.simulation.step.rows import SLOP, missed
 from delassus.simulation.step.solve import PATIENCE, Solved, solved
@@ -86,7 +87,9 @@ def _impulses(world: World, problem: Problem, given: Given) -> Solved:
     """What solves the contact problem; where strikes would gain energy, one in which they throw back less."""
     numbers: dict[str, Any] = {}
     if world.slots:
-        numbers["friction"] = given.friction + np.zeros(world.slots)
+        none = np.zeros(world.slots)
+        ground = (given.friction + none, given.torsional + none, given.rolling + none)
+        numbers |= of_contacts(world, problem.rows.touching.number, ground)
     if world.dry:
         dry = np.array([bound for _, bound in world.dry]) * given.h
         numbers |= {"lower": -dry, "upper": dry}

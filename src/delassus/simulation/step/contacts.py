@@ -46,8 +46,8 @@ class GroundNumbers(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The contacts that are solved for: numbers of candidates, gaps, J (3 slots, nv), by how much more than J v they
-    move in the middle of the step (3 slots,) [m/s], and whether there are more.
+    """The contacts that are solved for: numbers of candidates, gaps, J (rows, nv), by how much more than J v they move
+    in the middle of the step (rows,) [m/s], and whether there are more.
 
     `left_out` gives for a velocity (nv,) the gaps of all other candidates and the rates at which they change.
     """
@@ -71,7 +71,7 @@ def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumb
 
 def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Touching:
     """The contacts of a state that moves with v (nv,) in a step h [s]."""
-    tree, slots = links_of(world.model), world.slots
+    tree, slots, count = links_of(world.model), world.slots, world.contact_rows
     if not world.candidates:
         none = np.zeros(0)
         return Touching(none, none, np.zeros((0, world.nv)), none, np.array(False), lambda v: [])
@@ -95,10 +95,12 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
         among, below = [frozenset(links)] * slots, [frozenset(against)] * slots
     near, places, normals, leads = few
     axes = [contact_axes(normals[k]) if flat is None else flat for k in range(slots)]
-    rows = [reach.rows(on[k], among[k], places[k], axes[k]) for k in range(slots)]
+    rows = [reach.rows(on[k], among[k], places[k], axes[k], count) for k in range(slots)]
     if world.collisions:
-        rows = [row - reach.rows(under[k], below[k], places[k], axes[k]) for k, row in enumerate(rows)]
+        rows = [row - reach.rows(under[k], below[k], places[k], axes[k], count) for k, row in enumerate(rows)]
     along = [axes[k].T @ leads[k] for k in range(slots)]
+    if count > 3:  # turns are those of the body, wherever it touches
+        along = [np.concatenate([lead, np.zeros(count - 3)]) for lead in along]
     others = [k for k in range(world.candidates) if k not in chosen]
 
     def left_out(v: Any) -> list[tuple[Any, Any]]:
@@ -165,9 +167,10 @@ def warm_start(world: World, number: Any, before: Any, impulse: Any) -> Any:
     start = np.array(impulse[list(world.own_rows)])
     if world.slots == world.candidates:
         return start
+    rows = world.contact_rows
     for k in range(world.slots):
-        own = np.zeros(3)
+        own = np.zeros(rows)
         for old in range(world.all_slots):
-            own = np.where(before[old] == number[k], impulse[3 * old : 3 * old + 3], own)
-        start[3 * k : 3 * k + 3] = own
+            own = np.where(before[old] == number[k], impulse[rows * old : rows * old + rows], own)
+        start[rows * k : rows * k + rows] = own
     return start

@@ -44,6 +44,8 @@ class Given(NamedTuple):
     friction: Any
     restitution: Any
     limits: Limits = Limits(TOLERANCE, PATIENCE)
+    torsional: Any = 0.0
+    rolling: Any = 0.0
 
 
 class Moved(NamedTuple):
@@ -100,7 +102,7 @@ def problem_of(world: World, last: Moved, given: Given, time: Any) -> Problem:
     # step with the impulses of the one before, so what rests has none, and what rolls keeps its energy.
     start = warm_start(world, rows.touching.number, last.contact, last.impulse) if world.m else last.impulse
     if world.mechanism.m:
-        at = slice(3 * world.slots, 3 * world.slots + world.mechanism.m)
+        at = slice(world.in_contact, world.in_contact + world.mechanism.m)
         start[at] = np.where(rows.moves, start[at], 0.0)
     change = h * solve(driven.force - newton_euler(model, q, v, turning(model, v), None))
     pushing, lasts = world.pushing, np.array(True)
@@ -123,6 +125,14 @@ def _pull(world: World, h: Any) -> Any:
     return h * float(numpy.linalg.norm(world.model.gravity))
 
 
+def _fastest(world: World, velocity: Any) -> Any:
+    """The largest of velocities (m,), without the turns of contacts: they do not say how fast gaps close."""
+    if world.contact_rows == 3:
+        return np.max(np.abs(velocity))
+    turns = {n + 1 + k for n in world.normals for k in range(world.contact_rows - 3)}
+    return np.max(np.abs(velocity[[row for row in range(world.m) if row not in turns]]))
+
+
 def _demanded(
     world: World, rows: StepRows, before: Any, after: Any, start: Any, lasts: Any, given: Given
 ) -> tuple[Any, Any, Any]:
@@ -135,23 +145,23 @@ def _demanded(
         return after, after, np.array(1.0)
     h, loops, slots = given.h, world.mechanism.m, world.slots
     pull = _pull(world, h)
-    scale = np.maximum(np.max(np.abs(after)), np.max(np.abs(before))) + pull + 1e-12
+    scale = np.maximum(_fastest(world, after), _fastest(world, before)) + pull + 1e-12
     far = _FAR * scale
     g, thrown = np.array(after), np.zeros(world.m)
     if slots:
-        normals = slice(2, 3 * slots, 3)
+        normals, contacts = slice(2, world.in_contact, world.contact_rows), slice(world.in_contact)
         met = (start[normals] <= 0.0) & (before[normals] < -2.0 * pull)
         met = met & (rows.touching.gap + h * after[normals] <= 0.0)
-        g[: 3 * slots] = after[: 3 * slots] + np.where(lasts & ~np.any(met), rows.touching.lead, 0.0)
+        g[contacts] = after[contacts] + np.where(lasts & ~np.any(met), rows.touching.lead, 0.0)
     for k in range(slots):
-        gap, n = rows.touching.gap[k], 3 * k + 2
+        gap, n = rows.touching.gap[k], world.normals[k]
         closing = np.minimum(np.maximum(gap, 0.0) / h, far)
         if world.bounces:
             strikes = (before[n] < -2.0 * pull) & (gap + h * g[n] <= 0.0) & (given.restitution > 0.0)
             thrown[n] = np.where(strikes, given.restitution * before[n], 0.0)
             closing = np.where(strikes, thrown[n], closing)
         g[n] = g[n] + closing
-    at = slice(3 * slots, 3 * slots + loops)
+    at = slice(world.in_contact, world.in_contact + loops)
     if loops:
         g[at] = after[at] - rows.asked
     ends = slice(at.stop, at.stop + world.ends)

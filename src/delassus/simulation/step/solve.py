@@ -117,7 +117,7 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
     """
     every = Scaled.of(layout, False, G, g, **numbers)
     problem, whole = without_loops(every._replace(limit=_limit(every, scale)))
-    factors = shape_of(layout, numbers.get("friction"), None, None)
+    factors = shape_of(layout, *(numbers.get(name) for name in ("friction", "torsional", "rolling")))
     if not problem.layout.m:
         best = whole(np.zeros(0))
         off = every.residual_given(every.velocity(best), factors)

@@ -15,7 +15,14 @@ from delassus.simulation.step.problem import Given, beginning, problem_of
 from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
 from delassus.simulation.step.world import World
 
-GROUND_INPUTS: Final = {"friction": "()", "restitution": "()", "normal": "(3)", "height": "()"}
+GROUND_INPUTS: Final = {
+    "friction": "()",
+    "restitution": "()",
+    "torsional": "()",
+    "rolling": "()",
+    "normal": "(3)",
+    "height": "()",
+}
 INPUTS: Final = {**GROUND_INPUTS, "tolerance": "()", "patience": "()"}
 SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows),(places),(),(),()"
 """Without rows, contacts or controls their arrays have one element, which means nothing: kernels need some."""
@@ -36,6 +43,8 @@ def simulate(
     *,
     friction: Any = 0.7,
     restitution: Any = 0.0,
+    torsional: Any = 0.0,
+    rolling: Any = 0.0,
     normal: Any = (0.0, 0.0, 1.0),
     height: Any = 0.0,
     tolerance: Any = TOLERANCE,
@@ -44,7 +53,7 @@ def simulate(
 ) -> tuple[Floats, ...]:
     """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
     ground = GroundNumbers(np.array(normal), height, heights)
-    given = Given(control, time_step, ground, friction, restitution, Limits(tolerance, patience))
+    given = Given(control, time_step, ground, friction, restitution, Limits(tolerance, patience), torsional, rolling)
     return period(world, q, v, impulse, contact, time, alive, control, given)
 
 
@@ -64,6 +73,8 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         *,
         friction: Any = 0.7,
         restitution: Any = 0.0,
+        torsional: Any = 0.0,
+        rolling: Any = 0.0,
         normal: Any = (0.0, 0.0, 1.0),
         height: Any = 0.0,
         tolerance: Any = TOLERANCE,
@@ -72,7 +83,7 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
     ) -> tuple[Floats, ...]:
         """As `simulate`."""
         ground = GroundNumbers(np.array(normal), height, heights)
-        given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, patience))
+        given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, patience), torsional, rolling)
         control = np.array(policy(time, q, v))
         return period(world, q, v, impulse, contact, time, alive, control, given)
 
@@ -92,6 +103,8 @@ def assemble_step(
     *,
     friction: Any = 0.7,
     restitution: Any = 0.0,
+    torsional: Any = 0.0,
+    rolling: Any = 0.0,
     normal: Any = (0.0, 0.0, 1.0),
     height: Any = 0.0,
     heights: Any = None,

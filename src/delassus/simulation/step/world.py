@@ -22,8 +22,8 @@ from delassus.simulation.geometry.surfaces import Field
 class World(OfModel):
     """A robot on the ground.
 
-    Rows come in this order: contacts (t1, t2, n of each slot), constraints of the mechanism, limits of joints, dry
-    friction of joints.
+    Rows come in this order: contacts (t1, t2, n of each slot, and moments about n, t1, t2 where there is torsional or
+    rolling friction), constraints of the mechanism, limits of joints, dry friction of joints.
 
     Attributes:
         mechanism: The robot and what closes its loops.
@@ -38,6 +38,9 @@ class World(OfModel):
         collisions: Shapes that may touch each other.
         usual: Numbers of the only candidates that are solved for, without joint limits; None for all that may touch.
             What is left out is watched, and a step in which it would matter is made again with the whole world.
+        contact_rows: Of each contact: 3, 4 with torsional friction, 6 with rolling friction.
+        own_friction: Of each candidate the coefficients (sliding, torsional, rolling) that its shapes have, None where
+            the ground's counts; empty if it does everywhere.
     """
 
     mechanism: Mechanism
@@ -51,6 +54,8 @@ class World(OfModel):
     bounces: bool = False
     collisions: tuple[Collision, ...] = ()
     usual: tuple[int, ...] | None = None
+    contact_rows: int = 3
+    own_friction: tuple[tuple[float | None, float | None, float | None], ...] = ()
 
     @property
     def model(self) -> Any:  # type: ignore[override]
@@ -99,7 +104,7 @@ class World(OfModel):
     @cached_property
     def layout(self) -> Layout:
         """The cones of all rows."""
-        cones: list[Cone] = [Friction()] * self.slots
+        cones: list[Cone] = [Friction(self.contact_rows)] * self.slots
         for kind, count in ((Free, self.mechanism.m), (NonNegative, self.ends), (Interval, len(self.dry))):
             cones += [kind(count)] if count else []
         return Layout(tuple(cones))
@@ -117,7 +122,7 @@ class World(OfModel):
     @cached_property
     def own_rows(self) -> tuple[int, ...]:
         """Where the rows that are solved for are among those of the whole world."""
-        contacts, after = 3 * self.slots, 3 * self.all_slots
+        contacts, after = self.in_contact, self.contact_rows * self.all_slots
         constraints, ends = self.mechanism.m, self.whole.ends
         return (
             *range(contacts),
@@ -126,17 +131,32 @@ class World(OfModel):
             *range(after + constraints + ends, self.whole.m),
         )
 
+    @property
+    def fixed(self) -> bool:
+        """Whether it is known which candidate has which slot: each has its own, or the usual ones have them."""
+        return self.usual is not None or self.slots == self.candidates
+
     @cached_property
     def numbers(self) -> tuple[int, ...]:
         """The candidates (all_slots,) that have the slots where they are known: the usual ones first."""
         first = range(self.all_slots) if self.usual is None else self.usual
         return (*first, *(k for k in range(self.candidates) if k not in first))[: self.all_slots]
 
+    @property
+    def in_contact(self) -> int:
+        """The number of rows of contacts; they are the first."""
+        return self.contact_rows * self.slots
+
+    @property
+    def normals(self) -> range:
+        """The rows of contacts along their normals."""
+        return range(2, self.in_contact, self.contact_rows)
+
     @cached_property
     def pushing(self) -> list[int]:
         """The rows that push and do not pull: normals of contacts, limits of joints."""
-        start = 3 * self.slots + self.mechanism.m
-        return [*range(2, 3 * self.slots, 3), *range(start, start + self.ends)]
+        start = self.in_contact + self.mechanism.m
+        return [*self.normals, *range(start, start + self.ends)]
 
     @property
     def nu(self) -> int:

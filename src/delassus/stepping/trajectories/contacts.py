@@ -19,20 +19,22 @@ class ContactRecord:
 
     Attributes:
         impulse: (times, …, m) impulses of the last step of time before [N·s, N·m·s]: t1, t2, n of each contact slot,
-            then constraints, joint limits, dry friction.
+            and moments about n, t1, t2 as far as there are rows, then constraints, joint limits, dry friction.
         contact: (times, …, slots) numbers of the candidates that have the slots.
         time_step: Of the steps of time [s]: an impulse over it is a force.
         shapes: Of each candidate, the name of its shape.
+        rows: Of each contact: 3, 4 with torsional friction, 6 with rolling friction.
     """
 
     impulse: Array
     contact: Array
     time_step: float
     shapes: tuple[str, ...] = ()
+    rows: int = 3
 
     def __getitem__(self, index: Any) -> ContactRecord:
         """The same of some times and items."""
-        return ContactRecord(self.impulse[index], self.contact[index], self.time_step, self.shapes)
+        return ContactRecord(self.impulse[index], self.contact[index], self.time_step, self.shapes, self.rows)
 
     @property
     def slots(self) -> int:
@@ -42,12 +44,24 @@ class ContactRecord:
     @property
     def contact_impulse(self) -> Array:
         """(times, …, slots, 3) t1, t2, n of each contact [N·s]."""
-        return self.impulse[..., : 3 * self.slots].reshape(*self.contact.shape, 3)
+        return self._by_contact[..., :3]
+
+    @property
+    def _by_contact(self) -> Array:
+        """(times, …, slots, rows)."""
+        return self.impulse[..., : self.rows * self.slots].reshape(*self.contact.shape, self.rows)
 
     @property
     def contact_force(self) -> Array:
         """(times, …, slots, 3) t1, t2, n of each contact [N], the mean over the last step of time before."""
         return self.contact_impulse / self.time_step
+
+    @property
+    def contact_moment(self) -> Array:
+        """(times, …, slots, 3) moments about t1, t2, n of each contact [N·m], of rolling and torsional friction."""
+        moments = np.zeros((*self.contact.shape, 3))
+        moments[..., [2, 0, 1][: self.rows - 3]] = self._by_contact[..., 3:] / self.time_step
+        return moments
 
     @property
     def touching(self) -> tuple[str, ...]:
@@ -70,5 +84,6 @@ class ContactRecord:
     @classmethod
     def of_arrays(cls, arrays: dict[str, NDArray[Any]]) -> ContactRecord:
         """What `arrays` gave."""
-        impulse, contact, time_step, shapes = (arrays[field.name] for field in fields(cls))
-        return cls(impulse, contact, float(time_step), tuple(map(str, shapes)))
+        impulse, contact, time_step, shapes = (arrays[name] for name in ("impulse", "contact", "time_step", "shapes"))
+        rows = int(arrays.get("rows", np.array(3)))  # files of before have three
+        return cls(impulse, contact, float(time_step), tuple(map(str, shapes)), rows)

@@ -203,7 +203,8 @@ class Trajectory:
 
     @property
     def impulse(self) -> Floats:
-        """(times, …, m) [N·s, N·m·s]: of each contact t1, t2, n, then of constraints, joint limits, dry friction."""
+        """(times, …, m) [N·s, N·m·s]: of each contact t1, t2, n (and moments, as `contacts.rows` says), then of
+        constraints, joint limits, dry friction."""
         return self._recorded("impulses").impulse
 
     @property
@@ -215,6 +216,11 @@ class Trajectory:
     def contact_force(self) -> Floats:
         """(times, …, slots, 3) t1, t2, n of each contact [N], the mean over the last step of time before."""
         return self._recorded("contacts").contact_force
+
+    @property
+    def contact_moment(self) -> Floats:
+        """(times, …, slots, 3) moments about t1, t2, n of each contact [N·m], of rolling and torsional friction."""
+        return self._recorded("contacts").contact_moment
 
     def normal_force(self, shape: str) -> Floats:
         """(times, …) the normal force [N] on one shape, all of its points together."""

@@ -1,0 +1,74 @@
+"""Whose friction counts where a shape touches the ground or another shape.
+
+Numbers that the ground is given count for all contacts. Others are those of the model's file, by MuJoCo's rule: of two
+shapes the one with the larger priority decides; of equals, each coefficient is the larger one, and `condim` too. Where
+the file has a plane, it stands for the ground. A contact of condim 1 has no friction, whatever the ground is given.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from delassus.model.model import WORLD, Geometry, Model
+from delassus.simulation.geometry.candidates import Shape
+from delassus.simulation.geometry.collisions import Collision
+from delassus.simulation.ground import Ground
+
+Own = tuple[float | None, float | None, float | None]
+"""Sliding, torsional [m] and rolling [m] friction of a candidate; None where the ground's counts."""
+
+
+class Friction(NamedTuple):
+    """The number of rows of contacts, and what candidates have of their own; empty if nothing."""
+
+    rows: int
+    own: tuple[Own, ...]
+
+
+def friction_of(model: Model, ground: Ground, shapes: tuple[Shape, ...], collisions: tuple[Collision, ...]) -> Friction:
+    """The friction of all candidates, in their order."""
+    flat = [g for g in model.geometries if g.role == "collision" and g.joint == WORLD and g.shape == "plane"]
+    pairs = [(shape.count, (shape.geometry, *flat[:1])) for shape in shapes]
+    pairs += [(c.count, (c.shape.geometry, c.other.geometry)) for c in collisions]
+    own = [_own(ground, combined(*met)) for count, met in pairs for _ in range(count)]
+    given = [x is not None and bool(np.any(x)) for x in (ground.friction, ground.torsional, ground.rolling)]
+    acts = [any(given[k] if friction[k] is None else friction[k] for friction in own) for k in range(3)]
+    rows = 6 if acts[2] else 4 if acts[1] else 3
+    counted = {3: 1, 4: 2, 6: 3}[rows]
+    said = any(x is not None for friction in own for x in friction[:counted])
+    return Friction(rows, tuple(own) if said else ())
+
+
+def _own(ground: Ground, said: Said | None) -> Own:
+    """What counts of what shapes say."""
+    if said is None:
+        return None, None, None
+    if said.condim == 1:
+        return 0.0, 0.0, 0.0
+    given = (ground.friction, ground.torsional, ground.rolling)
+    sliding, torsional, rolling = (own if x is None else None for x, own in zip(given, said[:3], strict=True))
+    return sliding, torsional, rolling
+
+
+class Said(NamedTuple):
+    """Coefficients of shapes that touch, zero where they do not count."""
+
+    sliding: float
+    torsional: float
+    rolling: float
+    condim: int
+
+
+def combined(*shapes: Geometry) -> Said | None:
+    """What shapes that touch say of their friction; None if none of them says anything."""
+    said = [g for g in shapes if g.friction]
+    if not said:
+        return None
+    deciding = [g for g in said if g.priority == max(g.priority for g in said)]
+    condim = max(g.condim for g in deciding)
+    sliding, torsional, rolling = (max(g.friction[k] for g in deciding) for k in range(3))
+    return Said(
+        sliding if condim > 1 else 0.0, torsional if condim > 3 else 0.0, rolling if condim > 4 else 0.0, condim
+    )
