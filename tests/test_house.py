@@ -76,7 +76,7 @@ INNER = {
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
     "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant"],
     "simulation": ["geometry", "actuation", "step", ""],
-    "control": ["inverse", "operational", "programmes", "reactive", "linear"],
+    "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 
