@@ -53,6 +53,7 @@ class Sampling:
         knots: int | None = None,
         spline: str = "linear",
         noise: Any = None,
+        narrowest: float = 1.0,
         limits: Any = None,
         temperature: float = 0.1,
         elites: float = 0.1,
@@ -71,6 +72,8 @@ class Sampling:
             knots: Of the spline that controls are made of; by default 8, or the horizon if that is shorter.
             spline: "hold", "linear" or "cubic".
             noise: Standard deviation of the knots, for all controls or (nu,); by default 0.3 of half their range.
+            narrowest: How much smaller the noise of the last sample is, those between in even ratios: 0.01 for plans
+                that are found by large changes and kept up by small ones.
             limits: Of the controls, ± or (lower, upper); by default those of the actuators, and never beyond them.
             temperature: For "mppi": at which share of the costs' spread a sample's weight falls to 1/e.
             elites: For "cross_entropy": the share of the samples that counts.
@@ -90,6 +93,8 @@ class Sampling:
             self.knots = min(KNOTS, self.horizon) if knots is None else count("knots", knots, 1)
             hint = "positive, such as 0.1"
             self.temperature = number("temperature", temperature, 1e-12, hint=hint)
+            hint = "a share of the noise, from 1e-6 to 1, such as 0.01"
+            self.narrowest = number("narrowest", narrowest, 1e-6, 1.0, hint)
             self.elites = number("elites", elites, 1e-12, 1.0, "a share of the samples, such as 0.1")
         except SimulationError as error:
             raise SamplingError(str(error)) from None
@@ -114,6 +119,11 @@ class Sampling:
     @cached_property
     def _kernel(self) -> Kernel[..., Any]:
         return rollout_kernel(self._stage, self._final)
+
+    @cached_property
+    def _ahead(self) -> tuple[Horizon, Horizon]:
+        """What rollouts are compiled for: the usual world, and the whole one."""
+        return Horizon(self.sim.usual, self.horizon), Horizon(self.sim.world, self.horizon)
 
     # --- plans ----------------------------------------------------------------------------------------------------
 
@@ -169,6 +179,7 @@ class Sampling:
     def _samples(self, drawn: Drawn, seed: tuple[int, ...]) -> Array:
         """(samples, knots, nu), the first of which is the mean itself."""
         noise = np.random.default_rng(seed).standard_normal((self.samples, *drawn.mean.shape))
+        noise *= (self.narrowest ** np.linspace(0.0, 1.0, self.samples))[:, None, None]
         noise[0] = 0.0
         found: Array = np.clip(drawn.mean + drawn.noise * noise, self.lower, self.upper)
         return found
@@ -205,20 +216,20 @@ class Sampling:
         impulse, contact = state.impulse, state.contact
         if impulse.shape[-1] != world.m or contact.shape[-1] != world.slots:  # of a simulation with other contacts
             impulse, contact = np.zeros(world.m), np.arange(float(world.slots))
-        first = self._called(self.sim.usual, (q, v, some(impulse), some(contact), state.time, 0.0, 0.0), u)
+        first = self._called(self._ahead[0], (q, v, some(impulse), some(contact), state.time, 0.0, 0.0), u)
         again = first[7] == MISSED
         if np.any(again):
             stopped = [x[again] for x in first]
-            second = self._called(world, tuple(stopped[:7]), u[again])
+            second = self._called(self._ahead[1], tuple(stopped[:7]), u[again])
             ahead = np.arange(self.horizon)[:, None] >= stopped[6][:, None, None]  # periods made in the second call
             for k, (whole, part, old) in enumerate(zip(first, second, stopped, strict=True)):
                 whole[again] = part if k < 8 else np.where(ahead, part, old)
         return Rolled(*first)
 
-    def _called(self, world: Any, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
+    def _called(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
         sim = self.sim
         inputs: dict[str, Any] = {**sim.ground.inputs, "tolerance": sim.tolerance}
-        found = self._kernel(Horizon(world, self.horizon), *start, u, sim.time_step, **inputs)
+        found = self._kernel(ahead, *start, u, sim.time_step, **inputs)
         return tuple(map(np.asarray, found))
 
     def _check(self, state: Any) -> None:
