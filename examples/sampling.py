@@ -35,9 +35,9 @@ class Run:
     cost: np.ndarray
 
 
-def closed_loop(planner: dl.control.Sampling, q0, periods: int, seed: int = 0) -> Run:
+def closed_loop(planner: dl.control.Sampling, q0, periods: int, seed: int = 0, control=None) -> Run:
     """A plan is improved before each period, and its first control is done."""
-    sim, plan = planner.sim, planner.start(seed)
+    sim, plan = planner.sim, planner.start(seed, control)
     states, plans = [sim.start(q0)], []
     for _ in range(periods):
         plan = planner.improve(plan, states[-1])

@@ -253,6 +253,18 @@ def test_an_acrobot_swings_up(examples, seed):
     assert np.abs(run.control).max() <= 10.0
 
 
+def test_a_quadruped_stands_up_and_hops(examples):
+    import sampling_quadruped as example
+
+    run = example.stand_up_and_hop()
+    gap, hopping = example.clearance(run), (run.time > 1.0) & (run.time < 1.3)
+    assert run.q[0, 2] < 0.15
+    assert run.q[45:50, 2].min() > 0.24
+    assert gap[hopping].max() > 0.02
+    assert abs(run.q[-1, 2] - example.HOME[2]) < 0.05
+    assert np.abs(run.q[-1, 3:5]).max() < 0.12
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
