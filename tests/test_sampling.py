@@ -160,6 +160,22 @@ def test_rollouts_cost_what_the_simulation_of_their_controls_does(name):
     np.testing.assert_allclose(planner.costs(sim.start(q0), controls), expected, rtol=1e-7)
 
 
+def test_compiled_costs_go_on_where_a_rollout_was_taken_up_again():
+    """Carts that reach the ends of their rail are moved to the whole world there."""
+    sim, q0, force = robot_case("cart_pole")
+
+    @dl.kernel("(),(nq),(nv),(1)->()")
+    def cost(model, time, q, v, u):
+        return q @ q + time * u[0]
+
+    def same(time, q, v, u):
+        return np.sum(q**2, -1) + time * u[..., 0]
+
+    controls = np.linspace(-force, force, 12)[:, None, None] * np.ones((12, 40, 1))
+    compiled, called = (dl.control.Sampling(sim, c, 40, noise=1.0).costs(sim.start(q0), controls) for c in (cost, same))
+    np.testing.assert_allclose(compiled, called, rtol=1e-12)
+
+
 # --- what samples make of a plan --------------------------------------------------------------------------------------
 
 METHODS = {
