@@ -42,16 +42,35 @@ class Horizon(OfModel):
     world: World
     horizon: int
 
-    def __getattr__(self, name: str) -> Any:
-        """Sizes of arrays are those of the world."""
-        if name in ("rows", "places", "controls", "field_rows", "field_columns"):
-            return getattr(self.world, name)
-        raise AttributeError(name)
-
     @property
     def model(self) -> Any:  # type: ignore[override]
         """The robot."""
         return self.world.model
+
+    @property
+    def rows(self) -> int:
+        """Elements of arrays of rows."""
+        return self.world.rows
+
+    @property
+    def places(self) -> int:
+        """Elements of arrays of contacts."""
+        return self.world.places
+
+    @property
+    def controls(self) -> int:
+        """Elements of arrays of controls."""
+        return self.world.controls
+
+    @property
+    def field_rows(self) -> int:
+        """Of the height field's grid."""
+        return self.world.field_rows
+
+    @property
+    def field_columns(self) -> int:
+        """Of the height field's grid."""
+        return self.world.field_columns
 
 
 class Rolled(NamedTuple):

@@ -16,7 +16,7 @@ from delassus.control.sampling.plan import Plan, PlanStatus
 from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
 from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
 from delassus.errors import expect
-from delassus.simulation.checks import SimulationError, count, last_axis, number
+from delassus.simulation.checks import SimulationError, count, last_axis, number, numbers
 from delassus.simulation.runner import some
 from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State, is_alive
@@ -141,12 +141,7 @@ class Sampling:
 
     def improve(self, plan: Plan, state: State) -> Plan:
         """A plan from a state on that costs no more than the one before it, moved on to the time of the state."""
-        expect("the plan", plan, Plan, "planner.start(seed=0)")
-        if plan.knots.shape != (self.knots, self.sim.nu):
-            raise SamplingError(
-                f"the plan is one of another planner: its knots have shape {plan.knots.shape}, and those made here "
-                f"{(self.knots, self.sim.nu)}."
-            )
+        self._check_plan(plan)
         self._check(state)
         later = max(state.time - plan.time, 0.0) / self.sim.period
         before = shift_matrix(self.spline, self.knots, self.horizon, later) @ plan.knots if later else plan.knots
@@ -162,11 +157,8 @@ class Sampling:
             if not np.any(np.isfinite(costs)):
                 break
             drawn = self._updated(samples, costs, drawn, widest)
-            if self.method == "best":
-                kept, least = drawn.mean, costs[np.isfinite(costs)].min()
-        else:
-            if self.method != "best":
-                kept, least = _cheaper(kept, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
+        else:  # a mean is no sample: what it costs is not known yet
+            kept, least = _cheaper(kept, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
         status = PlanStatus.IMPROVED if not least >= first else PlanStatus.KEPT
         status = PlanStatus.NO_COST if not np.isfinite(least) else status
         return Plan(kept, self.controls(kept), float(least), status, state.time, failed, plan.count + 1, plan.seed)
@@ -196,8 +188,11 @@ class Sampling:
     def costs(self, state: State, controls: Any) -> Array:
         """What controls (…, horizon, nu) cost from a state; NaN where a rollout or a cost is no number."""
         self._check(state)
-        u = last_axis("controls", controls, self.sim.nu, "controls")
-        if u.ndim < 2 or u.shape[-2] != self.horizon:
+        try:
+            u = numbers("controls", controls)
+        except SimulationError as error:
+            raise SamplingError(str(error)) from None
+        if u.shape[-2:] != (self.horizon, self.sim.nu):
             raise SamplingError(f"the controls have shape {u.shape}; they are (…, {self.horizon}, {self.sim.nu}).")
         rolled = self._rolled(state, u)
         cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
@@ -231,6 +226,16 @@ class Sampling:
         inputs: dict[str, Any] = {**sim.ground.inputs, "tolerance": sim.tolerance}
         found = self._kernel(ahead, *start, u, sim.time_step, **inputs)
         return tuple(map(np.asarray, found))
+
+    def _check_plan(self, plan: Any) -> None:
+        expect("the plan", plan, Plan, "planner.start(seed=0)")
+        if plan.knots.shape != (self.knots, self.sim.nu):
+            raise SamplingError(
+                f"the plan is one of another planner: its knots have shape {plan.knots.shape}, and those made here "
+                f"{(self.knots, self.sim.nu)}."
+            )
+        if not np.all(np.isfinite(plan.knots)):
+            raise SamplingError("knots of the plan are not finite: begin with planner.start().")
 
     def _check(self, state: Any) -> None:
         expect("the state", state, State, "sim.start(q0)")
