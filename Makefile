@@ -51,6 +51,8 @@ pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/track_loops.py
 	$(BIN)/python examples/balance.py
 	$(BIN)/python examples/draw_reactive.py
+	$(BIN)/python examples/sampling.py
+	$(BIN)/python examples/sampling_quadruped.py
 
 test: $(STAMP)  ## every test that fits into a few minutes
 	$(PYTEST) -m "not slow"

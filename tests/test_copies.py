@@ -134,6 +134,7 @@ EXAMPLES = {
     "FollowMomentum": dl.control.FollowMomentum(),
     "Nominal": dl.control.Nominal(force=np.eye(3)),
     "FollowPosture": dl.control.FollowPosture(),
+    "Plan": dl.control.Plan(np.zeros((2, 1)), np.zeros((5, 1)), cost=1.0),
     "QuadraticProgramme": PROGRAMME,
     "ProgrammeSolution": PROGRAMME.solve(),
 }

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parent.parent
         "docs/large.md",
         "docs/control.md",
         "docs/reactive.md",
+        "docs/sampling.md",
     ],
 )
 def test_python_blocks_run_in_order(page, monkeypatch):

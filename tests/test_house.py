@@ -78,7 +78,7 @@ INNER = {
     "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant"],
     "simulation": ["geometry", "actuation", "step", ""],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
-    "control": ["inverse", "operational", "programmes", "reactive", "linear"],
+    "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         FollowPosture,
         Nominal,
     )
+    from delassus.control.sampling.plan import Plan, PlanStatus
+    from delassus.control.sampling.sampling import Sampling
 
 __all__ = [
     "Actuated",
@@ -48,6 +50,8 @@ __all__ = [
     "MomentumTask",
     "Nominal",
     "OperationalSpace",
+    "Plan",
+    "PlanStatus",
     "PostureTask",
     "ProgrammeSolution",
     "ProgrammeStatus",
@@ -55,6 +59,7 @@ __all__ = [
     "Reaction",
     "ReactiveControl",
     "Regulator",
+    "Sampling",
     "Support",
     "Task",
     "TaskDynamics",
@@ -88,6 +93,8 @@ if not TYPE_CHECKING:
             "control.reactive.reaction": "Reaction",
             "control.reactive.supports": "Support",
             "control.reactive.tasks": "FollowCenterOfMass FollowForce FollowFrame FollowMomentum FollowPosture Nominal",
+            "control.sampling.plan": "Plan PlanStatus",
+            "control.sampling.sampling": "Sampling",
             "control.inverse.actuated": "Actuated",
             "control.inverse.dynamics": "actuated_inverse_dynamics inverse_dynamics",
             "control.inverse.equilibrium": "Equilibrium equilibrium gravity_compensation",

@@ -1,0 +1,1 @@
+"""Predictive sampling: many controls are tried in simulation, and what costs least is done."""

@@ -1,0 +1,119 @@
+"""What predictive sampling is given, checked: limits, noise, costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.host.kernel import Kernel
+from delassus.errors import DelassusError
+from delassus.simulation.actuation.actuators import driven_velocities
+from delassus.simulation.checks import SimulationError, numbers
+
+if TYPE_CHECKING:
+    from delassus.simulation.simulation import Simulation
+
+Array = NDArray[np.float64]
+
+NOISE = 0.3
+"""Standard deviation of samples where none is given, as a share of half of the controls' range."""
+
+
+class SamplingError(DelassusError, ValueError):
+    """Predictive sampling that cannot be: no samples, no horizon, costs or limits of wrong shapes."""
+
+
+def own_limits(sim: Simulation) -> tuple[Array, Array]:
+    """The least and the largest controls (nu,) of a simulation, infinite where there are none.
+
+    Those of its actuators' controls, of the forces of plain motors, or the joints' effort limits without actuators.
+    """
+    world = sim.world
+    if not world.actuators:
+        most = np.asarray(sim.model.effort_limit, float)[list(driven_velocities(sim.model))]
+        return -most, most
+    ranges = np.tile([-np.inf, np.inf], (sim.nu, 1))
+    for row, actuator in zip(ranges, world.actuators, strict=True):
+        plain = actuator.gain[0] > 0.0 and not any((*actuator.gain[1:], *actuator.bias))
+        if actuator.control_range:
+            row[:] = actuator.control_range
+        elif actuator.force_range and plain:
+            row[:] = np.array(actuator.force_range) / actuator.gain[0]
+    return ranges[:, 0], ranges[:, 1]
+
+
+def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
+    """Within those of the simulation: None, numbers (nu,) or one for ±, or a pair of lower and upper ones."""
+    lower, upper = own_limits(sim)
+    if limits is None:
+        return lower, upper
+    pair = limits if isinstance(limits, tuple) and len(limits) == 2 else None
+    try:
+        ends = [numbers("limits", x) for x in (pair if pair is not None else (limits,))]
+        low, high = ends if pair is not None else (-ends[0], ends[0])
+        low, high = np.broadcast_to(low, (sim.nu,)), np.broadcast_to(high, (sim.nu,))
+    except ValueError:
+        raise SamplingError(
+            f"limits is {limits!r}; it is one number or {sim.nu} of them for ±, or a pair (lower, upper) of such."
+        ) from None
+    if not np.all(low <= high):
+        raise SamplingError(f"limits is {limits!r}; the upper ones are below the lower ones.")
+    found = np.maximum(low, lower), np.minimum(high, upper)
+    if not np.all(found[0] <= found[1]):
+        raise SamplingError(f"limits is {limits!r}, and the actuators allow {lower} to {upper}: nothing is in both.")
+    return found
+
+
+def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
+    """Standard deviations (nu,), by default a share of the range of the controls."""
+    if noise is None:
+        half = 0.5 * (upper - lower)
+        if not np.all(np.isfinite(half)):
+            raise SamplingError(
+                "noise is missing, and the controls have no limits to take it from: give a standard deviation for "
+                "all controls or one for each, or limits."
+            )
+        return NOISE * half
+    try:
+        found = np.broadcast_to(numbers("noise", noise), (sim.nu,)).copy()
+    except ValueError:
+        raise SamplingError(f"noise is {noise!r}; it is one number or {sim.nu} of them.") from None
+    if not (np.all(np.isfinite(found)) and np.all(found >= 0.0) and np.any(found > 0.0)):
+        raise SamplingError(f"noise is {noise!r}; standard deviations are finite, and one at least is positive.")
+    return found
+
+
+def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[..., Any] | None:
+    """A cost that is compiled into the rollouts, as a function of one state; None if it is not a kernel."""
+    if not isinstance(given, Kernel):
+        return None
+    cost: Kernel[..., Any] = given
+
+    def asked(*state: Any) -> Any:
+        try:
+            found = cost(sim.model, *state)
+        except (TypeError, ValueError) as error:
+            raise SamplingError(f"{cost.name} cannot be the {what}, a kernel {forms} -> (): {error}") from error
+        if np.shape(found) != ():
+            raise SamplingError(f"{cost.name} gives an array of shape {np.shape(found)}; the {what} is one number.")
+        return found
+
+    return asked
+
+
+def called_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
+    """What a function of all states gives: numbers of that shape."""
+    try:
+        found = numbers(f"what the {what} gave", given(*states))
+        return np.broadcast_to(found, shape)
+    except SimulationError as error:
+        raise SamplingError(str(error)) from None
+    except Exception as error:
+        arrays = ", ".join(str(np.shape(x)) for x in states)
+        raise SamplingError(
+            f"the {what} failed for arrays of shapes {arrays}, from which it makes one of shape {shape}: "
+            f"{type(error).__name__}, {error}"
+        ) from error

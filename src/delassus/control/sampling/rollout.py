@@ -1,0 +1,146 @@
+"""The kernel of predictive sampling: a whole horizon of a simulation, and what it costs, in one loop.
+
+    J = Σ l(t_k, q_k, v_k, u_k) T + L(t_N, q_N, v_N),   k = 0 … N - 1,   T the control period
+
+A rollout that needs more than the usual world of its simulation (see `usual_world`) stops before that period, and is
+taken up there again in the whole world. One whose state is no number has no cost: it is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, Kernel, kernel
+from delassus.compiler.tracing.flow.control import scan
+from delassus.model.of_model import OfModel
+from delassus.simulation.step.advance import MISSED, period
+from delassus.simulation.step.contacts import GroundNumbers
+from delassus.simulation.step.problem import Given
+from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
+from delassus.simulation.step.step import GROUND_INPUTS, SHARED
+from delassus.simulation.step.world import World
+from delassus.stepping.marks import Mark
+
+STATE: Final = "(nq),(nv),(rows),(places),(),(),()"
+"""q, v, impulses, contacts, time, cost until now, periods until now: what a rollout is taken up with."""
+SIGNATURE: Final = STATE + ",(horizon,controls),()->" + STATE + ",()"
+PATH: Final = ",(horizon,nq),(horizon,nv)"
+
+StageCost = Callable[[Any, Any, Any, Any], Any]
+FinalCost = Callable[[Any, Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Horizon(OfModel):
+    """A world, and for how many control periods it is looked ahead."""
+
+    world: World
+    horizon: int
+
+    @property
+    def model(self) -> Any:  # type: ignore[override]
+        """The robot."""
+        return self.world.model
+
+    @property
+    def rows(self) -> int:
+        """Elements of arrays of rows."""
+        return self.world.rows
+
+    @property
+    def places(self) -> int:
+        """Elements of arrays of contacts."""
+        return self.world.places
+
+    @property
+    def controls(self) -> int:
+        """Elements of arrays of controls."""
+        return self.world.controls
+
+    @property
+    def field_rows(self) -> int:
+        """Of the height field's grid."""
+        return self.world.field_rows
+
+    @property
+    def field_columns(self) -> int:
+        """Of the height field's grid."""
+        return self.world.field_columns
+
+
+class Rolled(NamedTuple):
+    """What a rollout is at its end, or where it stopped; `mark` as of a period. The path has q and v of all periods."""
+
+    q: Any
+    v: Any
+    impulse: Any
+    contact: Any
+    time: Any
+    cost: Any
+    made: Any
+    mark: Any
+    path_q: Any = None
+    path_v: Any = None
+
+
+def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[..., Any]:
+    """The kernel with traced costs in it, both of one state; without a stage cost, it gives the path of states."""
+
+    @kernel(
+        SIGNATURE + ("" if stage else PATH),
+        inputs={**GROUND_INPUTS, "tolerance": "()"},
+        shared=SHARED,
+    )
+    def rollout(
+        ahead: Horizon,
+        q: Any,
+        v: Any,
+        impulse: Any,
+        contact: Any,
+        time: Any,
+        cost: Any,
+        made: Any,
+        controls: Any,
+        time_step: Any,
+        *,
+        friction: Any = 0.7,
+        restitution: Any = 0.0,
+        normal: Any = (0.0, 0.0, 1.0),
+        height: Any = 0.0,
+        tolerance: Any = TOLERANCE,
+        heights: Any = None,
+    ) -> tuple[Floats, ...]:
+        """The state at the end, its time, the cost, how many periods were made, `Mark`, and the path if asked for."""
+        world, ground = ahead.world, GroundNumbers(np.array(normal), height, heights)
+        given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, np.array(PATIENCE)))
+        duration = time_step * float(world.substeps)
+
+        def advance(carry: Any, item: Any) -> Any:
+            q, v, impulse, contact, time, cost, made, mark = carry
+            number, control = item
+            going = (made == number) & (mark < 0.5)
+            price = np.array(0.0) if stage is None else stage(time, q, v, control[: world.nu]) * duration
+            alive = np.where(going, 1.0, 0.0)
+            *state, _, _, now = period(world, q, v, impulse, contact, time, alive, control, given)
+            stops = np.where((now == MISSED) | (now % 2.0 > 0.5), now, 0.0)  # FROZEN is the lowest bit
+            went = going & (stops < 0.5)
+            count = np.where(went, 1.0, 0.0)
+            cost = np.where(went, cost + price, cost)
+            carry = (*state, time + count * duration, cost, made + count, np.where(going, stops, mark))
+            return carry, (None if stage else (q, v))
+
+        periods = numpy.arange(float(ahead.horizon))
+        first = (q, v, impulse, contact, time, cost, made, np.array(0.0))
+        last, path = scan(advance, first, (periods, controls))
+        q, v, impulse, contact, time, cost, made, mark = last
+        if final is not None:
+            cost = np.where(made == float(ahead.horizon), cost + final(time, q, v), cost)
+        cost = np.where(mark == float(Mark.FROZEN), numpy.nan, cost)
+        return (q, v, impulse, contact, time, cost, made, mark, *(() if stage else path))
+
+    return rollout

@@ -1,0 +1,254 @@
+"""`Sampling`: controls by predictive sampling, thousands of rollouts in one call of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.host.kernel import Kernel
+from delassus.control.sampling.checks import SamplingError, called_cost, limits_of, noise_of, traced_cost
+from delassus.control.sampling.methods import METHODS, Drawn, best, cross_entropy, mppi
+from delassus.control.sampling.plan import Plan, PlanStatus
+from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
+from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
+from delassus.errors import expect
+from delassus.simulation.checks import SimulationError, count, last_axis, number, numbers
+from delassus.simulation.runner import some
+from delassus.simulation.simulation import Simulation
+from delassus.simulation.state import State, is_alive
+from delassus.simulation.step.advance import MISSED
+
+Array = NDArray[np.float64]
+
+KNOTS = 8
+"""Of the spline, unless another number is given."""
+
+
+class Sampling:
+    """Model predictive control by trying: many controls are rolled out in simulation, and what costs least is done.
+
+        planner = dl.control.Sampling(sim, cost, horizon=50, samples=1024, limits=20.0)
+        plan = planner.start(seed=0)
+        plan = planner.improve(plan, state)
+        state = sim.step(state, plan.control)
+
+    The cost of a plan is Σ cost(t, q, v, u) T over the horizon, with T the control period, plus final(t, q, v) at its
+    end. A cost is a kernel `(model, time, q, v, u) -> ()`, which is compiled into the rollouts, or a function of NumPy
+    for all of them: time is (horizon,), q (…, horizon, nq), and it gives (…, horizon).
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        cost: Callable[..., Any],
+        horizon: int,
+        *,
+        final: Callable[..., Any] | None = None,
+        samples: int = 1024,
+        method: str = "mppi",
+        knots: int | None = None,
+        spline: str = "linear",
+        noise: Any = None,
+        narrowest: float = 1.0,
+        limits: Any = None,
+        temperature: float = 0.1,
+        elites: float = 0.1,
+        iterations: int = 1,
+    ) -> None:
+        """Put a planner together; nothing is compiled yet.
+
+        Args:
+            sim: What the plans are tried in: that which is controlled, or one with longer steps.
+            cost: Of a second in a state with a control.
+            horizon: How many control periods are looked ahead.
+            final: Cost of the state at the end: a kernel (model, time, q, v) -> (), or a function of NumPy for all of
+                them, of time, q (…, nq) and v (…, nv).
+            samples: How many plans are tried at once; the first of them is the plan so far.
+            method: "mppi", "cross_entropy" or "best".
+            knots: Of the spline that controls are made of; by default 8, or the horizon if that is shorter.
+            spline: "hold", "linear" or "cubic".
+            noise: Standard deviation of the knots, for all controls or (nu,); by default 0.3 of half their range.
+            narrowest: How much smaller the noise of the last sample is, those between in even ratios: 0.01 for plans
+                that are found by large changes and kept up by small ones.
+            limits: Of the controls, ± or (lower, upper); by default those of the actuators, and never beyond them.
+            temperature: For "mppi": at which share of the costs' spread a sample's weight falls to 1/e.
+            elites: For "cross_entropy": the share of the samples that counts.
+            iterations: How many times samples are drawn in one call.
+        """
+        expect("sim", sim, Simulation, 'Simulation(load("cart_pole"))')
+        if sim.ground.batch:
+            raise SamplingError(f"the ground is one of items {sim.ground.batch}; plans are tried on one ground.")
+        if not sim.nu:
+            raise SamplingError("the simulation has no controls: there is nothing to plan.")
+        for what, given in (("cost", cost), ("final cost", final)):
+            if not callable(given) and not (given is None and what != "cost"):
+                raise SamplingError(f"the {what} is {given!r}; it is a kernel, or a function of NumPy.")
+        try:
+            self.horizon, self.samples = count("horizon", horizon, 1), count("samples", samples, 2)
+            self.iterations = count("iterations", iterations, 1)
+            self.knots = min(KNOTS, self.horizon) if knots is None else count("knots", knots, 1)
+            hint = "positive, such as 0.1"
+            self.temperature = number("temperature", temperature, 1e-12, hint=hint)
+            hint = "a share of the noise, from 1e-6 to 1, such as 0.01"
+            self.narrowest = number("narrowest", narrowest, 1e-6, 1.0, hint)
+            self.elites = number("elites", elites, 1e-12, 1.0, "a share of the samples, such as 0.1")
+        except SimulationError as error:
+            raise SamplingError(str(error)) from None
+        if self.knots > self.horizon:
+            raise SamplingError(f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.")
+        for what, name, names in (("method", method, METHODS), ("spline", spline, SPLINES)):
+            if name not in names:
+                raise SamplingError(f"{what} is {name!r}; it is {', '.join(map(repr, names))}.")
+        self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, method, spline
+        self.lower, self.upper = limits_of(sim, limits)
+        self.noise = noise_of(sim, noise, self.lower, self.upper)
+        self._stage = traced_cost(sim, "cost", cost, "(model, time, q, v, u)")
+        self._final = traced_cost(sim, "final cost", final, "(model, time, q, v)")
+        self._matrix = spline_matrix(spline, self.knots, self.horizon)
+
+    def __repr__(self) -> str:
+        return (
+            f"Sampling({self.sim.model.name!r}: {self.samples} samples of {self.knots} knots, {self.method}, "
+            f"{self.horizon} periods of {self.sim.period:g} s)"
+        )
+
+    @cached_property
+    def _kernel(self) -> Kernel[..., Any]:
+        return rollout_kernel(self._stage, self._final)
+
+    @cached_property
+    def _ahead(self) -> tuple[Horizon, Horizon]:
+        """What rollouts are compiled for: the usual world, and the whole one."""
+        return Horizon(self.sim.usual, self.horizon), Horizon(self.sim.world, self.horizon)
+
+    # --- plans ----------------------------------------------------------------------------------------------------
+
+    def start(self, seed: int = 0, control: Any = None, *, time: float = 0.0) -> Plan:
+        """A plan to begin with: one control (nu,) all the time, by default zero, and the seed of all that is drawn."""
+        try:
+            u = np.zeros(self.sim.nu) if control is None else last_axis("control", control, self.sim.nu, "controls")
+            seed, time = count("seed", seed, 0), number("time", time)
+        except SimulationError as error:
+            raise SamplingError(str(error)) from None
+        if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
+            raise SamplingError(f"control is {u.tolist()}; a plan begins with {self.sim.nu} finite numbers.")
+        knots = np.tile(np.clip(u, self.lower, self.upper), (self.knots, 1))
+        return Plan(knots, self.controls(knots), time=time, seed=seed)
+
+    def improve(self, plan: Plan, state: State) -> Plan:
+        """A plan from a state on that costs no more than the one before it, moved on to the time of the state."""
+        self._check_plan(plan)
+        self._check(state)
+        later = max(state.time - plan.time, 0.0) / self.sim.period
+        before = shift_matrix(self.spline, self.knots, self.horizon, later) @ plan.knots if later else plan.knots
+        kept, least, first, failed = before, np.nan, np.nan, 0
+        widest = np.broadcast_to(self.noise, before.shape)
+        drawn = Drawn(before, widest)
+        for k in range(self.iterations):
+            samples = self._samples(drawn, (plan.seed, plan.count, k))
+            costs = self.costs(state, self.controls(samples))
+            first = costs[0] if k == 0 else first
+            failed += int(np.sum(~np.isfinite(costs)))
+            kept, least = _cheaper(kept, least, samples[0], costs[0])
+            if not np.any(np.isfinite(costs)):
+                break
+            drawn = self._updated(samples, costs, drawn, widest)
+        else:  # a mean is no sample: what it costs is not known yet
+            kept, least = _cheaper(kept, least, drawn.mean, self.costs(state, self.controls(drawn.mean)))
+        status = PlanStatus.IMPROVED if not least >= first else PlanStatus.KEPT
+        status = PlanStatus.NO_COST if not np.isfinite(least) else status
+        return Plan(kept, self.controls(kept), float(least), status, state.time, failed, plan.count + 1, plan.seed)
+
+    def controls(self, knots: Array) -> Array:
+        """The controls (…, horizon, nu) of knots (…, knots, nu), within the limits."""
+        found: Array = np.clip(self._matrix @ knots, self.lower, self.upper)
+        return found
+
+    def _samples(self, drawn: Drawn, seed: tuple[int, ...]) -> Array:
+        """(samples, knots, nu), the first of which is the mean itself."""
+        noise = np.random.default_rng(seed).standard_normal((self.samples, *drawn.mean.shape))
+        noise *= (self.narrowest ** np.linspace(0.0, 1.0, self.samples))[:, None, None]
+        noise[0] = 0.0
+        found: Array = np.clip(drawn.mean + drawn.noise * noise, self.lower, self.upper)
+        return found
+
+    def _updated(self, samples: Array, costs: Array, drawn: Drawn, widest: Array) -> Drawn:
+        if self.method == "best":
+            return best(samples, costs, drawn)
+        if self.method == "mppi":
+            return mppi(samples, costs, drawn, self.temperature)
+        return cross_entropy(samples, costs, drawn, self.elites, widest)
+
+    # --- rollouts -------------------------------------------------------------------------------------------------
+
+    def costs(self, state: State, controls: Any) -> Array:
+        """What controls (…, horizon, nu) cost from a state; NaN where a rollout or a cost is no number."""
+        self._check(state)
+        try:
+            u = numbers("controls", controls)
+        except SimulationError as error:
+            raise SamplingError(str(error)) from None
+        if u.shape[-2:] != (self.horizon, self.sim.nu):
+            raise SamplingError(f"the controls have shape {u.shape}; they are (…, {self.horizon}, {self.sim.nu}).")
+        rolled = self._rolled(state, u)
+        cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
+        if self._stage is None:
+            stages = called_cost("cost", self.cost, u.shape[:-1], time, rolled.path_q, rolled.path_v, u)
+            cost = cost + self.sim.period * stages.sum(-1)
+        if self.final is not None and self._final is None:
+            end = float(time[-1] + self.sim.period)
+            cost = cost + called_cost("final cost", self.final, u.shape[:-2], end, rolled.q, rolled.v)
+        return np.asarray(cost)
+
+    def _rolled(self, state: State, u: Array) -> Rolled:
+        """Rollouts in the usual world; those that need more are taken up in the whole one where they stopped."""
+        world = self.sim.world
+        q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
+        impulse, contact = state.impulse, state.contact
+        if impulse.shape[-1] != world.m or contact.shape[-1] != world.slots:  # of a simulation with other contacts
+            impulse, contact = np.zeros(world.m), np.arange(float(world.slots))
+        first = self._called(self._ahead[0], (q, v, some(impulse), some(contact), state.time, 0.0, 0.0), u)
+        again = first[7] == MISSED
+        if np.any(again):
+            stopped = [x[again] for x in first]
+            second = self._called(self._ahead[1], tuple(stopped[:7]), u[again])
+            ahead = np.arange(self.horizon)[:, None] >= stopped[6][:, None, None]  # periods made in the second call
+            for k, (whole, part, old) in enumerate(zip(first, second, stopped, strict=True)):
+                whole[again] = part if k < 8 else np.where(ahead, part, old)
+        return Rolled(*first)
+
+    def _called(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
+        sim = self.sim
+        inputs: dict[str, Any] = {**sim.ground.inputs, "tolerance": sim.tolerance}
+        found = self._kernel(ahead, *start, u, sim.time_step, **inputs)
+        return tuple(map(np.asarray, found))
+
+    def _check_plan(self, plan: Any) -> None:
+        expect("the plan", plan, Plan, "planner.start(seed=0)")
+        if plan.knots.shape != (self.knots, self.sim.nu):
+            raise SamplingError(
+                f"the plan is one of another planner: its knots have shape {plan.knots.shape}, and those made here "
+                f"{(self.knots, self.sim.nu)}."
+            )
+        if not np.all(np.isfinite(plan.knots)):
+            raise SamplingError("knots of the plan are not finite: begin with planner.start().")
+
+    def _check(self, state: Any) -> None:
+        expect("the state", state, State, "sim.start(q0)")
+        model = self.sim.model
+        if state.q.shape[-1:] != (model.nq,) or state.v.shape[-1:] != (model.nv,):
+            raise SamplingError(
+                f"the state is one of another robot: q and v have shapes {state.q.shape} and {state.v.shape}, and "
+                f"here they have {model.nq} and {model.nv} elements."
+            )
+        if state.q.ndim != 1:
+            raise SamplingError(f"the state is one of items {state.q.shape[:-1]}; a plan is for one robot.")
+
+
+def _cheaper(a: Array, cost_a: Any, b: Array, cost_b: Any) -> tuple[Array, Any]:
+    """Of two plans that which costs less; a cost that is no finite number is more than any."""
+    return (b, cost_b) if np.isfinite(cost_b) and not cost_a <= cost_b else (a, cost_a)

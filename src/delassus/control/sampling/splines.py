@@ -1,0 +1,54 @@
+"""Controls over a horizon from a few knots: held, or along straight lines or cubic curves.
+
+All of it is linear in the knots, so a spline is a matrix (times, knots), and so is what moves a plan on in time.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+SPLINES: Final = ("hold", "linear", "cubic")
+
+
+def spacing(spline: str, knots: int, horizon: int) -> float:
+    """How many control periods are from one knot to the next; the last one of "hold" lasts as long as the others."""
+    if spline == "hold" or knots == 1:
+        return horizon / knots
+    return (horizon - 1) / (knots - 1)
+
+
+def spline_matrix(spline: str, knots: int, horizon: int) -> Array:
+    """(horizon, knots): the controls of all periods are this times the knots."""
+    return _matrix(spline, knots, np.arange(horizon) / spacing(spline, knots, horizon))
+
+
+def shift_matrix(spline: str, knots: int, horizon: int, periods: float) -> Array:
+    """(knots, knots): the knots of the same curve, some periods later; beyond its end the last knot stays.
+
+    Controls that are held change by shares: what a knot held until now, and what the next one will.
+    """
+    at: Array = np.arange(float(knots)) + periods / spacing(spline, knots, horizon)
+    return _matrix("linear" if spline == "hold" else spline, knots, at)
+
+
+def _matrix(spline: str, knots: int, at: Array) -> Array:
+    """(times, knots) for times that count knots."""
+    unit = np.eye(knots)
+    at = np.clip(at, 0.0, knots - 1.0) if spline != "hold" else np.clip(np.floor(at + 1e-9), 0.0, knots - 1.0)
+    left = np.minimum(at.astype(int), max(knots - 2, 0))
+    right = np.minimum(left + 1, knots - 1)
+    s = (at - left)[:, None]
+    if spline != "cubic" or knots < 3:
+        return (1.0 - s) * unit[left] + s * unit[right]
+    slope = np.gradient(unit, axis=0)
+    return (
+        (1.0 + 2.0 * s) * (1.0 - s) ** 2 * unit[left]
+        + s * (1.0 - s) ** 2 * slope[left]
+        + s**2 * (3.0 - 2.0 * s) * unit[right]
+        + s**2 * (s - 1.0) * slope[right]
+    )
