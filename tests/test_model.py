@@ -85,7 +85,7 @@ def test_a_missing_joint_lists_the_nearest_names():
 
 
 def test_a_name_like_no_other_says_how_many_there_are():
-    with pytest.raises(UnknownName, match="It has 3 of them: .*elbow"):
+    with pytest.raises(UnknownName, match=r"It has 3 of them: .*elbow"):
         arm().joint("%%%")
     with pytest.raises(UnknownName, match=r"It has 99 of them\.$"):
         raise UnknownName("joint", "%%%", [f"joint{k}" for k in range(99)])

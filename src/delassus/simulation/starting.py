@@ -9,6 +9,7 @@ import numpy as np
 from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.references import constraint_error
+from delassus.errors import warn
 from delassus.model.joints import Free
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
@@ -68,9 +69,22 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
         at = world.model.q_starts[root]
         lifted[..., at : at + 3] += np.where(depth > DEEP, depth * deepest, 0.0)
     if not world.mechanism.m:
-        return lifted
+        return _said(world, ground, lifted)
     apart = np.abs(constraint_error(world.mechanism, lifted, time=0.0)).max(-1) > OPEN
-    return np.where(apart[..., None], q, lifted)  # what loops hold to the world, or to another robot, stays there
+    return _said(world, ground, np.where(apart[..., None], q, lifted))  # what loops hold to something else stays there
+
+
+def _said(world: World, ground: Ground, q: Any) -> Any:
+    """The same configurations, with a warning of shapes that are still deep in the ground."""
+    gap = candidate_geometry(world, q, **ground.geometry)[0][..., : world.on_ground]
+    lowest = gap.reshape(-1, world.on_ground).min(0)
+    if lowest.min() < -DEEP:
+        shape = world.meetings[int(lowest.argmin())][2]
+        warn(
+            f"the shape {shape!r} starts {-lowest.min():.3g} m deep in the ground, and its robot is not free to be "
+            "lifted: steps push it out as far as its joints can move. Give Ground(height=…), or leave it out by touching=."
+        )
+    return q
 
 
 def _robots(world: World) -> dict[int, list[int]]:
