@@ -41,6 +41,7 @@ pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/drift.py
 	$(BIN)/python examples/work_precision.py
 	$(BIN)/python examples/draw_stepping.py
+	$(BIN)/python examples/draw_large.py
 	$(BIN)/python examples/draw_simulation.py
 	$(BIN)/python examples/track_loops.py
 	$(BIN)/python examples/balance.py

@@ -80,7 +80,7 @@ def row(name: str, robot: dl.control.Actuated, q: Any) -> str:
         "lstsq": lambda: lstsq(B, J, b),
     }
     threads = dl.threads(1)
-    time = best_of_each(tasks, repeat=15)
+    time = best_of_each(tasks, repeat=10, number=10)
     dl.threads(threads)
     time["batch"] /= BATCH
     off = [b - B @ u - J.T @ force for u, force in (found[:2], qr(B, J, b), lstsq(B, J, b))]

@@ -45,6 +45,9 @@ REACTIVE = dl.control.ReactiveControl(dl.load("pendulum"), [dl.control.FollowPos
 PROGRAMME = dl.QuadraticProgramme(np.eye(1), np.ones(1), C=np.eye(1), lower=0.0)
 
 
+ROPE = dl.particles.rope(segments=3)
+
+
 def crossing(time, q, v):
     return q[0] - 1.0
 
@@ -97,6 +100,19 @@ EXAMPLES = {
     "Trajectory of a simulation": dataclasses.replace(FALL, simulation=None),
     "ContactRecord": FALL.contacts,
     "Relaxation": dl.contact.Relaxation(),
+    "Particles": ROPE,
+    "Elements": ROPE.elements[0],
+    "ElementKind": dl.particles.stretch,
+    "Bricks": dl.particles.tower(2, 1).bricks,
+    "Plane": dl.particles.Plane(),
+    "Sphere": dl.particles.Sphere((0.0, 0.0, 0.0), 1.0),
+    "Box": dl.particles.Box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "Motion": dl.particles.Motion(np.array([0]), np.zeros(3)),
+    "ParticleState": dl.particles.start_of(ROPE),
+    "ParticleStep": dl.particles.particle_step(ROPE, dl.particles.start_of(ROPE), time_step=1e-2),
+    "Rest": dl.particles.at_rest(ROPE),
+    "Grip": dl.particles.Grip("hand", 0),
+    "ParticleTrajectory": dl.particles.simulate_particles(ROPE, steps=2),
     "Softness": dl.contact.Softness(),
     "Actuated": dl.control.Actuated(LOOP, ["crank*"]),
     "InverseDynamics": dl.inverse_dynamics(LOOP, HOME, NONE, NONE, actuation=["crank*"]),
@@ -152,8 +168,9 @@ def test_data_can_be_copied_after_all_was_asked_of_it(case, duplicate):
 
 
 def test_every_public_data_class_has_an_example():
-    names = [name for room in dl.NAMESPACES for name in getattr(dl, room).__all__]
-    public = {x for name in names if dataclasses.is_dataclass(x := getattr(dl, name))} - {dl.constraints.Constraint}
+    rooms = [getattr(dl, room) for room in (*dl.NAMESPACES, *dl.OWN_NAMES)]
+    found = [getattr(room, name) for room in rooms for name in room.__all__]
+    public = {x for x in found if dataclasses.is_dataclass(x) and isinstance(x, type)} - {dl.constraints.Constraint}
     assert public <= {type(x) for x in EXAMPLES.values()}
 
 

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
         "docs/compliant.md",
         "docs/stepping.md",
         "docs/simulation.md",
+        "docs/large.md",
         "docs/control.md",
         "docs/reactive.md",
         "docs/sampling.md",

@@ -20,6 +20,7 @@ ROOMS = [
     "contact",
     "stepping",
     "simulation",
+    "particles",
     "control",
     "derivatives",
     "mujoco",
@@ -76,6 +77,7 @@ INNER = {
     "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
     "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant"],
     "simulation": ["geometry", "actuation", "step", ""],
+    "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }
 """The rooms of a room, in the order in which they may import: "" stands for files that lie in the room itself."""

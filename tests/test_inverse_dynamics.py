@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import delassus as dl
+import delassus.numpy as dnp
+import loop_oracles
 from constrained_cases import mechanism_of
 from constrained_cases import mechanisms as any_mechanism
 from delassus.constrained.delassus.scales import row_mobilities
@@ -18,6 +20,7 @@ from delassus.constrained.solvers.kkt import dense_system
 from how_many import examples
 from images import mirror, reordered
 from in_pinocchio import to_pinocchio
+from linkages import bundled
 from mechanisms import Dense
 from scaling import Units
 
@@ -176,6 +179,23 @@ def test_pinocchio_finds_the_torques_from_the_forces():
         external[frame.parentJoint] += frame.placement.act(pin.Force(force, np.zeros(3)))
     torque = pin.rnea(theirs, data, dl.q_to_pinocchio(robot.model, q), v, a, external)
     np.testing.assert_allclose(torque, robot.B @ found.torque, atol=1e-10 * np.max(abs(found.force)))
+
+
+@pytest.mark.parametrize("name", ["delta", "stewart", "five_bar"])
+def test_loops_balance_by_the_matrices_of_pinocchio(name):
+    linkage = bundled(name)
+    mechanism = dl.Mechanism(dl.load(name))
+    rng = np.random.default_rng(0)
+    J = loop_oracles.jacobian(to_pinocchio(linkage.model), linkage.loops, dl.q_to_pinocchio(linkage.model, linkage.q))
+    robot = C.Actuated(mechanism, scipy.linalg.null_space(J, rcond=1e-9))  # as many motors as freedoms
+    system = loop_oracles.dense(
+        linkage.model, linkage.loops, linkage.q, np.zeros(robot.nv), robot.B @ rng.normal(size=robot.nu)
+    )
+    a = system.answer[0]
+    found = inverse.python(robot, linkage.q, np.zeros(robot.nv), a)
+    c = dl.gravity_torques.python(robot.model, linkage.q)
+    assert imbalance(robot, system, a, system.h + c, found.torque, found.force) < 1e-10
+    assert found.statuses is Status.REALISED
 
 
 # --- what cannot be had -----------------------------------------------------------------------------------------------
@@ -383,6 +403,21 @@ def test_parameters_of_a_model_come_with_each_item():
         plain = replace(dl.load("double_pendulum"), gravity=(0.0, 0.0, g))
         found = dl.inverse_dynamics(model, q, v, a, parameters=[0.0, 0.0, g])
         np.testing.assert_allclose(found.torque, dl.rnea.python(plain, q, v, a), atol=1e-12)
+
+
+def circling(t):
+    return dnp.stack([0.4 * dnp.cos(t), 0.0, -0.6 + 0.2 * dnp.sin(t)])
+
+
+def test_constraints_that_move_are_told_the_time():
+    gains = {"position_gain": 9.0, "velocity_gain": 6.0}
+    moving = dl.Mechanism(dl.load("double_pendulum"), dl.Point("tip", position=circling, **gains))
+    rng = np.random.default_rng(3)
+    q, v, tau = rng.normal(size=(3, 2))
+    a = dl.kkt(moving, q, v, tau, time=0.7)[0]
+    found = [inverse.python(C.Actuated(moving), q, v, a, time=time) for time in (0.7, 1.7)]
+    assert [x.statuses for x in found] == [Status.REALISED, Status.BREAKS_CONSTRAINTS]
+    np.testing.assert_allclose(found[0].violation, 0.0, atol=1e-9)
 
 
 def test_it_may_be_a_part_of_other_kernels():

@@ -69,6 +69,22 @@ def test_a_singular_direction_is_not_chased():
     assert found.statuses is Status.NEAREST and np.max(abs(found.velocity)) < 1e-3
 
 
+@pytest.mark.parametrize("distance", [0.0, *10.0 ** np.arange(-16, 1.0)])
+def test_near_a_stretched_arm_velocities_stay_within_their_limits(distance):
+    rates, most = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), np.full(7, 2.0)
+    found = C.differential_inverse_kinematics.python(TOOL, distance * BENT, rates, lower=-most, upper=most)
+    assert np.all(np.abs(found.velocity) <= most) and found.statuses in (Status.REALISED, Status.NEAREST)
+    assert np.sum((found.residual / TOOL.sizes) ** 2) <= np.sum((rates / TOOL.sizes) ** 2) * (1.0 + 1e-9)
+
+
+def test_rates_that_are_no_numbers_give_no_velocity():
+    rates = np.tile([0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (3, 1))
+    rates[1, 2] = np.nan
+    found = C.differential_inverse_kinematics(TOOL, BENT, rates)
+    assert found.status.tolist() == [Status.REALISED, Status.NOT_FINITE, Status.REALISED]
+    assert not np.any(found.velocity[1]) and np.array_equal(found.velocity[0], found.velocity[2])
+
+
 def pose_of(q):
     R, p = dl.frame_placement.python(ARM, q, frame="tool")
     return np.concatenate([p, quaternion_from_rotation(R)])

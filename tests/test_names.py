@@ -12,7 +12,7 @@ import pytest
 import delassus as dl
 
 ROOT = Path(__file__).parent.parent
-SPACES = [*dl.NAMESPACES, "compiler"]
+SPACES = [*dl.NAMESPACES, *dl.OWN_NAMES, "compiler"]
 FIXED = re.findall(
     r"\w+",
     """

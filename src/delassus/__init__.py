@@ -9,6 +9,7 @@ constrained   dynamics of a mechanism: accelerations and forces, by several meth
 contact       what only pushes, with friction: cones, problems, robots that touch something
 stepping      motions in time: integrators, trajectories, events; the compliant scheme from soft to rigid, impacts
 simulation    robots on the ground, one or thousands, stepped through time
+particles     large sparse systems: ropes, nets, cloth, towers of bricks
 control       torques for a motion asked for: inverse dynamics under constraints, tasks, linear models
 derivatives   of all of these
 mujoco        to and from MuJoCo
@@ -16,7 +17,7 @@ pinocchio     to and from Pinocchio
 compiler      kernels, loops and branches in them, derivatives of functions that you write, random numbers
 numpy         what kernels import as `np`
 
-Every name of these namespaces but the last two is an attribute of `delassus`, too.
+Every name of these namespaces but `particles` and the last two is an attribute of `delassus`, too.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         model,
         mujoco,
         numpy,
+        particles,
         pinocchio,
         simulation,
         stepping,
@@ -126,12 +128,15 @@ NAMESPACES: Final = (
 )
 """Where names are looked up that are asked for the first time."""
 
+OWN_NAMES: Final = ("particles",)
+"""Namespaces whose names are found in them alone: a rope, a box or a plane of theirs is not everybody's."""
+
 _OF_COMPILER: Final = ("clear_kernels", "kernel", "kernel_memory", "threads")
 
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        if name in (*NAMESPACES, "compiler", "numpy", "spatial"):
+        if name in (*NAMESPACES, *OWN_NAMES, "compiler", "numpy", "spatial"):
             return _imported(f"delassus.{name}")
         for room in () if name.startswith("__") else ("compiler",) if name in _OF_COMPILER else NAMESPACES:
             namespace = _imported(f"delassus.{room}")
@@ -141,4 +146,4 @@ if not TYPE_CHECKING:
         raise AttributeError(f"module 'delassus' has no attribute {name!r}")
 
     def __dir__():
-        return sorted([*__all__, *NAMESPACES, "compiler", "numpy"])
+        return sorted([*__all__, *NAMESPACES, *OWN_NAMES, "compiler", "numpy"])

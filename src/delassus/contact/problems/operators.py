@@ -85,7 +85,10 @@ def operator_of(G: Any) -> Operator | None:
 
 
 def diagonal(operator: Operator) -> Array:
-    """The diagonal (…, m), by m products with unit vectors."""
+    """The diagonal (…, m): the operator's own `diagonal()`, or by m products with unit vectors."""
+    own = getattr(operator, "diagonal", None)
+    if own is not None:
+        return np.asarray(own())
     m, found = operator.shape[-1], []
     for k in range(m):
         unit = np.zeros(m)

@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,12 @@ class Actuated(OfModel):
     mechanism: Mechanism
     actuation: Any = None
     names: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+
+        def __init__(
+            self, mechanism: Mechanism | Model | ParametricModel, actuation: Any = None, names: tuple[str, ...] = ()
+        ) -> None: ...
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Actuated:
         """With parameters, if its mechanism has some."""
@@ -183,26 +189,20 @@ def actuated(mechanism: Any, actuation: Any = None) -> Actuated:
         if actuation is not None:
             raise ActuationError("actuation is given twice: by the mechanism, which is an Actuated, and by itself.")
         return mechanism
-    if isinstance(actuation, np.ndarray):
-        key: Any = (actuation.shape, actuation.dtype.str, actuation.tobytes())
-        found = _KNOWN.get((id(mechanism), key))
-        if found is None or found[0] is not mechanism:
-            found = (mechanism, Actuated(mechanism, actuation))
-            if len(_KNOWN) > _KEPT:
-                _KNOWN.clear()
-            _KNOWN[id(mechanism), key] = found
-        return found[1]
+    if isinstance(actuation, np.ndarray) and actuation.dtype == float:
+        return _of_array(mechanism, actuation.shape, actuation.tobytes())
     named = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)
     if actuation is None or isinstance(actuation, str) or named:
         return _remembered(mechanism, tuple(actuation) if isinstance(actuation, list) else actuation)
     return Actuated(mechanism, actuation)
 
 
-_KEPT: Final = 64
-_KNOWN: dict[Any, tuple[Any, Actuated]] = {}
+@lru_cache(maxsize=64)
+def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> Actuated:
+    return Actuated(mechanism, np.frombuffer(numbers).reshape(shape))
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=64)
 def _remembered(mechanism: Any, actuation: Any) -> Actuated:
     return Actuated(mechanism, actuation)
 

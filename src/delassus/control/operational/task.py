@@ -1,7 +1,8 @@
 """Tasks: quantities of a robot that are to move in some way, ẋ = J v, ẍ = J a + J̇ v.
 
 A task says how many rows it has, their Jacobian and J̇ v, and, if it can be reached by a pose, how far a pose is from a
-target. Any object that does so is one; those here are frames, the centre of mass, momentum, and joints.
+target. Any object that does so is one; those here are the motions of frames, of the centre of mass, of momentum and of
+joints.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Task:
 class _Chosen(Task):
     """A task with rows along and about the axes of the world, some of which are chosen."""
 
-    rows: tuple[str, ...] = ROWS
+    rows: str | tuple[str, ...] = ROWS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,7 +139,7 @@ class FrameTask(_Chosen):
 class CenterOfMassTask(_Chosen):
     """The centre of mass, along the world's axes; a target is a position x y z [m]."""
 
-    rows: tuple[str, ...] = field(default=ROWS[:3], kw_only=True)
+    rows: str | tuple[str, ...] = field(default=ROWS[:3], kw_only=True)
 
     def _known(self) -> tuple[str, ...]:
         return ROWS[:3]
@@ -181,7 +182,7 @@ class MomentumTask(_Chosen):
 class PostureTask(Task):
     """Joints themselves, by name or pattern, all but a free base unless given; a target is a configuration (nq,)."""
 
-    joints: tuple[str, ...] = ()
+    joints: str | tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

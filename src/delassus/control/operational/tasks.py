@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -15,9 +15,12 @@ import delassus.numpy as np
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import length_of
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.operational.task import Task, TaskError
+from delassus.model.model import Model
 from delassus.model.of_model import OfModel
+from delassus.model.parametric import ParametricModel
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,18 @@ class Tasks(OfModel):
 
     Attributes:
         robot: An `Actuated`; a mechanism or a model is taken with its usual actuators.
-        tasks: Some `FrameTask`, `CenterOfMassTask`, `MomentumTask`, `PostureTask`, or your own. Rows are in this order.
+        tasks: Some `FrameTask`, `CenterOfMassTask`, `MomentumTask`, `PostureTask`, or your own, in the order of
+            the rows.
     """
 
     robot: Actuated
     tasks: tuple[Task, ...] = ()
+
+    if TYPE_CHECKING:  # what may be given, which is more than what is kept
+
+        def __init__(
+            self, robot: Actuated | Mechanism | Model | ParametricModel, tasks: Task | Iterable[Task] = ()
+        ) -> None: ...
 
     def __new__(cls, robot: Any = None, *_: Any, **__: Any) -> Tasks:
         """With parameters, if the robot has some."""

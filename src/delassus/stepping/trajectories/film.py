@@ -34,9 +34,14 @@ def save_html(log: Trajectory, path: str | os.PathLike[str], items: Any, frames_
     """Write the film of some items."""
     if not frames_per_second > 0.0:
         raise TrajectoryError(f"frames_per_second is {frames_per_second!r}; it is positive.")
+    write_page(film(log, items, frames_per_second), path)
+
+
+def write_page(shown: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the page that shows what `film` gives, or something like it."""
     page = (PAGE / "page.html").read_text(encoding="utf-8")
     script = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    data = json.dumps(film(log, items, frames_per_second), allow_nan=False)
+    data = json.dumps(shown, allow_nan=False)
     page = page.replace("/*data*/", f"const film = {data};").replace("/*script*/", script)
     path = Path(path)
     partial = path.with_name(path.name + ".partial")

@@ -1,0 +1,89 @@
+"""Large sparse systems: ropes, nets, cloth and towers by the compliant scheme, a million unknowns. Needs SciPy."""
+
+from typing import TYPE_CHECKING
+
+from delassus.lazy import lazily
+
+if TYPE_CHECKING:
+    from delassus.particles.builders.bricks import tower
+    from delassus.particles.builders.ropes import bends, chain, ribbon, rope
+    from delassus.particles.builders.sheets import cloth, net
+    from delassus.particles.description.bodies import Bricks
+    from delassus.particles.description.elements import Elements
+    from delassus.particles.description.kinds import ElementKind, deformation, energy
+    from delassus.particles.description.library import area, bend, fold, solid, spring, strain, stretch, volume
+    from delassus.particles.description.obstacles import Box, Plane, Sphere
+    from delassus.particles.description.particles import Motion, Particles
+    from delassus.particles.motion.coupling import CoupledStep, Grip, coupled_step
+    from delassus.particles.motion.energy import elastic_energy_of, energy_of, kinetic_energy_of, momentum_of
+    from delassus.particles.motion.rest import Rest, at_rest
+    from delassus.particles.motion.state import ParticleState, ParticleStep, start_of
+    from delassus.particles.motion.step import Stepper, particle_step
+    from delassus.particles.motion.trajectory import ParticleTrajectory, simulate_particles
+
+__all__ = [
+    "Box",
+    "Bricks",
+    "CoupledStep",
+    "ElementKind",
+    "Elements",
+    "Grip",
+    "Motion",
+    "ParticleState",
+    "ParticleStep",
+    "ParticleTrajectory",
+    "Particles",
+    "Plane",
+    "Rest",
+    "Sphere",
+    "Stepper",
+    "area",
+    "at_rest",
+    "bend",
+    "bends",
+    "chain",
+    "cloth",
+    "coupled_step",
+    "deformation",
+    "elastic_energy_of",
+    "energy",
+    "energy_of",
+    "fold",
+    "kinetic_energy_of",
+    "momentum_of",
+    "net",
+    "particle_step",
+    "ribbon",
+    "rope",
+    "simulate_particles",
+    "solid",
+    "spring",
+    "start_of",
+    "strain",
+    "stretch",
+    "tower",
+    "volume",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "particles.builders.bricks": "tower",
+            "particles.builders.ropes": "bends chain ribbon rope",
+            "particles.builders.sheets": "cloth net",
+            "particles.description.bodies": "Bricks",
+            "particles.description.elements": "Elements",
+            "particles.description.kinds": "ElementKind deformation energy",
+            "particles.description.library": "area bend fold solid spring strain stretch volume",
+            "particles.description.obstacles": "Box Plane Sphere",
+            "particles.description.particles": "Motion Particles",
+            "particles.motion.coupling": "CoupledStep Grip coupled_step",
+            "particles.motion.energy": "elastic_energy_of energy_of kinetic_energy_of momentum_of",
+            "particles.motion.rest": "Rest at_rest",
+            "particles.motion.state": "ParticleState ParticleStep start_of",
+            "particles.motion.step": "Stepper particle_step",
+            "particles.motion.trajectory": "ParticleTrajectory simulate_particles",
+        },
+    )

@@ -1,0 +1,86 @@
+"""Cholesky factors of matrices with a narrow band: ropes, chains, ribbons. Linear in the length of the rope.
+
+Nodes are numbered by reversed Cuthill-McKee; LAPACK does the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import lapack
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from delassus.particles.algebra.cholesky import NotDefinite
+from delassus.particles.algebra.one_thread import one_thread
+from delassus.particles.algebra.pattern import Pattern
+
+Array = NDArray[np.float64]
+
+WIDEST: Final = 8
+"""Up to so many nodes between neighbours a band is faster than fronts."""
+
+
+class Band:
+    """What is known before numbers are: the order, the width, and where entries go."""
+
+    def __init__(self, pattern: Pattern, free: NDArray[np.bool_]) -> None:
+        self.free = np.flatnonzero(free)
+        number = np.full(pattern.nodes, -1, np.int64)
+        number[self.free] = np.arange(len(self.free))
+        row, column = number[pattern.rows], number[pattern.indices]
+        kept = np.flatnonzero((row >= 0) & (column >= 0))
+        row, column = row[kept], column[kept]
+        graph = sparse.csr_matrix((np.ones(len(row), np.int8), (row, column)), shape=(len(self.free),) * 2)
+        order = np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), np.int64)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        row, column = place[row], place[column]
+        lower = row >= column
+        row, column, self.source = row[lower], column[lower], kept[lower]
+        self.nodes = int((row - column).max(initial=0))
+        self.width = 3 * self.nodes + 2
+        self.unknowns = (3 * self.free[order][:, None] + np.arange(3)).reshape(-1)
+        r = 3 * row[:, None, None] + np.arange(3)[:, None]
+        c = 3 * column[:, None, None] + np.arange(3)
+        below = r - c
+        # Column by column, the diagonal first; of diagonal blocks, what is above it goes where nothing is read.
+        self.place = np.where(below >= 0, c * (self.width + 1) + below, self.size).reshape(-1)
+
+    @property
+    def size(self) -> int:
+        """How many numbers a factor has."""
+        return len(self.unknowns) * (self.width + 1)
+
+    @property
+    def memory(self) -> int:
+        """How many bytes a factor takes."""
+        return 8 * self.size
+
+
+class BandedCholesky:
+    """A factor of a matrix with a narrow band."""
+
+    def __init__(self, band: Band) -> None:
+        self.band = band
+        self.buffer = np.zeros(band.size + 1)
+        self.columns = self.buffer[:-1].reshape(band.width + 1, -1, order="F")
+
+    def factor(self, blocks: Array) -> BandedCholesky:
+        """Take the numbers (blocks, 3, 3) of the pattern's blocks."""
+        self.buffer.fill(0.0)
+        self.buffer[self.band.place] = blocks.reshape(-1, 9)[self.band.source].reshape(-1)
+        with one_thread():
+            _, info = lapack.dpbtrf(self.columns, lower=1, overwrite_ab=1)
+        if info:
+            raise NotDefinite.at(info, len(self.band.unknowns))
+        return self
+
+    def solve(self, b: Array) -> Array:
+        """A⁻¹ b (3 nodes,) for the free nodes, 0 for the others."""
+        found = np.zeros(len(b))
+        x, _ = lapack.dpbtrs(self.columns, b[self.band.unknowns], lower=1, overwrite_b=1)
+        found[self.band.unknowns] = x
+        return found

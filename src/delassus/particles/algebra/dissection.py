@@ -1,0 +1,111 @@
+"""Nested dissection by coordinates: an order of elimination whose factors stay sparse.
+
+A domain is cut in the middle across its longest side. The nodes of one half that touch the other are its separator:
+they are eliminated after both halves, which then know nothing of each other. All domains of a level are cut at once.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+LEAF: Final = 40
+"""Domains of so many nodes are not cut any more."""
+
+
+class Dissection(NamedTuple):
+    """The tree of parts, children before parents.
+
+    Attributes:
+        order: (n,) the nodes, part by part.
+        starts: (parts + 1,) where parts begin in it.
+        parent: (parts,) the number of each part's parent; -1 for roots.
+    """
+
+    order: Ints
+    starts: Ints
+    parent: Ints
+
+
+def dissect(points: NDArray[np.float64], first: Ints, second: Ints, leaf: int = LEAF) -> Dissection:
+    """Of nodes at points (n, 3) and the edges between `first` and `second` (edges,)."""
+    n = len(points)
+    domain, owner = np.ones(n, np.int64), np.zeros(n, np.int64)
+    active = np.arange(n)
+    edges = first != second
+    a, b = first[edges], second[edges]
+    while len(active):
+        size, half = _halves(points, active, domain)
+        owner[active[size <= leaf]] = domain[active[size <= leaf]]
+        side = np.full(n, -1, np.int8)
+        side[active[size > leaf]] = half[size > leaf]
+        inside = (domain[a] == domain[b]) & (side[a] >= 0) & (side[b] >= 0)
+        a, b = a[inside], b[inside]
+        cut = side[a] != side[b]
+        separator = _separator(n, a[cut], b[cut], side, domain)
+        owner[separator] = domain[separator]
+        rest = (side >= 0) & ~separator
+        active = np.flatnonzero(rest)
+        domain[active] = 2 * domain[active] + side[active]
+        side[separator] = -1
+    return _tree(points, owner)
+
+
+def _halves(points: NDArray[np.float64], active: Ints, domain: Ints) -> tuple[Ints, NDArray[np.int8]]:
+    """The size of each active node's domain, and on which side of the middle of its longest extent it is."""
+    _, group, size = np.unique(domain[active], return_inverse=True, return_counts=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(size)[:-1]])
+    x = points[active]
+    extent = np.maximum.reduceat(x[order], starts) - np.minimum.reduceat(x[order], starts)
+    along = np.take_along_axis(x, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
+    order = np.lexsort((along, group))
+    rank = np.empty(len(active), np.int64)
+    rank[order] = np.arange(len(active)) - starts[group[order]]
+    return size[group], (2 * rank >= size[group]).astype(np.int8)
+
+
+def _separator(n: int, a: Ints, b: Ints, side: NDArray[np.int8], domain: Ints) -> NDArray[np.bool_]:
+    """(n,) the nodes of one side that touch the other: of that side of each domain where they are fewer."""
+    touching = np.zeros(n, bool)
+    touching[a], touching[b] = True, True
+    nodes = np.flatnonzero(touching)
+    if not len(nodes):
+        return touching
+    names, group = np.unique(domain[nodes], return_inverse=True)
+    left = np.bincount(group, side[nodes] == 0, len(names))
+    right = np.bincount(group, side[nodes] == 1, len(names))
+    chosen = np.where(left <= right, 0, 1)[group]
+    touching[nodes[side[nodes] != chosen]] = False
+    return touching
+
+
+def _tree(points: NDArray[np.float64], owner: Ints) -> Dissection:
+    """Parts in post-order, the nodes of a part along its longest extent."""
+    names, group, size = np.unique(owner, return_inverse=True, return_counts=True)
+    known = {int(name): k for k, name in enumerate(names)}
+    above = np.full(len(names), -1, np.int64)
+    for k, name in enumerate(names.tolist()):
+        up = name >> 1
+        while up and up not in known:
+            up >>= 1
+        above[k] = known.get(up, -1)
+    # A name is a path of halves from the root: padded to one depth, with its own end last, names sort in post-order.
+    depth = max(int(name).bit_length() for name in names.tolist())
+    paths = [((int(name) + 1) << (depth - int(name).bit_length()), -int(name).bit_length()) for name in names.tolist()]
+    ranked = sorted(range(len(names)), key=lambda k: paths[k])
+    place = np.empty(len(names), np.int64)
+    place[ranked] = np.arange(len(names))
+    by_group = np.argsort(group, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(size)[:-1]])
+    extent = np.maximum.reduceat(points[by_group], starts) - np.minimum.reduceat(points[by_group], starts)
+    along = np.take_along_axis(points, np.argmax(extent, 1)[group][:, None], 1)[:, 0]
+    order = np.lexsort((along, place[group]))
+    parent = np.full(len(names), -1, np.int64)
+    has = above >= 0
+    parent[place[has]] = place[above[has]]
+    return Dissection(order, np.concatenate([[0], np.cumsum(size[ranked])]), parent)

@@ -1,0 +1,64 @@
+"""Whether memory will suffice, told before it is taken."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from delassus.errors import DelassusError
+
+if TYPE_CHECKING:
+    from delassus.particles.description.particles import Particles
+
+_SHARE: Final = 0.8
+"""Of the memory that is there, what a system may take."""
+
+
+class MemoryWillNotSuffice(DelassusError, MemoryError):
+    """A system that would not fit.
+
+    Attributes:
+        needed: Bytes.
+        available: Bytes.
+    """
+
+    def __init__(self, what: str, needed: float, available: float) -> None:
+        super().__init__(
+            f"{what} needs some {_told(needed)}, and {_told(available)} of memory are free. Take fewer particles, or "
+            "the method 'cg', which needs no factor."
+        )
+        self.needed, self.available = needed, available
+
+
+def available_memory() -> float:
+    """Bytes that are free, as the system says; infinite where it does not."""
+    try:
+        with open("/proc/meminfo") as file:  # noqa: PTH123
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return float(line.split()[1]) * 1024.0
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (OSError, ValueError, AttributeError):
+        return float("inf")
+
+
+def needed_memory(particles: Particles) -> float:
+    """Bytes that the matrices of a step take, without factors."""
+    pairs = sum(len(group) * group.kind.points**2 for group in particles.elements)
+    return 8.0 * (9 * 3 * pairs + 40 * pairs + 60 * particles.nodes)
+
+
+def check_memory(particles: Particles) -> None:
+    """Raise if the matrices of a step will not fit."""
+    check_bytes(f"a step of {particles!r}", needed_memory(particles))
+
+
+def check_bytes(what: str, needed: float) -> None:
+    """Raise if so many bytes are not there."""
+    available = available_memory()
+    if needed > _SHARE * available:
+        raise MemoryWillNotSuffice(what, needed, available)
+
+
+def _told(size: float) -> str:
+    return f"{size / 1e9:.3g} GB"

@@ -1,0 +1,83 @@
+"""Sparse symmetric matrices of 3 × 3 blocks whose pattern is found once; then numbers only.
+
+A node is a vector of three unknowns. Element e has blocks between all pairs of its nodes, and the matrix is their sum.
+The sum is a product: P (blocks × pairs), a sparse matrix of ones, times the pairs' blocks (pairs, 9). That is a pass
+over memory without a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+
+
+class Pattern:
+    """Where the blocks of a matrix are.
+
+    Attributes:
+        nodes: How many block rows there are.
+        indptr, indices: Of the blocks, row by row, columns in order, diagonal blocks included.
+        sums: For each group of elements the matrix P.
+    """
+
+    def __init__(self, nodes: int, groups: Sequence[NDArray[np.int64]]) -> None:
+        """Of groups of elements, each by the nodes (e, k) of its elements."""
+        pairs = [_pairs(group, nodes) for group in groups]
+        diagonal = np.arange(nodes, dtype=np.int64) * (nodes + 1)
+        keys = np.unique(np.concatenate([diagonal, *pairs]))
+        self._take(nodes, keys, pairs)
+
+    def _take(self, nodes: int, keys: NDArray[np.int64], pairs: Sequence[NDArray[np.int64]]) -> None:
+        self.nodes, self.keys = nodes, keys
+        self.rows, self.indices = np.divmod(keys, nodes)
+        self.indptr = np.searchsorted(self.rows, np.arange(nodes + 1))
+        self.diagonal = np.searchsorted(keys, np.arange(nodes, dtype=np.int64) * (nodes + 1))
+        self.sums = [_sum(np.searchsorted(keys, pair), len(keys)) for pair in pairs]
+
+    @classmethod
+    def extended(cls, base: Pattern, groups: Sequence[NDArray[np.int64]]) -> Pattern:
+        """The pattern of `base` and of other groups of elements; its `sums` are of those."""
+        pattern = cls.__new__(cls)
+        pairs = [_pairs(group, base.nodes) for group in groups]
+        keys = base.keys if all(g.shape[1] == 1 for g in groups) else np.unique(np.concatenate([base.keys, *pairs]))
+        pattern._take(base.nodes, keys, pairs)
+        return pattern
+
+    @property
+    def blocks(self) -> int:
+        """How many there are."""
+        return len(self.indices)
+
+    def summed(self, parts: Sequence[tuple[int, Array]]) -> Array:
+        """The blocks (blocks, 3, 3) of the sum of groups' blocks (e, k, k, 3, 3), given with the groups' numbers."""
+        total: Any = None
+        for number, part in parts:
+            added = self.sums[number] @ part.reshape(-1, 9)
+            total = added if total is None else np.add(total, added, out=total)
+        return np.zeros((self.blocks, 3, 3)) if total is None else total.reshape(-1, 3, 3)
+
+    def matrix(self, blocks: Array) -> sparse.bsr_matrix:
+        """The matrix of blocks (blocks, 3, 3), without a copy."""
+        return sparse.bsr_matrix((blocks, self.indices, self.indptr), shape=(3 * self.nodes, 3 * self.nodes))
+
+    def places(self, other: Pattern) -> NDArray[np.int64]:
+        """Where the blocks of a pattern that this one extends are in it."""
+        return np.searchsorted(self.keys, other.keys)
+
+
+def _pairs(group: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
+    """The number row · nodes + column of each pair of an element's nodes, (e k k)."""
+    return (group[:, :, None] * nodes + group[:, None, :]).reshape(-1)
+
+
+def _sum(place: NDArray[np.int64], blocks: int) -> Any:
+    count = len(place)
+    order = np.argsort(place, kind="stable")
+    indptr = np.searchsorted(place[order], np.arange(blocks + 1))
+    return sparse.csr_matrix((np.ones(count), order, indptr), shape=(blocks, count))

@@ -1,0 +1,1 @@
+"""Ropes, nets, cloth, chains, ribbons and towers from a few numbers."""

@@ -1,0 +1,52 @@
+"""Towers of bricks."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from delassus.particles.builders.ropes import _positive
+from delassus.particles.description.bodies import Bricks
+from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.obstacles import Plane
+from delassus.particles.description.particles import Particles
+
+GROUND: Final = (Plane(),)
+
+
+def tower(
+    bricks: int = 60,
+    around: int = 12,
+    *,
+    half: Any = (0.1, 0.05, 0.04),
+    density: float = 1500.0,
+    friction: float = 0.6,
+    obstacles: Any = GROUND,
+    **others: Any,
+) -> Particles:
+    """A round tower on the ground, in courses of bricks, each course turned by half a brick.
+
+    Args:
+        bricks: How many there are.
+        around: How many make a course; 1 is a pile.
+        half: Half the length, depth and height of a brick [m].
+        density: [kg/m³].
+        friction: Between bricks, and on the ground.
+        obstacles: What it stands on.
+        **others: As of `Particles`.
+    """
+    if bricks < 1 or around < 1:
+        raise ParticlesError(f"there are {bricks!r} bricks, {around!r} of them around; there is one, or more.")
+    a, b, c = (float(x) for x in half)
+    _positive(length=a, depth=b, height=c, density=density)
+    k = np.arange(bricks)
+    course = k // around
+    radius = 0.0 if around == 1 else (a * 1.02) / np.tan(np.pi / max(around, 3)) + b
+    angle = 2.0 * np.pi * (k % around + 0.5 * (course % 2)) / around if around > 1 else np.zeros(bricks)
+    z = c * (2 * course + 1)
+    positions = np.stack([radius * np.sin(angle), -radius * np.cos(angle), z], 1)
+    turns = np.stack([0.0 * angle, 0.0 * angle, np.sin(0.5 * angle), np.cos(0.5 * angle)], 1)
+    boxes = Bricks(positions, np.array([a, b, c]), np.array(8.0 * a * b * c * density), turns)
+    options: dict[str, Any] = {"name": "tower", "friction": friction, "obstacles": obstacles} | others
+    return Particles(np.zeros((0, 3)), np.zeros(0), bricks=boxes, **options)

@@ -1,0 +1,191 @@
+"""Lines of particles: ropes, chains, ribbons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.elements import Elements
+from delassus.particles.description.library import bend, stretch
+from delassus.particles.description.particles import Particles
+
+Array = NDArray[np.float64]
+
+
+def line(start: Any, end: Any, segments: int, length: float | None = None) -> Array:
+    """Points (segments + 1, 3) from start to end; if `length` is longer, along a hanging arc of that length."""
+    a, b = np.asarray(start, float), np.asarray(end, float)
+    if not isinstance(segments, int | np.integer) or segments < 1:
+        raise ParticlesError(f"segments is {segments!r}; a line has one or more.")
+    span = float(np.linalg.norm(b - a))
+    share = np.linspace(0.0, 1.0, segments + 1)[:, None]
+    straight = a + share * (b - a)
+    if length is None or length <= span * (1.0 + 1e-12):
+        if length is not None and length < span * (1.0 - 1e-9):
+            raise ParticlesError(f"the length is {length:g} m, and its ends are {span:g} m apart: it is at least that.")
+        return straight
+    return _catenary(a, b, share[:, 0], length)
+
+
+def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
+    """Points at these shares of the length of a catenary from a to b."""
+    across = np.array([b[0] - a[0], b[1] - a[1], 0.0])
+    wide, rise = float(np.linalg.norm(across)), float(b[2] - a[2])
+    direction = across / wide if wide > 0.0 else np.array([1.0, 0.0, 0.0])
+    wide = max(wide, 1e-3 * length)
+    target = np.sqrt(length**2 - rise**2) / wide
+    low, high = 1e-9, 60.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.sinh(middle) / middle < target else (low, middle)
+    scale = wide / (2.0 * low)
+    shift = 0.5 * wide - scale * np.arctanh(rise / length)
+    s0 = scale * np.sinh(-shift / scale)
+    x = shift + scale * np.arcsinh((s0 + share * length) / scale)
+    z = scale * (np.cosh((x - shift) / scale) - np.cosh(-shift / scale))
+    return np.asarray(a + x[:, None] * direction + z[:, None] * np.array([0.0, 0.0, 1.0]))
+
+
+def _masses(lengths: Array, density: float) -> Array:
+    """Half of each segment's mass at either end [kg]."""
+    m = np.zeros(len(lengths) + 1)
+    m[:-1] += 0.5 * density * lengths
+    m[1:] += 0.5 * density * lengths
+    return m
+
+
+def _held(pinned: Any, n: int) -> NDArray[np.int64]:
+    names = {"none": [], "start": [0], "end": [n - 1], "both": [0, n - 1], "clamped": [0, 1]}
+    if isinstance(pinned, str):
+        if pinned not in names:
+            raise ParticlesError(f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.")
+        return np.array(names[pinned], int)
+    return np.asarray(pinned, int)
+
+
+def rope(
+    start: Any = (0.0, 0.0, 0.0),
+    end: Any = (1.0, 0.0, 0.0),
+    segments: int = 50,
+    *,
+    length: float | None = None,
+    density: float = 0.1,
+    stiffness: float | None = 1e4,
+    bending: float = 0.0,
+    pinned: Any = "both",
+    **others: Any,
+) -> Particles:
+    """A rope: particles on a line, springs between them.
+
+    Args:
+        start: Where it begins [m].
+        end: Where it ends [m].
+        segments: Of how many springs it is made.
+        length: Along it [m]; by default, that between its ends.
+        density: Mass of its length [kg/m].
+        stiffness: EA, force for its strain [N]; None makes it inextensible.
+        bending: EI [N·m²]; 0 for none.
+        pinned: "none", "start", "end", "both", "clamped" (the first two particles), or numbers of particles.
+        **others: As of `Particles`: obstacles, friction, gravity, …
+    """
+    x = line(start, end, segments, length)
+    edges = np.stack([np.arange(segments), np.arange(1, segments + 1)], 1)
+    lengths = np.linalg.norm(np.diff(x, axis=0), axis=1)
+    rest = np.full(segments, (length or lengths.sum()) / segments)
+    _positive(density=density, length=rest[0], **({} if stiffness is None else {"stiffness": stiffness}))
+    held = _held(pinned, len(x))
+    edges, rest_of = _alive(edges, held, len(x), stiffness is None), rest[0]
+    C = None if stiffness is None else rest_of / stiffness
+    elements = [Elements(stretch, edges, np.full((len(edges), 1), rest_of), C)]
+    if bending > 0.0:
+        elements.append(bends(np.arange(len(x)), rest_of, bending))
+    options: dict[str, Any] = {"radius": 0.0, "name": "rope"} | others
+    return Particles(x, _masses(rest, density), elements, held, **options)
+
+
+def chain(
+    start: Any = (0.0, 0.0, 0.0),
+    end: Any = (1.0, 0.0, 0.0),
+    links: int = 50,
+    *,
+    length: float | None = None,
+    density: float = 1.0,
+    pinned: Any = "both",
+    **others: Any,
+) -> Particles:
+    """A chain: an inextensible rope of rigid links, as of `rope`."""
+    named = {"name": "chain"} | others
+    return rope(start, end, links, length=length, density=density, stiffness=None, pinned=pinned, **named)
+
+
+def ribbon(
+    start: Any = (0.0, 0.0, 0.0),
+    end: Any = (1.0, 0.0, 0.0),
+    segments: int = 50,
+    *,
+    width: float = 0.05,
+    density: float = 0.2,
+    bending: float = 1e-3,
+    pinned: Any = "clamped",
+    **others: Any,
+) -> Particles:
+    """An inextensible ribbon: two lines of particles with rigid rods along, across and, one way, diagonally; it bends.
+
+    Args:
+        start: Where its middle begins [m].
+        end: Where its middle ends [m].
+        segments: Of how many rectangles it is made.
+        width: Between its edges [m], horizontal at first.
+        density: Mass of its length [kg/m].
+        bending: EI of the whole ribbon [N·m²].
+        pinned: As of `rope`, of its cross-sections.
+        **others: As of `Particles`.
+    """
+    middle = line(start, end, segments)
+    along = middle[-1] - middle[0]
+    across = np.cross([0.0, 0.0, 1.0], along)
+    if not np.linalg.norm(across) > 1e-12:
+        across = np.array([0.0, 1.0, 0.0])
+    across = 0.5 * width * across / np.linalg.norm(across)
+    _positive(width=width, density=density)
+    k = len(middle)
+    x = np.concatenate([middle - across, middle + across])
+    left, right = np.arange(k), np.arange(k, 2 * k)
+    held_sections = _held(pinned, k)
+    held = np.concatenate([left[held_sections], right[held_sections]])
+    pairs = [(left[:-1], left[1:]), (right[:-1], right[1:]), (left, right), (left[:-1], right[1:])]
+    edges = _alive(np.concatenate([np.stack(pair, 1) for pair in pairs]), held, 2 * k, True)
+    rest = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
+    step = float(np.linalg.norm(along)) / segments
+    elements = [Elements(stretch, edges, rest[:, None])]
+    if bending > 0.0:
+        elements += [bends(side, step, 0.5 * bending) for side in (left, right)]
+    m = 0.5 * _masses(np.full(segments, step), density)
+    quads = np.stack([left[:-1], left[1:], right[1:], right[:-1]], 1)
+    faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
+    options: dict[str, Any] = {"faces": faces, "name": "ribbon"} | others
+    return Particles(x, np.concatenate([m, m]), elements, held, **options)
+
+
+def bends(points: Any, step: float, stiffness: float) -> Elements:
+    """Elastic bends EI [N·m²] along a line of particles that are `step` [m] apart: ½ EI κ² of its length."""
+    along = np.asarray(points, int)
+    threes = np.stack([along[:-2], along[1:-1], along[2:]], 1)
+    numbers = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
+    return Elements(bend, threes, numbers, np.full(len(threes), step / stiffness))
+
+
+def _alive(edges: NDArray[np.int64], held: NDArray[np.int64], n: int, rigid: bool) -> NDArray[np.int64]:
+    """Edges with a free particle; those between held ones act on nothing."""
+    fixed = np.zeros(n, bool)
+    fixed[held] = True
+    return edges[~fixed[edges].all(1)] if rigid else edges
+
+
+def _positive(**numbers: float) -> None:
+    for name, value in numbers.items():
+        if not value > 0.0:
+            raise ParticlesError(f"{name} is {value!r}; it is positive.")

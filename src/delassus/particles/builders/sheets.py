@@ -1,0 +1,147 @@
+"""Grids of particles: nets and cloth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.particles.builders.ropes import _alive, _positive
+from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.elements import Elements
+from delassus.particles.description.library import bend, stretch
+from delassus.particles.description.particles import Particles
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
+    """Points of a horizontal rectangle (rows · columns, 3), and their numbers (rows, columns)."""
+    (wide, deep), (columns, rows) = np.broadcast_to(size, 2), np.broadcast_to(cells, 2)
+    if rows < 1 or columns < 1:
+        raise ParticlesError(f"cells is {cells!r}; there is one each way, or more.")
+    _positive(width=float(wide), depth=float(deep))
+    x, y = np.linspace(-0.5, 0.5, int(columns) + 1) * wide, np.linspace(-0.5, 0.5, int(rows) + 1) * deep
+    X, Y = np.meshgrid(x, y)
+    points = np.stack([X, Y, np.zeros_like(X)], -1).reshape(-1, 3) + np.asarray(center, float)
+    return points, np.arange(len(points)).reshape(X.shape)
+
+
+def held_of(pinned: Any, number: Ints) -> Ints:
+    """The particles of a grid that are pinned, by names of edges and corners or by their numbers."""
+    edges = {"left": number[:, 0], "right": number[:, -1], "front": number[0], "back": number[-1]}
+    corners = number[[0, 0, -1, -1], [0, -1, 0, -1]]
+    names = edges | {"corners": corners, "edges": np.concatenate(list(edges.values())), "none": number[:0, 0]}
+    found = []
+    for name in [pinned] if isinstance(pinned, str) else pinned if _named(pinned) else []:
+        if name not in names:
+            raise ParticlesError(f"pinned has {name!r}; it is one of {', '.join(names)}, or numbers of particles.")
+        found.append(names[name])
+    return np.unique(np.concatenate(found)) if found else np.asarray(pinned if not isinstance(pinned, str) else [], int)
+
+
+def _named(pinned: Any) -> bool:
+    return bool(len(pinned)) and all(isinstance(name, str) for name in pinned)
+
+
+def net(
+    size: Any = (1.0, 1.0),
+    cells: Any = (10, 10),
+    *,
+    center: Any = (0.0, 0.0, 0.0),
+    density: float = 0.5,
+    stiffness: float | None = None,
+    pinned: Any = "edges",
+    **others: Any,
+) -> Particles:
+    """A net: particles on a grid, rods or springs along its lines, nothing across its meshes.
+
+    Args:
+        size: Its width and depth [m].
+        cells: How many meshes there are each way.
+        center: Its middle [m].
+        density: Mass of its area [kg/m²].
+        stiffness: EA of a cord [N]; None makes cords inextensible.
+        pinned: "left", "right", "front", "back", "edges", "corners", "none", some of these, or numbers of particles.
+        **others: As of `Particles`.
+    """
+    points, number = grid(size, cells, center)
+    _positive(density=density)
+    held = held_of(pinned, number)
+    edges = np.concatenate([_pairs(number[:, :-1], number[:, 1:]), _pairs(number[:-1], number[1:])])
+    edges = _alive(edges, held, len(points), stiffness is None)
+    rest = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
+    C = None if stiffness is None else rest / stiffness
+    cords = Elements(stretch, edges, rest[:, None], C)
+    return Particles(points, _masses(number, size, density), [cords], held, **({"name": "net"} | others))
+
+
+def cloth(
+    size: Any = (1.0, 1.0),
+    cells: Any = (20, 20),
+    *,
+    center: Any = (0.0, 0.0, 0.0),
+    density: float = 0.2,
+    stretching: float = 500.0,
+    shearing: float = 50.0,
+    bending: float = 1e-5,
+    damping: float = 0.0,
+    pinned: Any = "none",
+    **others: Any,
+) -> Particles:
+    """A cloth: springs along warp and weft, across its cells, and bends.
+
+    Args:
+        size: Its width and depth [m].
+        cells: How many there are each way.
+        center: Its middle [m].
+        density: Mass of its area [kg/m²].
+        stretching: Force of its width for its strain [N/m].
+        shearing: The same along diagonals [N/m].
+        bending: Moment of its width for its curvature [N·m]; 0 for none.
+        damping: Of stretching and shearing, as the time in which a stretch would be lost [s].
+        pinned: As of `net`.
+        **others: As of `Particles`.
+    """
+    points, number = grid(size, cells, center)
+    _positive(density=density, stretching=stretching, shearing=shearing)
+    (wide, deep), (rows, columns) = np.broadcast_to(size, 2), np.array(number.shape) - 1
+    dx, dy = wide / columns, deep / rows
+    along = [(_pairs(number[:, :-1], number[:, 1:]), dy / dx), (_pairs(number[:-1], number[1:]), dx / dy)]
+    across = [_pairs(number[:-1, :-1], number[1:, 1:]), _pairs(number[:-1, 1:], number[1:, :-1])]
+    elements = []
+    edges = np.concatenate([pairs for pairs, _ in along] + across)
+    k = np.concatenate(
+        [np.full(len(p), stretching * share) for p, share in along] + [np.full(len(p), shearing) for p in across]
+    )
+    rest = np.linalg.norm(points[edges[:, 1]] - points[edges[:, 0]], axis=1)
+    B = None if damping == 0.0 else damping * k
+    elements.append(Elements(stretch, edges, rest[:, None], 1.0 / k, B))
+    if bending > 0.0:
+        lines = [(number, dx, dy), (number.T, dy, dx)]
+        for lattice, step, apart in lines:
+            threes = np.stack([lattice[:, :-2], lattice[:, 1:-1], lattice[:, 2:]], -1).reshape(-1, 3)
+            if len(threes):
+                numbers = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
+                elements.append(Elements(bend, threes, numbers, np.full(len(threes), step / (bending * apart))))
+    quads = np.stack([number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]], -1).reshape(-1, 4)
+    faces = np.concatenate([quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]])
+    held = held_of(pinned, number)
+    options: dict[str, Any] = {"faces": faces, "name": "cloth"} | others
+    return Particles(points, _masses(number, size, density), elements, held, **options)
+
+
+def _pairs(a: Ints, b: Ints) -> Ints:
+    return np.stack([a.reshape(-1), b.reshape(-1)], 1)
+
+
+def _masses(number: Ints, size: Any, density: float) -> Array:
+    """A quarter of each cell's mass at each corner [kg]."""
+    rows, columns = np.array(number.shape) - 1
+    one = density * float(np.prod(np.broadcast_to(size, 2))) / (rows * columns)
+    share = np.full(number.shape, one)
+    share[[0, -1]] *= 0.5
+    share[:, [0, -1]] *= 0.5
+    return share.reshape(-1)

@@ -1,0 +1,111 @@
+"""Sequential impulses on contacts, coloured: contacts of one colour share no node and are done at once, in lanes.
+
+For each contact, with the response D of its own three rows, the impulse that brings its velocity to zero is projected
+onto the cone, and what changed moves its nodes: v ← v + B⁻¹ J_cᵀ Δλ, with the blocks B of W. That needs W to be block
+diagonal: bricks, or particles without elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import delassus.numpy as dnp
+from delassus.compiler.host.kernel import kernel
+from delassus.contact.cones.second_order import project
+from delassus.particles.contact.operator import ContactOperator, contact_rows
+from delassus.particles.contact.touches import Touches
+from delassus.particles.solvers.coloring import colors
+from delassus.particles.solvers.sweeps import SweepError, by_blocks, element_work, sweep_elements
+from delassus.particles.solvers.system import Solved, System, ended
+
+Array = NDArray[np.float64]
+
+
+class _Size(NamedTuple):
+    """How many velocities a contact acts on."""
+
+    k3: int
+
+
+@kernel("(k3),(3,k3),(3,k3),(3),(),(),(3)->(k3),(3)")
+def contact_sweep(
+    size: _Size, v: Any, rows: Any, towards: Any, asked: Any, unit: Any, friction: Any, impulse: Any
+) -> tuple[Any, Any]:
+    """One contact: velocities (k3,) of its nodes and its impulse after it, from its rows J, J B⁻¹, and b."""
+    sigma = rows @ v + asked
+    slide = dnp.sqrt(sigma[0] * sigma[0] + sigma[1] * sigma[1])
+    lifted = sigma + dnp.array([0.0, 0.0, 1.0]) * (friction * slide)
+    after = project(impulse - unit * lifted, friction)
+    return v + (after - impulse) @ towards, after
+
+
+def swept(
+    operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
+) -> tuple[Array, float, int]:
+    """Impulses (m,), the largest change of a velocity in the last sweep as a share of the largest of g, and sweeps."""
+    system = operator.system
+    if system.stiff is not None or system.assembly.m:
+        raise SweepError(
+            "sequential impulses of contacts alone need particles that elements do not tie together: take the method "
+            "'sequential_impulses' for both, or the contact method 'admm'."
+        )
+    inverse = np.asarray(np.linalg.inv(system.diagonal), float)
+    scale = max(float(np.abs(g).max(initial=0.0)), 1e-300)
+    impulse, work = np.array(start), contact_work(operator.groups, inverse, g)
+    v = (inverse @ (operator.JT @ impulse).reshape(-1, 3, 1))[..., 0]
+    change, made = np.inf, 0
+    while made < iterations and change > tolerance * scale:
+        change, made = sweep_contacts(work, v, impulse, friction), made + 1
+    return impulse, change / scale, made
+
+
+def swept_together(
+    system: System, groups: list[Touches], wanted: Array, friction: float, start: Array, v: Array, impulse: Array,
+    tolerance: float, iterations: int,
+) -> tuple[Solved, Array]:  # fmt: skip
+    """Elements and contacts in the same sweeps, projected Gauss-Seidel: the solution, and impulses of contacts (m,)."""
+    response = by_blocks(system)
+    JT = contact_rows(groups, system.assembly.particles.nodes).T
+    pushed, pulled = np.array(start), np.array(impulse)
+    moved = response.free(v) + response.solve(system.JT @ pulled + JT @ pushed)
+    at = moved.reshape(-1, 3)
+    elements, contacts = element_work(system, response), contact_work(groups, response.inverse, wanted)
+    error, made = np.inf, 0
+    while made < iterations and error > tolerance:
+        sweep_elements(elements, at, pulled)
+        change, made = sweep_contacts(contacts, at, pushed, friction), made + 1
+        left = np.max(np.abs(system.left(moved, pulled)), initial=0.0)
+        error = max(float(left), change) / system.speed
+    return Solved(moved, pulled, error, made, ended(error, tolerance)), pushed
+
+
+def contact_work(groups: list[Touches], inverse: Array, asked: Array) -> list[Any]:
+    """What a sweep does, colour by colour: the nodes, rows, rows times W⁻¹, b, units, and where impulses are."""
+    work, at = [], 0
+    for touches in groups:
+        c, k = touches.nodes.shape
+        towards = np.einsum("craj,cajk->crak", touches.rows, inverse[touches.nodes])
+        G = np.einsum("craj,csaj->crs", towards, touches.rows)
+        unit = 1.0 / np.maximum(np.linalg.eigvalsh(G)[:, -1], 1e-300)
+        for chosen in colors(touches.nodes, len(inverse)):
+            where = at + 3 * chosen[:, None] + np.arange(3)
+            flat = (len(chosen), 3, 3 * k)
+            rows, to = touches.rows[chosen].reshape(flat), towards[chosen].reshape(flat)
+            work.append((_Size(3 * k), touches.nodes[chosen], rows, to, asked[where], unit[chosen], where))
+        at += 3 * c
+    return work
+
+
+def sweep_contacts(work: list[Any], v: Array, impulse: Array, friction: float) -> float:
+    """One sweep over all contacts, in place; the largest change of a velocity [m/s]."""
+    change = 0.0
+    for size, nodes, rows, to, asked, unit, where in work:
+        before = v[nodes].reshape(len(nodes), -1)
+        after, new = contact_sweep(size, before, rows, to, asked, unit, friction, impulse[where])
+        change = max(change, float(np.abs((new - impulse[where]) / unit[:, None]).max()))
+        v[nodes] = after.reshape(len(nodes), -1, 3)
+        impulse[where] = new
+    return change

@@ -1,0 +1,1 @@
+"""What large systems are made of: particles, elements, bodies, obstacles."""

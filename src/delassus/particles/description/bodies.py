@@ -1,0 +1,90 @@
+"""Rigid boxes, as arrays: bricks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.host.kernel import kernel
+from delassus.errors import DelassusError
+from delassus.spatial.quaternions import (
+    quaternion_exp,
+    quaternion_multiply,
+    quaternion_normalize,
+    quaternion_to_rotation,
+)
+
+Array = NDArray[np.float64]
+
+
+class BodiesError(DelassusError, ValueError):
+    """Bodies that cannot be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bricks:
+    """Rigid boxes of even density.
+
+    Attributes:
+        positions: (b, 3) of their centres [m].
+        half: (b, 3) half their edges [m].
+        masses: (b,) [kg].
+        orientations: (b, 4) quaternions x, y, z, w; upright by default.
+    """
+
+    positions: Array
+    half: Array
+    masses: Array
+    orientations: Array = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
+
+    def __post_init__(self) -> None:
+        count = len(np.reshape(self.positions, (-1, 3)))
+        shapes = {"positions": (count, 3), "half": (count, 3), "masses": (count,), "orientations": (count, 4)}
+        for name, shape in shapes.items():
+            try:
+                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), shape))
+            except ValueError:
+                found = np.shape(getattr(self, name))
+                raise BodiesError(f"{name} of the bricks has shape {found}; it needs {shape}.") from None
+            if not np.isfinite(value).all():
+                raise BodiesError(f"{name} of brick {int(np.argwhere(~np.isfinite(value))[0][0])} is not finite.")
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        for name in ("half", "masses"):
+            value = getattr(self, name)
+            if not np.all(value > 0.0):
+                worst = int(np.argwhere(~(value > 0.0))[0][0])
+                raise BodiesError(f"{name} of brick {worst} is {np.atleast_1d(value[worst])}; it is positive.")
+        norm = np.linalg.norm(self.orientations, axis=1)
+        if np.any(np.abs(norm - 1.0) > 1e-6):
+            raise BodiesError(f"the quaternion of brick {int(np.argmax(np.abs(norm - 1.0)))} has not the length 1.")
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def moments(self) -> Array:
+        """(b, 3) principal moments of inertia [kg·m²]."""
+        squares = self.half**2
+        return np.asarray(self.masses[:, None] / 3.0 * (squares.sum(1, keepdims=True) - squares))
+
+
+@kernel("(4)->(3,3)")
+def rotations(_: Any, orientation: Any) -> Any:
+    """The rotation (3, 3) of a quaternion (4,), in lanes."""
+    return quaternion_to_rotation(orientation)
+
+
+@kernel("(4),(3)->(4)")
+def turned(_: Any, orientation: Any, turn: Any) -> Any:
+    """A quaternion (4,) after a rotation by a vector (3,) [rad] of the world."""
+    return quaternion_normalize(quaternion_multiply(quaternion_exp(turn), orientation))
+
+
+def inertias(bricks: Bricks, orientations: Array) -> Array:
+    """(b, 3, 3) moments of inertia in the axes of the world [kg·m²]."""
+    R = np.asarray(rotations(None, orientations))
+    return np.asarray((R * bricks.moments[:, None, :]) @ R.mT)

@@ -1,0 +1,115 @@
+"""Whether arrays make a system, said in sentences where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.errors import DelassusError
+from delassus.particles.description.elements import Elements
+from delassus.particles.description.lanes import deformation_parts, energy_parts
+
+Array = NDArray[np.float64]
+
+_SAMPLE: Final = 1e-12
+"""The least size of a derivative, as a share of the largest, of an element that is not degenerate."""
+
+
+class ParticlesError(DelassusError, ValueError):
+    """Arrays that do not make a system."""
+
+
+def spread(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """An array of this shape from one number or all."""
+    try:
+        return np.array(np.broadcast_to(np.asarray(value, float), shape))
+    except (TypeError, ValueError):
+        raise ParticlesError(
+            f"{name} has shape {np.shape(value)}; it needs {shape}, or what broadcasts to it."
+        ) from None
+
+
+def check_elements(n: int, elements: Sequence[Elements]) -> None:
+    """Raise unless all points are there, and none twice in an element."""
+    for group in elements:
+        if not isinstance(group, Elements):
+            raise ParticlesError(f"elements has {group!r}; it holds some `Elements`.")
+        if not len(group):
+            continue
+        low, high = int(group.points.min()), int(group.points.max())
+        if low < 0 or high >= n:
+            at = int(np.argmax(((group.points < 0) | (group.points >= n)).any(1)))
+            raise ParticlesError(
+                f"{group.kind.name} {at} has the points {group.points[at].tolist()}; there are {n} particles, numbered "
+                f"from 0 to {n - 1}."
+            )
+        ordered = np.sort(group.points, 1)
+        twice = (ordered[:, 1:] == ordered[:, :-1]).any(1)
+        if twice.any():
+            at = int(np.argmax(twice))
+            raise ParticlesError(f"{group.kind.name} {at} has a point twice: {group.points[at].tolist()}.")
+
+
+def check_pins(n: int, pins: NDArray[np.int64], motions: Sequence[Any]) -> None:
+    """Raise unless the particles that are held are there, and none is held twice."""
+    count = np.zeros(n, int)
+    groups = [("pins", pins), *((f"motion {k}", np.asarray(m.points, int).reshape(-1)) for k, m in enumerate(motions))]
+    for name, points in groups:
+        wrong = (points < 0) | (points >= n)
+        if wrong.any():
+            raise ParticlesError(
+                f"{name} has the particle {int(points[np.argmax(wrong)])}; there are {n}, numbered from 0 to {n - 1}."
+            )
+        np.add.at(count, np.asarray(points, int), 1)
+    if np.any(count > 1):
+        raise ParticlesError(
+            f"particle {int(np.argmax(count > 1))} is held twice, by pins or motions: leave it to one of them."
+        )
+
+
+def check_masses(masses: Array, drag: Array, held: NDArray[np.bool_]) -> None:
+    """Raise unless masses are positive where particles are free."""
+    wrong = ~np.isfinite(masses) | (masses < 0.0) | ((masses == 0.0) & ~held)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ParticlesError(
+            f"the mass of particle {at} is {masses[at]:g} kg; a free particle has a positive mass. Pin it, or give it "
+            "a small one."
+        )
+    if not np.all(np.isfinite(drag) & (drag >= 0.0)):
+        raise ParticlesError(f"drag is {np.min(drag):g}; it is zero or more: it would feed energy in.")
+
+
+def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArray[np.bool_]) -> None:
+    """Raise where an element has no derivative: rods of no length, flat tetrahedra, triangles that are lines.
+
+    Elements all of whose points are held act on nothing: rigid ones among them could contradict each other.
+    """
+    for group in elements:
+        if not len(group):
+            continue
+        kind, x = group.kind, positions[group.points]
+        if kind.rows:
+            rows = deformation_parts(kind, x, group.numbers, np.ones((len(group), kind.m))).rows
+            size = np.abs(rows).reshape(len(group), kind.rows, -1).max(-1).min(-1)
+        else:
+            parts = energy_parts(kind, x, group.numbers)
+            size = np.where(np.isfinite(parts.gradient).reshape(len(group), -1).all(1) & np.isfinite(parts.value), 1, 0)
+        largest = np.max(size, where=np.isfinite(size), initial=0.0)
+        wrong = ~np.isfinite(size) | (size <= _SAMPLE * largest)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ParticlesError(
+                f"{kind.name} {at} between the particles {group.points[at].tolist()} is degenerate: its derivative "
+                "vanishes or is infinite. Rods need a length, triangles an area, tetrahedra a volume."
+            )
+        dead = held[group.points].all(1)
+        if group.rigid and dead.any():
+            at = int(np.argmax(dead))
+            raise ParticlesError(
+                f"{kind.name} {at} is rigid, and all of its particles, {group.points[at].tolist()}, are held: nothing "
+                "could meet it. Leave it out, or free a particle."
+            )

@@ -1,0 +1,85 @@
+"""Many elements of one kind, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.particles.description.kinds import ElementError, ElementKind
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """Elements of one kind between some points.
+
+    Attributes:
+        kind: What they compute: one of `dl.particles.stretch`, `bend`, …, or your own.
+        points: (e, k) the numbers of the particles of each element, from 0.
+        numbers: (e, p) the numbers of each element, in the order of `kind.numbers`.
+        compliance: (e,) C of elastic deformations, the inverse of a stiffness [m/N, rad/(N·m)]; None makes them rigid.
+        damping: (e,) B of elastic deformations [N·s/m, N·m·s/rad], or None.
+    """
+
+    kind: ElementKind
+    points: NDArray[np.int64]
+    numbers: Array
+    compliance: Array | None = None
+    damping: Array | None = None
+
+    def __post_init__(self) -> None:
+        kind = self.kind
+        if not isinstance(kind, ElementKind):
+            raise ElementError(f"the kind is {kind!r}; it is one of dl.particles.stretch, bend, …, or made by @energy.")
+        points = np.asarray(self.points)
+        if points.ndim != 2 or points.shape[1] != kind.points or not np.issubdtype(points.dtype, np.integer):
+            raise ElementError(
+                f"the points of {kind.name} have shape {points.shape} and type {points.dtype}; they are whole numbers "
+                f"(elements, {kind.points})."
+            )
+        count = len(points)
+        numbers = self._spread("numbers", self.numbers, (count, kind.p))
+        for name in ("compliance", "damping"):
+            value = getattr(self, name)
+            if value is not None and not kind.rows:
+                raise ElementError(f"{kind.name} is an energy: it has no {name}. Its numbers hold its stiffness.")
+            if value is not None:
+                value = self._spread(name, value, (count,))
+                if not np.all(value >= 0.0):
+                    raise ElementError(f"{name} of {kind.name} is {np.min(value):g}; it is zero or more.")
+                object.__setattr__(self, name, value)
+        if self.damping is not None and self.compliance is None:
+            raise ElementError(f"damping of {kind.name} is given, and no compliance: a rigid element has no damping.")
+        if not np.isfinite(numbers).all():
+            bad = int(np.argmin(np.isfinite(numbers).all(1)))
+            raise ElementError(f"{kind.name} {bad} has the numbers {numbers[bad]}; they are finite.")
+        object.__setattr__(self, "points", np.ascontiguousarray(points, np.int64))
+        object.__setattr__(self, "numbers", numbers)
+        for array in (self.points, self.numbers, self.compliance, self.damping):
+            if array is not None:
+                array.flags.writeable = False
+
+    def _spread(self, name: str, value: Any, shape: tuple[int, ...]) -> Array:
+        try:
+            return np.array(np.broadcast_to(np.asarray(value, float), shape))
+        except (TypeError, ValueError):
+            raise ElementError(
+                f"{name} of {self.kind.name} has shape {np.shape(value)}; it needs {shape}, or what broadcasts to it."
+            ) from None
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def rows(self) -> int:
+        """How many rows they have together."""
+        return len(self) * self.kind.rows
+
+    @property
+    def rigid(self) -> bool:
+        """Whether their rows are kinematic."""
+        return bool(self.kind.rows) and self.compliance is None

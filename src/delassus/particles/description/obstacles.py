@@ -1,0 +1,90 @@
+"""What particles and bodies may touch, fixed in the world: planes, spheres, boxes.
+
+Each gives the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.errors import DelassusError
+
+Array = NDArray[np.float64]
+
+
+class ObstacleError(DelassusError, ValueError):
+    """An obstacle without extent."""
+
+
+@runtime_checkable
+class Obstacle(Protocol):
+    """Anything that knows how far away it is."""
+
+    def touched(self, x: Array) -> tuple[Array, Array]:
+        """The gaps (…) and normals (…, 3) of points (…, 3)."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """All that is below a plane: normal · x < height."""
+
+    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    height: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not np.linalg.norm(self.normal) > 0.0:
+            raise ObstacleError(f"the normal of a plane is {self.normal}; it has a direction, such as (0, 0, 1).")
+
+    def touched(self, x: Array) -> tuple[Array, Array]:
+        """Gaps and normals."""
+        n = np.asarray(self.normal, float) / np.linalg.norm(self.normal)
+        return x @ n - self.height, np.broadcast_to(n, x.shape)
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A ball."""
+
+    center: tuple[float, float, float]
+    radius: float
+
+    def __post_init__(self) -> None:
+        if not self.radius > 0.0:
+            raise ObstacleError(f"the radius of a sphere is {self.radius!r}; it is positive.")
+
+    def touched(self, x: Array) -> tuple[Array, Array]:
+        """Gaps and normals; the centre itself is left upwards."""
+        d = x - np.asarray(self.center, float)
+        r = np.linalg.norm(d, axis=-1)
+        away = np.where((r > 0.0)[..., None], d / np.where(r > 0.0, r, 1.0)[..., None], [0.0, 0.0, 1.0])
+        return r - self.radius, away
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box with its edges along the axes of the world, or turned by a rotation of three rows."""
+
+    center: tuple[float, float, float]
+    half: tuple[float, float, float]
+    rotation: tuple[tuple[float, float, float], ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+    def __post_init__(self) -> None:
+        if not np.all(np.asarray(self.half) > 0.0):
+            raise ObstacleError(f"half the edges of a box are {self.half}; they are positive.")
+
+    def touched(self, x: Array) -> tuple[Array, Array]:
+        """Gaps and normals: outside, to the nearest point; inside, to the nearest face."""
+        R, half = np.asarray(self.rotation, float), np.asarray(self.half, float)
+        y = (x - np.asarray(self.center, float)) @ R
+        outside = y - np.clip(y, -half, half)
+        far = np.linalg.norm(outside, axis=-1)
+        depth = np.abs(y) - half
+        face = np.argmax(depth, -1)
+        inward: Any = np.eye(3)[face] * np.where(np.take_along_axis(y, face[..., None], -1) < 0.0, -1.0, 1.0)
+        out = far > 0.0
+        normal = np.where(out[..., None], outside / np.where(out, far, 1.0)[..., None], inward)
+        return np.where(out, far, depth.max(-1)), normal @ R.T

@@ -1,0 +1,168 @@
+"""`Particles`: a large system as arrays, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.particles.description.bodies import Bricks
+from delassus.particles.description.checks import (
+    ParticlesError,
+    check_degenerate,
+    check_elements,
+    check_masses,
+    check_pins,
+    spread,
+)
+from delassus.particles.description.elements import Elements
+from delassus.particles.description.obstacles import Obstacle
+
+Array = NDArray[np.float64]
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Particles that move as they are told, whatever acts on them.
+
+    Attributes:
+        points: (k,) their numbers.
+        velocity: A function of time [s] that gives velocities (k, 3) or (3,) [m/s], or such an array.
+    """
+
+    points: NDArray[np.int64]
+    velocity: Callable[[float], Any] | Any
+
+    def at(self, time: float) -> Array:
+        """Velocities (k, 3) [m/s] at a time."""
+        value = self.velocity(time) if callable(self.velocity) else self.velocity
+        try:
+            return np.array(np.broadcast_to(np.asarray(value, float), (len(self.points), 3)))
+        except (TypeError, ValueError):
+            raise ParticlesError(
+                f"a prescribed motion gives {np.shape(value)} numbers at {time:g} s; it needs velocities "
+                f"({len(self.points)}, 3) or (3,) [m/s]."
+            ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Particles:
+    """Masses at points, elements between them, bricks, and what they touch.
+
+    Attributes:
+        positions: (n, 3) where particles are at first [m].
+        masses: (n,) [kg], positive where a particle is free.
+        elements: Springs, rods, bends, … between particles.
+        pins: (k,) the numbers of particles that are held where they are.
+        motions: Particles that move as they are told.
+        obstacles: `Plane`, `Sphere`, `Box`, or your own.
+        friction: The coefficient of friction at obstacles and between bricks.
+        radius: (n,) how far from its centre a particle touches obstacles [m].
+        gravity: (3,) [m/s²].
+        drag: (n,) force against each particle's velocity [N·s/m].
+        bricks: Rigid boxes, or None.
+        faces: (f, 3) triangles that are drawn, and nothing else; lines are those of the elements of two points.
+        name: What it is called.
+    """
+
+    positions: Array
+    masses: Array
+    elements: Sequence[Elements] = ()
+    pins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, int))
+    motions: Sequence[Motion] = ()
+    obstacles: Sequence[Obstacle] = ()
+    friction: float = 0.5
+    radius: Any = 0.0
+    gravity: Any = GRAVITY
+    drag: Any = 0.0
+    bricks: Bricks | None = None
+    faces: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), int))
+    name: str = "particles"
+
+    def __post_init__(self) -> None:
+        positions = np.array(self.positions, float).reshape(-1, 3) if np.size(self.positions) else np.zeros((0, 3))
+        n = len(positions)
+        if not np.isfinite(positions).all():
+            raise ParticlesError(f"the position of particle {_first(~np.isfinite(positions).all(1))} is not finite.")
+        changed: dict[str, Any] = {
+            "positions": positions,
+            "masses": spread("masses", self.masses, (n,)),
+            "radius": spread("radius", self.radius, (n,)),
+            "drag": spread("drag", self.drag, (n,)),
+            "gravity": spread("gravity", self.gravity, (3,)),
+            "elements": (self.elements,) if isinstance(self.elements, Elements) else tuple(self.elements),
+            "motions": (self.motions,) if isinstance(self.motions, Motion) else tuple(self.motions),
+            "obstacles": tuple(self.obstacles) if isinstance(self.obstacles, Sequence) else (self.obstacles,),
+            "pins": np.unique(np.asarray(self.pins, int).reshape(-1)),
+            "faces": np.asarray(self.faces, int).reshape(-1, 3),
+        }
+        for name, value in changed.items():
+            object.__setattr__(self, name, value)
+        if not n and self.bricks is None:
+            raise ParticlesError("there are no particles and no bricks: there is nothing that could move.")
+        if not self.friction >= 0.0:
+            raise ParticlesError(f"friction is {self.friction!r}; a coefficient is zero or more.")
+        for obstacle in self.obstacles:
+            if not isinstance(obstacle, Obstacle):
+                raise ParticlesError(f"an obstacle is {obstacle!r}; it is a Plane, Sphere, Box, or has a `touched`.")
+        check_elements(n, self.elements)
+        check_pins(n, self.pins, self.motions)
+        check_masses(self.masses, self.drag, self.held)
+        check_degenerate(positions, self.elements, self.held)
+        for value in (*changed.values(),):
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @property
+    def n(self) -> int:
+        """The number of particles."""
+        return len(self.positions)
+
+    @property
+    def b(self) -> int:
+        """The number of bricks."""
+        return 0 if self.bricks is None else len(self.bricks)
+
+    @property
+    def nodes(self) -> int:
+        """The number of vectors of three unknowns: one for a particle, two for a brick, linear and angular."""
+        return self.n + 2 * self.b
+
+    @property
+    def unknowns(self) -> int:
+        """The number of velocities that are not given."""
+        return 3 * (self.nodes - int(self.held.sum()))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of all elements."""
+        return sum(group.rows for group in self.elements)
+
+    @cached_property
+    def held(self) -> NDArray[np.bool_]:
+        """(n,) which particles are pinned, or move as they are told."""
+        found = np.zeros(self.n, bool)
+        found[self.pins] = True
+        for motion in self.motions:
+            found[motion.points] = True
+        return found
+
+    def with_(self, **changes: Any) -> Particles:
+        """The same with other numbers: `cloth.with_(obstacles=[dl.particles.Sphere((0, 0, 0), 0.3)])`."""
+        return replace(self, **changes)
+
+    def __repr__(self) -> str:
+        parts = [f"{self.n} particles"] if self.n else []
+        parts += [f"{len(group)} {group.kind.name}" for group in self.elements]
+        parts += [f"{self.b} bricks"] if self.b else []
+        return f"<{self.name}: {', '.join(parts)}, {self.unknowns} unknowns>"
+
+
+def _first(wrong: Any) -> int:
+    return int(np.argmax(wrong))

@@ -1,0 +1,1 @@
+"""Steps of time, rest, motions, and what is drawn of them."""

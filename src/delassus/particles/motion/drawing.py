@@ -1,0 +1,121 @@
+"""Drawings of large systems, with matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.errors import DelassusError
+from delassus.particles.description.bodies import rotations
+from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.obstacles import Box, Plane, Sphere
+from delassus.particles.description.particles import Particles
+from delassus.particles.motion.state import ParticleState
+
+if TYPE_CHECKING:
+    from delassus.particles.motion.trajectory import ParticleTrajectory
+
+Array = NDArray[np.float64]
+
+LABELS: Final = {
+    "energy": "energy [J]",
+    "speed": "largest speed [m/s]",
+    "residual": "residual of rows",
+    "contacts": "contacts",
+}
+"""What can be drawn over time, and what is written beside it."""
+
+_FACES: Final = ((0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5))
+_BLUE, _GREY, _ORANGE = "#4570a0", "#b8bcc4", "#d97b45"
+
+
+class DrawingError(DelassusError, ImportError):
+    """A drawing without what draws it."""
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise DrawingError("drawings need matplotlib: pip install 'delassus[plot]'.") from error
+    return pyplot
+
+
+def plot_curve(log: ParticleTrajectory, what: str, ax: Any) -> Any:
+    """The axes of a drawing over time."""
+    if what not in LABELS:
+        raise ParticlesError(f"there is no drawing of {what!r}; there are those of: {', '.join(LABELS)}.")
+    if ax is None:
+        _, ax = _pyplot().subplots(layout="constrained")
+    ax.plot(log.time, getattr(log, what))
+    ax.set_xlabel("time [s]")
+    ax.set_ylabel(LABELS[what])
+    return ax
+
+
+def draw_state(
+    particles: Particles, state: ParticleState, ax: Any = None, *, view: tuple[float, float] = (18.0, -60.0)
+) -> Any:
+    """The axes of a drawing in space: faces, lines, bricks and obstacles."""
+    if ax is None:
+        ax = _pyplot().figure(figsize=(4.5, 4.5), layout="constrained").add_subplot(projection="3d")
+    from matplotlib.colors import LightSource
+    from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
+
+    x, n = state.x, particles.n
+    shaded: dict[str, Any] = {"shade": True, "lightsource": LightSource(315, 55)}
+    if len(particles.faces):
+        ax.add_collection3d(
+            Poly3DCollection(x[particles.faces], facecolors=_BLUE, edgecolors=_BLUE, linewidths=0.3, **shaded)
+        )
+    else:
+        lines = [x[g.points] for g in particles.elements if g.kind.points == 2]
+        if lines:
+            ax.add_collection3d(Line3DCollection(np.concatenate(lines), colors=_BLUE, linewidths=1.2))
+    if particles.bricks is not None:
+        R = np.asarray(rotations(None, state.orientations))
+        corners = (
+            np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * particles.bricks.half[:, None]
+        )
+        placed = x[n:, None, :] + np.einsum("bij,bcj->bci", R, corners)
+        faces = placed[:, np.array(_FACES)].reshape(-1, 4, 3)
+        ax.add_collection3d(Poly3DCollection(faces, facecolors=_ORANGE, edgecolors="#7a4526", linewidths=0.3, **shaded))
+    held = np.flatnonzero(particles.held)
+    if len(held):
+        ax.scatter(*x[held].T, s=6, color="#303030", depthshade=False)
+    low, high = x.min(0), x.max(0)
+    for obstacle in particles.obstacles:
+        low, high = _draw_obstacle(ax, obstacle, low, high)
+    middle, half = 0.5 * (low + high), 0.5 * max(float(np.max(high - low)), 1e-9) * 1.05
+    for axis, center in zip("xyz", middle, strict=True):
+        getattr(ax, f"set_{axis}lim")(center - half, center + half)
+    ax.set_box_aspect((1, 1, 1), zoom=1.12)
+    ax.view_init(*view)
+    ax.set_axis_off()
+    return ax
+
+
+def _draw_obstacle(ax: Any, obstacle: Any, low: Array, high: Array) -> tuple[Array, Array]:
+    """Draw one, and return the corners of what is seen."""
+    if isinstance(obstacle, Sphere):
+        u, w = np.meshgrid(np.linspace(0, 2 * np.pi, 40), np.linspace(0, np.pi, 24))
+        c, r = np.asarray(obstacle.center), 0.99 * obstacle.radius
+        ax.plot_surface(c[0] + r * np.cos(u) * np.sin(w), c[1] + r * np.sin(u) * np.sin(w), c[2] + r * np.cos(w),
+                        color=_GREY, linewidth=0, alpha=0.6)  # fmt: skip
+        return np.minimum(low, c - obstacle.radius), np.maximum(high, c + obstacle.radius)
+    if isinstance(obstacle, Plane) and obstacle.normal[2] != 0.0:
+        n = np.asarray(obstacle.normal, float) / np.linalg.norm(obstacle.normal)
+        a, b = np.meshgrid(np.linspace(low[0], high[0], 2), np.linspace(low[1], high[1], 2))
+        ax.plot_surface(a, b, (obstacle.height - n[0] * a - n[1] * b) / n[2], color=_GREY, alpha=0.4)
+        return np.minimum(low, [np.inf, np.inf, obstacle.height]), high
+    if isinstance(obstacle, Box):
+        from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+        R, half = np.asarray(obstacle.rotation), np.asarray(obstacle.half)
+        corners = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * half
+        placed = np.asarray(obstacle.center) + corners @ R.T
+        ax.add_collection3d(Poly3DCollection(placed[np.array(_FACES)], facecolors=_GREY, alpha=0.6))
+        return np.minimum(low, placed.min(0)), np.maximum(high, placed.max(0))
+    return low, high

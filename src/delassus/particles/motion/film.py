@@ -1,0 +1,97 @@
+"""Films of large systems: the page of the robots' films, with a rod for each line and a box for each brick."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.cones.tangents import contact_axes
+from delassus.particles.description.bodies import rotations
+from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.obstacles import Box, Plane, Sphere
+from delassus.stepping.trajectories.film import _packed, write_page
+
+if TYPE_CHECKING:
+    from delassus.particles.motion.trajectory import ParticleTrajectory
+
+Array = NDArray[np.float64]
+
+MOST_LINES: Final = 3000
+"""A browser draws no more in time: of more lines, some are shown."""
+
+
+def save_film(log: ParticleTrajectory, path: str | os.PathLike[str], frames_per_second: float) -> None:
+    """Write the film."""
+    if not frames_per_second > 0.0:
+        raise ParticlesError(f"frames_per_second is {frames_per_second!r}; it is positive.")
+    write_page(film_of(log, frames_per_second), path)
+
+
+def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]:
+    """What the page shows: shapes, and where they are in each frame."""
+    p = log.particles
+    wanted = np.arange(log.time[0], log.time[-1] + 0.5 / frames_per_second, 1.0 / frames_per_second)
+    times = np.unique(np.clip(np.searchsorted(log.time, wanted - 1e-12), 0, len(log) - 1))
+    x = log.x[times]
+    edges = np.concatenate([np.zeros((0, 2), int), *(g.points for g in p.elements if g.kind.points == 2)])
+    edges = edges[:: max(1, -(-len(edges) // MOST_LINES))]
+    shapes: list[dict[str, Any]] = []
+    poses = []
+    if len(edges):
+        along = x[:, edges[:, 1]] - x[:, edges[:, 0]]
+        long = np.linalg.norm(along, axis=-1)
+        thick = 0.12 * float(np.median(long))
+        R = np.asarray(contact_axes(np.where(long[..., None] > 0.0, along, [0.0, 0.0, 1.0])))
+        middle = 0.5 * (x[:, edges[:, 1]] + x[:, edges[:, 0]])
+        poses.append(_pose(middle, R))
+        shapes += [_shape("cylinder", (thick, float(size), 0.0)) for size in long[0]]
+    if p.bricks is not None:
+        R = np.asarray(rotations(None, log.orientations[times]))
+        poses.append(_pose(x[:, p.n :], R))
+        shapes += [_shape("box", tuple(2.0 * half)) for half in p.bricks.half]
+    planes = [o for o in p.obstacles if isinstance(o, Plane)]
+    for obstacle in p.obstacles:
+        if isinstance(obstacle, Sphere | Box):
+            box = isinstance(obstacle, Box)
+            R = np.asarray(obstacle.rotation) if isinstance(obstacle, Box) else np.eye(3)
+            size = tuple(2.0 * np.asarray(obstacle.half)) if isinstance(obstacle, Box) else (obstacle.radius,) * 3
+            pose = _pose(np.asarray(obstacle.center, float), R)
+            poses.append(np.broadcast_to(pose, (len(times), 1, 9)))
+            shapes.append(_shape("box" if box else "sphere", size) | {"color": [0.7, 0.72, 0.76]})
+    for number, shape in enumerate(shapes):
+        shape["body"] = number
+    plane = planes[0] if planes else Plane(height=float(log.x[..., 2].min()) - 0.1)
+    packed = np.concatenate(poses, 1)[:, None]
+    return {
+        "name": p.name,
+        "time": log.time[times].tolist(),
+        "items": 1,
+        "bodies": len(shapes),
+        "slots": 0,
+        "depths": [0 if shape["kind"] == "cylinder" else 1 for shape in shapes],
+        "moving": [True] * len(shapes),
+        "size": 0.2 * float(np.ptp(x.reshape(-1, 3), axis=0).max()),
+        "shapes": shapes,
+        "ground": {"axes": np.asarray(contact_axes(plane.normal)).reshape(-1).tolist(), "height": float(plane.height)},
+        "poses": _packed(packed),
+        "forces": _packed(np.zeros((len(times), 1, 0, 6))),
+        "weight": 1.0,
+    }
+
+
+def _pose(p: Array, R: Array) -> Array:
+    """(…, 9) as the page takes it: the place, and two axes, from which the third follows."""
+    return np.concatenate([p, R[..., 0], R[..., 1]], -1)
+
+
+def _shape(kind: str, size: tuple[float, ...]) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "size": [float(s) for s in size],
+        "rotation": np.eye(3).reshape(-1).tolist(),
+        "position": [0.0, 0.0, 0.0],
+        "color": [],
+    }

@@ -1,0 +1,95 @@
+"""States of large systems, and what a step says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.solvers.status import Status
+from delassus.particles.description.checks import ParticlesError, spread
+from delassus.particles.description.particles import Particles
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ParticleState:
+    """Where everything is, how it moves, and the impulses of the step before.
+
+    Attributes:
+        time: [s].
+        x: (n + b, 3) positions of particles, then of the centres of bricks [m].
+        v: (n + 2 b, 3) velocities of particles, of bricks [m/s], angular velocities of bricks in the world [rad/s].
+        orientations: (b, 4) quaternions of bricks.
+        impulse: (rows,) of the elements' rows [N·s].
+        touched: (c,) what touched what, as numbers; warm starts are found by them.
+        contact: (c, 3) impulses t1, t2, n of contacts [N·s].
+    """
+
+    time: float
+    x: Array
+    v: Array
+    orientations: Array
+    impulse: Array
+    touched: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    contact: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+    def at(self, **changes: Any) -> ParticleState:
+        """The same with other numbers."""
+        return replace(self, **changes)
+
+
+def start_of(particles: Particles, x: Any = None, v: Any = None, time: float = 0.0) -> ParticleState:
+    """A state: where the system was built, at rest, unless said otherwise; as of `ParticleState`."""
+    n, b = particles.n, particles.b
+    built = [particles.positions] + ([] if particles.bricks is None else [particles.bricks.positions])
+    x = np.concatenate(built) if x is None else spread("x", x, (n + b, 3))
+    v = np.zeros((particles.nodes, 3)) if v is None else spread("v", v, (particles.nodes, 3))
+    for name, value in (("x", x), ("v", v)):
+        if not np.isfinite(value).all():
+            raise ParticlesError(f"{name} of the state has numbers that are not finite.")
+    turns = np.zeros((0, 4)) if particles.bricks is None else np.array(particles.bricks.orientations)
+    return ParticleState(float(time), np.array(x), np.array(v), turns, np.zeros(particles.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class ParticleStep:
+    """A system after a step of time.
+
+    Attributes:
+        state: After it.
+        time_step: h [s].
+        residual: What is left of rows and momentum, as a share of the velocities of the step.
+        contact_residual: The same of contacts.
+        iterations: Of the solver.
+        contact_iterations: Of the contact solver.
+        status: How it ended; the state is the best that was found.
+        seconds: How long elements, assembly, solve and contact took [s].
+    """
+
+    state: ParticleState
+    time_step: float
+    residual: float
+    contact_residual: float
+    iterations: int
+    contact_iterations: int
+    status: Status
+    seconds: Mapping[str, float]
+
+    @property
+    def force(self) -> Array:
+        """(rows,) mean forces of the elements' rows [N, N·m]: a rod that pulls its ends together has a negative one."""
+        return np.asarray(self.state.impulse / self.time_step)
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two."""
+        touched = (
+            f" {len(self.state.touched)} contacts, to {self.contact_residual:.2g}." if len(self.state.touched) else ""
+        )
+        return (
+            f"{self.status.sentence} The residual is {self.residual:.2g} after {self.iterations} iterations.{touched}"
+        )

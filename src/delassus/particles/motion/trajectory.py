@@ -1,0 +1,153 @@
+"""Motions of large systems as they were simulated."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.solvers.status import Status, worst_status
+from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.particles import Particles
+from delassus.particles.motion.drawing import draw_state, plot_curve
+from delassus.particles.motion.energy import energy_of
+from delassus.particles.motion.film import save_film
+from delassus.particles.motion.state import ParticleState, start_of
+from delassus.particles.motion.step import Stepper
+
+Array = NDArray[np.float64]
+
+_ARRAYS = ("time", "x", "v", "orientations", "status", "residual", "contacts")
+
+
+@dataclass(frozen=True, eq=False)
+class ParticleTrajectory:
+    """A motion of a large system; time is the first axis.
+
+    Attributes:
+        particles: What moves.
+        time: (times,) [s].
+        x: (times, n + b, 3) positions [m].
+        v: (times, n + 2 b, 3) velocities [m/s, rad/s].
+        orientations: (times, b, 4) quaternions of bricks.
+        status: (times,) numbers of `Status`: the worst of the steps since the time before.
+        residual: (times,) the largest residual of these steps.
+        contacts: (times,) how many contacts there were.
+        end: The last state, to go on from.
+    """
+
+    particles: Particles
+    time: Array
+    x: Array
+    v: Array
+    orientations: Array
+    status: NDArray[np.int64]
+    residual: Array
+    contacts: NDArray[np.int64]
+    end: ParticleState
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        return f"<{self.particles.name}: {len(self)} times from {self.time[0]:g} to {self.time[-1]:g} s>"
+
+    def __getitem__(self, k: int) -> ParticleState:
+        """The state at one of the times, without impulses."""
+        return ParticleState(
+            float(self.time[k]), self.x[k], self.v[k], self.orientations[k], np.zeros(self.particles.rows)
+        )
+
+    @property
+    def energy(self) -> Array:
+        """(times,) kinetic, elastic and of gravity [J]."""
+        return np.array([energy_of(self.particles, self[k]) for k in range(len(self))])
+
+    @property
+    def speed(self) -> Array:
+        """(times,) of the fastest particle or brick [m/s]."""
+        moving = self.v[:, : self.particles.n + self.particles.b]
+        return np.asarray(np.linalg.norm(moving, axis=-1).max(-1, initial=0.0))
+
+    def describe(self) -> str:
+        """How the worst step ended, in a sentence."""
+        worst = worst_status(self.status)
+        count = int(np.sum(self.status == worst))
+        return (
+            worst.sentence if worst is Status.CONVERGED else f"{worst.sentence[:-1]}, at {count} of {len(self)} times."
+        )
+
+    def plot(self, what: str = "energy", ax: Any = None) -> Any:
+        """The axes of a drawing of "energy", "speed", "residual" or "contacts" over time."""
+        return plot_curve(self, what, ax)
+
+    def draw(self, k: int = -1, ax: Any = None, **options: Any) -> Any:
+        """The axes of a drawing in space, at one of the times."""
+        return draw_state(self.particles, self[k], ax, **options)
+
+    def save_html(self, path: str | os.PathLike[str], frames_per_second: float = 30.0) -> None:
+        """Write a film: one file for any browser."""
+        save_film(self, path, frames_per_second)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the arrays to a `.npz` file."""
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, **arrays)
+
+
+def simulate_particles(
+    particles: Particles,
+    state: ParticleState | None = None,
+    *,
+    time_step: float = 1e-2,
+    steps: int = 100,
+    every: int = 1,
+    until: Callable[[ParticleState], bool] | None = None,
+    **options: Any,
+) -> ParticleTrajectory:
+    """A motion, step by step.
+
+    Args:
+        particles: What moves.
+        state: Where it starts; by default as it was built, at rest.
+        time_step: h [s].
+        steps: How many are made; fewer where a state is not finite, which then is the last.
+        every: Each how many steps a state is kept.
+        until: A function of a state that ends the motion where it is true.
+        **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
+    """
+    if steps < 1 or every < 1:
+        raise ParticlesError(f"steps is {steps!r} and every is {every!r}; both are 1 or more.")
+    stepper = Stepper(particles, time_step, **options)
+    state = start_of(particles) if state is None else state
+    kept: list[Any] = [(state, 0, 0.0)]
+    status, residual = 0, 0.0
+    for k in range(1, steps + 1):
+        made = stepper.step(state)
+        state = made.state
+        status = int(worst_status(np.array([status, int(made.status)])))
+        residual = max(residual, made.residual)
+        ends = made.status is Status.NOT_FINITE or (until is not None and until(state))
+        if k % every == 0 or k == steps or ends:
+            kept.append((state, status, residual))
+            status, residual = 0, 0.0
+        if ends:
+            break
+    states = [entry[0] for entry in kept]
+    return ParticleTrajectory(
+        particles,
+        np.array([s.time for s in states]),
+        np.stack([s.x for s in states]),
+        np.stack([s.v for s in states]),
+        np.stack([s.orientations for s in states]),
+        np.array([entry[1] for entry in kept]),
+        np.array([entry[2] for entry in kept]),
+        np.array([len(s.touched) for s in states]),
+        state,
+    )

@@ -1,0 +1,1 @@
+"""The system of a step, and solvers for it by name."""

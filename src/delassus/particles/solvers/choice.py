@@ -1,0 +1,42 @@
+"""Solvers of the system of a step, by name.
+
+cholesky              sparse factors of W + Jᵀ E⁻¹ J, and proximal iterations: any rows, the default
+superlu               SciPy's sparse LU of the whole indefinite matrix: to compare with
+cg                    conjugate gradients on the Schur complement J W⁻¹ Jᵀ + R, which is not formed
+minres                minimal residuals on the whole indefinite matrix
+gauss_seidel          rows of the Schur complement, formed, colour by colour
+pgs                   the same; contacts are projected in the same sweeps, as by the next
+sequential_impulses   the same on velocities, without the Schur complement, colour by colour in lanes
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.particles.solvers.direct import by_cholesky
+from delassus.particles.solvers.krylov import by_cg, by_minres
+from delassus.particles.solvers.superlu import by_superlu
+from delassus.particles.solvers.sweeps import by_gauss_seidel, by_impulses
+from delassus.particles.solvers.system import Solved, System
+
+_WAYS: Final = {
+    "cholesky": by_cholesky,
+    "superlu": by_superlu,
+    "cg": by_cg,
+    "minres": by_minres,
+    "gauss_seidel": by_gauss_seidel,
+    "pgs": by_gauss_seidel,
+    "sequential_impulses": by_impulses,
+}
+
+METHODS: Final = tuple(_WAYS)
+
+
+def solve_system(
+    system: System, method: str, v: NDArray[np.float64], impulse: NDArray[np.float64], tolerance: float, iterations: int
+) -> Solved:
+    """The solution by a method, from velocities (3 nodes,), those given included, and impulses (m,)."""
+    return _WAYS[method](system, v, impulse, tolerance, iterations)

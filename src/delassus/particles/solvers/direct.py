@@ -1,0 +1,50 @@
+"""Sparse Cholesky factors of A = W + Jᵀ E⁻¹ J, and proximal iterations.
+
+A has the pattern of the mesh and is positive definite, whatever the rows: soft, stiff, rigid, redundant. For elastic
+rows E = R, and one solve is exact. Rigid and very stiff rows yield in A by a small E > R, and iterations
+
+    A δv = r + Jᵀ E⁻¹ s,    δλ = E⁻¹ (s - J δv),    r = c - W v + Jᵀ λ,    s = -(J v + R λ + b)
+
+take that back: each leaves the share E/(E + σ) of an error whose rows have the response σ, and refines rounding, too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.particles.solvers.system import Solved, System, ended
+
+Array = NDArray[np.float64]
+
+
+def by_cholesky(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+    """The solution, from velocities (3 nodes,), those given included, and impulses (m,) to start with."""
+    factor = system.assembly.factor.factor(system.A)
+    return refined(system, factor, v, impulse, tolerance, iterations)
+
+
+def refined(
+    system: System,
+    factor: object,
+    v: Array,
+    impulse: Array,
+    tolerance: float,
+    iterations: int,
+    push: Array | None = None,
+) -> Solved:
+    """Proximal iterations with a factor; `push` (3 nodes,) are impulses of contacts [N·s]."""
+    best, least, made = (v, impulse), np.inf, 0
+    for made in range(iterations + 1):
+        r, s = system.imbalance(v, impulse), system.left(v, impulse)
+        if push is not None:
+            r = r + system.kept(push)
+        error = max(np.max(np.abs(s), initial=0.0) / system.speed, system.unbalanced(r))
+        if error < least:
+            best, least = (v, impulse), error
+        if error <= tolerance or made == iterations or not np.isfinite(error):
+            break
+        change = factor.solve(r + system.JT @ (s / system.E))  # type: ignore[attr-defined]
+        impulse = impulse + (s - system.J @ change) / system.E
+        v = v + change
+    return Solved(*best, float(least), made, ended(least, tolerance))

@@ -1,0 +1,52 @@
+"""W⁻¹, by blocks where W is block diagonal, by a sparse factor where it is not."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.particles.solvers.system import System
+
+Array = NDArray[np.float64]
+
+
+class Response:
+    """How velocities answer to impulses without any rows."""
+
+    def __init__(self, system: System, factored: bool = True) -> None:
+        self.system = system
+        free = system.assembly.free
+        blocks = np.where(free[:, None, None], system.diagonal, np.eye(3))
+        self.inverse = np.where(free[:, None, None], np.linalg.inv(blocks), 0.0)
+        self.masses = np.trace(blocks, axis1=1, axis2=2) / 3.0
+        self.factor = (
+            system.assembly.new_factor().factor(system.stiff) if factored and system.stiff is not None else None
+        )
+
+    @property
+    def by_blocks(self) -> bool:
+        """Whether W is block diagonal."""
+        return self.factor is None
+
+    def solve(self, b: Array) -> Array:
+        """W⁻¹ b (3 nodes,), 0 for velocities that are given."""
+        if self.factor is not None:
+            return self.factor.solve(b)
+        n = self.system.assembly.particles.n  # the blocks of particles are multiples of the identity
+        light = (self.inverse[:n, 0, 0, None] * b[: 3 * n].reshape(-1, 3)).reshape(-1)
+        return np.concatenate([light, (self.inverse[n:] @ b[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
+
+    def free(self, v: Array) -> Array:
+        """Velocities (3 nodes,) without impulses of rows; those that are given stay."""
+        given = np.where(self.system.free, 0.0, v)
+        return given + self.solve(self.system.c - self.system.W @ given)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """(m,) of the Schur complement, with the blocks of W alone."""
+        J = self.system.J
+        light = np.where(self.system.free, 1.0 / np.repeat(self.masses, 3), 0.0)
+        found = np.asarray(J.multiply(J) @ light) + self.system.R
+        return np.where(found > 0.0, found, 1.0)

@@ -1,0 +1,32 @@
+"""SciPy's sparse LU of the whole indefinite matrix: slow, and a reference that knows nothing of this package."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from delassus.particles.solvers.system import Solved, System, ended
+
+Array = NDArray[np.float64]
+
+
+def whole_matrix(system: System) -> sparse.csc_matrix:
+    """[W, -Jᵀ; -J, -R] of the free velocities, sparse."""
+    free = np.flatnonzero(system.free)
+    W = system.W.tocsr()[free][:, free]
+    J = system.J.tocsc()[:, free]
+    return sparse.bmat([[W, -J.T], [-J, -sparse.diags(system.R)]], format="csc")
+
+
+def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+    """The solution by LU."""
+    free = np.flatnonzero(system.free)
+    given = np.where(system.free, 0.0, v)
+    right = np.concatenate([(system.c - system.W @ given)[free], system.b + system.J @ given])
+    x = splu(whole_matrix(system)).solve(right)
+    after = np.array(given)
+    after[free] = x[: len(free)]
+    error = system.error(after, x[len(free) :])
+    return Solved(after, x[len(free) :], error, 1, ended(error, 100.0 * tolerance))

@@ -1,0 +1,132 @@
+"""Gauss-Seidel on rows: on the Schur complement, or on velocities, colour by colour.
+
+Elements of one colour share no particle, so that their rows do not see each other: all of a colour are done at once, in
+lanes. A sweep costs what a product with J does; convergence is that of Gauss-Seidel, good for contacts and short
+chains, slow for long ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from delassus.compiler.host.kernel import kernel
+from delassus.errors import DelassusError
+from delassus.particles.description.kinds import ElementKind
+from delassus.particles.solvers.coloring import colors
+from delassus.particles.solvers.response import Response
+from delassus.particles.solvers.system import Solved, System, ended
+
+Array = NDArray[np.float64]
+
+
+class SweepError(DelassusError, ValueError):
+    """Sweeps over the rows of a system that they cannot solve."""
+
+
+@kernel("(k3),(m,k3),(m,k3),(m),(m),(m,m),(m)->(k3),(m)")
+def element_sweep(
+    kind: ElementKind, v: Any, rows: Any, towards: Any, R: Any, b: Any, inverse: Any, impulse: Any
+) -> tuple[Any, Any]:
+    """One element: velocities (k3,) of its points and its impulses (m,) after its rows are met."""
+    change = inverse @ -(rows @ v + R * impulse + b)
+    return v + change @ towards, impulse + change
+
+
+def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+    """Sequential impulses: velocities are kept up to date, the Schur complement is not formed."""
+    response = by_blocks(system)
+    v = response.free(v) + response.solve(system.JT @ impulse)
+    v, impulse = v.reshape(-1, 3), np.array(impulse)
+    work = element_work(system, response)
+    best, least, made = (v.reshape(-1).copy(), impulse.copy()), np.inf, 0
+    for made in range(1, iterations + 1):
+        sweep_elements(work, v, impulse)
+        if made % 5 == 0 or made == iterations:
+            error = system.error(v.reshape(-1), impulse)
+            if error < least:
+                best, least = (v.reshape(-1).copy(), impulse.copy()), error
+            if error <= tolerance or not np.isfinite(error):
+                break
+    return Solved(*best, least, made, ended(least, tolerance))
+
+
+def element_work(system: System, response: Response) -> list[Any]:
+    """What a sweep does, colour by colour: the kind, the points, its numbers, and where its impulses are."""
+    work = []
+    for _, group, at in system.assembly.groups:
+        kind = group.kind
+        k3 = 3 * kind.points
+        J = system.J.data[system.J.indptr[at.start] : system.J.indptr[at.stop]].reshape(-1, kind.rows, k3)
+        blocks = response.inverse[group.points]
+        towards = np.einsum("emaj,eajk->emak", J.reshape(-1, kind.rows, kind.points, 3), blocks).reshape(J.shape)
+        R = system.R[at].reshape(-1, kind.rows)
+        D = np.einsum("emi,eni->emn", towards, J) + R[:, :, None] * np.eye(kind.rows)
+        dead = np.einsum("emm->em", D) == 0.0
+        D[dead] += np.eye(kind.rows)[np.nonzero(dead)[1]]
+        inverse = np.linalg.inv(D)
+        b = system.b[at].reshape(-1, kind.rows)
+        for chosen in colors(group.points, system.assembly.particles.nodes):
+            where = at.start + kind.rows * chosen[:, None] + np.arange(kind.rows)
+            numbers = (J[chosen], towards[chosen], R[chosen], b[chosen], inverse[chosen])
+            work.append((kind, group.points[chosen], numbers, where))
+    return work
+
+
+def sweep_elements(work: list[Any], v: Array, impulse: Array) -> None:
+    """One sweep over all elements, of velocities (nodes, 3) and impulses (m,) in place."""
+    for kind, points, numbers, where in work:
+        before = v[points].reshape(len(points), -1)
+        after, impulse[where] = element_sweep(kind, before, *numbers, impulse[where])
+        v[points] = after.reshape(len(points), -1, 3)
+
+
+def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
+    """Row by row on the Schur complement, formed; rows of one colour do not meet in it."""
+    response = by_blocks(system)
+    free = response.free(v)
+    n = len(response.inverse)
+    light = sparse.bsr_matrix((response.inverse, np.arange(n), np.arange(n + 1)), shape=(3 * n, 3 * n))
+    S = (system.J @ light @ system.JT + sparse.diags(system.R)).tocsr()
+    g = system.b + system.J @ free
+    diagonal = S.diagonal()
+    unit = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
+    chosen = _row_colors(system)
+    parts = [(rows, S[rows]) for rows in chosen]
+    x = np.array(impulse)
+    best, least, made = x.copy(), np.inf, 0
+    for made in range(1, iterations + 1):
+        for rows, own in parts:
+            x[rows] -= unit[rows] * (own @ x + g[rows])
+        if made % 5 == 0 or made == iterations:
+            error = float(np.max(np.abs(S @ x + g), initial=0.0)) / system.speed
+            if error < least:
+                best, least = x.copy(), error
+            if error <= tolerance or not np.isfinite(error):
+                break
+    after = free + response.solve(system.JT @ best)
+    error = system.error(after, best)
+    return Solved(after, best, error, made, ended(error, tolerance))
+
+
+def _row_colors(system: System) -> list[NDArray[np.int64]]:
+    """Rows that do not share a particle, colour by colour; those of one element have colours of their own."""
+    found = []
+    for _, group, at in system.assembly.groups:
+        for chosen in colors(group.points, system.assembly.particles.nodes):
+            found += [at.start + group.kind.rows * chosen + k for k in range(group.kind.rows)]
+    return found
+
+
+def by_blocks(system: System) -> Response:
+    """W⁻¹ of a system whose W is block diagonal; others are refused."""
+    response = Response(system, factored=False)
+    if system.stiff is not None:
+        raise SweepError(
+            "W has stiffness of energies or of turning forces, and sweeps need it block diagonal: write elements as "
+            "deformations, leave geometric_stiffness out, or take the method 'cholesky'."
+        )
+    return response

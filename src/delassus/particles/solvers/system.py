@@ -1,0 +1,133 @@
+"""The system of a step, sparse.
+
+    [W, -Jᵀ; -J, -R] [v⁺; λ] = [c; b]
+
+with the names of the robots' (`dl.stepping.compliant_system`): the response matrix W, the net momentum c, constraint
+values b, and R = C/(h²αβ) of elastic rows. Velocities that are given stay as they are.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from delassus.constrained.solvers.status import Status
+
+if TYPE_CHECKING:
+    from delassus.particles.solvers.assembly import Assembly
+
+Array = NDArray[np.float64]
+
+
+class System:
+    """W, c, J, R and b, and what solvers make of them.
+
+    Attributes:
+        diagonal: (nodes, 3, 3) blocks of W, if it has no others, M + hαD.
+        stiff: (blocks, 3, 3) all blocks of W in the pattern, or None if it is block diagonal.
+        c: (3 nodes,); J (m, 3 nodes) sparse; R, b (m,).
+        E: (m,) by how much rows yield in the factor: R, or a little more where they are rigid.
+        g: (m,) errors of the rows.
+        blocks: Of Jᵀ E⁻¹ J, by groups.
+    """
+
+    def __init__(
+        self, assembly: Assembly, diagonal: Array, stiff: Array | None, c: Array, J: Any, R: Array, b: Array, E: Array,
+        g: Array, blocks: Any,
+    ) -> None:  # fmt: skip
+        self.assembly, self.diagonal, self.stiff, self.blocks = assembly, diagonal, stiff, blocks
+        self.c, self.J, self.R, self.b, self.E, self.g = c, J, R, b, E, g
+        self.free = np.repeat(assembly.free, 3)
+
+    @cached_property
+    def W(self) -> Any:
+        """(3 nodes, 3 nodes), sparse."""
+        if self.stiff is not None:
+            return self.assembly.pattern.matrix(self.stiff)
+        n = len(self.diagonal)
+        return sparse.bsr_matrix((self.diagonal, np.arange(n), np.arange(n + 1)), shape=(3 * n, 3 * n))
+
+    @cached_property
+    def A(self) -> Array:
+        """(blocks, 3, 3) of W + Jᵀ E⁻¹ J in the pattern."""
+        pattern = self.assembly.pattern
+        total = pattern.summed(self.blocks)
+        if self.stiff is None:
+            total[pattern.diagonal] += self.diagonal
+        else:
+            total += self.stiff
+        return total
+
+    @cached_property
+    def JT(self) -> Any:
+        """Jᵀ, sparse."""
+        return self.J.T
+
+    def pushed(self, v: Array) -> Array:
+        """W v (3 nodes,)."""
+        if self.stiff is not None:
+            return np.asarray(self.W @ v)
+        n = self.assembly.particles.n  # the blocks of particles are multiples of the identity
+        light = (self.diagonal[:n, 0, 0, None] * v[: 3 * n].reshape(-1, 3)).reshape(-1)
+        return np.concatenate([light, (self.diagonal[n:] @ v[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
+
+    @cached_property
+    def heavy(self) -> Array:
+        """(free nodes,) the mean mass of each."""
+        blocks = self.diagonal[self.assembly.free]
+        return np.asarray((blocks[:, 0, 0] + blocks[:, 1, 1] + blocks[:, 2, 2]) / 3.0)
+
+    def kept(self, x: Array) -> Array:
+        """x (3 nodes,) with zeros for velocities that are given."""
+        return np.where(self.free, x, 0.0)
+
+    def imbalance(self, v: Array, impulse: Array) -> Array:
+        """c - W v + Jᵀ λ (3 nodes,) of free velocities [N·s]."""
+        return self.kept(self.c - self.pushed(v) + self.JT @ impulse)
+
+    def left(self, v: Array, impulse: Array) -> Array:
+        """-(J v + R λ + b) (m,) [m/s]."""
+        return -(self.J @ v + self.R * impulse + self.b)
+
+    @cached_property
+    def speed(self) -> float:
+        """A scale of velocities [m/s]."""
+        moved = _largest(self.c)[self.assembly.free] / self.heavy
+        return float(max(np.max(moved, initial=0.0), np.max(np.abs(self.b), initial=0.0), 1e-300))
+
+    def error(self, v: Array, impulse: Array) -> float:
+        """The larger share of what is left of rows and of the balance of momentum."""
+        rows = np.max(np.abs(self.left(v, impulse)), initial=0.0) / self.speed
+        return float(max(rows, self.unbalanced(self.imbalance(v, impulse))))
+
+    def unbalanced(self, r: Array) -> float:
+        """A momentum (3 nodes,) as velocities, by their scale."""
+        share = _largest(r)[self.assembly.free] / self.heavy
+        return float(np.max(share, initial=0.0) / self.speed)
+
+
+def _largest(x: Array) -> Array:
+    """(nodes,) the largest of each node's three numbers."""
+    a = np.abs(x.reshape(-1, 3))
+    return np.maximum(np.maximum(a[:, 0], a[:, 1]), a[:, 2])
+
+
+class Solved(NamedTuple):
+    """v⁺ (3 nodes,), impulses (m,), the error that is left, iterations, `Status`."""
+
+    v: Array
+    impulse: Array
+    error: float
+    iterations: int
+    status: Status
+
+
+def ended(error: float, tolerance: float) -> Status:
+    """How a solve ended."""
+    if not np.isfinite(error):
+        return Status.NOT_FINITE
+    return Status.CONVERGED if error <= tolerance else Status.ITERATIONS

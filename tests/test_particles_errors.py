@@ -1,0 +1,123 @@
+"""Bad input of large systems: a sentence each."""
+
+import numpy as np
+import pytest
+
+import delassus as dl
+import delassus.particles as P
+from delassus.errors import DelassusError
+from delassus.particles.algebra import memory
+from delassus.particles.motion.step import Stepper
+
+LINE = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
+
+
+def rods(points, numbers=1.0, **options):
+    return P.Elements(P.stretch, points, numbers, **options)
+
+
+BAD = {
+    "a free particle without mass": (lambda: P.Particles(LINE, [1.0, 0.0, 1.0]), "mass of particle 1 is 0 kg"),
+    "a mass that is no number": (lambda: P.Particles(LINE, [1.0, np.nan, 1.0]), "mass of particle 1 is nan"),
+    "a particle that is not there": (lambda: P.Particles(LINE, 1.0, rods([[0, 1], [1, 7]])), "stretch 1 .*are 3"),
+    "a negative number of a particle": (lambda: P.Particles(LINE, 1.0, rods([[0, -1]])), "numbered from 0 to 2"),
+    "a rod from a particle to itself": (lambda: P.Particles(LINE, 1.0, rods([[1, 1]])), "a point twice"),
+    "a rod without length": (lambda: P.Particles(LINE * 0.0, 1.0, rods([[0, 1]])), "stretch 0 .* is degenerate"),
+    "a triangle that is a line": (
+        lambda: P.Particles(LINE, 1.0, P.Elements(P.area, [[0, 1, 2]], 1.0)), "area 0 .* is degenerate"),
+    "a flat tetrahedron of rubber": (
+        lambda: P.Particles(np.zeros((4, 3)), 1.0, P.Elements(P.volume, [[0, 1, 2, 3]], 1.0)), "is degenerate"),
+    "a rigid rod between pins": (lambda: P.Particles(LINE, 1.0, rods([[0, 1]]), pins=[0, 1]), "are held: nothing"),
+    "a pin that is not there": (lambda: P.Particles(LINE, 1.0, pins=[5]), "pins has the particle 5"),
+    "a pin that moves, too": (
+        lambda: P.Particles(LINE, 1.0, pins=[1], motions=[P.Motion(np.array([1]), np.zeros(3))]), "held twice"),
+    "a negative compliance": (lambda: rods([[0, 1]], compliance=-1.0), "compliance of stretch is -1"),
+    "a damper on a rigid rod": (lambda: rods([[0, 1]], damping=1.0), "rigid element has no damping"),
+    "a compliance of an energy": (lambda: P.Elements(P.spring, [[0, 1]], [[1.0, 1.0]], 0.1), "is an energy"),
+    "too few points": (lambda: P.Elements(P.bend, [[0, 1]], 1.0), r"whole numbers \(elements, 3\)"),
+    "numbers of the wrong shape": (lambda: P.Elements(P.bend, [[0, 1, 2]], [[1.0, 2.0]]), r"it needs \(1, 5\)"),
+    "numbers that are not finite": (lambda: rods([[0, 1]], np.inf), "they are finite"),
+    "positions that are not finite": (lambda: P.Particles(LINE * np.nan, 1.0), "particle 0 is not finite"),
+    "nothing": (lambda: P.Particles(np.zeros((0, 3)), 1.0), "nothing that could move"),
+    "negative friction": (lambda: P.Particles(LINE, 1.0, friction=-0.1), "friction is -0.1"),
+    "negative drag": (lambda: P.Particles(LINE, 1.0, drag=-1.0), "drag is -1"),
+    "an obstacle that is none": (lambda: P.Particles(LINE, 1.0, obstacles=["wall"]), "'wall'"),
+    "a sphere without radius": (lambda: P.Sphere((0, 0, 0), 0.0), "radius"),
+    "a plane without direction": (lambda: P.Plane((0, 0, 0)), "direction"),
+    "a box without extent": (lambda: P.Box((0, 0, 0), (1, 0, 1)), "positive"),
+    "a brick without mass": (lambda: P.Bricks([[0, 0, 0]], 1.0, 0.0), "masses of brick 0"),
+    "a quaternion that is none": (lambda: P.Bricks([[0, 0, 0]], 1.0, 1.0, [[0, 0, 0, 2.0]]), "length 1"),
+    "a rope that is too short": (lambda: P.rope((0, 0, 0), (1, 0, 0), 4, length=0.5), "length is 0.5 m"),
+    "a rope of nothing": (lambda: P.rope(segments=0), "segments is 0"),
+    "a name of pins that is none": (lambda: P.net(pinned="top"), "'top'"),
+    "an element of nine points": (lambda: P.energy(points=9)(lambda x: x[0, 0]), "1 to 8 points"),
+    "a step of no time": (lambda: Stepper(P.rope(), 0.0), "time_step is 0 s"),
+    "an absurd step": (lambda: Stepper(P.rope(), 1e9), "to 1e\\+06 s"),
+    "a blend beyond one": (lambda: Stepper(P.rope(), 1e-2, alpha=1.5), "alpha is 1.5"),
+    "an explicit rod": (lambda: Stepper(P.chain(), 1e-2, beta=0.0), "need beta > 0"),
+    "a method that is none": (lambda: Stepper(P.rope(), 1e-2, method="magic"), "magic"),
+    "sweeps with energies": (
+        lambda: P.particle_step(energetic(), P.start_of(energetic()), time_step=1e-2, method="gauss_seidel"),
+        "take the method 'cholesky'"),
+    "a state of another size": (lambda: P.start_of(P.rope(segments=3), x=np.zeros((2, 3))), r"needs \(4, 3\)"),
+    "a state that is not finite": (lambda: P.start_of(P.rope(segments=3), v=np.nan), "not finite"),
+    "no steps": (lambda: P.simulate_particles(P.rope(), steps=0), "steps is 0"),
+    "a drawing that is none": (
+        lambda: P.simulate_particles(P.rope(segments=3), steps=1).plot("taste"), "no drawing of 'taste'"),
+}  # fmt: skip
+
+
+def energetic():
+    return P.Particles(LINE, 1.0, P.Elements(P.spring, [[0, 1], [1, 2]], [[1.0, 10.0]]))
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_told_in_a_sentence(case):
+    make, message = BAD[case]
+    with pytest.raises(DelassusError, match=message) as error:
+        make()
+    assert str(error.value).endswith(".")
+
+
+def test_memory_that_will_not_suffice_is_told_beforehand(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e5)
+    with pytest.raises(memory.MemoryWillNotSuffice, match="GB of memory are free") as error:
+        Stepper(P.cloth(), 1e-2)
+    assert error.value.needed > error.value.available
+
+
+def test_a_factor_that_will_not_fit_is_told_beforehand(monkeypatch):
+    stepper = Stepper(P.cloth((1, 1), (20, 20)), 1e-2)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e5)
+    with pytest.raises(memory.MemoryWillNotSuffice, match="factor"):
+        stepper.step(P.start_of(stepper.particles))
+
+
+def test_a_net_in_two_parts_falls_apart_and_is_no_error():
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [3, 0, 0], [4, 0, 0]])
+    parts = P.Particles(x, 1.0, rods([[0, 1], [2, 3]]), pins=[0])
+    log = P.simulate_particles(parts, steps=20)
+    assert np.allclose(log.v[-1, 2:, 2], -9.81 * 0.2) and log.v[-1, 1, 2] > -9.81 * 0.2
+
+
+def test_a_net_with_more_rods_than_it_needs_is_no_error():
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    braced = P.Particles(x, 1.0, rods([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]],
+                                      [[1.0], [1.0], [1.0], [1.0], [2**0.5], [2**0.5]]), pins=[0])  # fmt: skip
+    log = P.simulate_particles(braced, steps=50)
+    assert log.describe() == dl.Status.CONVERGED.sentence and np.isfinite(log.x).all()
+
+
+def test_rods_that_contradict_each_other_are_met_as_nearly_as_they_can_be():
+    x = np.array([[0.0, 0, 0], [1.0, 0, 0]])
+    both = P.Particles(x, 1.0, rods([[0, 1], [1, 0]], [[1.0], [1.2]]), pins=[0], gravity=0.0)
+    made = P.particle_step(both, P.start_of(both), time_step=1e-2)
+    assert made.status is dl.Status.ITERATIONS and made.residual > 1e-3
+    assert np.isfinite(made.state.x).all() and 1.0 < made.state.x[1, 0] < 1.2
+
+
+def test_a_state_that_is_not_finite_any_more_ends_the_motion_and_says_so():
+    blown = P.Particles(LINE, 1.0, motions=[P.Motion(np.array([0]), lambda t: np.full(3, np.nan if t > 0.03 else 0.0))])
+    log = P.simulate_particles(blown, steps=10)
+    assert len(log) == 5 and log.status[-1] == dl.Status.NOT_FINITE
+    assert np.isfinite(log.x[:-1]).all()
