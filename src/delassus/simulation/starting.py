@@ -82,7 +82,8 @@ def _said(world: World, ground: Ground, q: Any) -> Any:
         shape = world.meetings[int(lowest.argmin())][2]
         warn(
             f"the shape {shape!r} starts {-lowest.min():.3g} m deep in the ground, and its robot is not free to be "
-            "lifted: steps push it out as far as its joints can move. Give Ground(height=…), or leave it out by touching=."
+            "lifted: steps push it out as far as its joints can move. Give Ground(height=…), or leave it out by "
+            "touching=."
         )
     return q
 
