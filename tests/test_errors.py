@@ -17,11 +17,13 @@ from delassus.errors import DelassusError
 from delassus.model.generators import chain
 from delassus.model.model import UnknownName
 from delassus.model.readers.xml import ModelFileError, NotXml
+from delassus.particles.algebra.memory import MemoryWillNotSuffice
 from delassus.simulation.controls import ControlError
 
 # Classes whose constructors take more than a sentence; the others are made of one.
 EXAMPLES = {
     ControlError: ControlError("a sentence.", 0.1),
+    MemoryWillNotSuffice: MemoryWillNotSuffice("a net", 2e9, 1e9),
     ModelFileError: ModelFileError("a sentence.", "r.urdf", 4, "axis"),
     NotXml: NotXml("a sentence.", "r.urdf"),
     SingularMassMatrix: SingularMassMatrix("arm", ("wrist", "elbow")),

@@ -83,12 +83,6 @@ def test_the_linkages_of_the_guide_are_drawn(example):
     assert {picture.stem for picture in drawings.OUTPUT.glob("*.svg")} == named
 
 
-def test_dropped_quadrupeds_end_on_their_feet(example, tmp_path, capsys):
-    log = example("drop", ROBOTS=16, SECONDS=0.4).main()
-    assert "steps a second" in capsys.readouterr().out
-    assert abs(log.v[-1]).max() < 1.0 and (tmp_path / "drop.html").stat().st_size > 10_000
-
-
 def test_a_four_bar_comes_back_to_its_path(example, capsys):
     tracking = example("track_loops", SECONDS=1.0)
     tracking.main([tracking.four_bar])

@@ -14,7 +14,7 @@ _SHARE: Final = 0.8
 """Of the memory that is there, what a system may take."""
 
 
-class MemoryWillNotSuffice(DelassusError, MemoryError):
+class MemoryWillNotSuffice(DelassusError, RuntimeError):
     """A system that would not fit.
 
     Attributes:
