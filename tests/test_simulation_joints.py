@@ -133,3 +133,38 @@ def test_what_is_left_out_at_first_counts_as_soon_as_it_matters():
     touched = {sim.contacts(q0).shape[int(k)] for k in log.contacts.contact[log.impulse[:, 2:18:3] > 0.0]}
     assert touched == {"thigh", "shin"} and np.any(log.impulse[:, 18:] > 0.0)
     np.testing.assert_allclose(log.q, other.q, atol=1e-5)
+
+
+def driven_by(servo: str, joint: str, shape: str) -> Model:
+    return dl.load(
+        f"""<mujoco><worldbody><body><joint name="j" {joint}/><geom {shape}/></body></worldbody>
+        <actuator><velocity joint="j" {servo} forcerange="-10 10"/></actuator></mujoco>"""
+    )
+
+
+def test_a_servo_keeps_its_limit_through_a_blow():
+    """A ball of 1 kg that a servo of 10 N holds at -1 m/s stops: an impulse of 1 N·s, and then 19.81 N."""
+    ball = driven_by('kv="1e4"', 'type="slide" axis="0 0 1"', 'type="sphere" size="0.1" mass="1"')
+    log = dl.Simulation(ball, dl.Ground(), 1e-3).run([0.101], [-1.0], control=np.array([-1.0]), steps=30)
+    force = log.contact_force[..., 0, 2]
+    np.testing.assert_allclose(force[force > 25.0], [1019.81])
+    np.testing.assert_allclose(force[-20:], 19.81)
+
+
+@pytest.mark.parametrize("step", [1e-3, 5e-3])
+def test_a_servo_whose_limit_would_turn_its_joint_around_brakes_it_instead(step):
+    """10 N·m change the speed of this link by 0.7 rad/s in 1 ms: half of a step would be enough to stop it."""
+    link = driven_by('kv="1000"', 'axis="0 1 0"', 'type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="0.5"')
+    log = dl.Simulation(link, None, step, touching=[], max_contacts=0).run(
+        [0.0], [0.5], control=np.zeros(1), steps=round(0.2 / step)
+    )
+    assert np.abs(log.v[1:]).max() < 0.01 and np.abs(log.v[-1]).max() < 1e-6
+
+
+def test_stiff_servos_with_limits_let_a_quadruped_stand_at_steps_of_5_ms():
+    robot = dl.load("quadruped")
+    home = robot.posture("home")
+    servos = position_servos(robot, stiffness=2000.0, damping=100.0)
+    sim = dl.Simulation(robot, dl.Ground(), 5e-3, actuators=servos, touching="*_calf_1", max_limits=0)
+    log = sim.run(home + 0.1 * (np.arange(19) == 2), control=home[7:], steps=300)
+    assert np.abs(log.v[-1]).max() < 1e-9 and log.q[-1, 2] == pytest.approx(home[2], abs=2e-3)

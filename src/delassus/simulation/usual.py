@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.simulation.actuation.actuators import limited_servos
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
 
@@ -27,7 +28,8 @@ def usual_world(world: World) -> World:
 
     The world itself, if there is nothing to leave out.
     """
-    if not world.m or (world.candidates == world.slots and not world.ends):
+    guesses = bool(limited_servos(world.actuators))
+    if not guesses and (not world.m or (world.candidates == world.slots and not world.ends)):
         return world
     if world.candidates == world.slots:
         return replace(world, usual=tuple(range(world.candidates)))

@@ -2,15 +2,16 @@
 
 The force of an actuator is affine, f = (g₀ + g₁ l + g₂ l̇) u + b₀ + b₁ l + b₂ l̇ (see `Actuator`). In a step of time it
 is that of the step's end: what grows with l and l̇ resists the joint and goes into its own inertia, so that servos of
-any stiffness are stable. An actuator at its limit pushes with it, and resists nothing.
+any stiffness are stable. An actuator at its limit pushes with it, and resists nothing; whether it is there is seen at
+the step's end.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -22,17 +23,26 @@ from delassus.model.joints import Free
 from delassus.model.model import Joint, Model, UnknownName
 from delassus.model.transmission import Actuator
 
+_ROUNDING: Final = 1e-9
+"""Forces that pass a limit by a smaller share of what is between both are at it."""
+
 
 class ActuatorError(DelassusError, ValueError):
     """An actuator that cannot be simulated."""
 
 
 class Drive(NamedTuple):
-    """Generalised forces (nv,), what is added to the diagonal of M (nv,), and how many controls were clipped."""
+    """Generalised forces (nv,), what is added to the diagonal of M (nv,), and how many controls were clipped.
+
+    `modes` (servos,) says of each servo with limits whether it is within (0) or at its upper (1) or lower (-1) one, and
+    `modes_at` what they are with the velocity (nv,) of the step's end.
+    """
 
     force: Any
     added: Any
     clipped: Any
+    modes: Any
+    modes_at: Callable[[Any], Any]
 
 
 def driven_velocities(model: Model) -> tuple[int, ...]:
@@ -133,8 +143,21 @@ def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     return [(name, gear * factor) for name, factor in tendon.terms]
 
 
-def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any, h: Any) -> Drive:
-    """Forces of actuators, springs and dampers at the end of a step h [s], in which the velocity would stay v."""
+def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
+    """The actuators of a joint whose force depends on its motion, and has limits."""
+    return [
+        k
+        for k, one in enumerate(actuators)
+        if one.drives == "joint" and one.force_range and any((*one.gain[1:], *one.bias[1:]))
+    ]
+
+
+def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any, h: Any, modes: Any = None) -> Drive:
+    """Forces of actuators, springs and dampers at the end of a step h [s], in which the velocity would stay v.
+
+    A servo is implicit within its limits, and pushes with the limit elsewhere: which of the two is said by `modes`, or
+    by the velocity of the step's beginning.
+    """
     stiffness, damping = passive_gains(model)
     force = passive_forces.function(model, q, v) - h * stiffness * v
     added = h * damping + h * h * stiffness + np.zeros(model.nv)
@@ -145,7 +168,8 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             taken = np.clip(u[k], -most, most)
             clipped = clipped + np.where(taken != u[k], 1.0, 0.0)
             force[i] = force[i] + taken
-        return Drive(force, added, clipped)
+        return Drive(force, added, clipped, np.zeros(0), lambda end: np.zeros(0))
+    servos, taken_modes, later = limited_servos(actuators), [], []  # type: list[int], list[Any], list[Any]
     for k, actuator in enumerate(actuators):
         control = u[k]
         if actuator.control_range:
@@ -166,14 +190,34 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
         # What the force loses per unit of l̇: in a tendon, which couples its joints, none of it is implicit.
         slope = h * (g1 * control + b1) + (g2 * control + b2) if len(terms) == 1 else 0.0
         if actuator.force_range:
-            within = np.clip(pull, *actuator.force_range)
-            at_limit = within != pull
+            mode = _mode(pull, *actuator.force_range)
+            if k in servos:
+                mode = mode if modes is None else modes[len(taken_modes)]
+                taken_modes.append(mode)
+                later.append((pull, slope, rate, terms, actuator.force_range))
+            at_limit = mode != 0.0
             clipped = clipped + np.where(at_limit, 1.0, 0.0)
-            pull, slope = within, np.where(at_limit, 0.0, slope)
+            lower, upper = actuator.force_range
+            pull = np.where(mode > 0.0, upper, np.where(mode < 0.0, lower, pull))
+            slope = np.where(at_limit, 0.0, slope)
         for _, j, c in terms:
             force[j] = force[j] + c * pull
             added[j] = added[j] + np.maximum(-h * c * c * slope, 0.0)
-    return Drive(force, added, clipped)
+
+    def modes_at(end: Any) -> Any:
+        found = []
+        for pull, slope, rate, terms, limits in later:
+            changed = sum(c * end[j] for _, j, c in terms) - rate
+            found.append(_mode(pull + slope * changed, *limits))
+        return np.stack(found) if found else np.zeros(0)
+
+    return Drive(force, added, clipped, np.stack(taken_modes) if taken_modes else np.zeros(0), modes_at)
+
+
+def _mode(pull: Any, lower: float, upper: float) -> Any:
+    """1 beyond the upper limit, -1 beyond the lower one, 0 within; a force at its limit but for rounding is within."""
+    slack = _ROUNDING * (upper - lower)
+    return np.where(pull > upper + slack, 1.0, np.where(pull < lower - slack, -1.0, 0.0))
 
 
 def _affine(actuator: Actuator, u: Any, length: Any, rate: Any) -> Any:

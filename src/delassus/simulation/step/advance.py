@@ -25,6 +25,7 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.projection.project import project
 from delassus.dynamics.tree.check import check_inertias
+from delassus.simulation.actuation.actuators import drive, limited_servos
 from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.problem import Given, Moved, Problem, beginning, problem_of
 from delassus.simulation.step.rows import SLOP, missed
@@ -45,14 +46,37 @@ _GIVEN_BACK: Final = 0.2
 _GAIN: Final = 1e-8
 """Of velocities times impulses: what counts as energy that strikes have gained."""
 
+_GUESSES: Final = 8.0
+"""How often it is guessed which servos are at their limits, at most."""
+
 _SHARES: Final = 4
 """The restitution of strikes that would gain energy is lowered in so many steps, to nothing at last."""
 
 
 def one_step(world: World, last: Moved, given: Given) -> Moved:
-    """A step of time."""
+    """A step of time.
+
+    Which servos are at their limits is known at its end alone. In the usual world a step that has guessed wrong is left
+    to the whole one, which tries again with what it has found.
+    """
+    if world.usual is not None or not limited_servos(world.actuators):
+        return attempt(world, last, given)[0]
+
+    def again(carry: Any) -> Any:
+        made, modes = attempt(world, last, given, carry[1])
+        wrong = np.where(np.any(modes != carry[1]), 1.0, 0.0)
+        # From one limit to the other it goes by what is between them.
+        return tuple(made), np.where(modes * carry[1] < 0.0, 0.0, modes), wrong, carry[3] + 1.0
+
+    driven = drive(world.model, world.actuators, last.q, last.v, given.control, given.h)
+    first = (tuple(last), driven.modes, np.array(1.0), np.array(0.0))
+    return Moved(*while_loop(lambda c: (c[2] > 0.5) & (c[3] < _GUESSES), again, first, int(_GUESSES))[0])
+
+
+def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple[Moved, Any]:
+    """A step of time with guessed modes of servos, and what they are at its end."""
     h, time = given.h, last.time + given.h
-    problem = problem_of(world, last, given, time)
+    problem = problem_of(world, last, given, time, modes)
     rows, contact = problem.rows, problem.rows.touching
     v, impulse = problem.free, np.zeros(world.m)
     residual, count, unsolved = np.array(0.0), np.array(0.0), np.array(0.0)
@@ -60,7 +84,11 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         impulse, residual, count, done = _impulses(world, problem, given)
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
-    again = np.where(missed(world, last.q, v, h, contact), 1.0, last.again)
+    found = problem.driven.modes_at(v)
+    missing = missed(world, last.q, v, h, contact)
+    if len(found) and world.usual is not None:
+        missing = missing | np.any(found != problem.driven.modes)
+    again = np.where(missing, 1.0, last.again)
     q, v = moved(world.model, last.q, v, h * v + _given_back(world, problem, v, h))
     if world.mechanism.m:
         q, v = project(world.mechanism, q, v, time=time)
@@ -68,7 +96,7 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
     if world.usual is not None:
         every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)
         every[list(world.own_rows)] = impulse
-    return Moved(
+    made = Moved(
         q,
         v,
         every,
@@ -79,8 +107,9 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         np.where(contact.more | rows.more_stops, 1.0, last.many),
         np.maximum(last.unsolved, unsolved),
         again,
-        last.clipped + problem.clipped,
+        last.clipped + problem.driven.clipped,
     )
+    return made, found
 
 
 def _impulses(world: World, problem: Problem, given: Given) -> Solved:

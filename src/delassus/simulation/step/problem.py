@@ -24,7 +24,7 @@ from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import links_of
-from delassus.simulation.actuation.actuators import drive
+from delassus.simulation.actuation.actuators import Drive, drive
 from delassus.simulation.step.contacts import GroundNumbers, warm_start
 from delassus.simulation.step.rows import StepRows, step_rows
 from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
@@ -81,15 +81,15 @@ class Problem(NamedTuple):
     free: Any
     start: Any
     response: Callable[[Any], Any]
-    clipped: Any
+    driven: Drive
 
 
-def problem_of(world: World, last: Moved, given: Given, time: Any) -> Problem:
-    """The contact problem of a step of time."""
+def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = None) -> Problem:
+    """The contact problem of a step of time; `modes` of servos as `drive` takes them."""
     model, h, q, v = world.model, given.h, last.q, last.v
     poses = world_poses(links_of(model), q)
     rows = step_rows(world, q, v, poses, given.ground, h, time)
-    driven = drive(model, world.actuators, q, v, given.control, h)
+    driven = drive(model, world.actuators, q, v, given.control, h, modes)
     factor = tree_factor(model, q, rows.J, added=driven.added)
 
     def solve(force: Any) -> Any:
@@ -117,7 +117,7 @@ def problem_of(world: World, last: Moved, given: Given, time: Any) -> Problem:
     before, after = rows.J @ v, rows.J @ free
     g, thrown, scale = _demanded(world, rows, before, after, start, lasts, given)
     G = mirrored(factor.delassus)
-    return Problem(rows, G, g, thrown, before, after, scale, free, start, response, driven.clipped)
+    return Problem(rows, G, g, thrown, before, after, scale, free, start, response, driven)
 
 
 def _pull(world: World, h: Any) -> Any:
