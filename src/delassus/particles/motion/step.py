@@ -171,9 +171,9 @@ class Stepper:
             )  # fmt: skip
             clock("contact")
             return found, (pushed.reshape(-1, 3), found.error, found.iterations, found.status)
-        A = system.A
+        lower = system.lower
         clock("assembly")
-        factor = self.assembly.factor.factor(A)
+        factor = self.assembly.factor.take(lower)
         free = refined(system, factor, flat, impulse, self.tolerance, self.iterations)
         clock("solve")
         if not groups:

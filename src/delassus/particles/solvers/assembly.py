@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from delassus.particles.description.lanes import (
     deformation_parts,
     energy_parts,
     turning_stiffness,
+    weighted_square,
 )
 from delassus.particles.description.particles import Particles
 from delassus.particles.solvers.system import System
@@ -62,8 +63,11 @@ class Assembly:
         points = [np.repeat(g.points[:, None, :], g.kind.rows, 1).reshape(-1, g.kind.points) for _, g, _ in self.groups]
         counts = [np.full(len(rows), 3 * rows.shape[1]) for rows in points]
         columns = [(3 * rows[:, :, None] + np.arange(3)).reshape(-1) for rows in points]
-        self._columns = np.concatenate([np.zeros(0, np.int64), *columns])
-        self._indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
+        # SciPy looks through wider integers at each use, and copies them.
+        index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
+        self._columns, self._indptr = np.concatenate([np.zeros(0, index), *columns]).astype(index), indptr.astype(index)
+        self._fixed: _Fixed | None = None
         self.rigid = np.concatenate([np.zeros(0, bool), *(np.full(g.rows, g.rigid) for _, g, _ in self.groups)])
 
     @cached_property
@@ -72,7 +76,7 @@ class Assembly:
         inverse = np.zeros(self.particles.nodes)
         held = self.particles.held
         inverse[: self.particles.n][~held] = 1.0 / self.particles.masses[~held]
-        J = self.rows(self.particles.positions, np.ones(self.m))[1]
+        J = self.rows(self.particles.positions)[1]
         found = np.asarray((J.multiply(J)) @ np.repeat(inverse, 3))
         positive = found > 0.0
         return np.where(positive, found, found[positive].mean() if positive.any() else 1.0)
@@ -99,18 +103,63 @@ class Assembly:
         """The factor that is used again in each step."""
         return self.new_factor()
 
-    def rows(self, x: Array, weight: Array) -> tuple[Array, Any, list[tuple[int, Array]]]:
-        """g (m,), J (m, 3 nodes), and the groups' blocks of Jᵀ diag(weight) J, at positions x (n, 3)."""
-        g, data, blocks = [], [], []
-        for number, group, at in self.groups:
-            kind = group.kind
-            parts = deformation_parts(kind, x[group.points], group.numbers, weight[at].reshape(-1, kind.rows))
-            g.append(parts.value.reshape(-1))
-            data.append(parts.rows.reshape(-1))
-            blocks.append((number, parts.block))
-        values = np.concatenate([np.zeros(0), *data])
-        J = sparse.csr_matrix((values, self._columns, self._indptr), shape=(self.m, 3 * self.particles.nodes))
-        return np.concatenate([np.zeros(0), *g]), J, blocks
+    def rows(self, x: Array) -> tuple[Array, Any]:
+        """g (m,) and J (m, 3 nodes) at positions x (n, 3)."""
+        g, values = np.empty(self.m), np.empty(len(self._columns))
+        for (_, group, at), rows in zip(self.groups, self._by_groups(values), strict=True):
+            own = g[at].reshape(-1, group.kind.rows)
+            deformation_parts(group.kind, x.take(group.points, 0), group.numbers, out=(own, rows))
+        return g, sparse.csr_matrix((values, self._columns, self._indptr), shape=(self.m, 3 * self.particles.nodes))
+
+    def squares(self, J: Any, weight: Array) -> list[tuple[int, Array]]:
+        """The groups' blocks of Jᵀ diag(weight) J: to be used before they are asked for again."""
+        found = []
+        for (number, group, at), rows in zip(self.groups, self._by_groups(J.data), strict=True):
+            kind, out = group.kind, self._room[number]
+            found.append((number, weighted_square(kind, rows, weight[at].reshape(-1, kind.rows), out=out)))
+        return found
+
+    def _by_groups(self, values: Array) -> list[Array]:
+        """The entries of J as (elements, rows, points, 3) of each group, without copies."""
+        found = []
+        for _, group, at in self.groups:
+            here = values[self._indptr[at.start] : self._indptr[at.stop]]
+            found.append(here.reshape(len(group), group.kind.rows, group.kind.points, 3))
+        return found
+
+    @cached_property
+    def _room(self) -> dict[int, Array]:
+        """Where blocks of elements are before they are summed: new memory in each step would take longer than they do."""
+        all_blocks = np.empty((sum(g.points.shape[0] * g.points.shape[1] ** 2 for _, g, _ in self.groups), 3, 3))
+        found, start = {}, 0
+        for number, g, _ in self.groups:
+            (e, k), stop = g.points.shape, start + g.points.shape[0] * g.points.shape[1] ** 2
+            found[number] = all_blocks[start:stop].reshape(e, k, k, 3, 3)
+            start = stop
+        return found
+
+    @cached_property
+    def _lower_sums(self) -> tuple[list[tuple[int, Any]], Array]:
+        """The sums of groups' blocks that a factor reads, in its order; and where in it diagonal blocks are."""
+        source = self.symbolic.source
+        sums = [(number, self.pattern.sums[number][source]) for number, _, _ in self.groups]
+        order = np.argsort(source)
+        return sums, order[np.searchsorted(source[order], self.pattern.diagonal[self.free])]
+
+    def lower(self, system: System) -> Array:
+        """The blocks (source, 9) of A = W + Jᵀ E⁻¹ J that a factor reads, in its order."""
+        sums, diagonal = self._lower_sums
+        total: Any = None
+        for (_, part), (_, square) in zip(sums, self.squares(system.J, 1.0 / system.E), strict=True):
+            added = part @ square.reshape(-1, 9)
+            total = added if total is None else np.add(total, added, out=total)
+        if total is None:
+            total = np.zeros((len(self.symbolic.source), 9))
+        if system.stiff is None:
+            total[diagonal] += system.diagonal[self.free].reshape(-1, 9)
+        else:
+            total += system.stiff.reshape(-1, 9)[self.symbolic.source]
+        return np.asarray(total)
 
     def stiffness(self, x: Array, force: Array | None) -> tuple[Array, list[tuple[int, Array]], float]:
         """Forces of energies (nodes, 3), the groups' blocks of stiffness, and the energy [J].
@@ -136,8 +185,7 @@ class Assembly:
     def masses(self, orientations: Array) -> Array:
         """(nodes, 3, 3) blocks of the mass matrix [kg, kg·m²]."""
         p = self.particles
-        M = np.zeros((p.nodes, 3, 3))
-        M[: p.n] = p.masses[:, None, None] * np.eye(3)
+        M = np.array(self._particle_masses)
         if p.bricks is not None:
             M[p.n : p.n + p.b] = p.bricks.masses[:, None, None] * np.eye(3)
             M[p.n + p.b :] = inertias(p.bricks, orientations)
@@ -153,20 +201,28 @@ class Assembly:
         """
         h, alpha, beta = blend
         p = self.particles
-        R, gained, shifted = self._compliances(blend)
-        E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
-        g, J, blocks = self.rows(x, 1.0 / E)
+        _, R, gained, shifted, E = self._compliances(blend)
+        g, J = self.rows(x)
         flat = v.reshape(-1)
-        rate = J @ flat
-        b = np.where(self.rigid, 0.0 if stabilized else kinematic(blend, g, rate, 0.0), gained * g + shifted * rate)
+        b = gained * g
+        if self.rigid.any() or shifted.any():
+            rate = J @ flat
+            asked = 0.0 if stabilized else kinematic(blend, g, rate, 0.0)
+            b = np.where(self.rigid, asked, b + shifted * rate)
         f, stiff, _ = self.stiffness(x, force)
-        drag = np.zeros(p.nodes)
-        drag[: p.n] = p.drag
-        diagonal = M + (h * alpha * drag)[:, None, None] * np.eye(3)
-        f = f + applied - (1.0 - alpha) * drag[:, None] * v
+        f += applied
+        diagonal = M
+        if np.any(p.drag):
+            drag = np.zeros(p.nodes)
+            drag[: p.n] = p.drag
+            diagonal = M + (h * alpha * drag)[:, None, None] * np.eye(3)
+            f -= (1.0 - alpha) * drag[:, None] * v
         f[: p.n] += p.masses[:, None] * p.gravity
         f[p.n : p.n + p.b] += 0.0 if p.bricks is None else p.bricks.masses[:, None] * p.gravity
-        c = (M @ v[..., None])[..., 0] + h * f
+        f *= h
+        f[: p.n] += p.masses[:, None] * v[: p.n]
+        f[p.n :] += (M[p.n :] @ v[p.n :, :, None])[..., 0]
+        c = f
         K = self.pattern.summed(stiff) if stiff else None
         W = None
         if K is not None:
@@ -174,10 +230,22 @@ class Assembly:
                 c = c - (alpha * (1.0 - beta) * h * h * (self.pattern.matrix(K) @ flat)).reshape(-1, 3)
             W = h * h * alpha * beta * K
             W[self.pattern.diagonal] += diagonal
-        return System(self, diagonal, W, c.reshape(-1), J, R, b, E, g, blocks)
+        return System(self, diagonal, W, c.reshape(-1), J, R, b, E, g)
 
-    def _compliances(self, blend: Blend) -> tuple[Array, Array, Array]:
-        """R (m,), and the factors of g and of its rate in b, of elastic rows."""
+    @cached_property
+    def _particle_masses(self) -> Array:
+        """(nodes, 3, 3) the blocks of particles, and room for those of bricks."""
+        M = np.zeros((self.particles.nodes, 3, 3))
+        M[: self.particles.n] = self.particles.masses[:, None, None] * np.eye(3)
+        return M
+
+    def _compliances(self, blend: Blend) -> _Fixed:
+        """What stays from step to step: kept for the last blend."""
+        if self._fixed is None or self._fixed.blend != blend:
+            self._fixed = self._new_compliances(blend)
+        return self._fixed
+
+    def _new_compliances(self, blend: Blend) -> _Fixed:
         R, gained, shifted = np.zeros(self.m), np.zeros(self.m), np.zeros(self.m)
         for _, group, at in self.groups:
             if group.compliance is not None:
@@ -185,7 +253,18 @@ class Assembly:
                 B = None if group.damping is None else np.repeat(group.damping, group.kind.rows)
                 R[at], gained[at] = elastic(blend, 1.0, 0.0, 0.0, C, B)
                 shifted[at] = elastic(blend, 0.0, 1.0, 0.0, C, B)[1]
-        return R, gained, shifted
+        E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
+        return _Fixed(blend, R, gained, shifted, E)
+
+
+class _Fixed(NamedTuple):
+    """R (m,), the factors of g and of its rate in b, of elastic rows, and E, for a blend."""
+
+    blend: Blend
+    R: Array
+    gained: Array
+    shifted: Array
+    E: Array
 
 
 def _repaired(group: Any, x: Array, K: Array, mixed: Array, force: Array | None) -> Array:

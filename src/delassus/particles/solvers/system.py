@@ -32,14 +32,13 @@ class System:
         c: (3 nodes,); J (m, 3 nodes) sparse; R, b (m,).
         E: (m,) by how much rows yield in the factor: R, or a little more where they are rigid.
         g: (m,) errors of the rows.
-        blocks: Of Jᵀ E⁻¹ J, by groups.
     """
 
     def __init__(
         self, assembly: Assembly, diagonal: Array, stiff: Array | None, c: Array, J: Any, R: Array, b: Array, E: Array,
-        g: Array, blocks: Any,
+        g: Array,
     ) -> None:  # fmt: skip
-        self.assembly, self.diagonal, self.stiff, self.blocks = assembly, diagonal, stiff, blocks
+        self.assembly, self.diagonal, self.stiff = assembly, diagonal, stiff
         self.c, self.J, self.R, self.b, self.E, self.g = c, J, R, b, E, g
         self.free = np.repeat(assembly.free, 3)
 
@@ -55,12 +54,17 @@ class System:
     def A(self) -> Array:
         """(blocks, 3, 3) of W + Jᵀ E⁻¹ J in the pattern."""
         pattern = self.assembly.pattern
-        total = pattern.summed(self.blocks)
+        total = pattern.summed(self.assembly.squares(self.J, 1.0 / self.E))
         if self.stiff is None:
             total[pattern.diagonal] += self.diagonal
         else:
             total += self.stiff
         return total
+
+    @cached_property
+    def lower(self) -> Array:
+        """The blocks (…, 9) of W + Jᵀ E⁻¹ J that a factor reads, in its order."""
+        return self.assembly.lower(self)
 
     @cached_property
     def JT(self) -> Any:
@@ -78,8 +82,8 @@ class System:
     @cached_property
     def heavy(self) -> Array:
         """(free nodes,) the mean mass of each."""
-        blocks = self.diagonal[self.assembly.free]
-        return np.asarray((blocks[:, 0, 0] + blocks[:, 1, 1] + blocks[:, 2, 2]) / 3.0)
+        d = self.diagonal
+        return np.asarray(((d[:, 0, 0] + d[:, 1, 1] + d[:, 2, 2]) / 3.0)[self.assembly.free])
 
     def kept(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
