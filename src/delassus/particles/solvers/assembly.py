@@ -43,6 +43,7 @@ class Assembly:
         particles: The system.
         pattern: Of W and of A = W + Jᵀ E⁻¹ J.
         free: (nodes,) which nodes' velocities are unknown.
+        held: The places of the others' velocities among those of all.
         groups: The groups of deformations, with the place of their first row.
         energies: The groups of energies.
     """
@@ -51,6 +52,7 @@ class Assembly:
         check_memory(particles)
         self.particles = particles
         self.free = np.concatenate([~particles.held, np.ones(2 * particles.b, bool)])
+        self.held = (3 * np.flatnonzero(~self.free)[:, None] + np.arange(3)).reshape(-1)
         self.pattern = Pattern(particles.nodes, [group.points for group in particles.elements])
         self.groups, self.energies, start = [], [], 0
         for number, group in enumerate(particles.elements):
@@ -68,6 +70,7 @@ class Assembly:
         index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
         self._columns, self._indptr = np.concatenate([np.zeros(0, index), *columns]).astype(index), indptr.astype(index)
         self._fixed: _Fixed | None = None
+        self._kept: _Kept | None = None
         self.rigid = np.concatenate([np.zeros(0, bool), *(np.full(g.rows, g.rigid) for _, g, _ in self.groups)])
 
     @cached_property
@@ -139,27 +142,46 @@ class Assembly:
         return found
 
     @cached_property
-    def _lower_sums(self) -> tuple[list[tuple[int, Any]], Array]:
+    def _lower_sums(self) -> tuple[list[Any], Array]:
         """The sums of groups' blocks that a factor reads, in its order; and where in it diagonal blocks are."""
         source = self.symbolic.source
-        sums = [(number, self.pattern.sums[number][source]) for number, _, _ in self.groups]
+        sums = [self.pattern.sums[number][source] for number, _, _ in self.groups]
         order = np.argsort(source)
         return sums, order[np.searchsorted(source[order], self.pattern.diagonal[self.free])]
 
     def lower(self, system: System) -> Array:
-        """The blocks (source, 9) of A = W + Jᵀ E⁻¹ J that a factor reads, in its order."""
-        sums, diagonal = self._lower_sums
-        total: Any = None
-        for (_, part), (_, square) in zip(sums, self.squares(system.J, 1.0 / system.E), strict=True):
-            added = part @ square.reshape(-1, 9)
-            total = added if total is None else np.add(total, added, out=total)
-        if total is None:
-            total = np.zeros((len(self.symbolic.source), 9))
-        if system.stiff is None:
-            total[diagonal] += system.diagonal[self.free].reshape(-1, 9)
+        """The blocks (source, 9) of A = W + Jᵀ E⁻¹ J that a factor reads, in its order.
+
+        What groups add whose rows are those of the step before, such as bends, is kept.
+        """
+        rows, weight = self._by_groups(system.J.data), 1.0 / system.E
+        kept, fixed = self._kept, np.zeros(len(rows), bool)
+        if kept is not None and np.array_equal(kept.weight, weight):
+            fixed[:] = [_same(old, new) for old, new in zip(kept.rows, rows, strict=True)]
+        if kept is None or not np.array_equal(kept.fixed, fixed) or not np.array_equal(kept.diagonal, system.diagonal):
+            total = self._lower_sum(rows, weight, fixed)
+            total[self._lower_sums[1]] += system.diagonal[self.free].reshape(-1, 9)
         else:
-            total += system.stiff.reshape(-1, 9)[self.symbolic.source]
-        return np.asarray(total)
+            total = kept.total
+        self._kept = _Kept(rows, weight, fixed, system.diagonal, total)
+        found = self._lower_sum(rows, weight, ~fixed)
+        found += total
+        if system.stiff is not None:
+            found += system.stiff.reshape(-1, 9)[self.symbolic.source]
+            found[self._lower_sums[1]] -= system.diagonal[self.free].reshape(-1, 9)
+        return found
+
+    def _lower_sum(self, rows: list[Array], weight: Array, taken: NDArray[np.bool_]) -> Array:
+        """The blocks (source, 9) of Jᵀ diag(weight) J of some groups."""
+        total: Any = None
+        for k in np.flatnonzero(taken):
+            number, group, at = self.groups[k]
+            square = weighted_square(
+                group.kind, rows[k], weight[at].reshape(-1, group.kind.rows), out=self._room[number]
+            )
+            added = self._lower_sums[0][k] @ square.reshape(-1, 9)
+            total = added if total is None else np.add(total, added, out=total)
+        return np.zeros((len(self.symbolic.source), 9)) if total is None else np.asarray(total)
 
     def stiffness(self, x: Array, force: Array | None) -> tuple[Array, list[tuple[int, Array]], float]:
         """Forces of energies (nodes, 3), the groups' blocks of stiffness, and the energy [J].
@@ -255,6 +277,21 @@ class Assembly:
                 shifted[at] = elastic(blend, 0.0, 1.0, 0.0, C, B)[1]
         E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
         return _Fixed(blend, R, gained, shifted, E)
+
+
+class _Kept(NamedTuple):
+    """Of the last sum: the groups' rows, their weights, which rows were as before, and what these and W's diagonal add."""
+
+    rows: list[Array]
+    weight: Array
+    fixed: NDArray[np.bool_]
+    diagonal: Array
+    total: Array
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether all numbers are equal; most that are not differ in the first."""
+    return np.array_equal(a[:1], b[:1]) and np.array_equal(a, b)
 
 
 class _Fixed(NamedTuple):

@@ -40,7 +40,11 @@ class System:
     ) -> None:  # fmt: skip
         self.assembly, self.diagonal, self.stiff = assembly, diagonal, stiff
         self.c, self.J, self.R, self.b, self.E, self.g = c, J, R, b, E, g
-        self.free = np.repeat(assembly.free, 3)
+
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        """(3 nodes,) which velocities are unknown."""
+        return np.repeat(self.assembly.free, 3)
 
     @cached_property
     def W(self) -> Any:
@@ -75,27 +79,43 @@ class System:
         """W v (3 nodes,)."""
         if self.stiff is not None:
             return np.asarray(self.W @ v)
+        if self.assembly.particles.bricks is None:
+            return self.masses * v
         n = self.assembly.particles.n  # the blocks of particles are multiples of the identity
         light = (self.diagonal[:n, 0, 0, None] * v[: 3 * n].reshape(-1, 3)).reshape(-1)
         return np.concatenate([light, (self.diagonal[n:] @ v[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
 
     @cached_property
+    def masses(self) -> Array:
+        """(3 nodes,) W's diagonal."""
+        return np.asarray(np.diagonal(self.diagonal, axis1=1, axis2=2).reshape(-1))
+
+    @cached_property
     def heavy(self) -> Array:
         """(free nodes,) the mean mass of each."""
-        d = self.diagonal
-        return np.asarray(((d[:, 0, 0] + d[:, 1, 1] + d[:, 2, 2]) / 3.0)[self.assembly.free])
+        m = self.masses
+        return np.asarray(((m[::3] + m[1::3] + m[2::3]) / 3.0)[self.assembly.free])
 
     def kept(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
-        return np.where(self.free, x, 0.0)
+        kept = np.array(x)
+        kept[self.assembly.held] = 0.0
+        return kept
 
     def imbalance(self, v: Array, impulse: Array) -> Array:
         """c - W v + Jᵀ λ (3 nodes,) of free velocities [N·s]."""
-        return self.kept(self.c - self.pushed(v) + self.JT @ impulse)
+        found = self.JT @ impulse
+        found += self.c
+        found -= self.pushed(v)
+        found[self.assembly.held] = 0.0
+        return np.asarray(found)
 
     def left(self, v: Array, impulse: Array) -> Array:
         """-(J v + R λ + b) (m,) [m/s]."""
-        return -(self.J @ v + self.R * impulse + self.b)
+        found = self.J @ v
+        found += self.R * impulse
+        found += self.b
+        return np.asarray(np.negative(found, out=found))
 
     @cached_property
     def speed(self) -> float:
