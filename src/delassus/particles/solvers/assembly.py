@@ -14,10 +14,12 @@ from delassus.particles.algebra.cholesky import Cholesky, Fronts
 from delassus.particles.algebra.memory import check_bytes, check_memory
 from delassus.particles.algebra.pattern import Pattern
 from delassus.particles.description.bodies import inertias
+from delassus.particles.description.kinds import ElementKind
 from delassus.particles.description.lanes import (
     clamped,
     curvature,
     deformation_parts,
+    deformation_value,
     energy_parts,
     turning_stiffness,
     weighted_square,
@@ -62,9 +64,12 @@ class Assembly:
             else:
                 self.energies.append((number, group))
         self.m = start
-        points = [np.repeat(g.points[:, None, :], g.kind.rows, 1).reshape(-1, g.kind.points) for _, g, _ in self.groups]
-        counts = [np.full(len(rows), 3 * rows.shape[1]) for rows in points]
-        columns = [(3 * rows[:, :, None] + np.arange(3)).reshape(-1) for rows in points]
+        counts, columns = [], []
+        for _, group, _ in self.groups:
+            reached = _entries(group.kind)
+            counts.append(np.tile(reached.sum((1, 2)), len(group)))
+            wide = 3 * group.points[:, None, :, None] + np.arange(3)
+            columns.append(np.broadcast_to(wide, (len(group), *reached.shape))[:, reached].reshape(-1))
         indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
         # SciPy looks through wider integers at each use, and copies them.
         index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
@@ -109,25 +114,45 @@ class Assembly:
     def rows(self, x: Array) -> tuple[Array, Any]:
         """g (m,) and J (m, 3 nodes) at positions x (n, 3)."""
         g, values = np.empty(self.m), np.empty(len(self._columns))
-        for (_, group, at), rows in zip(self.groups, self._by_groups(values), strict=True):
-            own = g[at].reshape(-1, group.kind.rows)
-            deformation_parts(group.kind, x.take(group.points, 0), group.numbers, out=(own, rows))
+        for number, group, at in self.groups:
+            kind, own, here = group.kind, g[at].reshape(-1, group.kind.rows), self._entries_of(at, values)
+            points = x.take(group.points, 0)
+            if number in self._steady:
+                deformation_value(kind, points, group.numbers, out=own)
+                here[:] = self._steady[number][1]
+            else:
+                deformation_parts(kind, points, group.numbers, out=(own, here.reshape(-1, kind.rows, kind.points, 3)))
         return g, sparse.csr_matrix((values, self._columns, self._indptr), shape=(self.m, 3 * self.particles.nodes))
 
     def squares(self, J: Any, weight: Array) -> list[tuple[int, Array]]:
         """The groups' blocks of Jᵀ diag(weight) J: to be used before they are asked for again."""
         found = []
-        for (number, group, at), rows in zip(self.groups, self._by_groups(J.data), strict=True):
+        for (number, group, at), rows in zip(self.groups, self.rows_of(J), strict=True):
             kind, out = group.kind, self._room[number]
             found.append((number, weighted_square(kind, rows, weight[at].reshape(-1, kind.rows), out=out)))
         return found
 
-    def _by_groups(self, values: Array) -> list[Array]:
-        """The entries of J as (elements, rows, points, 3) of each group, without copies."""
-        found = []
-        for _, group, at in self.groups:
-            here = values[self._indptr[at.start] : self._indptr[at.stop]]
-            found.append(here.reshape(len(group), group.kind.rows, group.kind.points, 3))
+    def rows_of(self, J: Any) -> list[Array]:
+        """The rows of each group as (elements, rows, points, 3), without copies."""
+        return [
+            self._steady[number][0]
+            if number in self._steady
+            else self._entries_of(at, J.data).reshape(-1, group.kind.rows, group.kind.points, 3)
+            for number, group, at in self.groups
+        ]
+
+    def _entries_of(self, at: slice, values: Array) -> Array:
+        """Those entries of J that are in some rows."""
+        return values[self._indptr[at.start] : self._indptr[at.stop]]
+
+    @cached_property
+    def _steady(self) -> dict[int, tuple[Array, Array]]:
+        """The rows (elements, rows, points, 3) of groups whose rows never change, and the entries of J among them."""
+        found = {}
+        for number, group, _ in self.groups:
+            if group.kind.steady:
+                rows = deformation_parts(group.kind, self.particles.positions[group.points], group.numbers).rows
+                found[number] = (rows, rows[:, _entries(group.kind)].reshape(-1))
         return found
 
     @cached_property
@@ -152,34 +177,29 @@ class Assembly:
     def lower(self, system: System) -> Array:
         """The blocks (source, 9) of A = W + Jᵀ E⁻¹ J that a factor reads, in its order.
 
-        What groups add whose rows are those of the step before, such as bends, is kept.
+        What groups add whose rows never change, such as bends, is kept, with W's diagonal.
         """
-        rows, weight = self._by_groups(system.J.data), 1.0 / system.E
-        kept, fixed = self._kept, np.zeros(len(rows), bool)
-        if kept is not None and np.array_equal(kept.weight, weight):
-            fixed[:] = [_same(old, new) for old, new in zip(kept.rows, rows, strict=True)]
-        if kept is None or not np.array_equal(kept.fixed, fixed) or not np.array_equal(kept.diagonal, system.diagonal):
-            total = self._lower_sum(rows, weight, fixed)
-            total[self._lower_sums[1]] += system.diagonal[self.free].reshape(-1, 9)
-        else:
-            total = kept.total
-        self._kept = _Kept(rows, weight, fixed, system.diagonal, total)
-        found = self._lower_sum(rows, weight, ~fixed)
-        found += total
+        kept, diagonal = self._kept, self._lower_sums[1]
+        if kept is None or not (np.array_equal(kept.E, system.E) and np.array_equal(kept.diagonal, system.diagonal)):
+            total = self._lower_sum(system, steady=True)
+            total[diagonal] += system.diagonal[self.free].reshape(-1, 9)
+            self._kept = kept = _Kept(system.E, system.diagonal, total)
+        found = self._lower_sum(system, steady=False)
+        found += kept.total
         if system.stiff is not None:
             found += system.stiff.reshape(-1, 9)[self.symbolic.source]
-            found[self._lower_sums[1]] -= system.diagonal[self.free].reshape(-1, 9)
+            found[diagonal] -= system.diagonal[self.free].reshape(-1, 9)
         return found
 
-    def _lower_sum(self, rows: list[Array], weight: Array, taken: NDArray[np.bool_]) -> Array:
-        """The blocks (source, 9) of Jᵀ diag(weight) J of some groups."""
+    def _lower_sum(self, system: System, steady: bool) -> Array:
+        """The blocks (source, 9) of Jᵀ E⁻¹ J of the groups whose rows never change, or of the others."""
         total: Any = None
-        for k in np.flatnonzero(taken):
-            number, group, at = self.groups[k]
-            square = weighted_square(
-                group.kind, rows[k], weight[at].reshape(-1, group.kind.rows), out=self._room[number]
-            )
-            added = self._lower_sums[0][k] @ square.reshape(-1, 9)
+        for (number, group, at), rows, part in zip(self.groups, self.rows_of(system.J), self._lower_sums[0], strict=True):
+            if (number in self._steady) is not steady:
+                continue
+            weight = 1.0 / system.E[at].reshape(-1, group.kind.rows)
+            square = weighted_square(group.kind, rows, weight, out=self._room[number])
+            added = part @ square.reshape(-1, 9)
             total = added if total is None else np.add(total, added, out=total)
         return np.zeros((len(self.symbolic.source), 9)) if total is None else np.asarray(total)
 
@@ -280,18 +300,11 @@ class Assembly:
 
 
 class _Kept(NamedTuple):
-    """Of the last sum: the groups' rows, their weights, which rows were as before, and what these and W's diagonal add."""
+    """What rows that never change and W's diagonal add to A, for an E."""
 
-    rows: list[Array]
-    weight: Array
-    fixed: NDArray[np.bool_]
+    E: Array
     diagonal: Array
     total: Array
-
-
-def _same(a: Array, b: Array) -> bool:
-    """Whether all numbers are equal; most that are not differ in the first."""
-    return np.array_equal(a[:1], b[:1]) and np.array_equal(a, b)
 
 
 class _Fixed(NamedTuple):
@@ -302,6 +315,11 @@ class _Fixed(NamedTuple):
     gained: Array
     shifted: Array
     E: Array
+
+
+def _entries(kind: ElementKind) -> NDArray[np.bool_]:
+    """(rows, points, 3) which entries of J an element has: all, or those that are not zero if they never change."""
+    return kind.reached if kind.steady else np.ones((kind.rows, kind.points, 3), bool)
 
 
 def _repaired(group: Any, x: Array, K: Array, mixed: Array, force: Array | None) -> Array:
