@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +26,8 @@ from delassus.particles.description.lanes import (
     weighted_square,
 )
 from delassus.particles.description.particles import Particles
+from delassus.particles.solvers.lower import Lower
+from delassus.particles.solvers.multigrid import CoarseGrid
 from delassus.particles.solvers.system import System
 from delassus.stepping.compliant.scheme import elastic, kinematic
 from delassus.stepping.scheme.blend import Blend
@@ -36,6 +39,10 @@ PROXIMAL: Final = 1e-9
 
 STIFFEST: Final = 1e-12
 """The least such share of an elastic row; what is stiffer yields by so much, and that is taken back, too."""
+
+
+LARGE: Final = 200_000
+"""From so many unknowns on, two grids are faster than factors for sheets."""
 
 
 class Assembly:
@@ -75,7 +82,6 @@ class Assembly:
         index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
         self._columns, self._indptr = np.concatenate([np.zeros(0, index), *columns]).astype(index), indptr.astype(index)
         self._fixed: _Fixed | None = None
-        self._kept: _Kept | None = None
         self.rigid = np.concatenate([np.zeros(0, bool), *(np.full(g.rows, g.rigid) for _, g, _ in self.groups)])
 
     @cached_property
@@ -95,11 +101,16 @@ class Assembly:
         band = Band(self.pattern, self.free)
         return band if band.nodes <= WIDEST else self.fronts(self.pattern)
 
+    @property
+    def spreads(self) -> bool:
+        """Whether factors take longer than two grids do: of large elastic systems that are not lines."""
+        if 3 * self.particles.nodes < LARGE or self.rigid.any() or self.particles.b or not self.groups:
+            return False
+        return not isinstance(self.symbolic, Band)
+
     def fronts(self, pattern: Pattern) -> Fronts:
         """Fronts of another pattern of the same nodes."""
-        p = self.particles
-        bodies = [] if p.bricks is None else [p.bricks.positions] * 2
-        return Fronts(pattern, np.concatenate([p.positions, *bodies]), self.free)
+        return Fronts(pattern, self.places, self.free)
 
     def new_factor(self) -> Cholesky | BandedCholesky:
         """A factor without numbers yet; there has to be memory for it."""
@@ -124,13 +135,14 @@ class Assembly:
                 deformation_parts(kind, points, group.numbers, out=(own, here.reshape(-1, kind.rows, kind.points, 3)))
         return g, sparse.csr_matrix((values, self._columns, self._indptr), shape=(self.m, 3 * self.particles.nodes))
 
-    def squares(self, J: Any, weight: Array) -> list[tuple[int, Array]]:
-        """The groups' blocks of Jᵀ diag(weight) J: to be used before they are asked for again."""
-        found = []
-        for (number, group, at), rows in zip(self.groups, self.rows_of(J), strict=True):
-            kind, out = group.kind, self._room[number]
-            found.append((number, weighted_square(kind, rows, weight[at].reshape(-1, kind.rows), out=out)))
-        return found
+    def squares(self, system: System, steady: tuple[bool, ...] = (True, False)) -> Iterator[tuple[int, Array]]:
+        """The groups' blocks of Jᵀ E⁻¹ J, each to be used before the next is made."""
+        for (number, group, at), rows in zip(self.groups, self.rows_of(system.J), strict=True):
+            if (number in self._steady) in steady:
+                kind, k = group.kind, group.kind.points
+                weight = 1.0 / system.E[at].reshape(-1, kind.rows)
+                out = self._room[: 9 * len(group) * k * k].reshape(-1, k, k, 3, 3)
+                yield number, weighted_square(kind, rows, weight, out=out)
 
     def rows_of(self, J: Any) -> list[Array]:
         """The rows of each group as (elements, rows, points, 3), without copies."""
@@ -156,52 +168,25 @@ class Assembly:
         return found
 
     @cached_property
-    def _room(self) -> dict[int, Array]:
-        """Where blocks of elements are before they are summed: new memory in each step would take longer than they do."""
-        all_blocks = np.empty((sum(g.points.shape[0] * g.points.shape[1] ** 2 for _, g, _ in self.groups), 3, 3))
-        found, start = {}, 0
-        for number, g, _ in self.groups:
-            (e, k), stop = g.points.shape, start + g.points.shape[0] * g.points.shape[1] ** 2
-            found[number] = all_blocks[start:stop].reshape(e, k, k, 3, 3)
-            start = stop
-        return found
+    def _room(self) -> Array:
+        """Where blocks of a group are before they are summed: new memory in each step would take longer."""
+        return np.empty(max((9 * len(g) * g.kind.points**2 for _, g, _ in self.groups), default=0))
 
     @cached_property
-    def _lower_sums(self) -> tuple[list[Any], Array]:
-        """The sums of groups' blocks that a factor reads, in its order; and where in it diagonal blocks are."""
-        source = self.symbolic.source
-        sums = [self.pattern.sums[number][source] for number, _, _ in self.groups]
-        order = np.argsort(source)
-        return sums, order[np.searchsorted(source[order], self.pattern.diagonal[self.free])]
+    def lower(self) -> Lower:
+        """What a factor reads of A."""
+        return Lower(self)
 
-    def lower(self, system: System) -> Array:
-        """The blocks (source, 9) of A = W + Jᵀ E⁻¹ J that a factor reads, in its order.
+    @cached_property
+    def places(self) -> Array:
+        """(nodes, 3) where nodes are as the system is built [m]."""
+        p = self.particles
+        return np.concatenate([p.positions, *([] if p.bricks is None else [p.bricks.positions] * 2)])
 
-        What groups add whose rows never change, such as bends, is kept, with W's diagonal.
-        """
-        kept, diagonal = self._kept, self._lower_sums[1]
-        if kept is None or not (np.array_equal(kept.E, system.E) and np.array_equal(kept.diagonal, system.diagonal)):
-            total = self._lower_sum(system, steady=True)
-            total[diagonal] += system.diagonal[self.free].reshape(-1, 9)
-            self._kept = kept = _Kept(system.E, system.diagonal, total)
-        found = self._lower_sum(system, steady=False)
-        found += kept.total
-        if system.stiff is not None:
-            found += system.stiff.reshape(-1, 9)[self.symbolic.source]
-            found[diagonal] -= system.diagonal[self.free].reshape(-1, 9)
-        return found
-
-    def _lower_sum(self, system: System, steady: bool) -> Array:
-        """The blocks (source, 9) of Jᵀ E⁻¹ J of the groups whose rows never change, or of the others."""
-        total: Any = None
-        for (number, group, at), rows, part in zip(self.groups, self.rows_of(system.J), self._lower_sums[0], strict=True):
-            if (number in self._steady) is not steady:
-                continue
-            weight = 1.0 / system.E[at].reshape(-1, group.kind.rows)
-            square = weighted_square(group.kind, rows, weight, out=self._room[number])
-            added = part @ square.reshape(-1, 9)
-            total = added if total is None else np.add(total, added, out=total)
-        return np.zeros((len(self.symbolic.source), 9)) if total is None else np.asarray(total)
+    @cached_property
+    def coarse(self) -> CoarseGrid:
+        """The coarse grid of multigrid."""
+        return CoarseGrid(self)
 
     def stiffness(self, x: Array, force: Array | None) -> tuple[Array, list[tuple[int, Array]], float]:
         """Forces of energies (nodes, 3), the groups' blocks of stiffness, and the energy [J].
@@ -297,14 +282,6 @@ class Assembly:
                 shifted[at] = elastic(blend, 0.0, 1.0, 0.0, C, B)[1]
         E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
         return _Fixed(blend, R, gained, shifted, E)
-
-
-class _Kept(NamedTuple):
-    """What rows that never change and W's diagonal add to A, for an E."""
-
-    E: Array
-    diagonal: Array
-    total: Array
 
 
 class _Fixed(NamedTuple):

@@ -58,7 +58,7 @@ class System:
     def A(self) -> Array:
         """(blocks, 3, 3) of W + Jᵀ E⁻¹ J in the pattern."""
         pattern = self.assembly.pattern
-        total = pattern.summed(self.assembly.squares(self.J, 1.0 / self.E))
+        total = pattern.summed(self.assembly.squares(self))
         if self.stiff is None:
             total[pattern.diagonal] += self.diagonal
         else:
@@ -68,7 +68,7 @@ class System:
     @cached_property
     def lower(self) -> Array:
         """The blocks (…, 9) of W + Jᵀ E⁻¹ J that a factor reads, in its order."""
-        return self.assembly.lower(self)
+        return self.assembly.lower.blocks(self)
 
     @cached_property
     def JT(self) -> Any:
