@@ -49,7 +49,7 @@ class Stepper:
             "pre" or "post" by a motion of its own before or after.
         geometric_stiffness: Whether forces that turn with their elements are implicit.
         method: Of the rows: "cholesky", "multigrid", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" or
-            "superlu"; "auto" is "multigrid" for elastic sheets of 200 000 unknowns or more, and "cholesky" for all else.
+            "superlu"; "auto" is "multigrid" for elastic sheets of 200 000 unknowns or more, "cholesky" for all else.
         contact_method: "newton", "admm", "gradient" or "sequential_impulses"; "auto" is "newton" for bricks, and "admm"
             for particles that elements tie together, where guesses may run in circles.
         tolerance: Of rows and momentum, as a share of the velocities of a step.
