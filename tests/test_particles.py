@@ -18,7 +18,9 @@ from delassus.model.bundled.build import Prismatic, ball
 from delassus.model.joints import Translation
 from delassus.particles.description.lanes import curvature, deformation_parts, energy_parts
 from delassus.particles.solvers.choice import METHODS
+from delassus.particles.solvers.multigrid import TwoGrids
 from delassus.particles.solvers.superlu import whole_matrix
+from delassus.stepping.scheme.blend import Blend
 
 mpl.use("agg")
 
@@ -52,7 +54,7 @@ def steps(system, count, state=None, **options):
 def test_rows_are_the_derivatives_of_deformations(name):
     kind, numbers = KINDS[name]
     x = np.random.default_rng(1).normal(size=(kind.points, 3))
-    parts = deformation_parts.python(kind, x, np.array(numbers), np.ones(kind.rows))
+    parts = deformation_parts.python(kind, x, np.array(numbers))
     step = 1e-6
     for k in range(kind.points):
         for axis in range(3):
@@ -60,6 +62,15 @@ def test_rows_are_the_derivatives_of_deformations(name):
             shift[k, axis] = step
             up, down = (np.asarray(kind.function(x + s * shift, np.array(numbers))[0]) for s in (1, -1))
             assert np.allclose(parts.rows[:, k, axis], (up - down) / (2 * step), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_rows_that_are_said_to_be_steady_are_the_same_anywhere(name):
+    kind, numbers = KINDS[name]
+    x = np.random.default_rng(1).normal(size=(2, kind.points, 3))
+    here, there = (deformation_parts.python(kind, at, np.array(numbers)).rows for at in x)
+    assert kind.steady == np.array_equal(here, there)
+    assert np.array_equal(kind.reached, here != 0.0)
 
 
 def test_an_element_is_ten_lines():
@@ -363,6 +374,33 @@ def test_the_assembled_matrix_is_the_sum_of_its_elements():
     assert sparse.issparse(system.W)
 
 
+def test_multigrid_takes_no_more_cycles_for_a_larger_cloth(monkeypatch):
+    counts, cycle = [], TwoGrids.cycle
+    monkeypatch.setattr(TwoGrids, "cycle", lambda self, r: counts.append(len(r)) or cycle(self, r))
+    for cells in (40, 80):
+        cloth = P.cloth((0.01 * cells, 0.01 * cells), (cells, cells), pinned=("left",))
+        made = P.Stepper(cloth, 1e-2, method="multigrid").step(P.start_of(cloth))
+        assert made.status is dl.Status.CONVERGED
+    small, large = (counts.count(size) for size in sorted(set(counts)))
+    assert 2 < large < 1.2 * small
+
+
+def test_what_a_factor_reads_is_the_matrix_of_its_own_step():
+    cloth = P.cloth((1, 1), (5, 4), bending=1e-2, drag=0.1, pinned=("left",))
+    assembly = P.Stepper(cloth, 1e-2).assembly
+    rng, rest = np.random.default_rng(3), np.zeros((cloth.nodes, 3))
+    for h in (1e-2, 1e-2, 3e-3, 1e-2):
+        x = cloth.positions + 0.05 * rng.normal(size=cloth.positions.shape)
+        system = assembly.system(x, rest, assembly.masses(None), Blend(h), None, rest, False)
+        known = system.W + system.JT @ sparse.diags(1.0 / system.E) @ system.J
+        read = np.zeros((assembly.pattern.blocks, 9))
+        read[assembly.symbolic.source] = system.lower
+        found, known = assembly.pattern.matrix(read.reshape(-1, 3, 3)).toarray(), known.toarray()
+        assert np.allclose(np.where(found != 0.0, known, 0.0), found, rtol=1e-12, atol=1e-12)
+        free = ~cloth.held.repeat(3)
+        assert ((known != 0.0) <= (found != 0.0) | (found.T != 0.0))[free][:, free].all()
+
+
 # --- robots that hold on ----------------------------------------------------------------------------------------------
 
 
@@ -373,10 +411,11 @@ def trolley(mass=2.0):
     return robot.model()
 
 
-def test_a_robot_that_holds_a_chain_pulls_its_mass_along():
+@pytest.mark.parametrize("method", ["auto", "cg"])
+def test_a_robot_that_holds_a_chain_pulls_its_mass_along(method):
     model = trolley()
     chain = P.chain((0, 0, 0), (-1, 0, 0), 5, pinned="none", gravity=0.0)
-    stepper, state, q, v = P.Stepper(chain, 1e-2), P.start_of(chain), np.zeros(1), np.zeros(1)
+    stepper, state, q, v = P.Stepper(chain, 1e-2, method=method), P.start_of(chain), np.zeros(1), np.zeros(1)
     for _ in range(20):
         made = P.coupled_step(model, q, v, np.array([6.0]), stepper, state, [P.Grip("hook", 0)])
         q, v, state = made.q, made.v, made.particles.state

@@ -35,7 +35,19 @@ _RHO: Final = 0.1
 """The penalty at first, as a share of a row's response; doubled or halved where primal and dual errors differ much."""
 
 _LOOKS: Final = 3
-"""Each how many iterations of ADMM the error is looked at: that takes a product, as long as the iteration itself."""
+"""Each how many iterations of ADMM the error is looked at, if it may be small enough: that takes a product with G."""
+
+_RELAXED: Final = 1.6
+"""By how much ADMM goes further than it is told: takes about half of the iterations."""
+
+_HOPEFUL: Final = 3.0
+"""How many times the tolerance a guess of the error may be for it to be looked at."""
+
+_UNBALANCED: Final = (50.0, 5.0)
+"""How many times the primal error may be the dual one before penalties are doubled, and the other way round, halved.
+
+At the best penalties of sheets with friction the first is some ten times the second.
+"""
 
 METHODS: Final = ("auto", "admm", "gradient")
 
@@ -137,17 +149,24 @@ def _admm(rows: _Rows, tolerance: float, iterations: int, start: Any) -> tuple[A
         made += going
         asked = rows.g + (rows.correction(z)) - _ETA * d * x - rho * d * y - z
         new = -rows.problem.operator.solve(asked, (_ETA + rho) * d + rows.R)
-        kept = rows.projected(new - z / (rho * d))
-        z = z - rho * d * (new - kept)
+        further = _RELAXED * new + (1.0 - _RELAXED) * y
+        kept = rows.projected(further - z / (rho * d))
+        z = z - rho * d * (further - kept)
         primal = np.abs(new - kept).max(-1, keepdims=True)
         dual = np.abs(rho * (kept - y) + _ETA * (new - x)).max(-1, keepdims=True)
         x, y = new, kept
-        if k % _LOOKS == _LOOKS - 1 or k == iterations - 1:
+        # What was solved says what the velocities of `new` are: near those of `kept`, without a product.
+        looks = k % (10 * _LOOKS) == 10 * _LOOKS - 1 or k == iterations - 1
+        if not looks and k % _LOOKS == _LOOKS - 1:
+            guessed = rows.error(y, rows.g - asked - (_ETA + rho) * d * new)
+            looks = bool(((guessed <= _HOPEFUL * tolerance) & (least > tolerance)).any())
+        if looks:
             error = rows.error(y, rows.velocity(y))
             better = error < least
             best, least = np.where(better[..., None], y, best), np.where(better, error, least)
         if k % 20 == 19:
-            rho = np.clip(np.where(primal > 5.0 * dual, 2.0, np.where(dual > 5.0 * primal, 0.5, 1.0)) * rho, 1e-4, 1e3)
+            more, less = primal > _UNBALANCED[0] * dual, dual > _UNBALANCED[1] * primal
+            rho = np.clip(np.where(more, 2.0, np.where(less, 0.5, 1.0)) * rho, 1e-4, 1e3)
     return best, made
 
 

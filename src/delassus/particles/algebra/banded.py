@@ -70,8 +70,12 @@ class BandedCholesky:
 
     def factor(self, blocks: Array) -> BandedCholesky:
         """Take the numbers (blocks, 3, 3) of the pattern's blocks."""
+        return self.take(blocks.reshape(-1, 9)[self.band.source])
+
+    def take(self, lower: Array) -> BandedCholesky:
+        """Take the numbers of the blocks (source, 9) that a factor reads, in its own order."""
         self.buffer.fill(0.0)
-        self.buffer[self.band.place] = blocks.reshape(-1, 9)[self.band.source].reshape(-1)
+        self.buffer[self.band.place] = lower.reshape(-1)
         with one_thread():
             _, info = lapack.dpbtrf(self.columns, lower=1, overwrite_ab=1)
         if info:

@@ -143,8 +143,12 @@ class Cholesky:
 
     def factor(self, blocks: Array) -> Cholesky:
         """Take the numbers (blocks, 3, 3) of the pattern's blocks."""
+        return self.take(blocks.reshape(-1, 9)[self.fronts.source])
+
+    def take(self, lower: Array) -> Cholesky:
+        """Take the numbers of the blocks (source, 9) that a factor reads, in its own order."""
         self.buffer.fill(0.0)
-        self.buffer[self.fronts.place] = blocks.reshape(-1, 9)[self.fronts.source].reshape(-1)
+        self.buffer[self.fronts.place] = lower.reshape(-1)
         with one_thread():
             self._eliminate()
         return self

@@ -7,7 +7,7 @@ over memory without a search.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ class Pattern:
         """How many there are."""
         return len(self.indices)
 
-    def summed(self, parts: Sequence[tuple[int, Array]]) -> Array:
+    def summed(self, parts: Iterable[tuple[int, Array]]) -> Array:
         """The blocks (blocks, 3, 3) of the sum of groups' blocks (e, k, k, 3, 3), given with the groups' numbers."""
         total: Any = None
         for number, part in parts:

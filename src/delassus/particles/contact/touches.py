@@ -40,6 +40,8 @@ class Touches(NamedTuple):
 def find_touches(particles: Particles, x: Array, v: Array, orientations: Array, h: float) -> list[Touches]:
     """All that may touch within a step; groups by the number of nodes."""
     n = particles.n
+    if not particles.obstacles and particles.bricks is None:
+        return []
     fall = h * h * float(np.linalg.norm(particles.gravity))
     # What pulls at a particle may be as fast as the fastest before the step is over.
     fastest = float(np.linalg.norm(v[:n], axis=1).max(initial=0.0))

@@ -93,7 +93,7 @@ def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArr
             continue
         kind, x = group.kind, positions[group.points]
         if kind.rows:
-            rows = deformation_parts(kind, x, group.numbers, np.ones((len(group), kind.m))).rows
+            rows = deformation_parts(kind, x, group.numbers).rows
             size = np.abs(rows).reshape(len(group), kind.rows, -1).max(-1).min(-1)
         else:
             parts = energy_parts(kind, x, group.numbers)

@@ -15,9 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.graph.program import Program
 from delassus.errors import DelassusError
 
 MOST_POINTS = 8
@@ -60,6 +66,25 @@ class ElementKind:
     def m(self) -> int:
         """The length of an element's array of rows: one, unused, for energies."""
         return max(1, self.rows)
+
+    @cached_property
+    def _slopes(self) -> Program:
+        """The derivatives (rows, points, 3) of a deformation."""
+        inputs = {"x": (self.points, 3), "p": (self.p,)}
+        shape = (self.rows, self.points, 3)
+        return Recorded.of("rows", lambda x, p: jacobian(lambda y: self.function(y, p)[0])(x), inputs, shape).program
+
+    @property
+    def steady(self) -> bool:
+        """Whether the rows of a deformation are the same wherever its points are."""
+        return not self._slopes.depends_on(0, output=0)
+
+    @property
+    def reached(self) -> NDArray[np.bool_]:
+        """(rows, points, 3) which coordinates the rows of a deformation depend on."""
+        program = self._slopes
+        found = [value > 0 or program.constants[-value] != 0.0 for value in program.results[0]]
+        return np.array(found).reshape(self.rows, self.points, 3)
 
 
 def energy(*, points: int, numbers: Sequence[str] = ()) -> Callable[[Callable[..., Any]], ElementKind]:

@@ -1,7 +1,8 @@
 """What a step asks of elements, in lanes over the elements: values, gradients, stiffness in blocks of 3 × 3.
 
     energy          V, ∇V and K = ∇²V
-    deformation     g, J = ∇g, Jᵀ E⁻¹ J, and the geometric stiffness K̃ = Σ f ∇²g of forces f that turn with the rows
+    deformation     g, J = ∇g, and the geometric stiffness K̃ = Σ f ∇²g of forces f that turn with the rows
+    rows            Jᵀ E⁻¹ J
 
 Stiffness enters W, which has to be positive definite: of an element whose stiffness has negative eigenvalues, these are
 left out (`clamped`). Whether it has some is seen in the lanes, by the signs of pivots: most have none, or none that is
@@ -34,11 +35,10 @@ class EnergyParts(NamedTuple):
 
 
 class DeformationParts(NamedTuple):
-    """g (rows), J (rows, points, 3) and Jᵀ E⁻¹ J (points, points, 3, 3)."""
+    """g (rows) and J (rows, points, 3)."""
 
     value: Any
     rows: Any
-    block: Any
 
 
 @kernel("(points,3),(p)->(),(points,3),(points,points,3,3),()", result=EnergyParts)
@@ -49,13 +49,17 @@ def energy_parts(kind: ElementKind, x: Any, p: Any) -> EnergyParts:
     return EnergyParts(value, gradient, _blocks(kind, kept), mixed)
 
 
-@kernel("(points,3),(p),(m)->(m),(m,points,3),(points,points,3,3)", result=DeformationParts)
-def deformation_parts(kind: ElementKind, x: Any, p: Any, weight: Any) -> DeformationParts:
-    """A deformation with its rows, and Jᵀ diag(weight) J."""
-    g = kind.function(x, p)[0]
-    J = jacobian(lambda y: kind.function(y, p)[0])(x)
-    flat = J.reshape(kind.m, kind.k3)
-    return DeformationParts(g, J, _blocks(kind, flat.T @ (weight[:, None] * flat)))
+@kernel("(points,3),(p)->(m),(m,points,3)", result=DeformationParts)
+def deformation_parts(kind: ElementKind, x: Any, p: Any) -> DeformationParts:
+    """A deformation with its rows."""
+    return DeformationParts(kind.function(x, p)[0], jacobian(lambda y: kind.function(y, p)[0])(x))
+
+
+@kernel("(m,points,3),(m)->(points,points,3,3)")
+def weighted_square(kind: ElementKind, rows: Any, weight: Any) -> Any:
+    """Jᵀ diag(weight) J of the rows of a deformation."""
+    flat = rows.reshape(kind.m, kind.k3)
+    return _blocks(kind, flat.T @ (weight[:, None] * flat))
 
 
 @kernel("(points,3),(p),(m)->(points,points,3,3),()")

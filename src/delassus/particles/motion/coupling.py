@@ -101,7 +101,10 @@ def coupled_step(
     columns = [3 * g.particle + k for g in grips for k in range(3)]
     unit = np.zeros((3 * stepper.particles.nodes, len(columns)))
     unit[columns, np.arange(len(columns))] = 1.0
-    answers = np.stack([stepper.assembly.factor.solve(u) for u in unit.T], 1)
+    factor = stepper.assembly.factor
+    if stepper.method != "cholesky" and stepper.system is not None:  # others leave no factor behind
+        factor.take(stepper.system.lower)
+    answers = np.stack([factor.solve(u) for u in unit.T], 1)
     G = J @ towards + answers[columns]
     gap = J @ free - made.state.v.reshape(-1)[columns] + apart / h
     impulse = np.linalg.solve(G, -gap)

@@ -59,7 +59,7 @@ def at_rest(
     state = start_of(particles) if state is None else state
     size = float(np.ptp(state.x, axis=0).max()) or 1.0
     # Long steps have large velocities: what is small beside these is not small beside the system.
-    finest = {"tolerance": 1e-15, "iterations": 8} | options
+    finest: dict[str, Any] = {"method": "cholesky", "tolerance": 1e-15, "iterations": 8} | options
     stepper = Stepper(particles, time_step, geometric_stiffness=True, **finest)
     h, best, least, made, before = time_step, state, np.inf, 0, np.inf
     for made in range(1, steps + 1):

@@ -48,7 +48,8 @@ class Stepper:
         stabilization: How errors of rigid rows and penetrations are taken off: "none" by velocities that rows ask for,
             "pre" or "post" by a motion of its own before or after.
         geometric_stiffness: Whether forces that turn with their elements are implicit.
-        method: Of the rows: "cholesky", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" or "superlu".
+        method: Of the rows: "cholesky", "multigrid", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" or
+            "superlu"; "auto" is "multigrid" for elastic sheets of 200 000 unknowns or more, "cholesky" for all else.
         contact_method: "newton", "admm", "gradient" or "sequential_impulses"; "auto" is "newton" for bricks, and "admm"
             for particles that elements tie together, where guesses may run in circles.
         tolerance: Of rows and momentum, as a share of the velocities of a step.
@@ -66,7 +67,7 @@ class Stepper:
         beta: float = 1.0,
         stabilization: str = "none",
         geometric_stiffness: bool = False,
-        method: str = "cholesky",
+        method: str = "auto",
         contact_method: str = "auto",
         tolerance: float = 1e-9,
         contact_tolerance: float = 1e-4,
@@ -79,21 +80,23 @@ class Stepper:
         check_stabilization(stabilization)
         if stabilization not in STABILIZATIONS:
             raise StepError(f"stabilization is {stabilization!r}; here it is one of {', '.join(STABILIZATIONS)}.")
-        check_method(method, METHODS)
+        check_method(method, ("auto", *METHODS))
         check_method(contact_method, CONTACT_METHODS)
         if self.blend.beta == 0.0 and (particles.obstacles or particles.b or any(g.rigid for g in particles.elements)):
             raise StepError("beta is 0: rigid elements and contacts need beta > 0, such as 1; elastic elements do not.")
         self.particles, self.stabilization = particles, stabilization
         if contact_method == "auto":
             contact_method = "admm" if particles.elements else "newton"
+        self.assembly = Assembly(particles)
+        if method == "auto":
+            method = "multigrid" if self.assembly.spreads else "cholesky"
         self.geometric, self.method, self.contact_method = bool(geometric_stiffness), method, contact_method
         self.tolerance = float(checked_tolerance(tolerance, 1e-9))
         self.contact_tolerance = float(checked_tolerance(contact_tolerance, 1e-4))
         check_iterations(iterations or 1)
         check_iterations(contact_iterations)
-        usual = 60 if method in ("cholesky", "superlu") else 2000
+        usual = 60 if method in ("cholesky", "multigrid", "superlu") else 2000
         self.iterations, self.contact_iterations = iterations or usual, int(contact_iterations)
-        self.assembly = Assembly(particles)
         self.known: dict[str, Any] = {}
         self.system: System | None = None
 
@@ -171,9 +174,9 @@ class Stepper:
             )  # fmt: skip
             clock("contact")
             return found, (pushed.reshape(-1, 3), found.error, found.iterations, found.status)
-        A = system.A
+        lower = system.lower
         clock("assembly")
-        factor = self.assembly.factor.factor(A)
+        factor = self.assembly.factor.take(lower)
         free = refined(system, factor, flat, impulse, self.tolerance, self.iterations)
         clock("solve")
         if not groups:

@@ -1,6 +1,7 @@
 """Solvers of the system of a step, by name.
 
 cholesky              sparse factors of W + Jᵀ E⁻¹ J, and proximal iterations: any rows, the default
+multigrid             conjugate gradients on the same matrix, with two grids: for large sheets
 superlu               SciPy's sparse LU of the whole indefinite matrix: to compare with
 cg                    conjugate gradients on the Schur complement J W⁻¹ Jᵀ + R, which is not formed
 minres                minimal residuals on the whole indefinite matrix
@@ -18,12 +19,14 @@ from numpy.typing import NDArray
 
 from delassus.particles.solvers.direct import by_cholesky
 from delassus.particles.solvers.krylov import by_cg, by_minres
+from delassus.particles.solvers.multigrid import by_multigrid
 from delassus.particles.solvers.superlu import by_superlu
 from delassus.particles.solvers.sweeps import by_gauss_seidel, by_impulses
 from delassus.particles.solvers.system import Solved, System
 
 _WAYS: Final = {
     "cholesky": by_cholesky,
+    "multigrid": by_multigrid,
     "superlu": by_superlu,
     "cg": by_cg,
     "minres": by_minres,

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 def by_cholesky(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
     """The solution, from velocities (3 nodes,), those given included, and impulses (m,) to start with."""
-    factor = system.assembly.factor.factor(system.A)
+    factor = system.assembly.factor.take(system.lower)
     return refined(system, factor, v, impulse, tolerance, iterations)
 
 
@@ -35,16 +35,23 @@ def refined(
 ) -> Solved:
     """Proximal iterations with a factor; `push` (3 nodes,) are impulses of contacts [N·s]."""
     best, least, made = (v, impulse), np.inf, 0
+    pushed = 0.0 if push is None else system.kept(push)
     for made in range(iterations + 1):
-        r, s = system.imbalance(v, impulse), system.left(v, impulse)
-        if push is not None:
-            r = r + system.kept(push)
-        error = max(np.max(np.abs(s), initial=0.0) / system.speed, system.unbalanced(r))
-        if error < least:
-            best, least = (v, impulse), error
-        if error <= tolerance or made == iterations or not np.isfinite(error):
-            break
-        change = factor.solve(r + system.JT @ (s / system.E))  # type: ignore[attr-defined]
+        s = system.left(v, impulse)
+        error = float(np.max(np.abs(s), initial=0.0)) / system.speed
+        if made == 0 < iterations and tolerance < error < np.inf:  # not good enough, whatever the momentum says
+            asked, least = system.imbalance(v, impulse + s / system.E) + pushed, error
+        else:
+            r = system.imbalance(v, impulse) + pushed
+            error = max(error, system.unbalanced(r))
+            if made == 1 and error >= least:  # then the momentum of the first has to be looked at, too
+                least = max(least, system.unbalanced(system.imbalance(*best) + pushed))
+            if error < least:
+                best, least = (v, impulse), error
+            if error <= tolerance or made == iterations or not np.isfinite(error):
+                break
+            asked = r + system.kept(system.JT @ (s / system.E))
+        change = factor.solve(asked)  # type: ignore[attr-defined]
         impulse = impulse + (s - system.J @ change) / system.E
         v = v + change
     return Solved(*best, float(least), made, ended(least, tolerance))

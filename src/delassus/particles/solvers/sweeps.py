@@ -57,10 +57,9 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
 def element_work(system: System, response: Response) -> list[Any]:
     """What a sweep does, colour by colour: the kind, the points, its numbers, and where its impulses are."""
     work = []
-    for _, group, at in system.assembly.groups:
+    for (_, group, at), rows in zip(system.assembly.groups, system.assembly.rows_of(system.J), strict=True):
         kind = group.kind
-        k3 = 3 * kind.points
-        J = system.J.data[system.J.indptr[at.start] : system.J.indptr[at.stop]].reshape(-1, kind.rows, k3)
+        J = rows.reshape(-1, kind.rows, 3 * kind.points)
         blocks = response.inverse[group.points]
         towards = np.einsum("emaj,eajk->emak", J.reshape(-1, kind.rows, kind.points, 3), blocks).reshape(J.shape)
         R = system.R[at].reshape(-1, kind.rows)

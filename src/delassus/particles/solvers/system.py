@@ -32,16 +32,19 @@ class System:
         c: (3 nodes,); J (m, 3 nodes) sparse; R, b (m,).
         E: (m,) by how much rows yield in the factor: R, or a little more where they are rigid.
         g: (m,) errors of the rows.
-        blocks: Of Jᵀ E⁻¹ J, by groups.
     """
 
     def __init__(
         self, assembly: Assembly, diagonal: Array, stiff: Array | None, c: Array, J: Any, R: Array, b: Array, E: Array,
-        g: Array, blocks: Any,
+        g: Array,
     ) -> None:  # fmt: skip
-        self.assembly, self.diagonal, self.stiff, self.blocks = assembly, diagonal, stiff, blocks
+        self.assembly, self.diagonal, self.stiff = assembly, diagonal, stiff
         self.c, self.J, self.R, self.b, self.E, self.g = c, J, R, b, E, g
-        self.free = np.repeat(assembly.free, 3)
+
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        """(3 nodes,) which velocities are unknown."""
+        return np.repeat(self.assembly.free, 3)
 
     @cached_property
     def W(self) -> Any:
@@ -55,12 +58,17 @@ class System:
     def A(self) -> Array:
         """(blocks, 3, 3) of W + Jᵀ E⁻¹ J in the pattern."""
         pattern = self.assembly.pattern
-        total = pattern.summed(self.blocks)
+        total = pattern.summed(self.assembly.squares(self))
         if self.stiff is None:
             total[pattern.diagonal] += self.diagonal
         else:
             total += self.stiff
         return total
+
+    @cached_property
+    def lower(self) -> Array:
+        """The blocks (…, 9) of W + Jᵀ E⁻¹ J that a factor reads, in its order."""
+        return self.assembly.lower.blocks(self)
 
     @cached_property
     def JT(self) -> Any:
@@ -71,27 +79,43 @@ class System:
         """W v (3 nodes,)."""
         if self.stiff is not None:
             return np.asarray(self.W @ v)
+        if self.assembly.particles.bricks is None:
+            return self.masses * v
         n = self.assembly.particles.n  # the blocks of particles are multiples of the identity
         light = (self.diagonal[:n, 0, 0, None] * v[: 3 * n].reshape(-1, 3)).reshape(-1)
         return np.concatenate([light, (self.diagonal[n:] @ v[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
 
     @cached_property
+    def masses(self) -> Array:
+        """(3 nodes,) W's diagonal."""
+        return np.asarray(np.diagonal(self.diagonal, axis1=1, axis2=2).reshape(-1))
+
+    @cached_property
     def heavy(self) -> Array:
         """(free nodes,) the mean mass of each."""
-        blocks = self.diagonal[self.assembly.free]
-        return np.asarray((blocks[:, 0, 0] + blocks[:, 1, 1] + blocks[:, 2, 2]) / 3.0)
+        m = self.masses
+        return np.asarray(((m[::3] + m[1::3] + m[2::3]) / 3.0)[self.assembly.free])
 
     def kept(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
-        return np.where(self.free, x, 0.0)
+        kept = np.array(x)
+        kept[self.assembly.held] = 0.0
+        return kept
 
     def imbalance(self, v: Array, impulse: Array) -> Array:
         """c - W v + Jᵀ λ (3 nodes,) of free velocities [N·s]."""
-        return self.kept(self.c - self.pushed(v) + self.JT @ impulse)
+        found = self.JT @ impulse
+        found += self.c
+        found -= self.pushed(v)
+        found[self.assembly.held] = 0.0
+        return np.asarray(found)
 
     def left(self, v: Array, impulse: Array) -> Array:
         """-(J v + R λ + b) (m,) [m/s]."""
-        return -(self.J @ v + self.R * impulse + self.b)
+        found = self.J @ v
+        found += self.R * impulse
+        found += self.b
+        return np.asarray(np.negative(found, out=found))
 
     @cached_property
     def speed(self) -> float:
