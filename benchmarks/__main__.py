@@ -1,10 +1,14 @@
-"""`python -m benchmarks [--save]`: run the benchmarks, print them; --save also puts them into docs/performance.md."""
+"""`python -m benchmarks [--save] [section …]`: run the benchmarks, all or those of some sections, and print them.
+
+`--save` also puts them into docs/performance.md.
+"""
 
 import os
 import platform
 import sys
 from datetime import date
 from pathlib import Path
+from typing import Final
 
 import llvmlite
 import numpy as np
@@ -43,50 +47,49 @@ def cpu_name() -> str:
     )
 
 
+SECTIONS: Final = {
+    "Robot dynamics": (dynamics, derivatives, single, parameters),
+    "Constrained dynamics": (constrained, closed_loops, delassus, constrained_derivatives),
+    "Contact": (contact,),
+    "Control": (control, reactive, sampling),
+    "Motion in time": (stepping, stepping_compliant),
+    "Simulation": (simulation,),
+    "Large systems": (large,),
+    "The compiler": (compiler, loops),
+}
+
+
 def main() -> None:
     """Run and print."""
+    asked = [name for name in sys.argv[1:] if name != "--save"]
+    chosen = [title for title in SECTIONS if not asked or any(name.lower() in title.lower() for name in asked)]
+    if not chosen:
+        sys.exit(f"There is no section {' or '.join(asked)}; there are {', '.join(SECTIONS)}.")
     target = Target.host()
     header = (
         f"Measured by `make bench` on {date.today()}: {cpu_name()} (LLVM's {target.cpu}, {target.lanes} lanes), "
         f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"llvmlite {llvmlite.__version__}.\n"
     )
-    parts = (
-        header,
-        "## Robot dynamics\n",
-        dynamics.run(),
-        derivatives.run(),
-        single.run(),
-        parameters.run(),
-        "## Constrained dynamics\n",
-        constrained.run(),
-        closed_loops.run(),
-        delassus.run(),
-        constrained_derivatives.run(),
-        "## Contact\n",
-        contact.run(),
-        "## Control\n",
-        control.run(),
-        reactive.run(),
-        sampling.run(),
-        "## Motion in time\n",
-        stepping.run(),
-        stepping_compliant.run(),
-        "## Simulation\n",
-        simulation.run(),
-        "## Large systems\n",
-        large.run(),
-        "## The compiler\n",
-        compiler.run(),
-        loops.run(),
-    )
-    text = "\n".join(parts)
-    print(text)
+    print(header)
+    measured = {}
+    for title in chosen:
+        measured[title] = "\n".join(module.run() for module in SECTIONS[title])
+        print(f"## {title}\n\n{measured[title]}", flush=True)
     if "--save" in sys.argv[1:]:
-        page = PAGE.read_text()
-        before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
-        constrained.plots(PAGE.parent / "images")
+        PAGE.write_text(_saved(PAGE.read_text(), header, measured))
+        if "Constrained dynamics" in measured:
+            constrained.plots(PAGE.parent / "images")
+
+
+def _saved(page: str, header: str, measured: dict[str, str]) -> str:
+    """The page with new sections in place of the old ones of the same titles."""
+    before, _, rest = page.partition(BEGIN)
+    kept, _, after = rest.partition(END)
+    old = {part.partition("\n")[0]: part.partition("\n")[2].strip("\n") for part in kept.split("\n## ")[1:]}
+    now = old | {title: text.strip("\n") for title, text in measured.items()}
+    sections = (f"## {title}\n\n{now[title]}\n" for title in SECTIONS if title in now)
+    return f"{before}{BEGIN}\n{header}\n{chr(10).join(sections)}{END}{after}"
 
 
 if __name__ == "__main__":
