@@ -45,8 +45,8 @@ def planner(samples: int = 512) -> dl.control.Sampling:
         horizon=20,
         samples=samples,
         knots=5,
-        noise=0.25,
-        narrowest=0.1,
+        noise=0.5,
+        narrowest=0.2,
         temperature=0.03,
         limits=(HOME[7:] - 1.1, HOME[7:] + 1.1),
     )

@@ -112,12 +112,15 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
         restitution: Any = 0.0,
         normal: Any = (0.0, 0.0, 1.0),
         height: Any = 0.0,
+        torsional: Any = 0.0,
+        rolling: Any = 0.0,
         tolerance: Any = TOLERANCE,
         heights: Any = None,
     ) -> tuple[Floats, ...]:
         """The state at the end, its time, the cost, how many periods were made, `Mark`, and the path if asked for."""
         world, ground = ahead.world, GroundNumbers(np.array(normal), height, heights)
-        given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, np.array(PATIENCE)))
+        limits = Limits(tolerance, np.array(PATIENCE))
+        given = Given(None, time_step, ground, friction, restitution, limits, torsional, rolling)
         duration = time_step * float(world.substeps)
 
         def advance(carry: Any, item: Any) -> Any:
