@@ -357,3 +357,13 @@ def test_with_too_few_threads_to_be_had_every_piece_is_computed_once(monkeypatch
     np.testing.assert_array_equal(result, kernel.ufunc(x))
     workers[0].join(10)
     assert sorted(computed) == [0.0, 96.0, 192.0, 288.0]
+
+
+def test_numbers_among_the_arrays_do_not_keep_a_batch_on_one_thread(pieces):
+    @dl.kernel("(5),()->(5)")
+    def scaled(model, x, factor):
+        return x * factor
+
+    x = np.random.default_rng(0).normal(size=(64, 5))
+    np.testing.assert_array_equal(scaled(None, x, 2.0), 2.0 * x)
+    assert pieces

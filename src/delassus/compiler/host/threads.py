@@ -77,6 +77,7 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
         if type(x) is np.ndarray and x.size * kernel.flops > 2 * _MINIMUM_FLOPS:  # else not even worth a plan
             # Nor is one state, whatever it costs.
             if any(np.ndim(x) > len(o.shape) for x, o in zip(arrays, kernel.inputs, strict=False)):
+                arrays = tuple(np.asarray(x, kernel.dtype) if type(x) in (float, int) else x for x in arrays)
                 plan = _plan(kernel, arrays, out)
             break
     if plan is None:
