@@ -11,7 +11,7 @@ References: M. Jean, J.J. Moreau (1992); B. Brogliato, Nonsmooth Mechanics (2016
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -57,7 +57,7 @@ def sweep(
     layout, G = problem.layout, problem.G
     impulse, velocity = np.array(impulse), np.array(velocity)
     for k in range(layout.scalars):
-        new = row_step(problem, k, impulse[k], velocity[k], relaxation)
+        new = row_step(problem, k, G[k, k], impulse[k], velocity[k], relaxation)
         velocity = velocity + G[:, k] * (new - impulse[k])
         impulse[k] = new
     one = one or (cone_step if problem.convex else coulomb_step)
@@ -70,9 +70,9 @@ def sweep(
     return impulse, velocity
 
 
-def row_step(problem: Scaled, k: int, impulse: Any, velocity: Any, relaxation: Any) -> Any:
+def row_step(problem: Scaled, k: int, response: Any, impulse: Any, velocity: Any, relaxation: Any) -> Any:
     """The impulse of a row before the contacts: what stops it, or as much of it as is allowed."""
-    layout, response = problem.layout, problem.G[k, k]
+    layout = problem.layout
     bounded = layout.scalars - layout.intervals
     new = impulse - velocity * (relaxation / np.where(response > 0.0, response, 1.0))
     if k >= bounded:
@@ -97,13 +97,31 @@ def _rolled(problem: Scaled, impulse: Any, velocity: Any, one: ContactStep, rela
     return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
 
 
+class ContactSteps(NamedTuple):
+    """By how much a contact's impulse changes for a velocity along the normal, and along the tangents."""
+
+    normal: Any
+    tangents: Any
+
+
+def steps_of(G: Any, relaxation: Any = 1.0) -> ContactSteps:
+    """From a contact's own G."""
+    n = len(G) - 1
+    response = np.where(G[n, n] > 0.0, G[n, n], 1.0)
+    return ContactSteps(relaxation / response, relaxation / _largest(G[:n, :n]))
+
+
 def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """The impulses of a contact whose velocity would be that without a change."""
+    return coulomb_move(G, steps_of(G, relaxation), impulse, velocity, friction)
+
+
+def coulomb_move(G: Any, steps: ContactSteps, impulse: Any, velocity: Any, friction: Any) -> Any:
+    """The same, where its steps are known."""
     n = len(impulse) - 1
-    response = np.where(G[n, n] > 0.0, G[n, n], 1.0)
-    normal = np.maximum(impulse[n] - velocity[n] * (relaxation / response), 0.0)
+    normal = np.maximum(impulse[n] - velocity[n] * steps.normal, 0.0)
     sliding = velocity[:n] + G[:n, n] * (normal - impulse[n])
-    wanted = impulse[:n] - sliding * (relaxation / _largest(G[:n, :n]))
+    wanted = impulse[:n] - sliding * steps.tangents
     t, radius = length(wanted), friction * normal
     share = np.where(t > radius, radius / (t + tiny()), 1.0)
     return np.concatenate([share * wanted, np.stack([normal])])

@@ -66,12 +66,30 @@ class Scaled(NamedTuple):
         compliance: Any = None,
     ) -> Scaled:
         """From rows as the user has them."""
-        order = list(layout.order)
-        shape, coefficients = _shape(layout, friction, torsional, rolling)
         G = np.tril(G) + np.tril(G, -1).T  # an asymmetric matrix has been refused
         if compliance is not None:
             G = G + np.diag(compliance)
-        response = np.stack([G[r, r] for r in range(layout.m)])
+        order, response = list(layout.order), np.stack([G[r, r] for r in range(layout.m)])
+        problem, acts = cls.by_response(layout, convex, response, g, friction, torsional, rolling, lower, upper)
+        return problem._replace(G=G[order][:, order] * (acts[:, None] * acts[None, :]))
+
+    @classmethod
+    def by_response(
+        cls,
+        layout: Layout,
+        convex: bool,
+        response: Any,
+        g: Any,
+        friction: Any = None,
+        torsional: Any = None,
+        rolling: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> tuple[Scaled, Any]:
+        """The problem without its G, of the responses (m,) of rows to their own impulses, and the factors (m,), in the
+        solvers' order, by which rows of G are multiplied."""
+        order = list(layout.order)
+        shape, coefficients = _shape(layout, friction, torsional, rolling)
         d = np.zeros(layout.m)
         for rows in layout.friction:
             mean = np.sum(response[rows.start : rows.start + 3]) / 3.0
@@ -87,12 +105,12 @@ class Scaled(NamedTuple):
         root = np.sqrt(d)
         factor = (shape / root)[order]
         acts = np.where(moves[order], factor, 0.0)
-        G, g, root = G[order][:, order] * (acts[:, None] * acts[None, :]), g[order] * factor, root[order]
+        g, root = g[order] * factor, root[order]
         if lower is not None:
             bounded = root[layout.scalars - layout.intervals : layout.scalars]
             lower, upper = (np.clip(b, -enormous(), enormous()) * bounded for b in (lower, upper))
         limit = _limit(layout, g, root)
-        return cls(layout, convex, G, g, root, coefficients, lower, upper, limit)
+        return cls(layout, convex, None, g, root, coefficients, lower, upper, limit), acts
 
     # --- from and to the user's rows ------------------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ def sequential_impulses(
     def sweep(impulse: Any, v: Any) -> tuple[Any, Any]:
         impulse = np.array(impulse)
         for k in range(layout.scalars):
-            new = row_step(problem, k, impulse[k], velocity(v, impulse, k), 1.0)
+            new = row_step(problem, k, problem.G[k, k], impulse[k], velocity(v, impulse, k), 1.0)
             v = v + B[:, k] * (new - impulse[k])
             impulse[k] = new
         for k, at in enumerate(layout.blocks):

@@ -123,13 +123,14 @@ def _impulses(world: World, problem: Problem, given: Given) -> Solved:
         dry = np.array([bound for _, bound in world.dry]) * given.h
         numbers |= {"lower": -dry, "upper": dry}
     if not world.bounces:
-        return solved(world.layout, problem.G, problem.g, numbers, problem.start, problem.scale, given.limits)
+        return solved(world.layout, problem.rows.P, problem.S, problem.g, numbers, problem.start, problem.scale, given.limits)
 
     def throw(carry: Any) -> Any:
         share, start, count = carry[0], carry[1], carry[3]
         g = problem.g - (1.0 - share) * problem.thrown
-        found = solved(world.layout, problem.G, g, numbers, start, problem.scale, given.limits)
-        gained = found.impulse @ (problem.before + problem.after + problem.G @ found.impulse)  # twice their work
+        found = solved(world.layout, problem.rows.P, problem.S, g, numbers, start, problem.scale, given.limits)
+        moved = problem.rows.motions(found.impulse)
+        gained = found.impulse @ (problem.before + problem.after) + moved @ (problem.S @ moved)  # twice their work
         fine = gained <= _GAIN * problem.scale * np.sum(np.abs(found.impulse))
         fine = fine | np.all(problem.thrown == 0.0)
         ended = np.where(fine | (share < 0.5 / _SHARES), 1.0, 0.0)
@@ -150,9 +151,9 @@ def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
     gap = np.concatenate([problem.rows.touching.gap, problem.rows.stop_gap])
 
     def corrected(v: Any) -> Any:
-        ahead = gap + h * (problem.rows.J[pushing] @ v)
+        ahead = gap + h * problem.rows.velocities(v)[pushing]
         wanted = np.where(gap < -SLOP, -_GIVEN_BACK * gap, -np.maximum(ahead, 0.0))
-        G = problem.G[pushing][:, pushing]
+        G = problem.rows.response(problem.S, pushing)
 
         def sweep(carry: Any) -> Any:
             push, made = np.array(carry[0]), carry[1]

@@ -21,6 +21,7 @@ from delassus.simulation.geometry.candidates import Shape, touches
 from delassus.simulation.geometry.collisions import collision_touches
 from delassus.simulation.geometry.reach import Reach
 from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
+from delassus.simulation.step.sharing import shared_motions
 from delassus.simulation.step.world import World
 from delassus.spatial.rotations import skew
 
@@ -46,8 +47,9 @@ class GroundNumbers(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The contacts that are solved for: numbers of candidates, gaps, J (rows, nv), by how much more than J v they move
-    in the middle of the step (rows,) [m/s], and whether there are more.
+    """The contacts that are solved for: numbers of candidates, gaps, J (motions, nv), of which P (rows, motions) makes
+    their rows, None if it is the identity, by how much more than P J v they move in the middle of the step (rows,)
+    [m/s], and whether there are more.
 
     `left_out` gives for a velocity (nv,) the gaps of all other candidates and the rates at which they change.
     """
@@ -55,6 +57,7 @@ class Touching(NamedTuple):
     number: Any
     gap: Any
     J: Any
+    P: Any
     lead: Any
     more: Any
     left_out: Callable[[Any], list[tuple[Any, Any]]]
@@ -74,7 +77,7 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
     tree, slots, count = links_of(world.model), world.slots, world.contact_rows
     if not world.candidates:
         none = np.zeros(0)
-        return Touching(none, none, np.zeros((0, world.nv)), none, np.array(False), lambda v: [])
+        return Touching(none, none, np.zeros((0, world.nv)), None, none, np.array(False), lambda v: [])
     reach = Reach.of(tree, world.nv, poses, bool(world.collisions))
     links, against = _links(world, tree)
     gap, point, normal = all_touches(world, tree, poses, ground)
@@ -95,9 +98,15 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
         among, below = [frozenset(links)] * slots, [frozenset(against)] * slots
     near, places, normals, leads = few
     axes = [contact_axes(normals[k]) if flat is None else flat for k in range(slots)]
-    rows = [reach.rows(on[k], among[k], places[k], axes[k], count) for k in range(slots)]
-    if world.collisions:
-        rows = [row - reach.rows(under[k], below[k], places[k], axes[k], count) for k, row in enumerate(rows)]
+
+    def rows(k: int, place: Any, axes: Any, count: int) -> Any:
+        found = reach.rows(on[k], among[k], place, axes, count)
+        return found - reach.rows(under[k], below[k], place, axes, count) if world.collisions else found
+
+    if world.fixed:
+        J, P = shared_motions(list(zip(on, under, strict=True)), places, axes, flat, count, rows)
+    else:
+        J, P = [rows(k, places[k], axes[k], count) for k in range(slots)], None
     along = [axes[k].T @ leads[k] for k in range(slots)]
     if count > 3:  # turns are those of the body, wherever it touches
         along = [np.concatenate([lead, np.zeros(count - 3)]) for lead in along]
@@ -111,8 +120,8 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
 
         return [(gap[k], rate(k)) for k in others]
 
-    J = np.concatenate(rows) if slots else np.zeros((0, world.nv))
-    return Touching(np.array(number), near, J, np.concatenate(along) if slots else np.zeros(0), more, left_out)
+    J = np.concatenate(J) if slots else np.zeros((0, world.nv))
+    return Touching(np.array(number), near, J, P, np.concatenate(along) if slots else np.zeros(0), more, left_out)
 
 
 def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:

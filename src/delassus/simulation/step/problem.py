@@ -68,11 +68,12 @@ class Moved(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """The contact problem of a step: J, G, g, what restitution has in g, velocities of rows before the step and after
-    it without impulses, their scale, the free velocity, impulses to start from, how the velocity responds to them."""
+    """The contact problem of a step: its rows, the response S of their motions, g, what restitution has in g,
+    velocities of rows before the step and after it without impulses, their scale, the free velocity, impulses to start
+    from, how the velocity responds to them."""
 
     rows: StepRows
-    G: Any
+    S: Any
     g: Any
     thrown: Any
     before: Any
@@ -96,7 +97,7 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         return substitute(factor.above, factor.U, factor.D, force)
 
     def response(impulse: Any) -> Any:
-        return forward(factor.above, factor.U, factor.Y.T @ impulse)  # M̂⁻¹ Jᵀ λ
+        return forward(factor.above, factor.U, factor.Y.T @ rows.motions(impulse))  # M̂⁻¹ Jᵀ λ
 
     # Gyroscopic forces at the middle of the step: those of its beginning would spin bodies up. The middle is that of a
     # step with the impulses of the one before, so what rests has none, and what rolls keeps its energy.
@@ -109,15 +110,14 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     if world.m:
         pushed = response(start)
         # Impulses of a strike are no guide to the step after it: what they pushed would leave.
-        apart = np.where(start[pushing] > 0.0, rows.J[pushing] @ (v + change + pushed), 0.0)
+        apart = np.where(start[pushing] > 0.0, rows.velocities(v + change + pushed)[pushing], 0.0)
         lasts = np.all(apart <= 2.0 * _pull(world, h)) if pushing else lasts
         change = change + np.where(lasts, pushed, 0.0)
     middle = v + 0.5 * change
     free = v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
-    before, after = rows.J @ v, rows.J @ free
+    before, after = rows.velocities(v), rows.velocities(free)
     g, thrown, scale = _demanded(world, rows, before, after, start, lasts, given)
-    G = mirrored(factor.delassus)
-    return Problem(rows, G, g, thrown, before, after, scale, free, start, response, driven)
+    return Problem(rows, mirrored(factor.delassus), g, thrown, before, after, scale, free, start, response, driven)
 
 
 def _pull(world: World, h: Any) -> Any:

@@ -22,15 +22,30 @@ SLOP: Final = 1e-9
 
 
 class StepRows(NamedTuple):
-    """J (m, nv), contacts, gaps of limits (ends,), velocities (loops,) that constraints ask for and whether they move
-    anything, too many limits."""
+    """J (motions, nv), of which P (m, motions) makes all rows, contacts, gaps of limits (ends,), velocities (loops,)
+    that constraints ask for and whether they move anything, too many limits."""
 
     J: Any
+    P: Any
     touching: Touching
     stop_gap: Any
     asked: Any
     moves: Any
     more_stops: Any
+
+    def velocities(self, v: Any) -> Any:
+        """Of rows (m,), of velocities (nv,)."""
+        return self.J @ v if self.P is None else self.P @ (self.J @ v)
+
+    def motions(self, impulse: Any) -> Any:
+        """What impulses (m,) do to the motions (motions,)."""
+        return impulse if self.P is None else self.P.T @ impulse
+
+    def response(self, S: Any, some: list[int] | slice = slice(None)) -> Any:
+        """G (some, some) of the response S (motions, motions) of motions."""
+        if self.P is None:
+            return S[some][:, some]
+        return self.P[some] @ S @ self.P[some].T
 
 
 def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
@@ -48,7 +63,13 @@ def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNum
     dry = np.zeros((len(world.dry), world.nv))
     for k, (i, _) in enumerate(world.dry):
         dry[k, i] = 1.0
-    return StepRows(np.concatenate([found.J, loops, stops, dry]), found, stop_gap, asked, moves, more)
+    J, P = np.concatenate([found.J, loops, stops, dry]), found.P
+    if P is not None:  # other rows are motions themselves
+        contacts, motions = P.shape
+        others = len(J) - motions
+        P = np.concatenate([P, np.zeros((others, motions))])
+        P = np.concatenate([P, np.eye(contacts + others, others, -contacts)], 1)
+    return StepRows(J, P, found, stop_gap, asked, moves, more)
 
 
 def missed(world: World, q: Any, v: Any, h: Any, found: Touching) -> Any:

@@ -15,13 +15,13 @@ from typing import Any, Final, NamedTuple
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import sweeps_for
-from delassus.contact.solvers.elimination import solve_without_pivots
-from delassus.contact.solvers.gauss_seidel import sweep
-from delassus.contact.solvers.newton import ATTEMPTS, matrix_of
+from delassus.contact.solvers.newton import ATTEMPTS
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.simulation.step.carried import Carried
 from delassus.simulation.step.loops import without_loops
 
 TOLERANCE: Final = 1e-8
@@ -41,7 +41,7 @@ contacts stick, and what is left is how feet that have more points than motions 
 """
 
 EAGER: Final = (
-    # As in `ATTEMPTS`, but e shrinks with every iteration, and ρ is never zero.
+    # As in `ATTEMPTS`, but e shrinks with every iteration.
     (0.0, 0.0, 24.0, 1.0),
     (0.1, 0.3, 18.0, 1.0),
     (1.0, 0.3, 20.0, 0.0),
@@ -103,48 +103,72 @@ def _limit(problem: Scaled, scale: Any) -> Any:
     return np.maximum(limit, energy)
 
 
-def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, scale: Any, limits: Limits) -> Solved:
+def solved(
+    layout: Layout, P: Any, S: Any, g: Any, numbers: dict[str, Any], start: Any, scale: Any, limits: Limits
+) -> Solved:
     """Impulses that obey the laws of contact.
 
     Args:
         layout: The cones.
-        G: (m, m).
+        P: (m, motions) makes rows of motions; None for the identity.
+        S: (motions, motions) the response of motions: G = P S Pᵀ.
         g: (m,) [m/s].
         numbers: Friction and bounds, as `Scaled.of` takes them.
         start: (m,) impulses to start from [N·s].
         scale: Of velocities [m/s].
         limits: When it ends.
     """
-    every = Scaled.of(layout, False, G, g, **numbers)
-    problem, whole = without_loops(every._replace(limit=_limit(every, scale)))
+    loops, others = list(layout.rows(Free)), [row for row in range(layout.m) if row not in layout.rows(Free)]
+    shift = 0 if P is None else P.shape[1] - layout.m  # rows that are no contacts are motions, in their order
+    moving = [k for k in range(len(S)) if k - shift not in loops]
+    inner = P if P is None else P[others][:, moving]
+    if not moving:
+        impulse = without_loops(S, g).impulses(np.zeros(0))
+        return Solved(impulse, np.array(0.0), np.array(0.0), np.array(True))
+    own = np.stack([S[k, k] for k in moving] if P is None else [p @ S[moving][:, moving] @ p for p in inner])
+    if not loops:
+        return _solved(layout, Carried.of(layout, P, S, own, g, numbers), numbers, start, scale, limits)
+    first = [k + shift for k in loops]
+    rest = without_loops(S[first + moving][:, first + moving], g[loops])
+    cones = Layout(tuple(cone for cone in layout.cones if not isinstance(cone, Free)))
+    asked = g[others] + (rest.moves if inner is None else inner @ rest.moves)
+    problem = Carried.of(cones, inner, rest.S, own, asked, numbers)
+    found = _solved(cones, problem, numbers, start[others], scale, limits)
+    impulse = np.zeros(layout.m)
+    impulse[others] = found.impulse
+    impulse[loops] = rest.impulses(found.impulse if inner is None else inner.T @ found.impulse)
+    return found._replace(impulse=impulse)
+
+
+def _solved(
+    layout: Layout, problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: Limits
+) -> Solved:
+    """The same, without loops."""
+    every = problem.rows
+    rows = every._replace(limit=_limit(every, scale))
     factors = shape_of(layout, *(numbers.get(name) for name in ("friction", "torsional", "rolling")))
-    if not problem.layout.m:
-        best = whole(np.zeros(0))
-        off = every.residual_given(every.velocity(best), factors)
-        return Solved(every.given(best, factors), np.max(np.abs(off)), np.array(0.0), np.array(True))
-    schedule, size = np.array((*EAGER, *ATTEMPTS)), np.max(np.abs(problem.g))
-    zero = np.array(0.0)
+    schedule, size = np.array((*EAGER, *ATTEMPTS)), np.max(np.abs(rows.g))
+    zero, inverse = np.array(0.0), 1.0 / rows.limit
     begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
 
     def at(impulse: Any) -> tuple[Any, Any, Any]:
         """λ - σ, its projection, and the error."""
         ahead = impulse - problem.velocity(impulse)
-        projected = problem.smooth(ahead, 0.0)[0]
-        return ahead, projected, np.max(np.abs(projected - impulse) / problem.limit)
+        projected = rows.smooth(ahead, 0.0)[0]
+        return ahead, projected, np.max(np.abs(projected - impulse) * inverse)
 
     def begun(impulse: Any, attempt: Any) -> tuple[Any, Any]:
         """Where an attempt starts: sweeps of Gauss–Seidel find most contacts' modes."""
-        wanted = np.where(attempt < 0.5, SWEEPS, np.where(attempt < 1.5, sweeps_for(problem.layout.m), 0.0))
-        start = (impulse, problem.velocity(impulse), zero)
-        swept = while_loop(lambda c: c[2] < wanted, lambda c: (*sweep(problem, *c[:2]), c[2] + 1.0), start, FOREVER)
-        return swept[0], swept[0] - swept[1]
+        wanted = np.where(attempt < 0.5, SWEEPS, np.where(attempt < 1.5, sweeps_for(layout.m), 0.0))
+        swept, velocity = problem.swept(impulse, wanted)
+        return swept, swept - velocity
 
     def step(carry: Any) -> Any:
         last = _At(*carry)
         impulse, ahead = cond(last.made < 0.5, begun, (last.impulse, last.ahead), last.impulse, last.attempt)
-        y, jacobians = problem.smooth(ahead, last.e)
+        y, jacobians = rows.smooth(ahead, last.e)
         far = np.max(np.abs(y - impulse))
-        impulse = impulse + solve_without_pivots(matrix_of(problem, jacobians, last.rho), y - impulse)
+        impulse = impulse + problem.change(jacobians, last.rho, y - impulse, NEAR)
         ahead, projected, error = at(impulse)
         better = error < last.error
         best, least = np.where(better, projected, last.best), np.where(better, error, last.error)
@@ -158,7 +182,7 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
         attempt = np.where(over, last.attempt + 1.0, last.attempt)
         impulse = np.where(over, np.where(np.take(where, attempt) > 0.5, best, 0.0), impulse)
         e = np.where(over, np.take(begins, attempt) * size, e)
-        rho = np.where(attempt < 0.5, rho, np.where(attempt < eager, NEAR, 0.0))
+        rho = np.where(attempt < 0.5, rho, NEAR)
         return impulse, ahead, e, rho, attempt, np.where(over, 0.0, made), best, least, last.count + 1.0
 
     def goes_on(carry: Any) -> Any:
@@ -166,14 +190,14 @@ def solved(layout: Layout, G: Any, g: Any, numbers: dict[str, Any], start: Any, 
         wanted = np.take(np.array(WANTED), np.minimum(last.count, float(len(WANTED) - 1))) * limits.tolerance
         return (last.error > wanted) & (last.count < limits.patience) & (last.attempt < float(len(schedule)) - 0.5)
 
-    begin = every.taken(start, factors)[layout.m - problem.layout.m :]
+    begin = rows.taken(start, factors)
     ahead, projected, error = at(begin)
     carry = (begin, ahead, zero, zero + NEAR, zero, zero, projected, error, zero)
     found = _At(*while_loop(goes_on, step, carry, FOREVER))
-    best = whole(found.best)
-    off = every.residual_given(best - every.smooth(best - every.velocity(best), 0.0)[0], factors)
+    best = found.best
+    off = rows.residual_given(best - rows.smooth(best - problem.velocity(best), 0.0)[0], factors)
     return Solved(
-        every.given(best, factors),
+        rows.given(best, factors),
         np.max(np.abs(off)),
         found.count,
         found.error <= WANTED[-1] * limits.tolerance,

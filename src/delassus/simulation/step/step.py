@@ -113,7 +113,7 @@ def assemble_step(
     ground = GroundNumbers(np.array(normal), height, heights)
     given = Given(control[: world.nu], time_step, ground, friction, restitution)
     problem = problem_of(world, beginning(world, q, v, impulse, contact, time), given, time + time_step)
-    return problem.G, problem.g
+    return problem.rows.response(problem.S), problem.g
 
 
 @kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"normal": "(3)", "height": "()"}, shared=SHARED)

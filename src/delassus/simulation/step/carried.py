@@ -1,0 +1,108 @@
+"""The contact problem of a step in the units of its contacts, and what its solver asks of it.
+
+Where contacts share the motions of their bodies, σ = P S Pᵀ λ + g, and all that is asked goes through the motions: an
+iteration of Newton's method, (B + D P S Pᵀ) Δλ = r with B = I - D + ρ D made of a small block a contact, is
+
+    (I + S K) y = S Pᵀ B⁻¹ r,   Δλ = B⁻¹ (r - D P y),   K = Pᵀ B⁻¹ D P
+
+for the change y of the motions: two feet on four corners each have 12 of them, and 24 rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.elimination import solve_without_pivots
+from delassus.contact.solvers.gauss_seidel import ContactSteps, coulomb_move, row_step, steps_of, sweep
+from delassus.contact.solvers.newton import matrix_of
+from delassus.contact.solvers.progress import FOREVER
+from delassus.contact.solvers.scaled import Scaled, small
+
+class Carried(NamedTuple):
+    """A problem with its rows in their own units, S (motions, motions) and P (m, motions) in them.
+
+    Without P rows are motions, and `rows` has their G.
+    """
+
+    rows: Scaled
+    S: Any
+    P: Any
+    own: list[Any]
+    steps: list[ContactSteps]
+
+    @classmethod
+    def of(cls, layout: Layout, P: Any, S: Any, response: Any, g: Any, numbers: dict[str, Any]) -> Carried:
+        """From rows as a step has them; `response` (m,) is that of each row to its own impulse."""
+        rows, acts = Scaled.by_response(layout, False, response, g, **numbers)
+        order = list(layout.order)
+        if P is None:
+            G = S[order][:, order] * (acts[:, None] * acts[None, :])
+            return cls(rows._replace(G=G), G, None, [], [])
+        P = P[order] * acts[:, None]
+        own = [P[at] @ S @ P[at].T for at in layout.blocks]
+        return cls(rows, S, P, own, [steps_of(G) for G in own])
+
+    def velocity(self, impulse: Any) -> Any:
+        """σ (m,)."""
+        return self.rows.velocity(impulse) if self.P is None else self.P @ self._moved(impulse) + self.rows.g
+
+    def _moved(self, impulse: Any) -> Any:
+        return self.S @ (self.P.T @ impulse)
+
+    def swept(self, impulse: Any, sweeps: Any) -> tuple[Any, Any]:
+        """Impulses and velocities (m,) after so many sweeps of Gauss–Seidel."""
+        one, zero = (self._sweep, np.array(0.0)) if self.P is not None else (self._sweep_rows, np.array(0.0))
+        first = self._moved(impulse) if self.P is not None else self.velocity(impulse)
+        last = while_loop(lambda c: c[2] < sweeps, lambda c: (*one(*c[:2]), c[2] + 1.0), (impulse, first, zero), FOREVER)
+        return last[0], last[1] if self.P is None else self.P @ last[1] + self.rows.g
+
+    def _sweep_rows(self, impulse: Any, velocity: Any) -> tuple[Any, Any]:
+        return sweep(self.rows, impulse, velocity)
+
+    def _sweep(self, impulse: Any, moved: Any) -> tuple[Any, Any]:
+        """A sweep that changes motions (motions,) in place of all rows."""
+        rows, P, impulse = self.rows, self.P, np.array(impulse)
+        for k in range(rows.layout.scalars):
+            response = P[k] @ self.S @ P[k]
+            new = row_step(rows, k, response, impulse[k], P[k] @ moved + rows.g[k], 1.0)
+            moved = moved + self.S @ (P[k] * (new - impulse[k]))
+            impulse[k] = new
+        for k, at in enumerate(rows.layout.blocks):
+            velocity = P[at] @ moved + rows.g[at]
+            new = coulomb_move(self.own[k], self.steps[k], impulse[at], velocity, rows.friction[k])
+            moved = moved + self.S @ (P[at].T @ (new - impulse[at]))
+            impulse[at] = new
+        return impulse, moved
+
+    def change(self, jacobians: list[Any], rho: Any, asked: Any, refined: float) -> Any:
+        """Δλ (m,) of an iteration that asks for so much (m,), from the slopes of the projection.
+
+        A ρ of no more than `refined` is there for the numbers alone.
+        """
+        if self.P is None:
+            return solve_without_pivots(matrix_of(self.rows, jacobians, rho), asked)
+        layout, kept, size = self.rows.layout, 1.0 - rho, 1.0 + small()
+        parts: list[tuple[slice, Any, Any]] = []  # rows, D, B
+        if layout.scalars:
+            slopes, *jacobians = jacobians
+            for k in range(layout.scalars):
+                D = slopes[k : k + 1, None]
+                parts.append((slice(k, k + 1), D, size - kept * D))
+        parts += [(at, D, size * np.eye(len(D)) - kept * D) for at, D in zip(layout.blocks, jacobians, strict=True)]
+        DP = [solve_without_pivots(B, D) @ self.P[at] for at, D, B in parts]
+        K = sum(self.P[at].T @ part for (at, _, _), part in zip(parts, DP, strict=True))
+        A = np.eye(len(self.S)) + self.S @ K
+
+        def solve(r: Any) -> Any:
+            alone = np.concatenate([solve_without_pivots(B, r[at]) for at, _, B in parts])
+            y = solve_without_pivots(A, self._moved(alone))
+            return alone - np.concatenate([part @ y for part in DP])
+
+        first = solve(asked)
+        # ρ, and what is lost where B is nearly singular, are taken off once more, with the same factors.
+        held = self.P @ self._moved(first) - first
+        left = asked - first - np.concatenate([D @ held[at] for at, D, _ in parts])
+        return first + np.where(rho <= refined, solve(left), 0.0)
