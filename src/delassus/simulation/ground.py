@@ -17,12 +17,16 @@ FRICTION: Final = 0.7
 COEFFICIENTS: Final = ("friction", "torsional", "rolling")
 
 
+_UP: Final = np.array([0.0, 0.0, 1.0])
+
+
 @dataclass(frozen=True, eq=False)
 class Ground:
     """A plane, or heights on a grid.
 
     Friction, restitution, normal and height may be arrays with the batch axes of the simulated items: thousands of
-    robots on grounds of their own. Other numbers compile nothing again. Coefficients of friction that are given count
+    robots on grounds of their own. Other numbers compile nothing again, but for the first slope and the first height:
+    level ground at zero is compiled as such. Coefficients of friction that are given count
     for all contacts but those of MJCF's condim 1, which have none.
 
     Attributes:
@@ -117,8 +121,11 @@ class Ground:
 
     @property
     def geometry(self) -> dict[str, Any]:
-        """The inputs of kernels that say where it is."""
-        return {"normal": self.normal, "height": self.height} if self.heights is None else {"heights": self.heights}
+        """The inputs of kernels that say where it is; what is zero or level is compiled into them."""
+        if self.heights is not None:
+            return {"heights": self.heights}
+        given = {"normal": self.normal} if np.shape(self.normal) != (3,) or np.any(self.normal != _UP) else {}
+        return given | ({"height": self.height} if np.shape(self.height) or self.height else {})
 
     @property
     def inputs(self) -> dict[str, NDArray[np.float64]]:

@@ -95,3 +95,17 @@ def count_operations(step: Chunk | LoopStep) -> int:
     if isinstance(step, LoopStep):
         return sum(map(count_operations, step.body.steps))
     return len(step.values) + sum(len(places) for some in (step.stores, step.keeps) for places in some.values())
+
+
+def repeats(plan: Schedule) -> bool:
+    """Whether more than a fifth of the operations is in loops that go on as long as a state needs them."""
+    return 5 * sum(map(_repeated, plan.steps)) > sum(map(count_operations, plan.steps))
+
+
+def _repeated(step: Chunk | LoopStep) -> int:
+    """Operations of a step that are in such loops."""
+    if isinstance(step, Chunk):
+        return 0
+    if step.loop.conditional and step.loop.count > 1:
+        return count_operations(step)
+    return sum(map(_repeated, step.body.steps))

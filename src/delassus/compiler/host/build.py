@@ -20,7 +20,7 @@ import numpy as np
 from delassus.compiler.backends.llvm.module import LARGEST_FRAME, check_frame
 from delassus.compiler.backends.progress import tracing
 from delassus.compiler.backends.schedule import schedule
-from delassus.compiler.backends.steps import Schedule
+from delassus.compiler.backends.steps import Schedule, repeats
 from delassus.compiler.backends.target import Target
 from delassus.compiler.functions.lower import flops, lower
 from delassus.compiler.graph.digest import content_digest
@@ -78,17 +78,20 @@ class Recipe:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of a program without having it: its digest, its floating-point operations, its slots."""
+    """What is known of a program without having it: its digest, its floating-point operations, its slots, and whether
+    much of it repeats as often as its states need."""
 
     program: str
     flops: int
     slots: int
+    repeats: bool
 
     def fit(self, recipe: Recipe) -> bool:
         """Whether they can be those of a kernel: a frame of another size would be written beyond its end."""
         least = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
-        numbers = type(self.flops) is int and type(self.slots) is int and type(self.program) is str
-        return numbers and self.flops >= 0 and least <= self.slots <= LARGEST_FRAME
+        numbers = type(self.flops) is int and type(self.slots) is int
+        kinds = numbers and type(self.program) is str and type(self.repeats) is bool
+        return kinds and self.flops >= 0 and least <= self.slots <= LARGEST_FRAME
 
 
 Known: TypeAlias = Callable[[str, Target], Compiled | None]
@@ -122,7 +125,7 @@ def build(recipe: Recipe, known: Known = lambda digest, target: None) -> Compile
             return same
         entry = _planned(recipe, program)
     facts, plan = entry
-    descriptor = Descriptor(recipe.inputs, recipe.outputs, facts.slots, recipe.target)
+    descriptor = Descriptor(recipe.inputs, recipe.outputs, facts.slots, recipe.target, facts.repeats)
     widths = Widths(recipe.name, facts.program, recipe.target, descriptor, plan)
     makers = (partial(widths.need, False), partial(widths.need, True))
     descriptor.set_makers(makers)
@@ -148,7 +151,7 @@ def _planned(recipe: Recipe, program: Program) -> tuple[_Facts, Callable[[], Sch
         lowered = lower(program, recipe.target.fma, recipe.target.precision)
         planned = schedule(lowered)
     check_frame(planned)
-    facts = _Facts(program.digest, flops(lowered), planned.frame)
+    facts = _Facts(program.digest, flops(lowered), planned.frame, repeats(planned))
     index = _index_key(recipe)
     if index:
         cache.store("index", index, json.dumps(asdict(facts)).encode())

@@ -75,8 +75,17 @@ class _Descriptor(ctypes.Structure):
 class Descriptor:
     """The descriptor of a kernel, and what it points to, the machine code included."""
 
-    def __init__(self, inputs: tuple[Operand, ...], outputs: tuple[Operand, ...], slots: int, target: Target) -> None:
+    def __init__(
+        self,
+        inputs: tuple[Operand, ...],
+        outputs: tuple[Operand, ...],
+        slots: int,
+        target: Target,
+        repeats: bool = False,
+    ) -> None:
+        """`repeats`: much of the code is in loops that end when their states do, which two frames do not share."""
         operands = (*inputs, *outputs)
+        self._largest_pair = (0, 0) if repeats else (PAIR_BYTES, PAIR_BYTES_OF_LARGE_CODE)
         self._target = target
         self._shapes = [(ctypes.c_int64 * max(1, len(o.shape)))(*o.shape) for o in operands]
         self._table = (_Operand * len(operands))(
@@ -123,7 +132,7 @@ class Descriptor:
             parts=code.objects,
             bodies1=ctypes.addressof(bodies[0]),
             bodies2=ctypes.addressof(bodies[-1]),
-            most=PAIR_BYTES if code.size <= LARGE_CODE else PAIR_BYTES_OF_LARGE_CODE,
+            most=self._largest_pair[code.size > LARGE_CODE],
         )
         self._codes.append((code, bodies, words))
         self._words.codes[many] = ctypes.addressof(words)

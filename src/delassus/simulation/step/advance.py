@@ -23,9 +23,9 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.constrained.projection.project import project
 from delassus.dynamics.tree.check import check_inertias
 from delassus.simulation.actuation.actuators import drive, limited_servos
+from delassus.simulation.step.closing import closed
 from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.problem import Given, Moved, Problem, beginning, problem_of
 from delassus.simulation.step.rows import SLOP, missed
@@ -91,7 +91,7 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     again = np.where(missing, 1.0, last.again)
     q, v = moved(world.model, last.q, v, h * v + _given_back(world, problem, v, h))
     if world.mechanism.m:
-        q, v = project(world.mechanism, q, v, time=time)
+        q, v = closed(world, problem, q, v, time)
     every, number = impulse, contact.number
     if world.usual is not None:
         every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)
@@ -122,13 +122,18 @@ def _impulses(world: World, problem: Problem, given: Given) -> Solved:
     if world.dry:
         dry = np.array([bound for _, bound in world.dry]) * given.h
         numbers |= {"lower": -dry, "upper": dry}
+
+    def impulses(g: Any, start: Any) -> Solved:
+        sharing = problem.rows.sharing
+        return solved(world.layout, sharing, problem.S, g, numbers, start, problem.scale, given.limits)
+
     if not world.bounces:
-        return solved(world.layout, problem.rows.P, problem.S, problem.g, numbers, problem.start, problem.scale, given.limits)
+        return impulses(problem.g, problem.start)
 
     def throw(carry: Any) -> Any:
         share, start, count = carry[0], carry[1], carry[3]
         g = problem.g - (1.0 - share) * problem.thrown
-        found = solved(world.layout, problem.rows.P, problem.S, g, numbers, start, problem.scale, given.limits)
+        found = impulses(g, start)
         moved = problem.rows.motions(found.impulse)
         gained = found.impulse @ (problem.before + problem.after) + moved @ (problem.S @ moved)  # twice their work
         fine = gained <= _GAIN * problem.scale * np.sum(np.abs(found.impulse))

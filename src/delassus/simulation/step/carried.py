@@ -20,30 +20,53 @@ from delassus.contact.solvers.gauss_seidel import ContactSteps, coulomb_move, ro
 from delassus.contact.solvers.newton import matrix_of
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import Scaled, small
+from delassus.simulation.step.sharing import Sharing
+
+
+class Contact(NamedTuple):
+    """A contact's rows and its body's motions, what rows have of these (rows, motions), how the body responds to them
+    (motions, rows), and they to themselves (rows, rows)."""
+
+    rows: slice
+    body: slice
+    arms: Any
+    moves: Any
+    own: Any
+    steps: ContactSteps
+
 
 class Carried(NamedTuple):
-    """A problem with its rows in their own units, S (motions, motions) and P (m, motions) in them.
+    """A problem with its rows in their own units, S (motions, motions) and P (m, motions) in them, and the contacts of
+    each body.
 
     Without P rows are motions, and `rows` has their G.
     """
 
     rows: Scaled
     S: Any
-    P: Any
-    own: list[Any]
-    steps: list[ContactSteps]
+    P: Any = None
+    bodies: tuple[tuple[Contact, ...], ...] = ()
 
     @classmethod
-    def of(cls, layout: Layout, P: Any, S: Any, response: Any, g: Any, numbers: dict[str, Any]) -> Carried:
+    def of(
+        cls, layout: Layout, sharing: Sharing | None, S: Any, response: Any, g: Any, numbers: dict[str, Any]
+    ) -> Carried:
         """From rows as a step has them; `response` (m,) is that of each row to its own impulse."""
         rows, acts = Scaled.by_response(layout, False, response, g, **numbers)
         order = list(layout.order)
-        if P is None:
+        if sharing is None:
             G = S[order][:, order] * (acts[:, None] * acts[None, :])
-            return cls(rows._replace(G=G), G, None, [], [])
-        P = P[order] * acts[:, None]
-        own = [P[at] @ S @ P[at].T for at in layout.blocks]
-        return cls(rows, S, P, own, [steps_of(G) for G in own])
+            return cls(rows._replace(G=G), G)
+        P = sharing.P[order] * acts[:, None]
+
+        def contact(k: int, body: slice) -> Contact:
+            at = layout.blocks[k]
+            arms = P[at, body]
+            moves = S[body, body] @ arms.T
+            own = arms @ moves
+            return Contact(at, body, arms, moves, own, steps_of(own))
+
+        return cls(rows, S, P, tuple(tuple(contact(k, body) for k in some) for body, some in sharing.bodies))
 
     def velocity(self, impulse: Any) -> Any:
         """σ (m,)."""
@@ -54,27 +77,36 @@ class Carried(NamedTuple):
 
     def swept(self, impulse: Any, sweeps: Any) -> tuple[Any, Any]:
         """Impulses and velocities (m,) after so many sweeps of Gauss–Seidel."""
-        one, zero = (self._sweep, np.array(0.0)) if self.P is not None else (self._sweep_rows, np.array(0.0))
-        first = self._moved(impulse) if self.P is not None else self.velocity(impulse)
-        last = while_loop(lambda c: c[2] < sweeps, lambda c: (*one(*c[:2]), c[2] + 1.0), (impulse, first, zero), FOREVER)
-        return last[0], last[1] if self.P is None else self.P @ last[1] + self.rows.g
+        first = self.velocity(impulse) if self.P is None else self._moved(impulse)
 
-    def _sweep_rows(self, impulse: Any, velocity: Any) -> tuple[Any, Any]:
-        return sweep(self.rows, impulse, velocity)
+        def again(carry: Any) -> Any:
+            made = sweep(self.rows, *carry[:2]) if self.P is None else self._sweep(*carry[:2])
+            return *made, carry[2] + 1.0
+
+        last = while_loop(lambda carry: carry[2] < sweeps, again, (impulse, first, np.array(0.0)), FOREVER)
+        return last[0], last[1] if self.P is None else self.P @ last[1] + self.rows.g
 
     def _sweep(self, impulse: Any, moved: Any) -> tuple[Any, Any]:
         """A sweep that changes motions (motions,) in place of all rows."""
-        rows, P, impulse = self.rows, self.P, np.array(impulse)
+        rows, P, impulse, moved = self.rows, self.P, np.array(impulse), np.array(moved)
         for k in range(rows.layout.scalars):
             response = P[k] @ self.S @ P[k]
             new = row_step(rows, k, response, impulse[k], P[k] @ moved + rows.g[k], 1.0)
             moved = moved + self.S @ (P[k] * (new - impulse[k]))
             impulse[k] = new
-        for k, at in enumerate(rows.layout.blocks):
-            velocity = P[at] @ moved + rows.g[at]
-            new = coulomb_move(self.own[k], self.steps[k], impulse[at], velocity, rows.friction[k])
-            moved = moved + self.S @ (P[at].T @ (new - impulse[at]))
-            impulse[at] = new
+        for contacts in self.bodies:
+            # What contacts do to their own body is known at once, what they do to others when all of them are done.
+            body = contacts[0].body
+            there, pushed = moved[body], np.zeros(body.stop - body.start)
+            for at, _, arms, moves, own, steps in contacts:
+                velocity, mu = arms @ there + rows.g[at], rows.friction[rows.layout.blocks.index(at)]
+                new = coulomb_move(own, steps, impulse[at], velocity, mu)
+                change = new - impulse[at]
+                # The normal's part, which comes last, is known first.
+                there, pushed = there + moves[:, ::-1] @ change[::-1], pushed + arms.T @ change
+                impulse[at] = new
+            moved = moved + self.S[:, body] @ pushed
+            moved[body] = there
         return impulse, moved
 
     def change(self, jacobians: list[Any], rho: Any, asked: Any, refined: float) -> Any:

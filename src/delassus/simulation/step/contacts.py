@@ -21,7 +21,7 @@ from delassus.simulation.geometry.candidates import Shape, touches
 from delassus.simulation.geometry.collisions import collision_touches
 from delassus.simulation.geometry.reach import Reach
 from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
-from delassus.simulation.step.sharing import shared_motions
+from delassus.simulation.step.sharing import Sharing, shared_motions
 from delassus.simulation.step.world import World
 from delassus.spatial.rotations import skew
 
@@ -47,9 +47,9 @@ class GroundNumbers(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """The contacts that are solved for: numbers of candidates, gaps, J (motions, nv), of which P (rows, motions) makes
-    their rows, None if it is the identity, by how much more than P J v they move in the middle of the step (rows,)
-    [m/s], and whether there are more.
+    """The contacts that are solved for: numbers of candidates, gaps, J (motions, nv), what rows have of the motions,
+    None if they are the same, by how much more than that they move in the middle of the step (rows,) [m/s], and whether
+    there are more.
 
     `left_out` gives for a velocity (nv,) the gaps of all other candidates and the rates at which they change.
     """
@@ -57,7 +57,7 @@ class Touching(NamedTuple):
     number: Any
     gap: Any
     J: Any
-    P: Any
+    sharing: Sharing | None
     lead: Any
     more: Any
     left_out: Callable[[Any], list[tuple[Any, Any]]]
@@ -104,9 +104,9 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
         return found - reach.rows(under[k], below[k], place, axes, count) if world.collisions else found
 
     if world.fixed:
-        J, P = shared_motions(list(zip(on, under, strict=True)), places, axes, flat, count, rows)
+        J, sharing = shared_motions(list(zip(on, under, strict=True)), places, axes, flat, count, rows)
     else:
-        J, P = [rows(k, places[k], axes[k], count) for k in range(slots)], None
+        J, sharing = [rows(k, places[k], axes[k], count) for k in range(slots)], None
     along = [axes[k].T @ leads[k] for k in range(slots)]
     if count > 3:  # turns are those of the body, wherever it touches
         along = [np.concatenate([lead, np.zeros(count - 3)]) for lead in along]
@@ -121,7 +121,7 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
         return [(gap[k], rate(k)) for k in others]
 
     J = np.concatenate(J) if slots else np.zeros((0, world.nv))
-    return Touching(np.array(number), near, J, P, np.concatenate(along) if slots else np.zeros(0), more, left_out)
+    return Touching(np.array(number), near, J, sharing, np.concatenate(along) if slots else np.zeros(0), more, left_out)
 
 
 def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:

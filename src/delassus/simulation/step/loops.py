@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.contact.solvers.elimination import solve_without_pivots
+from delassus.dynamics.tree.ldl import ldl
+from delassus.dynamics.tree.poses import mirrored
 
 _EPSILON: Final = 1e-11
 
@@ -37,6 +38,6 @@ def without_loops(S: Any, g: Any) -> Eliminated:
     # A row that nothing moves has no response of its own.
     own = np.where(own > 0.0, own, np.where(np.max(own) > 0.0, np.max(own), 1.0))
     asked = np.concatenate([S[:free, free:], g[:, None]], 1)
-    found = solve_without_pivots(S[:free, :free] + _EPSILON * np.diag(own), asked)
+    found = ldl(S[:free, :free] + _EPSILON * np.diag(own)).solve(asked)
     X, x = found[:, :-1], found[:, -1]
-    return Eliminated(S[free:, free:] - S[free:, :free] @ X, -(S[free:, :free] @ x), X, x)
+    return Eliminated(mirrored(S[free:, free:] - S[free:, :free] @ X), -(S[free:, :free] @ x), X, x)

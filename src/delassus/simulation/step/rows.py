@@ -12,6 +12,7 @@ from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.tree.poses import Pair
 from delassus.simulation.step.contacts import GroundNumbers, Touching, touching
+from delassus.simulation.step.sharing import Sharing
 from delassus.simulation.step.world import World
 
 _NOTHING: Final = 1e-9
@@ -22,11 +23,11 @@ SLOP: Final = 1e-9
 
 
 class StepRows(NamedTuple):
-    """J (motions, nv), of which P (m, motions) makes all rows, contacts, gaps of limits (ends,), velocities (loops,)
-    that constraints ask for and whether they move anything, too many limits."""
+    """J (motions, nv), what rows have of the motions, None if they are the same, contacts, gaps of limits (ends,),
+    velocities (loops,) that constraints ask for and whether they move anything, too many limits."""
 
     J: Any
-    P: Any
+    sharing: Sharing | None
     touching: Touching
     stop_gap: Any
     asked: Any
@@ -35,17 +36,18 @@ class StepRows(NamedTuple):
 
     def velocities(self, v: Any) -> Any:
         """Of rows (m,), of velocities (nv,)."""
-        return self.J @ v if self.P is None else self.P @ (self.J @ v)
+        return self.J @ v if self.sharing is None else self.sharing.P @ (self.J @ v)
 
     def motions(self, impulse: Any) -> Any:
         """What impulses (m,) do to the motions (motions,)."""
-        return impulse if self.P is None else self.P.T @ impulse
+        return impulse if self.sharing is None else self.sharing.P.T @ impulse
 
     def response(self, S: Any, some: list[int] | slice = slice(None)) -> Any:
         """G (some, some) of the response S (motions, motions) of motions."""
-        if self.P is None:
+        if self.sharing is None:
             return S[some][:, some]
-        return self.P[some] @ S @ self.P[some].T
+        P = self.sharing.P[some]
+        return P @ S @ P.T
 
 
 def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
@@ -63,13 +65,9 @@ def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNum
     dry = np.zeros((len(world.dry), world.nv))
     for k, (i, _) in enumerate(world.dry):
         dry[k, i] = 1.0
-    J, P = np.concatenate([found.J, loops, stops, dry]), found.P
-    if P is not None:  # other rows are motions themselves
-        contacts, motions = P.shape
-        others = len(J) - motions
-        P = np.concatenate([P, np.zeros((others, motions))])
-        P = np.concatenate([P, np.eye(contacts + others, others, -contacts)], 1)
-    return StepRows(J, P, found, stop_gap, asked, moves, more)
+    J = np.concatenate([found.J, loops, stops, dry])
+    sharing = found.sharing and found.sharing.with_others(len(J) - len(found.J))
+    return StepRows(J, sharing, found, stop_gap, asked, moves, more)
 
 
 def missed(world: World, q: Any, v: Any, h: Any, found: Touching) -> Any:

@@ -7,7 +7,7 @@ matrix is P S Pᵀ, S = V M̂⁻¹ Vᵀ that of the motions V, which has half as
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy
 
@@ -20,6 +20,23 @@ SIX: Final = 6
 _TURNS: Final = [2, 0, 1]
 
 
+Bodies: TypeAlias = tuple[tuple[slice, tuple[int, ...]], ...]
+"""Of each body its motions, and its contacts by their numbers."""
+
+
+class Sharing(NamedTuple):
+    """P (rows, motions), and of each body its motions and its contacts."""
+
+    P: Any
+    bodies: Bodies
+
+    def with_others(self, count: int) -> Sharing:
+        """The same with so many more rows, which are motions themselves."""
+        rows, motions = self.P.shape
+        P = np.concatenate([self.P, np.zeros((count, motions))])
+        return self._replace(P=np.concatenate([P, np.eye(rows + count, count, -rows)], 1))
+
+
 def shared_motions(
     bodies: list[tuple[int, int]],
     points: Any,
@@ -27,8 +44,8 @@ def shared_motions(
     flat: Any,
     count: int,
     rows: Callable[[int, Any, Any, int], Any],
-) -> tuple[list[Any], Any]:
-    """J of the motions, in parts (some, nv), and P (rows, motions); None for the identity.
+) -> tuple[list[Any], Sharing | None]:
+    """J of the motions, in parts (some, nv), and what rows have of them; None if they are the same.
 
     Args:
         bodies: Of each contact what touches and what is touched.
@@ -39,12 +56,16 @@ def shared_motions(
         rows: The Jacobian (count, nv) of a contact's body at a point (3,), along some axes, with so many rows.
     """
     members = {body: [k for k, own in enumerate(bodies) if own == body] for body in dict.fromkeys(bodies)}
-    J, blocks, start = [], {}, 0
+    J: list[Any] = []
+    blocks: dict[int, tuple[int, Any]] = {}
+    found: list[tuple[slice, tuple[int, ...]]] = []
+    start = 0
     for some in members.values():
         if count * len(some) <= SIX:
             for k in some:
                 J.append(rows(k, points[k], axes[k], count))
                 blocks[k] = (start, numpy.eye(count))
+                found.append((slice(start, start + count), (k,)))
                 start += count
             continue
         middle = sum(points[k] for k in some[1:]) / len(some) + points[some[0]] / len(some)
@@ -53,13 +74,14 @@ def shared_motions(
         for k in some:
             turned = np.eye(3) if flat is not None else axes[k].T
             blocks[k] = (start, _at(along.T @ (points[k] - middle), turned, count))
+        found.append((slice(start, start + SIX), tuple(some)))
         start += SIX
     if start == count * len(bodies):
         return J, None
     P = np.zeros((count * len(bodies), start))
     for k, (first, block) in blocks.items():
         P[count * k : count * (k + 1), first : first + block.shape[1]] = block
-    return J, P
+    return J, Sharing(P, tuple(found))
 
 
 def _at(arm: Any, turned: Any, count: int) -> Any:

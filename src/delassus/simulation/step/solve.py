@@ -23,6 +23,7 @@ from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import Scaled, shape_of
 from delassus.simulation.step.carried import Carried
 from delassus.simulation.step.loops import without_loops
+from delassus.simulation.step.sharing import Sharing
 
 TOLERANCE: Final = 1e-8
 """The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
@@ -104,13 +105,20 @@ def _limit(problem: Scaled, scale: Any) -> Any:
 
 
 def solved(
-    layout: Layout, P: Any, S: Any, g: Any, numbers: dict[str, Any], start: Any, scale: Any, limits: Limits
+    layout: Layout,
+    sharing: Sharing | None,
+    S: Any,
+    g: Any,
+    numbers: dict[str, Any],
+    start: Any,
+    scale: Any,
+    limits: Limits,
 ) -> Solved:
     """Impulses that obey the laws of contact.
 
     Args:
         layout: The cones.
-        P: (m, motions) makes rows of motions; None for the identity.
+        sharing: What rows have of motions; None if they are the same.
         S: (motions, motions) the response of motions: G = P S Pᵀ.
         g: (m,) [m/s].
         numbers: Friction and bounds, as `Scaled.of` takes them.
@@ -119,24 +127,24 @@ def solved(
         limits: When it ends.
     """
     loops, others = list(layout.rows(Free)), [row for row in range(layout.m) if row not in layout.rows(Free)]
-    shift = 0 if P is None else P.shape[1] - layout.m  # rows that are no contacts are motions, in their order
+    shift = len(S) - layout.m  # rows that are no contacts are motions, in their order
     moving = [k for k in range(len(S)) if k - shift not in loops]
-    inner = P if P is None else P[others][:, moving]
     if not moving:
         impulse = without_loops(S, g).impulses(np.zeros(0))
         return Solved(impulse, np.array(0.0), np.array(0.0), np.array(True))
-    own = np.stack([S[k, k] for k in moving] if P is None else [p @ S[moving][:, moving] @ p for p in inner])
+    inner = sharing and sharing._replace(P=sharing.P[others][:, moving])
+    own = np.stack([S[k, k] for k in moving] if inner is None else [p @ S[moving][:, moving] @ p for p in inner.P])
     if not loops:
-        return _solved(layout, Carried.of(layout, P, S, own, g, numbers), numbers, start, scale, limits)
+        return _solved(layout, Carried.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits)
     first = [k + shift for k in loops]
     rest = without_loops(S[first + moving][:, first + moving], g[loops])
     cones = Layout(tuple(cone for cone in layout.cones if not isinstance(cone, Free)))
-    asked = g[others] + (rest.moves if inner is None else inner @ rest.moves)
+    asked = g[others] + (rest.moves if inner is None else inner.P @ rest.moves)
     problem = Carried.of(cones, inner, rest.S, own, asked, numbers)
     found = _solved(cones, problem, numbers, start[others], scale, limits)
     impulse = np.zeros(layout.m)
     impulse[others] = found.impulse
-    impulse[loops] = rest.impulses(found.impulse if inner is None else inner.T @ found.impulse)
+    impulse[loops] = rest.impulses(found.impulse if inner is None else inner.P.T @ found.impulse)
     return found._replace(impulse=impulse)
 
 

@@ -1,0 +1,81 @@
+"""Loops closed again at the end of a step, by what is known of its beginning.
+
+A step leaves errors of second order in its length: e of positions, J v of velocities. The response of the step itself
+takes them off, q ← q ⊕ -M̂⁻¹ Jᵀ (J M̂⁻¹ Jᵀ)⁻¹ e with the J and M̂ of the beginning: nothing is factored, and each
+iteration leaves a share h ω of the error. Where that is not enough, `project` begins anew with factors of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.constrained.delassus.scales import row_mobilities, row_sizes
+from delassus.constrained.projection.project import project
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.rows.references import constraint_error, velocities_asked
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.dynamics.tree.ldl import ldl
+from delassus.simulation.step.problem import Problem
+from delassus.simulation.step.world import World
+
+TOLERANCE: Final = 1e-12
+"""What errors may remain, as a share of the robot's length or a radian, and of the velocities that cancel in rows."""
+
+_PATIENCE: Final = 6
+
+_EPSILON: Final = 1e-9
+"""Of rows' own responses: redundant ones share what is asked of them."""
+
+
+def closed(world: World, problem: Problem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:
+    """Configuration (nq,) and velocity (nv,) that meet the constraints, near those at the end of a step."""
+    mechanism, loops = world.mechanism, world.mechanism.m
+    sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
+    own = slice(world.in_contact, world.in_contact + loops)
+    motions = [k + len(problem.S) - world.m for k in range(own.start, own.stop)]
+    S = problem.S[motions][:, motions]
+    responds = np.stack([S[k, k] for k in range(loops)])
+    responds = np.where(responds > 0.0, responds, np.where(np.max(responds) > 0.0, np.max(responds), 1.0))
+    factors = ldl(S + _EPSILON * np.diag(responds))
+
+    def taken_off(residual: Any) -> Any:
+        impulse = np.zeros(world.m)
+        impulse[own] = -factors.solve(residual)
+        return problem.response(impulse)
+
+    def off(q: Any) -> tuple[Any, Any]:
+        e = constraint_error(mechanism, q, time=time)
+        return e, np.max(np.abs(e) / sizes)
+
+    def nearer(carry: Any) -> Any:
+        trial, e, size, _, made = carry
+        further = integrate(mechanism.model, trial, taken_off(e))
+        e, left = off(further)
+        return further, e, left, size, made + 1.0
+
+    def goes_on(carry: Any) -> Any:
+        return (carry[2] > TOLERANCE) & (carry[2] < 0.5 * carry[3]) & (carry[4] < _PATIENCE)
+
+    e, size = off(q)
+    near, _, size, _, _ = while_loop(goes_on, nearer, (q, e, size, 4.0 * size + 1.0, np.array(0.0)), _PATIENCE)
+    J, asked = constraint_jacobian(mechanism, near, time=time), velocities_asked(mechanism, near, time)
+    moving = np.max((np.abs(J) @ np.abs(v) + np.abs(asked)) / unit) * unit * TOLERANCE
+
+    def rate(v: Any) -> tuple[Any, Any]:
+        rate = J @ v - asked
+        return rate, np.max(np.abs(rate) - moving)
+
+    def slower(carry: Any) -> Any:
+        v = carry[0] + taken_off(carry[1])
+        return v, *rate(v), carry[3] + 1.0
+
+    slow, _, fast, _ = while_loop(
+        lambda carry: (carry[2] > 0.0) & (carry[3] < _PATIENCE), slower, (v, *rate(v), np.array(0.0)), _PATIENCE
+    )
+    bad = ~((size <= TOLERANCE) & (fast <= 0.0))
+    return cond(bad, lambda q, v: tuple(project(mechanism, q, v, time=time)), (near, slow), q, v)
