@@ -39,6 +39,7 @@ class Control:
         at: Controls, in a tuple, of a period by its number, time, configuration and velocity; none if compiled in.
         takes: Whether the kernel takes an array of controls.
         asks: Whether a function of the user sees configuration and velocity.
+        ahead: Controls (n, nu) or (nu,) of n periods from one on, of one item; None if they are not known.
     """
 
     steps: int
@@ -46,6 +47,7 @@ class Control:
     at: Callable[[int, float, Any, Any], tuple[Any, ...]]
     takes: bool = True
     asks: bool = False
+    ahead: Callable[[int, int], Any] | None = None
 
 
 def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
@@ -56,10 +58,10 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
     if steps is None:
         raise SimulationError("steps is missing: only an array of controls says how many there are.")
     if isinstance(control, Kernel):
-        return Control(int(steps), _compiled_in(sim, control), lambda k, time, q, v: (), takes=False)
+        return Control(int(steps), _compiled_in(sim, control), lambda *_: (), takes=False, ahead=lambda k, n: None)
     if control is None:
         none = np.zeros(sim.nu)
-        return Control(int(steps), simulate, lambda k, time, q, v: (none,))
+        return Control(int(steps), simulate, lambda *_: (none,), ahead=lambda k, n: none)
 
     def ask(k: int, time: float, q: Any, v: Any) -> tuple[Any, ...]:
         try:
@@ -84,13 +86,13 @@ def _from_array(sim: Simulation, u: Any, steps: int | None, batch: tuple[int, ..
     if u.ndim == 1:
         if steps is None:
             raise SimulationError("steps is missing: these controls do not say how many there are.")
-        return Control(int(steps), simulate, lambda k, time, q, v: (u,))
+        return Control(int(steps), simulate, lambda *_: (u,), ahead=lambda k, n: u)
     if not fits(u.shape[1:-1], batch):
         raise SimulationError(f"the controls have shape {u.shape}; for these items they have {forms}.")
     count = len(u) if steps is None else int(steps)
     if count > len(u):
         raise SimulationError(f"there are controls for {len(u)} periods, and steps is {count}.")
-    return Control(count, simulate, lambda k, time, q, v: (u[k],))
+    return Control(count, simulate, lambda k, *_: (u[k],), ahead=lambda k, n: u[k : k + n])
 
 
 def fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:

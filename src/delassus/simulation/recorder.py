@@ -56,6 +56,18 @@ class Recorder:
             array[self.count] = getattr(state, name)
         self.count, self.last = self.count + 1, state.count
 
+    def keep_stretch(self, runner: Runner, k: int, made: int, every: int, steps: int) -> None:
+        """Copy those periods of a stretch from the k-th on that are kept of a run of so many steps."""
+        first = every - k % every
+        stretch = runner.stretch
+        if stretch is not None and first <= made:
+            count = 1 + (made - first) // every
+            for name, rows in stretch.rows(runner, slice(first, made + 1, every)).items():
+                self.arrays[name][self.count : self.count + count] = rows
+            self.count, self.last = self.count + count, runner.count - (made - first) % every
+        if k + made == steps:
+            self.keep_last(runner)
+
     def keep_last(self, state: State | Runner) -> None:
         """Copy a state unless it has been, as the last of a run that ends early."""
         if state.count != self.last:

@@ -1,7 +1,8 @@
 """A simulation on its way: the arrays of the present state, and what takes them one control period further.
 
 One item runs on arrays that are bound to the kernel once and change in place, which takes a call of NumPy's machinery,
-several times the kernel's own time, out of every step. Batches go through the kernel's call, which uses threads.
+several times the kernel's own time, out of every step; and in stretches of many periods, where nobody is asked in
+between. Batches go through the kernel's call, which uses threads.
 
 Every period is tried in the usual world first, with few iterations of the contact solve. Items that this is not enough
 for keep their state, and are collected for a second call with many iterations, or for one in the whole world. What an
@@ -22,6 +23,7 @@ from delassus.simulation.state import State, is_alive
 from delassus.simulation.step.advance import HARD, MISSED
 from delassus.simulation.step.solve import PATIENCE, QUICKLY
 from delassus.simulation.step.world import World
+from delassus.simulation.stretch import LONGEST, Stretch
 from delassus.stepping.marks import Mark
 
 if TYPE_CHECKING:
@@ -42,6 +44,13 @@ class Runner:
         self._thorough: Callable[[], None] | None = None
         self._period = sim.period
         self._tick = self._alone() if alone and bound else None
+        self.stretch = Stretch(self) if self._tick is not None and self.control.ahead is not None else None
+        self._ahead = 8
+
+    @property
+    def moving(self) -> tuple[Any, ...]:
+        """The arrays that change."""
+        return self.q, self.v, self._rows, self._places
 
     @property
     def impulse(self) -> Any:
@@ -52,6 +61,19 @@ class Runner:
     def contact(self) -> Any:
         """(…, slots)."""
         return self._places[..., : self.sim.world.slots]
+
+    def go(self, k: int, most: int) -> int:
+        """Make control periods from the k-th on, `most` of them or fewer, in a stretch; how many, perhaps none.
+
+        Where periods are marked, one after the other, a stretch is not worth its start.
+        """
+        periods = min(self._ahead, most, LONGEST)
+        if self.stretch is None or periods < 4:
+            self._ahead = min(2 * self._ahead + 1, LONGEST)
+            return 0
+        made = self.stretch.go(self, k, periods)
+        self._ahead = min(2 * made, LONGEST) if made < periods else min(2 * self._ahead, LONGEST)
+        return made
 
     def step(self, k: int) -> None:
         """Make the k-th control period."""
@@ -75,7 +97,7 @@ class Runner:
             self._thorough = self._thorough or self._bound(self.sim.world, PATIENCE)
             self._thorough()
         if int(self.status) & Mark.FROZEN:
-            self._alive[...] = 0.0
+            self.alive[...] = 0.0
 
     def state(self) -> State:
         """A copy of the present state."""
@@ -86,7 +108,7 @@ class Runner:
         return State(**values | {"status": np.asarray(self.status).astype(np.int64)})
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        moving = (self.q, self.v, self._rows, self._places)
+        moving = self.moving
         others = (is_alive(self.status), *map(some, given))
         ground = self.sim.ground.inputs
         batch = self.q.shape[:-1]
@@ -127,14 +149,14 @@ class Runner:
     def _alone(self) -> Callable[[], None]:
         """The arrays of one item, and what takes them through a period."""
         self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
-        self._clock, self._alive = np.array(self.time), np.array(float(is_alive(self.status)))
+        self._clock, self.alive = np.array(self.time), np.array(float(is_alive(self.status)))
         self._given, self._step = np.zeros(self.sim.world.controls), np.array(self.sim.time_step)
         self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
         return self._bound(self.sim.usual, PATIENCE)
 
     def _bound(self, world: World, patience: float) -> Callable[[], None]:
-        moving = (self.q, self.v, self._rows, self._places)
+        moving = self.moving
         control = (self._given,) if self.control.takes else ()
         named = {**self.sim.ground.inputs, "tolerance": self.sim.tolerance, "patience": patience}
         names = sorted(named, key=lambda name: name == "heights")  # what items share comes last
@@ -142,7 +164,7 @@ class Runner:
             world,
             *moving,
             self._clock,
-            self._alive,
+            self.alive,
             *control,
             self._step,
             *(np.array(named[name]) for name in names),

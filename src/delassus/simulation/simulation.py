@@ -259,12 +259,19 @@ class Simulation:
         every = count("every", every, 1)
         log, runner = Recorder(state, 1 + -(-given.steps // every)), Runner(self, state, given)
         try:
-            for k in range(given.steps):
-                runner.step(k)
-                if (k + 1) % every == 0 or k + 1 == given.steps:
-                    log.keep(runner)
-                if progress is not None:
-                    progress(k, runner.state())
+            k = 0
+            while k < given.steps:
+                made = 0 if progress is not None else runner.go(k, given.steps - k)
+                if made:
+                    log.keep_stretch(runner, k, made, every, given.steps)
+                else:
+                    runner.step(k)
+                    made = 1
+                    if (k + 1) % every == 0 or k + 1 == given.steps:
+                        log.keep(runner)
+                    if progress is not None:
+                        progress(k, runner.state())
+                k += made
         except KeyboardInterrupt:
             log.keep_last(runner)
         except ControlError as error:

@@ -18,6 +18,7 @@ from delassus.compiler.host.build import Compiled, build
 from delassus.compiler.host.definition import Case, Definition, Operands
 from delassus.compiler.host.known_calls import KnownCall
 from delassus.compiler.host.report import Report, make_report
+from delassus.compiler.host.sequence import CallSequence
 from delassus.compiler.host.versions import Versions
 from delassus.errors import warn
 
@@ -55,6 +56,17 @@ class Compilable:
     ) -> Callable[[], None]:
         """Fix inputs and outputs once: the result recomputes in place each time it is called, in one thread."""
         return bind.bind(self.compiled(model, dtype=dtype, inputs=inputs, **options), arrays)
+
+    def sequence(
+        self,
+        model: Any,
+        *arrays: np.ndarray[Any, Any],
+        stop: int,
+        inputs: Sequence[str] = (),
+        **options: Any,
+    ) -> CallSequence:
+        """Calls for single states in a row, each on the next rows of the arrays; see `CallSequence`."""
+        return CallSequence(self.compiled(model, inputs=inputs, **options), arrays, stop)
 
     def warm_up(
         self,

@@ -70,7 +70,7 @@ class Moved(NamedTuple):
 class Problem(NamedTuple):
     """The contact problem of a step: its rows, the response S of their motions, g, what restitution has in g,
     velocities of rows before the step and after it without impulses, their scale, the free velocity, impulses to start
-    from, how the velocity responds to them."""
+    from, how the velocity responds to them, and to impulses of joints."""
 
     rows: StepRows
     S: Any
@@ -82,6 +82,7 @@ class Problem(NamedTuple):
     free: Any
     start: Any
     response: Callable[[Any], Any]
+    solve: Callable[[Any], Any]
     driven: Drive
 
 
@@ -117,7 +118,9 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     free = v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
     before, after = rows.velocities(v), rows.velocities(free)
     g, thrown, scale = _demanded(world, rows, before, after, start, lasts, given)
-    return Problem(rows, mirrored(factor.delassus), g, thrown, before, after, scale, free, start, response, driven)
+    return Problem(
+        rows, mirrored(factor.delassus), g, thrown, before, after, scale, free, start, response, solve, driven
+    )
 
 
 def _pull(world: World, h: Any) -> Any:

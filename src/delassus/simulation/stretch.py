@@ -1,0 +1,76 @@
+"""Many control periods of one robot in one call of machine code, where no function of the user is asked in between.
+
+Each period reads a row of some arrays and writes the next one, so that what happened can be copied into a log at once.
+A period that is marked ends the stretch: it may have to be made again with more care.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from delassus.simulation.step.solve import PATIENCE
+
+if TYPE_CHECKING:
+    from delassus.simulation.runner import Runner
+
+LONGEST: Final = 64
+"""Periods of a stretch: a millisecond or less, after which Python looks whether somebody has pressed Ctrl-C."""
+
+
+class Stretch:
+    """Rows for the periods of a runner; row 0 is where a stretch starts."""
+
+    def __init__(self, runner: Runner) -> None:
+        sim, takes = runner.sim, runner.control.takes
+        self._moving = tuple(np.empty((LONGEST + 1, *x.shape)) for x in runner.moving)
+        self.time = np.empty(LONGEST + 1)
+        self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
+        self._given = np.zeros((LONGEST, sim.world.controls))
+        named = {**sim.ground.inputs, "tolerance": sim.tolerance, "patience": PATIENCE}
+        names = sorted(named, key=lambda name: name == "heights")  # what items share comes last
+        inputs = (
+            *(x[:-1] for x in self._moving),
+            self.time[:-1],
+            runner.alive,
+            *((self._given,) if takes else ()),
+            np.array(sim.time_step),
+            *(np.array(named[name]) for name in names),
+        )
+        outputs = (*(x[1:] for x in self._moving), self.residual, count, self._mark)
+        arrays = (*inputs, *outputs)
+        self._calls = runner.control.kernel.sequence(sim.usual, *arrays, stop=len(arrays) - 1, inputs=tuple(names))
+
+    def go(self, runner: Runner, k: int, periods: int) -> int:
+        """Make periods from the k-th on and leave the runner at the end of the last that has no mark; how many."""
+        for rows, x in zip(self._moving, runner.moving, strict=True):
+            rows[0] = x
+        if runner.control.takes and runner.control.ahead is not None:
+            self._given[:periods, : runner.sim.nu] = runner.control.ahead(k, periods)
+        self.time[0], self.time[1:] = runner.time, runner.sim.period
+        np.add.accumulate(self.time, out=self.time)
+        made = self._calls(periods)
+        if self._mark[made - 1]:
+            made -= 1
+        for rows, x in zip(self._moving, runner.moving, strict=True):
+            x[...] = rows[made]
+        if made:
+            runner.residual[...], runner.status[...] = self.residual[made - 1], 0.0
+        runner.time, runner.count = float(self.time[made]), runner.count + made
+        return made
+
+    def rows(self, runner: Runner, some: slice) -> dict[str, Any]:
+        """What a log keeps of the periods that were made, by the names of `State`; `some` counts from 1."""
+        q, v, impulse, contact = (x[some] for x in self._moving)
+        world = runner.sim.world
+        before = slice(some.start - 1, some.stop - 1, some.step)
+        return {
+            "time": self.time[some],
+            "q": q,
+            "v": v,
+            "impulse": impulse[:, : world.m],
+            "contact": contact[:, : world.slots],
+            "residual": self.residual[before],
+            "status": 0,
+        }
