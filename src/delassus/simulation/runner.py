@@ -12,8 +12,7 @@ item does never depends on the others.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,8 @@ from delassus.stepping.marks import Mark
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
 
+_FROZEN: Final = int(Mark.FROZEN)
+
 
 class Runner:
     """The present state of a run, by the names of `State`; bound arrays change with every step."""
@@ -40,10 +41,10 @@ class Runner:
         self._rows, self._places = some(state.impulse), some(state.contact)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
-        alone = not state.q.shape[:-1] and plain
+        self.alone = not state.q.shape[:-1] and plain
         self._thorough: Callable[[], None] | None = None
-        self._period = sim.period
-        self._tick = self._alone() if alone and bound else None
+        self._period, self._sizes = sim.period, (sim.world.m, sim.world.slots)
+        self._tick = self._alone() if self.alone and bound else None
         self.stretch = Stretch(self) if self._tick is not None and self.control.ahead is not None else None
         self._ahead = 8
 
@@ -55,12 +56,12 @@ class Runner:
     @property
     def impulse(self) -> Any:
         """(…, m)."""
-        return self._rows[..., : self.sim.world.m]
+        return self._rows[..., : self._sizes[0]]
 
     @property
     def contact(self) -> Any:
         """(…, slots)."""
-        return self._places[..., : self.sim.world.slots]
+        return self._places[..., : self._sizes[1]]
 
     def go(self, k: int, most: int) -> int:
         """Make control periods from the k-th on, `most` of them or fewer, in a stretch; how many, perhaps none.
@@ -85,10 +86,17 @@ class Runner:
         else:
             if given:
                 self._own[:] = given[0]
-            self._clock.fill(self.time)
+            self._advance()
+            return
+        self.time, self.count = self.time + self._period, self.count + 1
+
+    def _advance(self) -> None:
+        """One period of the bound arrays."""
+        self._clock.fill(self.time)
+        if self._tick is not None:
             self._tick()
-            if self.status.item():
-                self._look_again()
+        if self.status.item():
+            self._look_again()
         self.time, self.count = self.time + self._period, self.count + 1
 
     def _look_again(self) -> None:
@@ -96,16 +104,44 @@ class Runner:
         if self.status.item() == MISSED:
             self._thorough = self._thorough or self._bound(self.sim.world, PATIENCE)
             self._thorough()
-        if int(self.status) & Mark.FROZEN:
+        if int(self.status) & _FROZEN:
             self.alive[...] = 0.0
+
+    def takes(self, state: Any, control: Any) -> bool:
+        """Whether a state and controls can be copied as they are: those of one item, in arrays of their own."""
+        return (
+            type(state) is State
+            and type(control) is np.ndarray
+            and control.dtype == np.float64
+            and control.shape == self._own.shape
+            and state.q.shape == self.q.shape
+            and state.v.shape == self.v.shape
+            and (*state.impulse.shape, *state.contact.shape) == self._sizes
+        )
+
+    def once(self, state: State, control: Any) -> State:
+        """The state after one control period of one item; the runner is bound, and its controls are not asked."""
+        self.q[:], self.v[:] = state.q, state.v
+        self.impulse[:], self.contact[:] = state.impulse, state.contact
+        self.time, self.count, self.seed = state.time, state.count, state.seed
+        self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
+        self._own[:] = control
+        self._advance()
+        return self.state()
 
     def state(self) -> State:
         """A copy of the present state."""
-        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(State)}
-        for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                values[name] = value.copy()
-        return State(**values | {"status": np.asarray(self.status).astype(np.int64)})
+        return State(
+            self.q.copy(),
+            self.v.copy(),
+            self.time,
+            self.impulse.copy(),
+            self.contact.copy(),
+            self.residual.copy(),
+            self.status.astype(np.int64),
+            self.count,
+            self.seed,
+        )
 
     def _call(self, given: tuple[Any, ...]) -> None:
         moving = self.moving

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -220,10 +221,19 @@ class Simulation:
 
     def step(self, state: State, control: Any = None) -> State:
         """The state after one control period; `control` (…, nu), or None for none."""
-        u = self._taken(state, control)
-        runner = Runner(self, state, Control(1, simulate, lambda k, time, q, v: (u,)), bound=False)
-        runner.step(0)
-        return runner.state()
+        own = self.__dict__.get("_alone")
+        if own is None or own[0] != threading.get_ident() or not own[1].takes(state, control):
+            u = self._taken(state, control)
+            runner = Runner(self, state, Control(1, simulate, lambda *_: (u,)))
+            if runner.alone:  # arrays that are bound once serve all steps of this thread
+                self.__dict__["_alone"] = (threading.get_ident(), runner)
+            runner.step(0)
+            return runner.state()
+        stepped: State = own[1].once(state, control)
+        return stepped
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_alone"}
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
