@@ -1,0 +1,95 @@
+"""Contacts that share the motions of their bodies, against rows and matrices written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+import delassus as dl
+from bodies import BRICK, H
+from delassus.contact.cones.kinds import Friction, NonNegative
+from delassus.contact.cones.layout import Layout
+from delassus.simulation.step.carried import Carried
+from delassus.simulation.step.sharing import Sharing
+
+MASS, MOMENTS = 2.0, np.diag([0.0167, 0.0083, 0.0217])  # of the brick
+
+
+def skew(r):
+    return np.array([[0, -r[2], r[1]], [r[2], 0, -r[0]], [-r[1], r[0], 0]])
+
+
+@pytest.mark.parametrize("rows", [3, 4, 6])
+def test_the_delassus_matrix_of_a_free_box_is_its_closed_form(rows):
+    ground = dl.Ground(torsional=0.1 if rows > 3 else None, rolling=0.1 if rows > 4 else None)
+    sim = dl.Simulation(BRICK, ground, H)
+    q = np.array([0.3, -0.2, 0.05, *np.array([0.1, -0.05, 0.3, 0.9]) / np.linalg.norm([0.1, -0.05, 0.3, 0.9])])
+    state = sim.start(q)
+    R = Rotation.from_quat(state.q[3:]).as_matrix()
+    points = sim.contacts(state.q).point[state.contact.astype(int)]
+    J = []
+    for x in points:
+        arm = x - state.q[:3]
+        J += [*np.hstack([np.eye(3), -skew(arm)])]
+        J += [np.r_[np.zeros(3), np.eye(3)[k]] for k in (2, 0, 1)[: rows - 3]]
+    M = np.zeros((6, 6))
+    M[:3, :3], M[3:, 3:] = MASS * np.eye(3), R @ MOMENTS @ R.T
+    wanted = np.array(J) @ np.linalg.solve(M, np.array(J).T)
+    np.testing.assert_allclose(sim.problem(state).G, wanted, atol=1e-12 * np.abs(wanted).max())
+
+
+def carried(seed: int, stops: int = 0):
+    """A problem of four contacts on one body, two on another, and some rows of their own; G is P S Pᵀ."""
+    rng = np.random.default_rng(seed)
+    layout = Layout((*(Friction(),) * 6, *(NonNegative(1),) * stops))
+    arms = [np.hstack([np.eye(3), -skew(rng.normal(size=3))]) for _ in range(6)]
+    P = np.zeros((18 + stops, 12 + stops))
+    for k, arm in enumerate(arms):
+        P[3 * k : 3 * k + 3, 6 * (k > 3) : 6 * (k > 3) + 6] = arm
+    P[18:, 12:] = np.eye(stops)
+    half = rng.normal(size=(12 + stops,) * 2)
+    S = half @ half.T + 0.1 * np.eye(12 + stops)
+    sharing = Sharing(P, ((slice(0, 6), (0, 1, 2, 3)), (slice(6, 12), (4, 5))))
+    numbers = {"friction": np.full(6, 0.7)}
+    problem = Carried.of(layout, sharing, S, np.diag(P @ S @ P.T), rng.normal(size=18 + stops), numbers)
+    G = problem.P @ S @ problem.P.T
+    return rng, problem, Carried(problem.rows._replace(G=G), G), G
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0, 3]))
+@settings(max_examples=30, deadline=None)
+def test_velocities_go_through_motions(seed, stops):
+    rng, problem, _, G = carried(seed, stops)
+    impulse = rng.normal(size=len(G))
+    wanted = G @ impulse + problem.rows.g
+    np.testing.assert_allclose(problem.velocity(impulse), wanted, atol=1e-12 * np.abs(wanted).max())
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0, 3]))
+@settings(max_examples=30, deadline=None)
+def test_a_sweep_over_motions_is_one_over_rows(seed, stops):
+    rng, problem, dense, G = carried(seed, stops)
+    start = np.abs(rng.normal(size=len(G)))
+    for one, other in zip(problem.swept(start, 2.0), dense.swept(start, 2.0), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(other).max())
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0, 3]), st.sampled_from([1e-7, 1e-2]))
+@settings(max_examples=60, deadline=None)
+def test_an_iteration_through_motions_solves_the_system_of_all_rows(seed, stops, rho):
+    rng, problem, _, G = carried(seed, stops)
+    _, jacobians = problem.rows.smooth(rng.normal(size=len(G)), 0.0)
+    D = np.zeros_like(G)
+    if stops:
+        D[:stops, :stops] = np.diag(jacobians[0])
+    for at, block in zip(problem.rows.layout.blocks, jacobians[bool(stops) :], strict=True):
+        D[at, at] = block
+    asked, kept = rng.normal(size=len(G)), 0.0 if rho == 1e-7 else rho
+    change = problem.change(jacobians, rho, asked, 1e-7)
+    # A small ρ is there for the numbers alone. Rows of which there are more than motions still share what is asked.
+    matrix = np.eye(len(G)) - (1.0 - kept) * D + D @ G
+    left = matrix @ change - asked
+    possible = np.linalg.lstsq(matrix, asked, rcond=1e-9)[0]
+    least = np.linalg.norm(matrix @ possible - asked)
+    assert np.linalg.norm(left) <= least * (1 + 1e-6) + 1e-6 * np.linalg.norm(asked)
