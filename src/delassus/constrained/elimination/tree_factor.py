@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree
 from delassus.model.model import Model
+
+TILE: Final = 3
+"""Rows that are eliminated together."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,27 @@ def tree_factor(model: Model, q: Any, J: Any, locked: tuple[int, ...] = (), adde
         M[k, :], M[:, k], X[:, k] = 0.0, 0.0, 0.0
         M[k, k] = 1.0
     U, D = factor_tree(above, M)
-    m = len(J)
-    Y = np.zeros(J.shape)
+    inverse, Y = 1.0 / D, np.zeros(J.shape)
+    tiles = [range(s, min(s + TILE, len(J))) for s in range(0, len(J), TILE)]
+    for rows in tiles:
+        for k in reversed(range(model.nv)):
+            for r in rows:
+                Y[r, k] = X[r, k] * inverse[k]
+            for i in above[k]:
+                for r in rows:
+                    X[r, i] = X[r, i] - U[i, k] * X[r, k]
+    return TreeFactor(above, U, D, Y, _delassus(X, Y, tiles))
+
+
+def _delassus(X: Any, Y: Any, tiles: list[range]) -> Any:
+    """The lower triangle of X Yᵀ, a tile at a time: its sums stay in registers while they are made."""
+    m, n = X.shape
     G = np.zeros((m, m))
-    for k in reversed(range(model.nv)):
-        Y[:, k] = X[:, k] * (1.0 / D[k])
-        for i in above[k]:
-            X[:, i] = X[:, i] - U[i, k] * X[:, k]
-        for r in range(m):
-            G[r, : r + 1] = G[r, : r + 1] + X[r, k] * Y[: r + 1, k]
-    return TreeFactor(above, U, D, Y, G)
+    for rows in tiles:
+        for columns in tiles[: rows.start // TILE + 1]:
+            for k in reversed(range(n)):
+                for r in rows:
+                    for c in columns:
+                        if c <= r:
+                            G[r, c] = G[r, c] + X[r, k] * Y[c, k]
+    return G

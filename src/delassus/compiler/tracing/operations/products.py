@@ -24,6 +24,9 @@ ROWS: Final = 8
 
 LONG: Final = 1600
 
+TILE: Final = 3
+"""Rows and columns of a product whose sums are made side by side, in registers."""
+
 
 @handles(np.einsum)
 def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Array:
@@ -110,17 +113,24 @@ def _matrix_product(x: Array, y: Array) -> Array:
 
 
 def _product_values(g: Builder, rows: Ids, columns: Ids) -> Ids:
-    """All inner products of rows and columns, both as lists of vectors; exact zeros cost nothing."""
+    """All inner products of rows and columns, both as lists of vectors; exact zeros cost nothing.
+
+    The order is that of tiles, whose sums grow side by side: each factor is read once for a tile.
+    """
     add, mul = g.add, g.mul
-    made = []
-    for row in rows.tolist():
-        for column in columns.tolist():
-            total = ZERO
-            for a, b in zip(row, column, strict=True):
-                if ZERO not in (a, b):
-                    total = add(total, mul(a, b))
-            made.append(total)
-    return np.array(made, np.int64).reshape(len(rows), len(columns))
+    made = np.full((len(rows), len(columns)), ZERO, np.int64)
+    for i in range(0, len(rows), TILE):
+        for j in range(0, len(columns), TILE):
+            some, others = rows[i : i + TILE].T.tolist(), columns[j : j + TILE].T.tolist()
+            totals = [[ZERO] * len(others[0]) for _ in some[0]]
+            for left, right in zip(some, others, strict=True):
+                for a, sums in zip(left, totals, strict=True):
+                    if a != ZERO:
+                        for n, b in enumerate(right):
+                            if b != ZERO:
+                                sums[n] = add(sums[n], mul(a, b))
+            made[i : i + TILE, j : j + TILE] = totals
+    return made
 
 
 def _rolled_product(rows: Array, columns: Array) -> Array:
