@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
 from delassus.simulation.step.advance import HARD, MISSED
-from delassus.simulation.step.solve import PATIENCE, QUICKLY
+from delassus.simulation.step.solve import LONGER, PATIENCE, QUICKLY
 from delassus.simulation.step.world import World
 from delassus.simulation.stretch import LONGEST, Stretch
 from delassus.stepping.marks import Mark
@@ -149,7 +149,8 @@ class Runner:
         ground = self.sim.ground.inputs
         batch = self.q.shape[:-1]
         found = self._made(self.sim.usual, QUICKLY, moving, others, ground)
-        for left, world in ((HARD, self.sim.usual), (MISSED, self.sim.world)):
+        usual, whole = self.sim.usual, self.sim.world
+        for left, world, patience in ((HARD, usual, LONGER), (HARD, usual, PATIENCE), (MISSED, whole, PATIENCE)):
             again = found[-1] == left
             if not again.any():
                 continue
@@ -158,7 +159,7 @@ class Runner:
             }
             chosen = tuple(x[again] for x in moving)
             controls = tuple(_of(x, batch, again, True) for x in others[1:])
-            redone = self._made(world, PATIENCE, chosen, (others[0][again], *controls), few)
+            redone = self._made(world, patience, chosen, (others[0][again], *controls), few)
             for whole, part in zip(found, redone, strict=True):
                 whole[again] = part
         self.q, self.v, self._rows, self._places, self.residual, _, mark = found

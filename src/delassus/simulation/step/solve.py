@@ -31,6 +31,9 @@ TOLERANCE: Final = 1e-8
 QUICKLY: Final = 4.0
 """Iterations of the contact solve after which an item of a batch is left to a second call, with others like it."""
 
+LONGER: Final = 20.0
+"""Those after which an item is left to a third call: lanes wait for the slowest of them."""
+
 PATIENCE: Final = 150.0
 """Iterations at most."""
 
