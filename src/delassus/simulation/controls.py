@@ -63,15 +63,20 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
         none = np.zeros(sim.nu)
         return Control(int(steps), simulate, lambda *_: (none,), ahead=lambda k, n: none)
 
+    nu = sim.nu
+
     def ask(k: int, time: float, q: Any, v: Any) -> tuple[Any, ...]:
         try:
-            u = numbers("what the controller gave", control(time, q, v))
+            u = control(time, q, v)
+            if type(u) is np.ndarray and u.shape == (nu,) and u.dtype == np.float64:
+                return (u,)
+            u = numbers("what the controller gave", u)
         except Exception as error:
             raise ControlError(f"the controller failed at {time:g} s: {type(error).__name__}, {error}", time) from error
-        if u.shape[-1:] != (sim.nu,) or not fits(u.shape[:-1], batch):
+        if u.shape[-1:] != (nu,) or not fits(u.shape[:-1], batch):
             raise ControlError(
-                f"the controller gave an array of shape {u.shape} at {time:g} s; it is ({sim.nu},) for all items "
-                f"or {(*batch, sim.nu)}.",
+                f"the controller gave an array of shape {u.shape} at {time:g} s; it is ({nu},) for all items "
+                f"or {(*batch, nu)}.",
                 time,
             )
         return (u,)
