@@ -11,7 +11,7 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.host import bind
+from delassus.compiler.host.bound import bind
 from delassus.model.generators import chain
 
 TREE = chain(2)

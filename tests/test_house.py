@@ -70,6 +70,7 @@ INNER = {
     "compiler": ["graph", "functions", "tracing", "backends", "differentiation", "random", "host"],
     "compiler/tracing": ["", "flow", "operations", "record"],
     "compiler/backends": ["", "llvm"],
+    "compiler/host": ["bound", ""],
     "model": ["", "bundled", "readers", "converters", "reports"],
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],

@@ -15,7 +15,7 @@ from delassus.compiler.backends.native import emit_assembly, emit_object
 from delassus.compiler.backends.schedule import schedule
 from delassus.compiler.backends.target import Target
 from delassus.compiler.functions.lower import lower
-from delassus.compiler.host import bind
+from delassus.compiler.host.bound import bind
 from delassus.model.generators import chain
 
 TARGETS = {

@@ -13,12 +13,12 @@ from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.digest import is_frozen
 from delassus.compiler.graph.precision import SINGLE, Precision
 from delassus.compiler.graph.program import Program
-from delassus.compiler.host import bind
+from delassus.compiler.host.bound import bind
+from delassus.compiler.host.bound.sequence import CallSequence
 from delassus.compiler.host.build import Compiled, build
 from delassus.compiler.host.definition import Case, Definition, Operands
 from delassus.compiler.host.known_calls import KnownCall
 from delassus.compiler.host.report import Report, make_report
-from delassus.compiler.host.sequence import CallSequence
 from delassus.compiler.host.versions import Versions
 from delassus.errors import warn
 

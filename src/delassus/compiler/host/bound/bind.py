@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -17,7 +17,9 @@ import numpy as np
 from delassus.compiler.backends import native
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.program import Operand
-from delassus.compiler.host.build import Compiled
+
+if TYPE_CHECKING:
+    from delassus.compiler.host.build import Compiled
 
 _METH_NOARGS = 4
 _RELEASE_ABOVE = 50_000  # flops of a call, some 10 µs: from there on other Python threads may run meanwhile

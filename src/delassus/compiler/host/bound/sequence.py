@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delassus.compiler.backends import native
 from delassus.compiler.backends.target import Target
-from delassus.compiler.host.build import Compiled
+
+if TYPE_CHECKING:
+    from delassus.compiler.host.build import Compiled
 
 _CALLS = """
 define i64 @calls(ptr %loop, ptr %addresses, ptr %steps, i64 %operands, ptr %strides, ptr %kernel, i64 %most,
