@@ -142,6 +142,19 @@ def test_a_spinning_brick_keeps_its_momentum():
     assert np.allclose(before, after, atol=2e-3 * np.abs(before).max())
 
 
+@pytest.mark.parametrize("blend", [(1.0, 1.0), (0.5, 0.5)])
+@pytest.mark.parametrize("spin", [3.0, 30.0, 100.0])
+def test_a_brick_that_tumbles_fast_gains_no_energy(blend, spin):
+    """A turn of a radian in a step is too much for accuracy; it may not be for stability."""
+    pile = P.tower(1, 1, obstacles=(), gravity=0.0)
+    v = np.array([[0.1, 0, 0], [spin, 0.02, -0.7 * spin]])
+    log = P.simulate_particles(pile, P.start_of(pile, v=v), steps=100, alpha=blend[0], beta=blend[1])
+    assert len(log) == 101 and log.energy.max() <= 1.01 * log.energy[0]
+    before, after = (P.momentum_of(pile, log[k])[1] for k in (0, -1))
+    if spin < 100.0:
+        assert np.allclose(before, after, atol=1e-6 * np.abs(before).max())
+
+
 def test_penetrations_are_taken_off_by_stabilisation():
     ball = P.Particles([[0.0, 0, -0.01]], 1.0, obstacles=P.Plane())
     kept, freed = (P.particle_step(ball, P.start_of(ball), time_step=1e-2, stabilization=s) for s in ("none", "post"))

@@ -20,7 +20,7 @@ from delassus.errors import expect
 from delassus.particles.contact.solve import touched
 from delassus.particles.contact.sweeps import swept_together
 from delassus.particles.contact.touches import Touches, find_touches
-from delassus.particles.description.bodies import inertias, turned
+from delassus.particles.description.bodies import coasted, turned
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.state import ParticleState, ParticleStep
 from delassus.particles.solvers.assembly import Assembly
@@ -113,7 +113,7 @@ class Stepper:
         forces = np.zeros((p.nodes, 3)) if applied is None else np.asarray(applied, float)
         M = self.assembly.masses(state.orientations)
         if p.bricks is not None:
-            forces = forces + _gyroscopic(p, state, v)
+            forces = forces + _gyroscopic(p, state, M, v, self.blend)
         force = -state.impulse / h if self.geometric and np.any(state.impulse) else None
         system = self.assembly.system(state.x[: p.n], v, M, self.blend, force, forces, self.stabilization != "none")
         self.system = system
@@ -232,13 +232,13 @@ def _deeper(touches: Touches) -> Touches:
     return Touches(*[x[at] for x in touches])  # type: ignore[arg-type]
 
 
-def _gyroscopic(p: Particles, state: ParticleState, v: Array) -> Array:
-    """Torques -ω × I ω on bricks, as forces (nodes, 3)."""
+def _gyroscopic(p: Particles, state: ParticleState, M: Array, v: Array, blend: Blend) -> Array:
+    """Torques on bricks, as forces (nodes, 3), by which spins change that no other torque acts on."""
     f = np.zeros((p.nodes, 3))
     if p.bricks is not None:
         spin = v[p.n + p.b :]
-        I = inertias(p.bricks, state.orientations)
-        f[p.n + p.b :] = -np.cross(spin, (I @ spin[..., None])[..., 0])
+        change = coasted(p.bricks, state.orientations, spin, blend.h, blend.beta) - spin
+        f[p.n + p.b :] = (M[p.n + p.b :] @ change[..., None])[..., 0] / blend.h
     return f
 
 
