@@ -71,6 +71,25 @@ def test_elements_and_contacts_can_be_swept_together(method):
     assert np.allclose(found.state.v, known.state.v, atol=1e-7) and np.allclose(found.force, known.force, atol=1e-4)
 
 
+@pytest.mark.parametrize("method", ["cholesky", "cg", "pgs"])
+def test_a_particle_that_a_spring_shoots_at_the_ground_stops_there(method):
+    """It is at rest and far away before the step that would take it 1 m deep."""
+    x = [[0, 0, 0.05], [0, 0, 1.05]]
+    spring = P.Elements(P.stretch, [[0, 1]], [[2.0]], compliance=1e-5)
+    shot = P.Particles(x, [0.01, 1000.0], spring, obstacles=P.Plane(), friction=0.0)
+    made = P.particle_step(shot, P.start_of(shot), time_step=1e-2, method=method, contact_tolerance=1e-8)
+    assert made.state.x[0, 2] == pytest.approx(0.0, abs=1e-6)
+    assert method == "pgs" or made.status is dl.Status.CONVERGED  # sweeps are slow on stiff springs, and say so
+
+
+def test_a_brick_that_is_pushed_through_a_wall_stops_there():
+    pile = P.tower(1, 1, half=(0.05, 0.05, 0.05), obstacles=[P.Plane(), P.Plane((-1, 0, 0), -0.5)])
+    push = np.zeros((2, 3))
+    push[0, 0] = 1e5
+    made = P.Stepper(pile, 1e-2, contact_tolerance=1e-8).step(P.start_of(pile), push)
+    assert made.state.x[0, 0] <= 0.45 + 1e-6
+
+
 @pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda o: type(o).__name__)
 def test_normals_of_obstacles_are_the_derivatives_of_gaps(obstacle):
     x = np.random.default_rng(2).normal(size=(200, 3))

@@ -36,6 +36,10 @@ class Touches(NamedTuple):
     key: Ints
     points: Array
 
+    def at(self, chosen: Ints) -> Touches:
+        """Some of them, by their places."""
+        return Touches(*[x[chosen] for x in self])  # type: ignore[arg-type]
+
 
 def find_touches(particles: Particles, x: Array, v: Array, orientations: Array, h: float) -> list[Touches]:
     """All that may touch within a step; groups by the number of nodes."""
@@ -59,6 +63,34 @@ def find_touches(particles: Particles, x: Array, v: Array, orientations: Array, 
     if particles.bricks is not None and particles.b > 1:
         found.append(_bricks_on_bricks(particles.bricks, n, x, v, orientations, h, fall))
     return [touches for touches in found if len(touches.gap)]
+
+
+def missed_touches(
+    particles: Particles, x: Array, v: Array, mean: Array, orientations: Array, h: float, groups: list[Touches]
+) -> list[Touches]:
+    """Contacts that are not among `groups` and that a step with the velocities `mean` (nodes, 3) goes through.
+
+    `find_touches` looks as far as velocities before the step and gravity reach; other forces may reach farther.
+    """
+    n, b = particles.n, particles.b
+    fall = 2.0 * h * float(np.linalg.norm(particles.gravity))
+    speed, fast = np.linalg.norm(v, axis=1), np.linalg.norm(mean, axis=1)
+    farther = fast[:n] > speed[:n] + speed[:n].max(initial=0.0) + fall
+    moved = fast[n : n + b] + fast[n + b :] * _reaches(particles.bricks) > fall
+    if not ((particles.obstacles and farther.any()) or moved.any()):
+        return []
+    known = np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
+    found = []
+    for touches in find_touches(particles, x, mean, orientations, h):
+        rate = np.einsum("caj,caj->c", touches.rows[:, 2], mean[touches.nodes])
+        through = np.maximum(touches.gap, 0.0) + h * rate < -1e-9 * h * np.abs(rate)
+        found.append(touches.at(np.flatnonzero(through & ~np.isin(touches.key, known))))
+    return [touches for touches in found if len(touches.gap)]
+
+
+def _reaches(bricks: Bricks | None) -> Any:
+    """(b,) how far corners of bricks are from their centres [m]."""
+    return 0.0 if bricks is None else np.linalg.norm(bricks.half, axis=1)
 
 
 def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:

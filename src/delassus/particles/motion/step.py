@@ -19,7 +19,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
 from delassus.particles.contact.solve import touched
 from delassus.particles.contact.sweeps import swept_together
-from delassus.particles.contact.touches import Touches, find_touches
+from delassus.particles.contact.touches import Touches, find_touches, missed_touches
 from delassus.particles.description.bodies import coasted, turned
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.state import ParticleState, ParticleStep
@@ -35,6 +35,9 @@ Array = NDArray[np.float64]
 
 CONTACT_METHODS: Final = ("auto", "newton", "admm", "gradient", "sequential_impulses")
 STABILIZATIONS: Final = ("none", "pre", "post")
+
+_PASSES: Final = 5
+"""How often a step is solved at most, each time with contacts that the time before went through."""
 
 
 class Stepper:
@@ -120,8 +123,14 @@ class Stepper:
         clock("elements")
         groups = find_touches(p, state.x, v, state.orientations, h)
         clock("contact")
-        found, contact = self._solve(system, v, state.impulse, groups, state, clock, corrects=False)
-        after = self._moved(state, found.v.reshape(-1, 3))
+        for _ in range(_PASSES):
+            found, contact = self._solve(system, v, state.impulse, groups, state, clock, corrects=False)
+            mean = self._mean(state.v, found.v.reshape(-1, 3))
+            missed = missed_touches(p, state.x, v, mean, state.orientations, h, groups)
+            if not missed:
+                break
+            groups = groups + missed
+        after = self._moved(state, found.v.reshape(-1, 3), mean)
         keys = np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
         after = replace(after, impulse=found.impulse, touched=keys, contact=contact[0])
         if self.stabilization == "post":
@@ -141,7 +150,8 @@ class Stepper:
         system = self.assembly.system(state.x[: p.n], rest, M, Blend(h), None, rest, True)
         system.c = np.zeros_like(system.c)
         system.b = np.where(self.assembly.rigid, system.g / h, 0.0)
-        groups = [_deeper(t) for t in find_touches(p, state.x, rest, state.orientations, h)]
+        near = find_touches(p, state.x, rest, state.orientations, h)
+        groups = [t.at(np.flatnonzero(t.gap < 0.0)) for t in near]
         groups = [t for t in groups if len(t.gap)]
         clock("elements")
         if not np.any(system.b) and not groups:
@@ -188,10 +198,14 @@ class Stepper:
         clock("contact")
         return made.solved, (made.impulse, made.error, made.iterations, made.status)
 
-    def _moved(self, state: ParticleState, v: Array) -> ParticleState:
+    def _mean(self, before: Array, after: Array) -> Array:
+        """(nodes, 3) the velocities that positions move with."""
+        p, mean = self.particles, np.array(self.blend.velocity(before, after))
+        mean[: p.n][p.held] = after[: p.n][p.held]
+        return mean
+
+    def _moved(self, state: ParticleState, v: Array, mean: Array) -> ParticleState:
         p, h = self.particles, self.h
-        mean = self.blend.velocity(state.v, v)
-        mean[: p.n][p.held] = v[: p.n][p.held]
         x = state.x + h * mean[: p.n + p.b]
         return replace(state, time=state.time + h, x=x, v=v, orientations=_turned(p, state.orientations, h * mean))
 
@@ -224,12 +238,6 @@ def _before(state: ParticleState, groups: list[Touches]) -> Array:
         same = state.touched[order][at] == keys
         found[same] = state.contact[order][at[same]]
     return found
-
-
-def _deeper(touches: Touches) -> Touches:
-    """Those that penetrate."""
-    at = np.flatnonzero(touches.gap < 0.0)
-    return Touches(*[x[at] for x in touches])  # type: ignore[arg-type]
 
 
 def _gyroscopic(p: Particles, state: ParticleState, M: Array, v: Array, blend: Blend) -> Array:
