@@ -110,7 +110,7 @@ def growth() -> list[str]:
             total = sum(best.seconds.values())
             shares = " | ".join(f"{100 * best.seconds[key] / total:.0f} %" for key in SHARES)
             per = f"{1e9 * total / system.unknowns:.0f} ns"
-            told = f"{name}, {stepper.method}"
+            told = f"{name}, {stepper.ways.method}"
             lines.append(f"| {told} | {system.unknowns:,} | {_told(once)} | {_told(total)} | {per} | {shares} |")
     return lines
 

@@ -325,6 +325,19 @@ def test_stabilisation_takes_errors_of_rods_off(stabilization, most):
     assert np.abs(np.linalg.norm(np.diff(end, axis=0), axis=1) * 6 - 1.0).max() < most
 
 
+@pytest.mark.parametrize("builder", [P.rope, P.chain])
+@pytest.mark.parametrize("weight", [1.0, 10.0])
+def test_lines_with_weights_come_to_rest_with_the_usual_step(builder, weight):
+    """Their tension makes a step of 10 ms unstable unless forces turn implicitly, which it finds by itself."""
+    line = builder((0, 0, 0), (2, 0, 0), 20, length=2.2, density=1.0)
+    masses = np.array(line.masses)
+    masses[[5, 14]] += weight, 2.0 * weight
+    line = line.with_(masses=masses)
+    log = P.simulate_particles(line, steps=300)
+    assert log.energy.max() <= log.energy[0] + 1e-9 and log.speed[-1] < 0.5 * log.speed.max()
+    assert np.abs(np.linalg.norm(np.diff(log.x[-1], axis=0), axis=1) / 0.11 - 1.0).max() < 0.05
+
+
 def test_particles_move_as_they_are_told_and_pull_the_others():
     rope = P.chain((0, 0, 0), (1, 0, 0), 5, pinned="none", gravity=0.0)
     towed = rope.with_(motions=[P.Motion(np.array([5]), lambda time: (0.5 * time, 0.0, 0.0))])

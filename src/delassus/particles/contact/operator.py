@@ -73,7 +73,7 @@ class ContactOperator:
         blocks += pattern.summed(parts)
         self._damping = None  # the factor that was kept is overwritten
         asked = offset - (N @ g.reshape(-1, 3, 1)).reshape(-1)
-        sigma = self.J @ factor.factor(blocks).solve(self.JT @ asked) + g
+        sigma = self.J @ self.system.completed(factor.factor(blocks)).solve(self.JT @ asked) + g
         return offset - (N @ sigma.reshape(-1, 3, 1)).reshape(-1), np.asarray(sigma)
 
     def diagonal(self) -> Array:
@@ -98,7 +98,7 @@ class ContactOperator:
                 parts.append((number, np.einsum("crai,cr,crbj->cabij", touches.rows, 1.0 / D, touches.rows)))
                 start = stop
             blocks += pattern.summed(parts)
-            self._factor = factor.factor(blocks)
+            self._factor = self.system.completed(factor.factor(blocks))
             self._damping = np.array(damping)
         return self._factor
 

@@ -47,7 +47,7 @@ def swept(
 ) -> tuple[Array, float, int]:
     """Impulses (m,), the largest change of a velocity in the last sweep as a share of the largest of g, and sweeps."""
     system = operator.system
-    if system.stiff is not None or system.assembly.m:
+    if system.stiff is not None or len(system.R):
         raise SweepError(
             "sequential impulses of contacts alone need particles that elements do not tie together: take the method "
             "'sequential_impulses' for both, or the contact method 'admm'."

@@ -69,6 +69,7 @@ class ParticleStep:
         contact_iterations: Of the contact solver.
         status: How it ended; the state is the best that was found.
         seconds: How long elements, assembly, solve and contact took [s].
+        tied: (k, 3) mean forces on what holds particles besides elements [N], in the world.
     """
 
     state: ParticleState
@@ -79,6 +80,7 @@ class ParticleStep:
     contact_iterations: int
     status: Status
     seconds: Mapping[str, float]
+    tied: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     @property
     def force(self) -> Array:

@@ -29,6 +29,7 @@ from delassus.particles.description.particles import Particles
 from delassus.particles.solvers.lower import Lower
 from delassus.particles.solvers.multigrid import CoarseGrid
 from delassus.particles.solvers.system import System
+from delassus.particles.solvers.turning import Turning
 from delassus.stepping.compliant.scheme import elastic, kinematic
 from delassus.stepping.scheme.blend import Blend
 
@@ -182,6 +183,11 @@ class Assembly:
         """(nodes, 3) where nodes are as the system is built [m]."""
         p = self.particles
         return np.concatenate([p.positions, *([] if p.bricks is None else [p.bricks.positions] * 2)])
+
+    @cached_property
+    def turning(self) -> Turning:
+        """Whether forces that turn may be explicit."""
+        return Turning(self)
 
     @cached_property
     def coarse(self) -> CoarseGrid:

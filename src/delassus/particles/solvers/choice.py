@@ -37,6 +37,9 @@ _WAYS: Final = {
 
 METHODS: Final = tuple(_WAYS)
 
+BY_BLOCKS: Final = ("cg", "gauss_seidel", "pgs", "sequential_impulses")
+"""Those that invert W, which is simple where it is block diagonal."""
+
 
 def solve_system(
     system: System, method: str, v: NDArray[np.float64], impulse: NDArray[np.float64], tolerance: float, iterations: int

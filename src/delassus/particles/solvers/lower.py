@@ -34,11 +34,11 @@ class Lower:
 
     def blocks(self, system: System) -> Array:
         """(source, 9) of a step."""
-        kept, own = self.kept, system.diagonal
-        if kept is None or not (np.array_equal(kept.E, system.E) and np.array_equal(kept.diagonal, own)):
+        kept, own, E = self.kept, system.diagonal, system.E[: self.assembly.m]
+        if kept is None or not (np.array_equal(kept.E, E) and np.array_equal(kept.diagonal, own)):
             total = self._sum(system, steady=True)
             total[self.diagonal] += own[self.assembly.free].reshape(-1, 9)
-            self.kept = kept = _Kept(system.E, own, total)
+            self.kept = kept = _Kept(E, own, total)
         found = self._sum(system, steady=False)
         found += kept.total
         if system.stiff is not None:

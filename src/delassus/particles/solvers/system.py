@@ -70,6 +70,10 @@ class System:
         """The blocks (…, 9) of W + Jᵀ E⁻¹ J that a factor reads, in its order."""
         return self.assembly.lower.blocks(self)
 
+    def completed(self, factor: Any) -> Any:
+        """A factor of A with what the pattern has no room for: here, nothing."""
+        return factor
+
     @cached_property
     def JT(self) -> Any:
         """Jᵀ, sparse."""
