@@ -1,5 +1,8 @@
 """Large systems: elements, assembly, solvers by name, and what the compliant scheme says of them."""
 
+import os
+import threading
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -476,3 +479,69 @@ def test_a_motion_goes_on_where_it_ended():
     whole = P.simulate_particles(rope, steps=10)
     half = P.simulate_particles(rope, steps=5)
     assert np.array_equal(P.simulate_particles(rope, half.end, steps=5).x[-1], whole.x[-1])
+
+
+def test_a_motion_that_was_saved_goes_on_where_it_ended(tmp_path):
+    """With what warm starts and turning forces need, the same bits."""
+    cloth = P.cloth((0.6, 0.6), (4, 4), center=(0, 0, 0.301), obstacles=[P.Sphere((0, 0, 0), 0.3)])
+    whole, half = (P.simulate_particles(cloth, steps=k) for k in (10, 5))
+    half.save(tmp_path / "half.npz")
+    end = P.ParticleTrajectory.load(tmp_path / "half.npz", cloth).end
+    assert np.array_equal(P.simulate_particles(cloth, end, steps=5).x[-1], whole.x[-1])
+    with pytest.raises(dl.DelassusError, match="another system"):
+        P.ParticleTrajectory.load(tmp_path / "half.npz", P.cloth())
+
+
+def test_a_disk_that_is_full_leaves_the_file_that_was_there(tmp_path, monkeypatch):
+    log = P.simulate_particles(P.rope(segments=3), steps=2)
+    log.save(tmp_path / "log.npz")
+    before = (tmp_path / "log.npz").read_bytes()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(dl.DelassusError, match="No space left"):
+        log.save(tmp_path / "log.npz")
+    assert (tmp_path / "log.npz").read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+def test_ctrl_c_gives_what_was_simulated():
+    def interrupted(time):
+        if time > 0.055:
+            raise KeyboardInterrupt
+        return np.zeros(3)
+
+    line = P.Particles([[0.0, 0, 0], [1, 0, 0]], 1.0, motions=P.Motion([0], interrupted))
+    log = P.simulate_particles(line, steps=100, every=3)
+    assert len(log) == 3 and log.time[-1] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("points", [1, 3, 4])
+def test_particles_without_lines_are_filmed_and_drawn(tmp_path, points):
+    x = np.eye(4, 3)[:points]
+    corner = P.deformation(points=points)(lambda x: dnp.array([x[0, 0] - 1.0]))
+    log = P.simulate_particles(P.Particles(x, 1.0, P.Elements(corner, [list(range(points))], 0.0)), steps=3)
+    log.save_html(tmp_path / "film.html")
+    log.draw()
+    pyplot.close("all")
+    assert "const film = {" in (tmp_path / "film.html").read_text()
+
+
+@pytest.mark.parametrize("length", [1.0, 1.2, 5e3])
+@pytest.mark.parametrize("end", [(0, 0, 0), (1e-3, 0, 0.2), (0.7, 0.1, -0.2)])
+def test_a_rope_begins_and_ends_where_it_is_told(end, length):
+    rope = P.rope((0, 0, 0), end, 7, length=length)
+    assert np.allclose(rope.positions[[0, -1]], [(0, 0, 0), end], atol=1e-9 * length)
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    """As what is no file: a device, too, would be lost."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    P.simulate_particles(P.rope(segments=3), steps=2).save_html(pipe)
+    reader.join(timeout=20.0)
+    assert pipe.is_fifo() and b"const film" in got[0]

@@ -8,6 +8,7 @@ import delassus.particles as P
 from delassus.errors import DelassusError
 from delassus.particles.algebra import memory
 from delassus.particles.motion.step import Stepper
+from delassus.particles.solvers.choice import METHODS
 
 LINE = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
 
@@ -64,7 +65,52 @@ BAD = {
     "no steps": (lambda: P.simulate_particles(P.rope(), steps=0), "steps is 0"),
     "a drawing that is none": (
         lambda: P.simulate_particles(P.rope(segments=3), steps=1).plot("taste"), "no drawing of 'taste'"),
+    "positions in the plane": (lambda: P.Particles(np.zeros((3, 2)), 1.0), r"shape \(3, 2\); it needs \(n, 3\)"),
+    "positions that are words": (lambda: P.Particles("here", 1.0), "it holds numbers"),
+    "a negative radius": (lambda: P.Particles(LINE, 1.0, radius=-1.0), "radius is -1"),
+    "gravity that is no number": (lambda: P.Particles(LINE, 1.0, gravity=(0, 0, np.nan)), "gravity 2 is nan"),
+    "infinite friction": (lambda: P.Particles(LINE, 1.0, friction=np.inf), "friction is inf"),
+    "friction of each particle": (lambda: P.Particles(LINE, 1.0, friction=[0.1, 0.2, 0.3]), "friction has shape"),
+    "half a pin": (lambda: P.Particles(LINE, 1.0, pins=[0.7]), "whole numbers"),
+    "a mask of pins": (lambda: P.Particles(LINE, 1.0, pins=[False, True, False]), "np.flatnonzero"),
+    "a face that is not there": (lambda: P.Particles(LINE, 1.0, faces=[[0, 1, 9]]), "faces has the particle 9"),
+    "bricks that are none": (lambda: P.Particles(LINE, 1.0, bricks="wall"), "bricks is 'wall'"),
+    "a motion that is none": (lambda: P.Particles(LINE, 1.0, motions=["up"]), "holds some `Motion`"),
+    "an element that does nothing": (lambda: rods([[0, 1]], compliance=np.inf), "compliance of stretch is infinite"),
+    "infinite damping": (lambda: rods([[0, 1]], compliance=1.0, damping=np.inf), "damping of stretch is infinite"),
+    "a box that is sheared": (
+        lambda: P.Box((0, 0, 0), (1, 1, 1), ((2, 0, 0), (0, 1, 0), (0, 0, 1))), "rows of an orthogonal matrix"),
+    "a box of two sides": (lambda: P.Box((0, 0, 0), (1, 1)), "three finite numbers"),
+    "a sphere that is nowhere": (lambda: P.Sphere((np.nan, 0, 0), 1.0), "three finite numbers"),
+    "a plane without height": (lambda: P.Plane(height=np.nan), "height of a plane is nan"),
+    "bricks on a line": (lambda: P.Bricks([0.0, 1.0], 1.0, 1.0), r"needs \(b, 3\)"),
+    "a step that is no number": (lambda: Stepper(P.rope(), np.nan), "time_step is nan"),
+    "a blend that is no number": (lambda: Stepper(P.rope(), 1e-2, alpha=np.nan), "alpha is nan"),
+    "no iterations": (lambda: Stepper(P.rope(), 1e-2, iterations=0), "iterations is 0"),
+    "half a step": (lambda: P.simulate_particles(P.rope(), steps=1.5), "steps is 1.5"),
+    "a state of another system": (
+        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope(segments=3))), "state is one of another system"),
+    "forces of another system": (
+        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope()), np.zeros((2, 3))), "applied has shape"),
+    "a rope that resists being straight": (lambda: P.rope(bending=-1.0), "bending is -1"),
+    "a rope in the plane": (lambda: P.rope((0, 0), (1, 0)), r"start has shape \(2,\)"),
+    "a rope of True": (lambda: P.rope(segments=True), "segments is True"),
+    "a pin beyond the rope": (lambda: P.rope(pinned=[99]), "pinned has the particle 99"),
+    "half a cell": (lambda: P.cloth(cells=2.5), "cells is 2.5"),
+    "a cloth of three sides": (lambda: P.cloth(size=(1, 1, 1)), r"size has shape \(3,\)"),
+    "half a brick": (lambda: P.tower(2.5, 2), "bricks is 2.5"),
+    "a film of infinite speed": (
+        lambda: P.simulate_particles(P.rope(segments=3), steps=1).save_html("x.html", np.inf), "second is inf"),
+    "LU of redundant rods": (
+        lambda: P.particle_step(braced(), P.start_of(braced()), time_step=1e-2, method="superlu"), "'cholesky'"),
 }  # fmt: skip
+
+
+def braced():
+    """A square with both diagonals: a rod more than it needs."""
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    lengths = [[1.0], [1.0], [1.0], [1.0], [2**0.5], [2**0.5]]
+    return P.Particles(x, 1.0, rods([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]], lengths), pins=[0])
 
 
 def energetic():
@@ -101,11 +147,20 @@ def test_a_net_in_two_parts_falls_apart_and_is_no_error():
 
 
 def test_a_net_with_more_rods_than_it_needs_is_no_error():
-    x = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
-    braced = P.Particles(x, 1.0, rods([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]],
-                                      [[1.0], [1.0], [1.0], [1.0], [2**0.5], [2**0.5]]), pins=[0])  # fmt: skip
-    log = P.simulate_particles(braced, steps=50)
+    log = P.simulate_particles(braced(), steps=50)
     assert log.describe() == dl.Status.CONVERGED.sentence and np.isfinite(log.x).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_system_all_of_which_is_pinned_stays_where_it_is(method):
+    line = P.Particles(LINE, 1.0, rods([[0, 1], [1, 2]], compliance=1e-3), pins=[0, 1, 2], obstacles=P.Plane())
+    made = P.particle_step(line, P.start_of(line), time_step=1e-2, method=method)
+    assert np.array_equal(made.state.x, LINE) and made.status is dl.Status.CONVERGED
+
+
+def test_what_does_not_move_is_at_rest():
+    line = P.Particles(LINE, 1.0, rods([[0, 1], [1, 2]], compliance=1e-3), gravity=0.0)
+    assert P.at_rest(line).status is dl.Status.CONVERGED
 
 
 def test_rods_that_contradict_each_other_are_met_as_nearly_as_they_can_be():

@@ -44,14 +44,17 @@ class Bricks:
     orientations: Array = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
 
     def __post_init__(self) -> None:
-        count = len(np.reshape(self.positions, (-1, 3)))
+        shape = np.shape(self.positions)
+        if len(shape) != 2 or shape[1] != 3:
+            raise BodiesError(f"positions of the bricks has shape {shape}; it needs (b, 3).")
+        count = shape[0]
         shapes = {"positions": (count, 3), "half": (count, 3), "masses": (count,), "orientations": (count, 4)}
-        for name, shape in shapes.items():
+        for name, needed in shapes.items():
             try:
-                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), shape))
-            except ValueError:
+                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), needed))
+            except (TypeError, ValueError):
                 found = np.shape(getattr(self, name))
-                raise BodiesError(f"{name} of the bricks has shape {found}; it needs {shape}.") from None
+                raise BodiesError(f"{name} of the bricks has shape {found}; it needs {needed}.") from None
             if not np.isfinite(value).all():
                 raise BodiesError(f"{name} of brick {int(np.argwhere(~np.isfinite(value))[0][0])} is not finite.")
             value.flags.writeable = False

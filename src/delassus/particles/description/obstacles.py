@@ -30,12 +30,15 @@ class Obstacle(Protocol):
 
 @dataclass(frozen=True)
 class Plane:
-    """All that is below a plane: normal · x < height."""
+    """All that is below a plane, n · x < height [m], n the unit vector along its normal."""
 
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
     height: float = 0.0
 
     def __post_init__(self) -> None:
+        _three("the normal of a plane", self.normal)
+        if not np.isfinite(self.height):
+            raise ObstacleError(f"the height of a plane is {self.height!r}; it is finite.")
         if not np.linalg.norm(self.normal) > 0.0:
             raise ObstacleError(f"the normal of a plane is {self.normal}; it has a direction, such as (0, 0, 1).")
 
@@ -53,8 +56,9 @@ class Sphere:
     radius: float
 
     def __post_init__(self) -> None:
-        if not self.radius > 0.0:
-            raise ObstacleError(f"the radius of a sphere is {self.radius!r}; it is positive.")
+        _three("the centre of a sphere", self.center)
+        if not 0.0 < self.radius < np.inf:
+            raise ObstacleError(f"the radius of a sphere is {self.radius!r}; it is positive, and finite.")
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals; the centre itself is left upwards."""
@@ -73,8 +77,13 @@ class Box:
     rotation: tuple[tuple[float, float, float], ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
     def __post_init__(self) -> None:
+        _three("the centre of a box", self.center)
+        _three("half the edges of a box", self.half)
         if not np.all(np.asarray(self.half) > 0.0):
             raise ObstacleError(f"half the edges of a box are {self.half}; they are positive.")
+        R = np.asarray(self.rotation, float)
+        if R.shape != (3, 3) or not np.abs(R @ R.T - np.eye(3)).max() <= 1e-6:
+            raise ObstacleError(f"the rotation of a box is {self.rotation}; it is three rows of an orthogonal matrix.")
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals: outside, to the nearest point; inside, to the nearest face."""
@@ -88,3 +97,9 @@ class Box:
         out = far > 0.0
         normal = np.where(out[..., None], outside / np.where(out, far, 1.0)[..., None], inward)
         return np.where(out, far, depth.max(-1)), normal @ R.T
+
+
+def _three(name: str, value: Any) -> None:
+    """Raise unless these are three finite numbers."""
+    if np.shape(value) != (3,) or not np.isfinite(np.asarray(value, float)).all():
+        raise ObstacleError(f"{name} is {value!r}; it is three finite numbers.")

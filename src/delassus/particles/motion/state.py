@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
+from delassus.errors import expect
 from delassus.particles.description.checks import ParticlesError, spread
 from delassus.particles.description.particles import Particles
 
@@ -54,6 +55,19 @@ def start_of(particles: Particles, x: Any = None, v: Any = None, time: float = 0
             raise ParticlesError(f"{name} of the state has numbers that are not finite.")
     turns = np.zeros((0, 4)) if particles.bricks is None else np.array(particles.bricks.orientations)
     return ParticleState(float(time), np.array(x), np.array(v), turns, np.zeros(particles.rows))
+
+
+def check_state(particles: Particles, state: ParticleState) -> None:
+    """Raise unless a state is one of this system."""
+    expect("the state", state, ParticleState, "dl.particles.start_of(rope)")
+    n, b, c = particles.n, particles.b, len(state.touched)
+    shapes = {"x": (n + b, 3), "v": (particles.nodes, 3), "orientations": (b, 4), "impulse": (particles.rows,)}
+    for name, shape in (shapes | {"contact": (c, 3)}).items():
+        found = np.shape(getattr(state, name))
+        if found != shape:
+            raise ParticlesError(
+                f"the state is one of another system: its {name} has shape {found}, and {particles!r} needs {shape}."
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from delassus.particles.motion.solution import (
     keys,
     solution,
 )
-from delassus.particles.motion.state import ParticleState, ParticleStep
+from delassus.particles.motion.state import ParticleState, ParticleStep, check_state
 from delassus.particles.solvers.assembly import PROXIMAL, Assembly
 from delassus.particles.solvers.choice import BY_BLOCKS, METHODS
 from delassus.particles.solvers.system import System
@@ -88,6 +88,9 @@ class Stepper:
         expect("the system", particles, Particles, "dl.particles.rope()")
         self.h = float(checked_step(time_step))
         self.blend = Blend(self.h, float(checked_blend("alpha", alpha)), float(checked_blend("beta", beta)))
+        for name, value in (("time_step", self.h), ("alpha", self.blend.alpha), ("beta", self.blend.beta)):
+            if not np.isfinite(value):
+                raise StepError(f"{name} is {value:g}; it is a finite number.")
         check_stabilization(stabilization)
         if stabilization not in STABILIZATIONS:
             raise StepError(f"stabilization is {stabilization!r}; here it is one of {', '.join(STABILIZATIONS)}.")
@@ -119,6 +122,7 @@ class Stepper:
             applied: (nodes, 3) forces on particles and bricks [N], then torques on bricks [N·m].
             tie: What holds particles besides elements, such as the hand of a robot.
         """
+        check_state(self.particles, state)
         clock = Clock()
         p, h = self.particles, self.h
         if self.stabilization == "pre":
