@@ -231,3 +231,26 @@ def test_a_million_unknowns_run(kind):
     assert system.unknowns > 0.99e6
     made = P.Stepper(system, 1e-2).step(P.start_of(system))
     assert made.status is dl.Status.CONVERGED and made.state.v[:, 2].min() < -0.05
+
+
+@pytest.mark.parametrize(("length", "mass", "time"), [(2.0**20, 1, 1), (2.0**-20, 1, 1), (1, 2.0**20, 2.0**-10)])
+@pytest.mark.parametrize("what", ["cloth", "tower"])
+def test_units_change_nothing(what, length, mass, time):
+    """Powers of two change no bits either: nothing is compared with a number that has a unit."""
+
+    def moved(s, m, t):
+        gravity = (0, 0, -9.81 * s / t**2)
+        if what == "cloth":
+            system = P.cloth(
+                (0.6 * s, 0.6 * s), (5, 5), center=(0, 0, 0.301 * s), obstacles=[P.Sphere((0, 0, 0), 0.3 * s)],
+                density=0.2 * m / s**2, stretching=500 * m / t**2, shearing=50 * m / t**2,
+                bending=1e-5 * m * s**2 / t**2, gravity=gravity,
+            )  # fmt: skip
+            return P.simulate_particles(system, time_step=1e-2 * t, steps=12).x[-1] / s
+        half = s * np.array([0.1, 0.05, 0.04])
+        system = P.tower(6, 3, half=half, density=1500 * m / s**3, gravity=gravity)
+        v = np.zeros((system.nodes, 3))
+        v[3], v[3 + 6] = np.array([0.3, 0.1, 0.0]) * s / t, np.array([1.0, 2.0, 3.0]) / t
+        return P.simulate_particles(system, P.start_of(system, v=v), time_step=5e-3 * t, steps=6).x[-1] / s
+
+    assert np.array_equal(moved(length, mass, time), moved(1, 1, 1))

@@ -77,8 +77,7 @@ def swept_together(
     while made < iterations and error > tolerance:
         sweep_elements(elements, at, pulled)
         change, made = sweep_contacts(contacts, at, pushed, friction), made + 1
-        left = np.max(np.abs(system.left(moved, pulled)), initial=0.0)
-        error = max(float(left), change) / system.speed
+        error = max(system.unmet(system.left(moved, pulled)), change / system.speed)
     return Solved(moved, pulled, error, made, ended(error, tolerance)), pushed
 
 

@@ -76,7 +76,7 @@ def missed_touches(
     fall = 2.0 * h * float(np.linalg.norm(particles.gravity))
     speed, fast = np.linalg.norm(v, axis=1), np.linalg.norm(mean, axis=1)
     farther = fast[:n] > speed[:n] + speed[:n].max(initial=0.0) + fall
-    moved = fast[n : n + b] + fast[n + b :] * _reaches(particles.bricks) > fall
+    moved = fast[n : n + b] + fast[n + b :] * (0.0 if particles.bricks is None else particles.bricks.reach) > fall
     if not ((particles.obstacles and farther.any()) or moved.any()):
         return []
     known = np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
@@ -86,11 +86,6 @@ def missed_touches(
         through = np.maximum(touches.gap, 0.0) + h * rate < -1e-9 * h * np.abs(rate)
         found.append(touches.at(np.flatnonzero(through & ~np.isin(touches.key, known))))
     return [touches for touches in found if len(touches.gap)]
-
-
-def _reaches(bricks: Bricks | None) -> Any:
-    """(b,) how far corners of bricks are from their centres [m]."""
-    return 0.0 if bricks is None else np.linalg.norm(bricks.half, axis=1)
 
 
 def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:
@@ -123,10 +118,10 @@ def _bricks_on_bricks(
 ) -> Touches:
     """Points where bricks meet: on the face of one, clipped by that of the other."""
     b = len(bricks)
-    speed = float(np.abs(v[n:]).max(initial=0.0))
-    reach = 2.0 * (h * speed + fall)
+    speed = np.linalg.norm(v[n : n + b], axis=1) + np.linalg.norm(v[n + b :], axis=1) * bricks.reach
+    reach = 2.0 * (h * float(speed.max(initial=0.0)) + fall)
     centers, half = x[n:], bricks.half
-    pairs = near_pairs(centers, np.linalg.norm(half, axis=1), reach)
+    pairs = near_pairs(centers, bricks.reach, reach)
     R = np.asarray(rotations(None, orientations))
     which, points, normal, gap, corner = box_contacts(centers, R, half, pairs, reach)
     i, j = pairs[which].T

@@ -72,6 +72,11 @@ class Bricks:
         return len(self.positions)
 
     @property
+    def reach(self) -> Array:
+        """(b,) how far corners are from centres [m]."""
+        return np.asarray(np.linalg.norm(self.half, axis=1))
+
+    @property
     def moments(self) -> Array:
         """(b, 3) principal moments of inertia [kg·m²]."""
         squares = self.half**2

@@ -97,6 +97,19 @@ class Assembly:
         return np.where(positive, found, found[positive].mean() if positive.any() else 1.0)
 
     @cached_property
+    def arms(self) -> Array:
+        """(nodes,) what turns the velocity of a node into one in space: 1, or of spins the reach of a brick [m]."""
+        p = self.particles
+        return np.concatenate([np.ones(p.n + p.b), *([] if p.bricks is None else [p.bricks.reach])])
+
+    @cached_property
+    def length(self) -> Array:
+        """(m,) one by the size of each row of J as the system is built: that of a rate in radians is an arm [m]."""
+        J = self.rows(self.particles.positions)[1]
+        size = np.sqrt(0.5 * np.asarray(J.multiply(J).sum(1)).reshape(-1))  # of a rod, 1
+        return 1.0 / np.where(size > 0.0, size, 1.0)
+
+    @cached_property
     def symbolic(self) -> Band | Fronts:
         """The order of elimination, and where entries of factors go."""
         band = Band(self.pattern, self.free)

@@ -29,7 +29,7 @@ def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations
     p, rz, made = np.array(z), float(r @ z), 0
     best, least = np.array(x), np.inf
     for made in range(iterations + 1):
-        error = float(np.max(np.abs(r), initial=0.0)) / system.speed
+        error = system.unmet(r)
         if error < least:
             best, least = np.array(x), error
         if error <= 0.5 * tolerance or made == iterations or not np.isfinite(error) or rz == 0.0:

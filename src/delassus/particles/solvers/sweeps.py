@@ -101,7 +101,7 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
         for rows, own in parts:
             x[rows] -= unit[rows] * (own @ x + g[rows])
         if made % 5 == 0 or made == iterations:
-            error = float(np.max(np.abs(S @ x + g), initial=0.0)) / system.speed
+            error = system.unmet(S @ x + g)
             if error < least:
                 best, least = x.copy(), error
             if error <= tolerance or not np.isfinite(error):

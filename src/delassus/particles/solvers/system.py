@@ -96,9 +96,9 @@ class System:
 
     @cached_property
     def heavy(self) -> Array:
-        """(free nodes,) the mean mass of each."""
+        """(free nodes,) what turns a momentum into a velocity [m/s]: the mean mass of each, or inertia by an arm."""
         m = self.masses
-        return np.asarray(((m[::3] + m[1::3] + m[2::3]) / 3.0)[self.assembly.free])
+        return np.asarray(((m[::3] + m[1::3] + m[2::3]) / (3.0 * self.assembly.arms))[self.assembly.free])
 
     def kept(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
@@ -125,12 +125,20 @@ class System:
     def speed(self) -> float:
         """A scale of velocities [m/s]."""
         moved = _largest(self.c)[self.assembly.free] / self.heavy
-        return float(max(np.max(moved, initial=0.0), np.max(np.abs(self.b), initial=0.0), 1e-300))
+        return float(max(np.max(moved, initial=0.0), np.max(self.length * np.abs(self.b), initial=0.0), 1e-300))
+
+    @cached_property
+    def length(self) -> Array:
+        """(m,) what turns a rate of each row into a velocity [m/s]: one by the size of the row."""
+        return self.assembly.length
+
+    def unmet(self, left: Array) -> float:
+        """What is left of rows (m,), as velocities, by their scale."""
+        return float(np.max(self.length * np.abs(left), initial=0.0) / self.speed)
 
     def error(self, v: Array, impulse: Array) -> float:
         """The larger share of what is left of rows and of the balance of momentum."""
-        rows = np.max(np.abs(self.left(v, impulse)), initial=0.0) / self.speed
-        return float(max(rows, self.unbalanced(self.imbalance(v, impulse))))
+        return float(max(self.unmet(self.left(v, impulse)), self.unbalanced(self.imbalance(v, impulse))))
 
     def unbalanced(self, r: Array) -> float:
         """A momentum (3 nodes,) as velocities, by their scale."""

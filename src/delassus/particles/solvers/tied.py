@@ -10,6 +10,7 @@ They reach across the mesh. A factor of the rest serves: A' = A + Jᵀ E⁻¹ J 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,11 @@ class TiedSystem(System):
         rows = sparse.vstack([system.J, J], format="csr")
         super().__init__(system.assembly, system.diagonal, system.stiff, system.c, rows, R, b, E, system.g)
         self.tied, self.k = J, k
+
+    @cached_property
+    def length(self) -> Array:
+        """As of systems; rows of the tie are those of velocities."""
+        return np.concatenate([self.assembly.length, np.ones(self.k)])
 
     def completed(self, factor: Any) -> Any:
         """A factor of A with the rows of the tie, from one without them."""
