@@ -117,6 +117,18 @@ def test_rubber_at_rest_has_no_force_and_lames_stiffness_along_an_axis():
 # --- the system of a step ---------------------------------------------------------------------------------------------
 
 
+def test_rubber_does_not_care_how_its_points_are_numbered():
+    """An odd permutation has a negative determinant, and the same energy."""
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1.2, 0], [0.1, 0.2, 0.9]])
+    found = []
+    for order in ([0, 1, 2, 3], [0, 2, 1, 3], [3, 0, 1, 2]):
+        y = x[order]
+        numbers = [1e4, 2e4, *np.linalg.inv((y[1:] - y[0]).T).reshape(-1)]
+        block = P.Particles(y, 1.0, P.Elements(P.solid, [[0, 1, 2, 3]], [numbers]))
+        found.append(P.elastic_energy_of(block, P.start_of(block, x=1.1 * y)))
+    assert found[0] > 0.0 and np.allclose(found, found[0], rtol=1e-12)
+
+
 def cases():
     yield "rope", P.rope((0, 0, 0), (1, 0, 0), 12, stiffness=100.0, bending=1e-3), {}
     yield "chain", P.chain((0, 0, 0), (1, 0, 0), 8, length=1.2), {}

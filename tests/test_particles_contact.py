@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 
 import delassus as dl
 import delassus.particles as P
@@ -135,6 +136,37 @@ def test_a_brick_on_four_corners_carries_its_weight():
     made = P.Stepper(pile, 1e-2, contact_tolerance=1e-9).step(P.start_of(pile))
     assert len(made.state.touched) == 4
     assert made.state.contact[:, 2].sum() == pytest.approx(pile.bricks.masses[0] * 9.81e-2, rel=1e-6)
+
+
+SMALL = [P.Sphere((0, 0, -0.5), 0.5), P.Box((0, 0, -0.01), (0.01, 0.01, 0.01)), P.Box((0, 0, -1), (1, 1, 1))]
+
+
+@pytest.mark.parametrize("obstacle", SMALL, ids=["sphere", "small box", "large box"])
+@pytest.mark.parametrize("turn", [0.0, 0.6])
+def test_a_brick_stays_on_what_is_under_its_middle(obstacle, turn):
+    """Its corners touch nothing, but for the large box."""
+    turned = [[0.0, 0.0, np.sin(0.5 * turn), np.cos(0.5 * turn)]]
+    brick = P.Bricks([[0, 0, 0.045]], [0.1, 0.05, 0.04], 1.2, turned)
+    system = P.Particles(np.zeros((0, 3)), np.zeros(0), bricks=brick, obstacles=[obstacle])
+    log = P.simulate_particles(system, steps=30, contact_tolerance=1e-7)
+    assert np.allclose(log.x[-1], [[0, 0, 0.04]], atol=1e-5) and log.speed[-1] < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gaps_of_bricks_and_balls_are_those_of_optimisation(seed):
+    """The nearest point of a box to a centre, as a bounded least-squares problem."""
+    rng = np.random.default_rng(seed)
+    turn = rng.normal(size=4)
+    brick = P.Bricks([rng.normal(size=3)], [0.3, 0.2, 0.5], 1.0, [turn / np.linalg.norm(turn)])
+    place, radius = brick.positions[0] + 2.0 * rng.normal(size=3), 0.1
+    system = P.Particles(np.zeros((0, 3)), np.zeros(0), bricks=brick, obstacles=[P.Sphere(tuple(place), radius)])
+    v = np.array([1e3 * (place - brick.positions[0]), [0, 0, 0]])
+    (touches,) = find_touches(system, brick.positions, v, brick.orientations, 1.0)
+    R = rotations(None, brick.orientations)[0]
+    found = lsq_linear(R, place - brick.positions[0], (-brick.half[0], brick.half[0]), tol=1e-14)
+    assert touches.gap[0] == pytest.approx(np.sqrt(2.0 * found.cost) - radius, abs=1e-6)
+    assert np.allclose(touches.points[0], brick.positions[0] + R @ found.x, atol=1e-5)
+    assert touches.rows[0, 2, 0] @ (touches.points[0] - place) == pytest.approx(touches.gap[0] + radius)
 
 
 @pytest.mark.parametrize("way", ["newton", "admm", "sequential_impulses"])

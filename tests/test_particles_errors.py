@@ -176,3 +176,12 @@ def test_a_state_that_is_not_finite_any_more_ends_the_motion_and_says_so():
     log = P.simulate_particles(blown, steps=10)
     assert len(log) == 5 and log.status[-1] == dl.Status.NOT_FINITE
     assert np.isfinite(log.x[:-1]).all()
+
+
+@pytest.mark.parametrize("kind", ["energy", "deformation"])
+@pytest.mark.parametrize("method", ["cholesky", "multigrid", "minres"])
+def test_particles_that_meet_in_a_point_are_told_and_raise_nothing(kind, method):
+    springs = rods([[0, 1], [1, 2]], compliance=1e-3)
+    line = energetic() if kind == "energy" else P.Particles(LINE, 1.0, springs, obstacles=P.Plane())
+    made = P.particle_step(line, P.start_of(line, x=0.0), time_step=1e-2, method=method)
+    assert made.status is dl.Status.NOT_FINITE and np.array_equal(made.state.x, np.zeros((3, 3)))

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from delassus.particles.algebra.cholesky import Cholesky
 from delassus.particles.algebra.pattern import Pattern
-from delassus.particles.contact.touches import Touches
+from delassus.particles.contact.bricks import Touches
 from delassus.particles.solvers.system import System
 
 Array = NDArray[np.float64]

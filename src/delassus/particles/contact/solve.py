@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.problem import ContactProblem
+from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.newton import by_guesses
 from delassus.particles.contact.operator import ContactOperator
 from delassus.particles.contact.sweeps import swept
-from delassus.particles.contact.touches import Touches
 from delassus.particles.solvers.direct import refined
 from delassus.particles.solvers.system import Solved, System, ended
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import delassus.numpy as dnp
 from delassus.compiler.host.kernel import kernel
 from delassus.contact.cones.second_order import project
+from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.operator import ContactOperator, contact_rows
-from delassus.particles.contact.touches import Touches
 from delassus.particles.solvers.coloring import colors
 from delassus.particles.solvers.sweeps import SweepError, by_blocks, element_work, sweep_elements
 from delassus.particles.solvers.system import Solved, System, ended

@@ -1,6 +1,7 @@
 """What particles and bodies may touch, fixed in the world: planes, spheres, boxes.
 
-Each gives the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle.
+Each gives the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle. Bricks touch it with
+their corners, unless it says that it is a ball (`as_ball`) or a box (`as_box`), which faces and edges may touch, too.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ class Sphere:
         away = np.where((r > 0.0)[..., None], d / np.where(r > 0.0, r, 1.0)[..., None], [0.0, 0.0, 1.0])
         return r - self.radius, away
 
+    def as_ball(self) -> tuple[Array, float]:
+        """Its centre (3,) and radius [m]."""
+        return np.asarray(self.center, float), float(self.radius)
+
 
 @dataclass(frozen=True)
 class Box:
@@ -97,6 +102,10 @@ class Box:
         out = far > 0.0
         normal = np.where(out[..., None], outside / np.where(out, far, 1.0)[..., None], inward)
         return np.where(out, far, depth.max(-1)), normal @ R.T
+
+    def as_box(self) -> tuple[Array, Array, Array]:
+        """Its centre (3,) [m], its axes as columns (3, 3), and half its edges (3,) [m]."""
+        return np.asarray(self.center, float), np.asarray(self.rotation, float), np.asarray(self.half, float)
 
 
 def _three(name: str, value: Any) -> None:

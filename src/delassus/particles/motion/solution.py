@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
+from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.solve import touched
 from delassus.particles.contact.sweeps import swept_together
-from delassus.particles.contact.touches import Touches
 from delassus.particles.motion.state import ParticleState
 from delassus.particles.solvers.choice import solve_system
 from delassus.particles.solvers.direct import refined
@@ -73,6 +73,8 @@ def solution(
     patterns from step to step.
     """
     flat, tied = v.reshape(-1), isinstance(system, TiedSystem)
+    if not system.finite:
+        return Found(Solved(flat, impulse, np.inf, 0, Status.NOT_FINITE), start, np.inf, 0, Status.NOT_FINITE)
     if not groups and not tied and ways.method != "cholesky":
         found = solve_system(system, ways.method, flat, impulse, ways.tolerance, ways.iterations)
         clock("solve")

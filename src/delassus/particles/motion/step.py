@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
-from delassus.particles.contact.touches import Touches, find_touches, missed_touches
+from delassus.particles.contact.bricks import Touches
+from delassus.particles.contact.touches import find_touches, missed_touches
 from delassus.particles.description.bodies import coasted, turned
 from delassus.particles.description.checks import spread
 from delassus.particles.description.particles import Particles

@@ -41,6 +41,12 @@ class System:
         self.assembly, self.diagonal, self.stiff = assembly, diagonal, stiff
         self.c, self.J, self.R, self.b, self.E, self.g = c, J, R, b, E, g
 
+    @property
+    def finite(self) -> bool:
+        """Whether all numbers are."""
+        stiff = self.diagonal if self.stiff is None else self.stiff
+        return all(bool(np.isfinite(x).all()) for x in (self.c, self.b, self.J.data, stiff))
+
     @cached_property
     def free(self) -> NDArray[np.bool_]:
         """(3 nodes,) which velocities are unknown."""
