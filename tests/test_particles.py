@@ -117,6 +117,25 @@ def test_rubber_at_rest_has_no_force_and_lames_stiffness_along_an_axis():
 # --- the system of a step ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("along", [0, 1, 2])
+def test_a_bar_of_rubber_stretches_as_young_says(along):
+    """Without lateral contraction a linear field is exact: F L/(E A) in each of the three directions."""
+    size = np.full(3, 0.1)
+    size[along] = 0.4
+    bar = P.block(size, (2, 2, 2), young=1e5, poisson=0.0, gravity=0.0, drag=1.0)
+    low, high = (np.flatnonzero(np.isclose(bar.positions[:, along], side * 0.2)) for side in (-1, 1))
+    bar = bar.with_(pins=low)
+    share = np.bincount(bar.faces[np.isin(bar.faces, high).all(1)].reshape(-1), minlength=bar.n) / 3.0
+    force = np.zeros((bar.n, 3))
+    force[:, along] = 1.0 * share / share.sum()  # 1 N, by areas
+    state, stepper = P.start_of(bar), P.Stepper(bar, 0.1)
+    for _ in range(100):
+        state = stepper.step(state, force).state
+    longer = (state.x - bar.positions)[high, along]
+    assert np.allclose(longer, 1.0 * 0.4 / (1e5 * 0.01), rtol=5e-3)
+    assert bar.masses.sum() == pytest.approx(1000.0 * 0.004)
+
+
 def test_rubber_does_not_care_how_its_points_are_numbered():
     """An odd permutation has a negative determinant, and the same energy."""
     x = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1.2, 0], [0.1, 0.2, 0.9]])

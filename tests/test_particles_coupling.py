@@ -54,6 +54,26 @@ def test_a_hand_that_presses_a_rope_onto_the_ground_feels_the_ground():
     assert made.force[0, 2] == pytest.approx(2.0 * 9.81 + 20.0, rel=1e-4)
 
 
+def test_a_hand_lifts_a_soft_block_off_the_ground():
+    """It holds the corners of the top; at rest in the air it carries the weight, and the block hangs longer."""
+    soft = P.block((0.1, 0.1, 0.1), (2, 2, 2), center=(0, 0, 0.05), young=2e4, obstacles=[P.Plane()], drag=0.05)
+    corners = np.flatnonzero((soft.positions[:, 2] > 0.099) & (np.abs(soft.positions[:, :2]) > 0.049).all(1))
+    made = Assembly("gantry")
+    made.body("hand", Translation(), None, (0, 0, 0.1), [ball(0.1, 2.0)])
+    for k in corners:
+        made.frame(f"finger {k}", "hand", dl.Placement.of(p=soft.positions[k] - [0, 0, 0.1]))
+    model, stepper, state = made.model(), P.Stepper(soft, 1e-2), P.start_of(soft)
+    grips, weight = [P.Grip(f"finger {k}", int(k)) for k in corners], (2.0 + soft.masses.sum()) * 9.81
+    q, v = np.zeros(3), np.zeros(3)
+    for _ in range(120):  # a servo that lifts it by 5 cm
+        tau = np.array([0, 0, weight]) + 400.0 * (np.array([0, 0, 0.05]) - q) - 60.0 * v
+        held = P.coupled_step(model, q, v, tau, stepper, state, grips)
+        q, v, state = held.q, held.v, held.particles.state
+    assert held.particles.status is dl.Status.CONVERGED and state.x[:, 2].min() > 0.02
+    assert held.force.sum(0)[2] == pytest.approx(-soft.masses.sum() * 9.81, rel=0.05)
+    assert np.ptp(state.x[:, 2]) > 0.1 and held.apart < 1e-6
+
+
 def test_a_robot_that_flies_and_spins_shares_its_momentum():
     model = robot(Free(), gravity=False)
     one = P.Particles([[0.0, 0.0, 0.1]], 0.5, gravity=0.0)

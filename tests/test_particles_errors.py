@@ -99,6 +99,10 @@ BAD = {
     "half a cell": (lambda: P.cloth(cells=2.5), "cells is 2.5"),
     "a cloth of three sides": (lambda: P.cloth(size=(1, 1, 1)), r"size has shape \(3,\)"),
     "half a brick": (lambda: P.tower(2.5, 2), "bricks is 2.5"),
+    "a flat tetrahedron of a mesh": (
+        lambda: P.solids([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2, 3]], 1e5, 0.3), "0 .* is flat"),
+    "rubber that keeps its volume": (lambda: P.block(poisson=0.5), "poisson is 0.5"),
+    "a flat block": (lambda: P.block(cells=(2, 2)), "three directions"),
     "a film of infinite speed": (
         lambda: P.simulate_particles(P.rope(segments=3), steps=1).save_html("x.html", np.inf), "second is inf"),
     "LU of redundant rods": (
