@@ -103,6 +103,7 @@ BAD = {
         lambda: P.solids([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2, 3]], 1e5, 0.3), "0 .* is flat"),
     "rubber that keeps its volume": (lambda: P.block(poisson=0.5), "poisson is 0.5"),
     "a flat block": (lambda: P.block(cells=(2, 2)), "three directions"),
+    "rest on an obstacle": (lambda: P.at_rest(P.cloth(obstacles=[P.Plane()])), "at_rest knows no contacts"),
     "a film of infinite speed": (
         lambda: P.simulate_particles(P.rope(segments=3), steps=1).save_html("x.html", np.inf), "second is inf"),
     "LU of redundant rods": (

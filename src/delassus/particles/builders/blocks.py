@@ -30,6 +30,8 @@ def block(
 ) -> Particles:
     """A soft block: a grid of cells, each of six tetrahedra of rubber.
 
+    In each, strain is even: bars of few cells across are too stiff against bending.
+
     Args:
         size: Its width, depth and height [m].
         cells: How many there are each way.

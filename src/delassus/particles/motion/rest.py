@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from delassus.constrained.solvers.status import Status
-from delassus.particles.description.checks import counted
+from delassus.particles.description.checks import ParticlesError, counted
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
@@ -49,7 +49,7 @@ def at_rest(
     """Where a system comes to rest: `moved` is below the tolerance, as a share of its size.
 
     Args:
-        particles: The system; without contacts.
+        particles: The system, without obstacles and bricks.
         state: Where it starts; by default, as it was built.
         time_step: The first step [s].
         longest: The longest one [s].
@@ -58,6 +58,11 @@ def at_rest(
         **options: As of `Stepper`.
     """
     counted("steps", steps)
+    if particles.obstacles or particles.b:
+        raise ParticlesError(
+            f"{particles!r} has obstacles or bricks, and at_rest knows no contacts: its long steps would pass through. "
+            "Leave them out, or simulate with drag until it is slow."
+        )
     state = start_of(particles) if state is None else state
     check_state(particles, state)
     size = float(np.ptp(state.x, axis=0).max()) or 1.0
