@@ -1,5 +1,8 @@
 """Bad input of large systems: a sentence each."""
 
+import resource
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from delassus.errors import DelassusError
 from delassus.particles.algebra import memory
 from delassus.particles.motion.step import Stepper
 from delassus.particles.solvers.choice import METHODS
+from delassus.simulation import free_memory
 
 LINE = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
 
@@ -131,7 +135,7 @@ def test_bad_input_is_told_in_a_sentence(case):
 
 
 def test_memory_that_will_not_suffice_is_told_beforehand(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 1e5)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1e5)
     with pytest.raises(memory.MemoryWillNotSuffice, match="GB of memory are free") as error:
         Stepper(P.cloth(), 1e-2)
     assert error.value.needed > error.value.available
@@ -139,9 +143,36 @@ def test_memory_that_will_not_suffice_is_told_beforehand(monkeypatch):
 
 def test_a_factor_that_will_not_fit_is_told_beforehand(monkeypatch):
     stepper = Stepper(P.cloth((1, 1), (20, 20)), 1e-2)
-    monkeypatch.setattr(memory, "available_memory", lambda: 1e5)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1e5)
     with pytest.raises(memory.MemoryWillNotSuffice, match="factor"):
         stepper.step(P.start_of(stepper.particles))
+
+
+def test_a_motion_that_will_not_fit_is_told_beforehand():
+    with pytest.raises(memory.MemoryWillNotSuffice, match="a larger `every`"):
+        P.simulate_particles(P.rope(), steps=10**12)
+
+
+def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
+    (tmp_path / "memory.max").write_text("5000000")
+    (tmp_path / "memory.current").write_text("4900000")
+    (tmp_path / "memory.stat").write_text("anon 4890000\ninactive_file 10000\n")
+    monkeypatch.setattr(free_memory, "_groups", lambda: [tmp_path / "not there", tmp_path])
+    assert free_memory.free_memory() == 110_000.0
+    with pytest.raises(memory.MemoryWillNotSuffice):
+        Stepper(P.cloth(), 1e-2)
+
+
+def test_the_limit_of_the_process_counts():
+    """As `ulimit -v` sets it: told, where numpy would raise a MemoryError."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    cloth, now = P.cloth((1, 1), (60, 60)), 4096 * int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (now + 30_000_000, before[1]))
+    try:
+        with pytest.raises(memory.MemoryWillNotSuffice, match="GB of memory are free"):
+            Stepper(cloth, 1e-2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def test_a_net_in_two_parts_falls_apart_and_is_no_error():

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from delassus.particles.algebra.cholesky import Cholesky
+from delassus.particles.algebra.memory import check_bytes
 from delassus.particles.algebra.pattern import Pattern
 from delassus.particles.contact.bricks import Touches
 from delassus.particles.solvers.system import System
@@ -112,5 +113,7 @@ class ContactOperator:
                 self.known["plain"] = assembly.new_factor()
             return pattern, self.known["plain"]
         if not np.array_equal(self.known.get("keys", 0), pattern.keys):
-            self.known["keys"], self.known["with contacts"] = pattern.keys, Cholesky(assembly.fronts(pattern))
+            fronts = assembly.fronts(pattern)
+            check_bytes(f"a factor of {assembly.particles!r} with contacts", fronts.memory)
+            self.known["keys"], self.known["with contacts"] = pattern.keys, Cholesky(fronts)
         return pattern, self.known["with contacts"]

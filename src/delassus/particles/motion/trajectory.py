@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status, worst_status
+from delassus.particles.algebra.memory import check_bytes
 from delassus.particles.description.checks import counted
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
@@ -138,6 +139,8 @@ def simulate_particles(
     steps, every = counted("steps", steps), counted("every", every)
     stepper = Stepper(particles, time_step, **options)
     state = start_of(particles) if state is None else state
+    each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))
+    check_bytes(f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * each, "a larger `every`")
     kept: list[Any] = [(state, 0, 0.0)]
     status, residual, ends = 0, 0.0, False
     for k in range(1, steps + 1):
