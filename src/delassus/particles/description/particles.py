@@ -29,6 +29,9 @@ Array = NDArray[np.float64]
 
 GRAVITY = (0.0, 0.0, -9.81)
 
+MOST_FRICTION = 1e3
+"""The largest coefficient of friction."""
+
 
 @dataclass(frozen=True, eq=False)
 class Motion:
@@ -114,6 +117,11 @@ class Particles:
             object.__setattr__(self, name, value)
         if not n and not self.b:
             raise ParticlesError("there are no particles and no bricks: there is nothing that could move.")
+        if self.friction > MOST_FRICTION:
+            raise ParticlesError(
+                f"friction is {self.friction:g}; it is at most {MOST_FRICTION:g}, which sticks already: cones that are "
+                "wider cannot be told from half spaces."
+            )
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
                 raise ParticlesError(f"an obstacle is {obstacle!r}; it is a Plane, Sphere, Box, or has a `touched`.")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.constrained.solvers.status import Status
+from delassus.constrained.solvers.status import Status, worst_status
 from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.solve import touched
 from delassus.particles.contact.sweeps import swept_together
@@ -43,10 +43,9 @@ class Found(NamedTuple):
     iterations: int
     status: Status
 
-    @property
-    def worst(self) -> Status:
-        """The status of both."""
-        return self.solved.status if self.solved.status is not Status.CONVERGED else self.status
+    def worst(self, other: Status = Status.CONVERGED) -> Status:
+        """The worst status of rows, contacts, and another one."""
+        return worst_status(np.array([int(self.solved.status), int(self.status), int(other)]))
 
 
 class Clock:

@@ -126,8 +126,9 @@ class Stepper:
         check_state(self.particles, state)
         clock = Clock()
         p, h = self.particles, self.h
+        corrected = Status.CONVERGED
         if self.stabilization == "pre":
-            state = self.corrected(state, clock)
+            state, corrected = self.corrected(state, clock)
         v = np.array(state.v)
         for motion in p.motions:
             v[motion.points] = motion.at(state.time + h)
@@ -148,11 +149,11 @@ class Stepper:
             contact=found.contact,
         )  # fmt: skip
         if self.stabilization == "post":
-            after = self.corrected(after, clock)
+            after, corrected = self.corrected(after, clock)
         finite = np.isfinite(after.x).all() and np.isfinite(after.v).all()
         return ParticleStep(
             after, h, found.solved.error, found.error, found.solved.iterations, found.iterations,
-            found.worst if finite else Status.NOT_FINITE, dict(clock.seconds), tied / h,
+            found.worst(corrected) if finite else Status.NOT_FINITE, dict(clock.seconds), tied / h,
         )  # fmt: skip
 
     def _system(self, state: ParticleState, v: Array, M: Array, forces: Array, tie: Tie | None) -> System:
@@ -188,7 +189,7 @@ class Stepper:
             return False
         return self.assembly.turning.unstable(impulse, self.blend) if self.geometric is None else bool(self.geometric)
 
-    def corrected(self, state: ParticleState, clock: Clock) -> ParticleState:
+    def corrected(self, state: ParticleState, clock: Clock) -> tuple[ParticleState, Status]:
         """A state whose errors of rigid rows, and penetrations, are taken off by a motion that is not kept."""
         p, h = self.particles, self.h
         rest = np.zeros((p.nodes, 3))
@@ -200,13 +201,13 @@ class Stepper:
         groups = [t for t in (t.at(np.flatnonzero(t.gap < 0.0)) for t in near) if len(t.gap)]
         clock("elements")
         if not np.any(system.b) and not groups:
-            return state
+            return state, Status.CONVERGED
         wanted, none = gaps(groups) / h, np.zeros(self.assembly.m)
         start = np.zeros((len(wanted), 3))
-        u = solution(self.ways, system, rest, none, groups, wanted, 0.0, start, self.known, clock).solved.v
-        u = u.reshape(-1, 3)
+        found = solution(self.ways, system, rest, none, groups, wanted, 0.0, start, self.known, clock)
+        u = found.solved.v.reshape(-1, 3)
         moved = replace(state, x=state.x + h * u[: p.n + p.b], orientations=_turned(p, state.orientations, h * u))
-        return moved if np.isfinite(moved.x).all() else state
+        return (moved if np.isfinite(moved.x).all() else state), found.worst()
 
 
 def particle_step(particles: Particles, state: ParticleState, *, time_step: float, **options: Any) -> ParticleStep:
