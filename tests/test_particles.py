@@ -571,7 +571,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     got = []
-    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
     reader.start()
     P.simulate_particles(P.rope(segments=3), steps=2).save_html(pipe)
     reader.join(timeout=20.0)

@@ -32,8 +32,9 @@ from delassus.particles.motion.solution import (
     solution,
 )
 from delassus.particles.motion.state import ParticleState, ParticleStep, check_state
-from delassus.particles.solvers.assembly import PROXIMAL, Assembly
+from delassus.particles.solvers.assembly import Assembly
 from delassus.particles.solvers.choice import BY_BLOCKS, METHODS
+from delassus.particles.solvers.rows import PROXIMAL
 from delassus.particles.solvers.system import System
 from delassus.particles.solvers.tied import Tie, TiedSystem
 from delassus.stepping.compliant.asked import StepError, check_stabilization, checked_blend, checked_step
@@ -168,7 +169,7 @@ class Stepper:
     ) -> tuple[Found, list[Touches], Array]:
         """The solution, its contacts, and the velocities (nodes, 3) that positions move with."""
         p, x, turned_by = self.particles, state.x, state.orientations
-        impulse = np.concatenate([state.impulse, np.zeros(len(system.R) - self.assembly.m)])
+        impulse = np.concatenate([state.impulse, np.zeros(len(system.R) - self.assembly.rows.m)])
         groups = find_touches(p, x, v, turned_by, self.h)
         clock("contact")
         for _ in range(_PASSES):
@@ -196,13 +197,13 @@ class Stepper:
         M = self.assembly.masses(state.orientations)
         system = self.assembly.system(state.x[: p.n], rest, M, Blend(h), None, rest, True)
         system.c = np.zeros_like(system.c)
-        system.b = np.where(self.assembly.rigid, system.g / h, 0.0)
+        system.b = np.where(self.assembly.rows.rigid, system.g / h, 0.0)
         near = find_touches(p, state.x, rest, state.orientations, h)
         groups = [t for t in (t.at(np.flatnonzero(t.gap < 0.0)) for t in near) if len(t.gap)]
         clock("elements")
         if not np.any(system.b) and not groups:
             return state, Status.CONVERGED
-        wanted, none = gaps(groups) / h, np.zeros(self.assembly.m)
+        wanted, none = gaps(groups) / h, np.zeros(self.assembly.rows.m)
         start = np.zeros((len(wanted), 3))
         found = solution(self.ways, system, rest, none, groups, wanted, 0.0, start, self.known, clock)
         u = found.solved.v.reshape(-1, 3)

@@ -64,7 +64,7 @@ class System:
     def A(self) -> Array:
         """(blocks, 3, 3) of W + Jᵀ E⁻¹ J in the pattern."""
         pattern = self.assembly.pattern
-        total = pattern.summed(self.assembly.squares(self))
+        total = pattern.summed(self.assembly.rows.squares(self.J, self.E))
         if self.stiff is None:
             total[pattern.diagonal] += self.diagonal
         else:
@@ -136,7 +136,7 @@ class System:
     @cached_property
     def length(self) -> Array:
         """(m,) what turns a rate of each row into a velocity [m/s]: one by the size of the row."""
-        return self.assembly.length
+        return self.assembly.rows.length
 
     def unmet(self, left: Array) -> float:
         """What is left of rows (m,), as velocities, by their scale."""

@@ -64,7 +64,7 @@ class TiedSystem(System):
     @cached_property
     def length(self) -> Array:
         """As of systems; rows of the tie are those of velocities."""
-        return np.concatenate([self.assembly.length, np.ones(self.k)])
+        return np.concatenate([self.assembly.rows.length, np.ones(self.k)])
 
     def completed(self, factor: Any) -> Any:
         """A factor of A with the rows of the tie, from one without them."""

@@ -46,7 +46,7 @@ class Turning:
     def __init__(self, assembly: Assembly) -> None:
         p = assembly.particles
         nodes, rows, sizes = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)]
-        for _, group, at in assembly.groups:
+        for _, group, at in assembly.rows.groups:
             if not group.kind.steady:
                 k = group.kind.rows
                 shape = (len(group), k, group.kind.points)
@@ -58,7 +58,7 @@ class Turning:
         light[: p.n][~p.held] = 1.0 / p.masses[~p.held]
         node = np.concatenate(nodes)
         shares = np.concatenate(sizes) * light[node]
-        self.bounds = sparse.csr_matrix((shares, (node, np.concatenate(rows))), shape=(p.nodes, assembly.m))
+        self.bounds = sparse.csr_matrix((shares, (node, np.concatenate(rows))), shape=(p.nodes, assembly.rows.m))
 
     def unstable(self, impulse: Array, blend: Blend) -> bool:
         """Whether a step with impulses like those (m,) of the step before [N·s] needs their turning implicit."""
