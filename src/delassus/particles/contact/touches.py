@@ -45,6 +45,8 @@ def missed_touches(
     `find_touches` looks as far as velocities before the step and gravity reach; other forces may reach farther.
     """
     n, b = particles.n, particles.b
+    if not particles.obstacles and not b:
+        return []
     fall = 2.0 * h * float(np.linalg.norm(particles.gravity))
     speed, fast = np.linalg.norm(v, axis=1), np.linalg.norm(mean, axis=1)
     farther = fast[:n] > speed[:n] + speed[:n].max(initial=0.0) + fall

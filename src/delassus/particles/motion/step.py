@@ -176,8 +176,9 @@ class Stepper:
             wanted, start = closing(self.blend, groups, v), impulses_before(state, groups)
             found = solution(self.ways, system, v, impulse, groups, wanted, p.friction, start, self.known, clock)
             after = found.solved.v.reshape(-1, 3)
-            mean = np.array(self.blend.velocity(state.v, after))
-            mean[: p.n][p.held] = after[: p.n][p.held]
+            mean = self.blend.velocity(state.v, after)
+            if mean is not after:
+                mean[: p.n][p.held] = after[: p.n][p.held]
             missed = missed_touches(p, x, v, mean, turned_by, self.h, groups)
             if not missed:
                 break

@@ -43,9 +43,10 @@ class System:
 
     @property
     def finite(self) -> bool:
-        """Whether all numbers are."""
+        """Whether all numbers are: then so are their sums."""
         stiff = self.diagonal if self.stiff is None else self.stiff
-        return all(bool(np.isfinite(x).all()) for x in (self.c, self.b, self.J.data, stiff))
+        with np.errstate(invalid="ignore", over="ignore"):
+            return all(bool(np.isfinite(x.sum())) for x in (self.c, self.b, self.J.data, stiff))
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
