@@ -1,5 +1,8 @@
 """Large systems: elements, assembly, solvers by name, and what the compliant scheme says of them."""
 
+import os
+import threading
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -112,6 +115,37 @@ def test_rubber_at_rest_has_no_force_and_lames_stiffness_along_an_axis():
 
 
 # --- the system of a step ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("along", [0, 1, 2])
+def test_a_bar_of_rubber_stretches_as_young_says(along):
+    """Without lateral contraction a linear field is exact: F L/(E A) in each of the three directions."""
+    size = np.full(3, 0.1)
+    size[along] = 0.4
+    bar = P.block(size, (2, 2, 2), young=1e5, poisson=0.0, gravity=0.0, drag=1.0)
+    low, high = (np.flatnonzero(np.isclose(bar.positions[:, along], side * 0.2)) for side in (-1, 1))
+    bar = bar.with_(pins=low)
+    share = np.bincount(bar.faces[np.isin(bar.faces, high).all(1)].reshape(-1), minlength=bar.n) / 3.0
+    force = np.zeros((bar.n, 3))
+    force[:, along] = 1.0 * share / share.sum()  # 1 N, by areas
+    state, stepper = P.start_of(bar), P.Stepper(bar, 0.1)
+    for _ in range(100):
+        state = stepper.step(state, force).state
+    longer = (state.x - bar.positions)[high, along]
+    assert np.allclose(longer, 1.0 * 0.4 / (1e5 * 0.01), rtol=5e-3)
+    assert bar.masses.sum() == pytest.approx(1000.0 * 0.004)
+
+
+def test_rubber_does_not_care_how_its_points_are_numbered():
+    """An odd permutation has a negative determinant, and the same energy."""
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1.2, 0], [0.1, 0.2, 0.9]])
+    found = []
+    for order in ([0, 1, 2, 3], [0, 2, 1, 3], [3, 0, 1, 2]):
+        y = x[order]
+        numbers = [1e4, 2e4, *np.linalg.inv((y[1:] - y[0]).T).reshape(-1)]
+        block = P.Particles(y, 1.0, P.Elements(P.solid, [[0, 1, 2, 3]], [numbers]))
+        found.append(P.elastic_energy_of(block, P.start_of(block, x=1.1 * y)))
+    assert found[0] > 0.0 and np.allclose(found, found[0], rtol=1e-12)
 
 
 def cases():
@@ -325,6 +359,19 @@ def test_stabilisation_takes_errors_of_rods_off(stabilization, most):
     assert np.abs(np.linalg.norm(np.diff(end, axis=0), axis=1) * 6 - 1.0).max() < most
 
 
+@pytest.mark.parametrize("builder", [P.rope, P.chain])
+@pytest.mark.parametrize("weight", [1.0, 10.0])
+def test_lines_with_weights_come_to_rest_with_the_usual_step(builder, weight):
+    """Their tension makes a step of 10 ms unstable unless forces turn implicitly, which it finds by itself."""
+    line = builder((0, 0, 0), (2, 0, 0), 20, length=2.2, density=1.0)
+    masses = np.array(line.masses)
+    masses[[5, 14]] += weight, 2.0 * weight
+    line = line.with_(masses=masses)
+    log = P.simulate_particles(line, steps=300)
+    assert log.energy.max() <= log.energy[0] + 1e-9 and log.speed[-1] < 0.5 * log.speed.max()
+    assert np.abs(np.linalg.norm(np.diff(log.x[-1], axis=0), axis=1) / 0.11 - 1.0).max() < 0.05
+
+
 def test_particles_move_as_they_are_told_and_pull_the_others():
     rope = P.chain((0, 0, 0), (1, 0, 0), 5, pinned="none", gravity=0.0)
     towed = rope.with_(motions=[P.Motion(np.array([5]), lambda time: (0.5 * time, 0.0, 0.0))])
@@ -463,3 +510,69 @@ def test_a_motion_goes_on_where_it_ended():
     whole = P.simulate_particles(rope, steps=10)
     half = P.simulate_particles(rope, steps=5)
     assert np.array_equal(P.simulate_particles(rope, half.end, steps=5).x[-1], whole.x[-1])
+
+
+def test_a_motion_that_was_saved_goes_on_where_it_ended(tmp_path):
+    """With what warm starts and turning forces need, the same bits."""
+    cloth = P.cloth((0.6, 0.6), (4, 4), center=(0, 0, 0.301), obstacles=[P.Sphere((0, 0, 0), 0.3)])
+    whole, half = (P.simulate_particles(cloth, steps=k) for k in (10, 5))
+    half.save(tmp_path / "half.npz")
+    end = P.ParticleTrajectory.load(tmp_path / "half.npz", cloth).end
+    assert np.array_equal(P.simulate_particles(cloth, end, steps=5).x[-1], whole.x[-1])
+    with pytest.raises(dl.DelassusError, match="another system"):
+        P.ParticleTrajectory.load(tmp_path / "half.npz", P.cloth())
+
+
+def test_a_disk_that_is_full_leaves_the_file_that_was_there(tmp_path, monkeypatch):
+    log = P.simulate_particles(P.rope(segments=3), steps=2)
+    log.save(tmp_path / "log.npz")
+    before = (tmp_path / "log.npz").read_bytes()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(dl.DelassusError, match="No space left"):
+        log.save(tmp_path / "log.npz")
+    assert (tmp_path / "log.npz").read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+def test_ctrl_c_gives_what_was_simulated():
+    def interrupted(time):
+        if time > 0.055:
+            raise KeyboardInterrupt
+        return np.zeros(3)
+
+    line = P.Particles([[0.0, 0, 0], [1, 0, 0]], 1.0, motions=P.Motion([0], interrupted))
+    log = P.simulate_particles(line, steps=100, every=3)
+    assert len(log) == 3 and log.time[-1] == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("points", [1, 3, 4])
+def test_particles_without_lines_are_filmed_and_drawn(tmp_path, points):
+    x = np.eye(4, 3)[:points]
+    corner = P.deformation(points=points)(lambda x: dnp.array([x[0, 0] - 1.0]))
+    log = P.simulate_particles(P.Particles(x, 1.0, P.Elements(corner, [list(range(points))], 0.0)), steps=3)
+    log.save_html(tmp_path / "film.html")
+    log.draw()
+    pyplot.close("all")
+    assert "const film = {" in (tmp_path / "film.html").read_text()
+
+
+@pytest.mark.parametrize("length", [1.0, 1.2, 5e3])
+@pytest.mark.parametrize("end", [(0, 0, 0), (1e-3, 0, 0.2), (0.7, 0.1, -0.2)])
+def test_a_rope_begins_and_ends_where_it_is_told(end, length):
+    rope = P.rope((0, 0, 0), end, 7, length=length)
+    assert np.allclose(rope.positions[[0, -1]], [(0, 0, 0), end], atol=1e-9 * length)
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    """As what is no file: a device, too, would be lost."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    P.simulate_particles(P.rope(segments=3), steps=2).save_html(pipe)
+    reader.join(timeout=20.0)
+    assert pipe.is_fifo() and b"const film" in got[0]

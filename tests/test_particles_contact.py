@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 
 import delassus as dl
 import delassus.particles as P
@@ -71,6 +72,25 @@ def test_elements_and_contacts_can_be_swept_together(method):
     assert np.allclose(found.state.v, known.state.v, atol=1e-7) and np.allclose(found.force, known.force, atol=1e-4)
 
 
+@pytest.mark.parametrize("method", ["cholesky", "cg", "pgs"])
+def test_a_particle_that_a_spring_shoots_at_the_ground_stops_there(method):
+    """It is at rest and far away before the step that would take it 1 m deep."""
+    x = [[0, 0, 0.05], [0, 0, 1.05]]
+    spring = P.Elements(P.stretch, [[0, 1]], [[2.0]], compliance=1e-5)
+    shot = P.Particles(x, [0.01, 1000.0], spring, obstacles=P.Plane(), friction=0.0)
+    made = P.particle_step(shot, P.start_of(shot), time_step=1e-2, method=method, contact_tolerance=1e-8)
+    assert made.state.x[0, 2] == pytest.approx(0.0, abs=1e-6)
+    assert method == "pgs" or made.status is dl.Status.CONVERGED  # sweeps are slow on stiff springs, and say so
+
+
+def test_a_brick_that_is_pushed_through_a_wall_stops_there():
+    pile = P.tower(1, 1, half=(0.05, 0.05, 0.05), obstacles=[P.Plane(), P.Plane((-1, 0, 0), -0.5)])
+    push = np.zeros((2, 3))
+    push[0, 0] = 1e5
+    made = P.Stepper(pile, 1e-2, contact_tolerance=1e-8).step(P.start_of(pile), push)
+    assert made.state.x[0, 0] <= 0.45 + 1e-6
+
+
 @pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda o: type(o).__name__)
 def test_normals_of_obstacles_are_the_derivatives_of_gaps(obstacle):
     x = np.random.default_rng(2).normal(size=(200, 3))
@@ -118,6 +138,37 @@ def test_a_brick_on_four_corners_carries_its_weight():
     assert made.state.contact[:, 2].sum() == pytest.approx(pile.bricks.masses[0] * 9.81e-2, rel=1e-6)
 
 
+SMALL = [P.Sphere((0, 0, -0.5), 0.5), P.Box((0, 0, -0.01), (0.01, 0.01, 0.01)), P.Box((0, 0, -1), (1, 1, 1))]
+
+
+@pytest.mark.parametrize("obstacle", SMALL, ids=["sphere", "small box", "large box"])
+@pytest.mark.parametrize("turn", [0.0, 0.6])
+def test_a_brick_stays_on_what_is_under_its_middle(obstacle, turn):
+    """Its corners touch nothing, but for the large box."""
+    turned = [[0.0, 0.0, np.sin(0.5 * turn), np.cos(0.5 * turn)]]
+    brick = P.Bricks([[0, 0, 0.045]], [0.1, 0.05, 0.04], 1.2, turned)
+    system = P.Particles(np.zeros((0, 3)), np.zeros(0), bricks=brick, obstacles=[obstacle])
+    log = P.simulate_particles(system, steps=30, contact_tolerance=1e-7)
+    assert np.allclose(log.x[-1], [[0, 0, 0.04]], atol=1e-5) and log.speed[-1] < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gaps_of_bricks_and_balls_are_those_of_optimisation(seed):
+    """The nearest point of a box to a centre, as a bounded least-squares problem."""
+    rng = np.random.default_rng(seed)
+    turn = rng.normal(size=4)
+    brick = P.Bricks([rng.normal(size=3)], [0.3, 0.2, 0.5], 1.0, [turn / np.linalg.norm(turn)])
+    place, radius = brick.positions[0] + 2.0 * rng.normal(size=3), 0.1
+    system = P.Particles(np.zeros((0, 3)), np.zeros(0), bricks=brick, obstacles=[P.Sphere(tuple(place), radius)])
+    v = np.array([1e3 * (place - brick.positions[0]), [0, 0, 0]])
+    (touches,) = find_touches(system, brick.positions, v, brick.orientations, 1.0)
+    R = rotations(None, brick.orientations)[0]
+    found = lsq_linear(R, place - brick.positions[0], (-brick.half[0], brick.half[0]), tol=1e-14)
+    assert touches.gap[0] == pytest.approx(np.sqrt(2.0 * found.cost) - radius, abs=1e-6)
+    assert np.allclose(touches.points[0], brick.positions[0] + R @ found.x, atol=1e-5)
+    assert touches.rows[0, 2, 0] @ (touches.points[0] - place) == pytest.approx(touches.gap[0] + radius)
+
+
 @pytest.mark.parametrize("way", ["newton", "admm", "sequential_impulses"])
 def test_a_small_tower_stands(way):
     tower = P.tower(24, 6)
@@ -140,6 +191,19 @@ def test_a_spinning_brick_keeps_its_momentum():
     log = P.simulate_particles(pile, P.start_of(pile, v=v), time_step=1e-4, steps=200)
     before, after = (P.momentum_of(pile, log[k])[1] for k in (0, -1))
     assert np.allclose(before, after, atol=2e-3 * np.abs(before).max())
+
+
+@pytest.mark.parametrize("blend", [(1.0, 1.0), (0.5, 0.5)])
+@pytest.mark.parametrize("spin", [3.0, 30.0, 100.0])
+def test_a_brick_that_tumbles_fast_gains_no_energy(blend, spin):
+    """A turn of a radian in a step is too much for accuracy; it may not be for stability."""
+    pile = P.tower(1, 1, obstacles=(), gravity=0.0)
+    v = np.array([[0.1, 0, 0], [spin, 0.02, -0.7 * spin]])
+    log = P.simulate_particles(pile, P.start_of(pile, v=v), steps=100, alpha=blend[0], beta=blend[1])
+    assert len(log) == 101 and log.energy.max() <= 1.01 * log.energy[0]
+    before, after = (P.momentum_of(pile, log[k])[1] for k in (0, -1))
+    if spin < 100.0:
+        assert np.allclose(before, after, atol=1e-6 * np.abs(before).max())
 
 
 def test_penetrations_are_taken_off_by_stabilisation():
@@ -199,3 +263,26 @@ def test_a_million_unknowns_run(kind):
     assert system.unknowns > 0.99e6
     made = P.Stepper(system, 1e-2).step(P.start_of(system))
     assert made.status is dl.Status.CONVERGED and made.state.v[:, 2].min() < -0.05
+
+
+@pytest.mark.parametrize(("length", "mass", "time"), [(2.0**20, 1, 1), (2.0**-20, 1, 1), (1, 2.0**20, 2.0**-10)])
+@pytest.mark.parametrize("what", ["cloth", "tower"])
+def test_units_change_nothing(what, length, mass, time):
+    """Powers of two change no bits either: nothing is compared with a number that has a unit."""
+
+    def moved(s, m, t):
+        gravity = (0, 0, -9.81 * s / t**2)
+        if what == "cloth":
+            system = P.cloth(
+                (0.6 * s, 0.6 * s), (5, 5), center=(0, 0, 0.301 * s), obstacles=[P.Sphere((0, 0, 0), 0.3 * s)],
+                density=0.2 * m / s**2, stretching=500 * m / t**2, shearing=50 * m / t**2,
+                bending=1e-5 * m * s**2 / t**2, gravity=gravity,
+            )  # fmt: skip
+            return P.simulate_particles(system, time_step=1e-2 * t, steps=12).x[-1] / s
+        half = s * np.array([0.1, 0.05, 0.04])
+        system = P.tower(6, 3, half=half, density=1500 * m / s**3, gravity=gravity)
+        v = np.zeros((system.nodes, 3))
+        v[3], v[3 + 6] = np.array([0.3, 0.1, 0.0]) * s / t, np.array([1.0, 2.0, 3.0]) / t
+        return P.simulate_particles(system, P.start_of(system, v=v), time_step=5e-3 * t, steps=6).x[-1] / s
+
+    assert np.array_equal(moved(length, mass, time), moved(1, 1, 1))

@@ -1,5 +1,8 @@
 """Bad input of large systems: a sentence each."""
 
+import resource
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,8 @@ import delassus.particles as P
 from delassus.errors import DelassusError
 from delassus.particles.algebra import memory
 from delassus.particles.motion.step import Stepper
+from delassus.particles.solvers.choice import METHODS
+from delassus.simulation import free_memory
 
 LINE = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
 
@@ -64,7 +69,58 @@ BAD = {
     "no steps": (lambda: P.simulate_particles(P.rope(), steps=0), "steps is 0"),
     "a drawing that is none": (
         lambda: P.simulate_particles(P.rope(segments=3), steps=1).plot("taste"), "no drawing of 'taste'"),
+    "positions in the plane": (lambda: P.Particles(np.zeros((3, 2)), 1.0), r"shape \(3, 2\); it needs \(n, 3\)"),
+    "positions that are words": (lambda: P.Particles("here", 1.0), "it holds numbers"),
+    "a negative radius": (lambda: P.Particles(LINE, 1.0, radius=-1.0), "radius is -1"),
+    "gravity that is no number": (lambda: P.Particles(LINE, 1.0, gravity=(0, 0, np.nan)), "gravity 2 is nan"),
+    "infinite friction": (lambda: P.Particles(LINE, 1.0, friction=np.inf), "friction is inf"),
+    "friction of each particle": (lambda: P.Particles(LINE, 1.0, friction=[0.1, 0.2, 0.3]), "friction has shape"),
+    "absurd friction": (lambda: P.Particles(LINE, 1.0, friction=1e8), r"friction is 1e\+08; it is at most 1000"),
+    "half a pin": (lambda: P.Particles(LINE, 1.0, pins=[0.7]), "whole numbers"),
+    "a mask of pins": (lambda: P.Particles(LINE, 1.0, pins=[False, True, False]), "np.flatnonzero"),
+    "a face that is not there": (lambda: P.Particles(LINE, 1.0, faces=[[0, 1, 9]]), "faces has the particle 9"),
+    "bricks that are none": (lambda: P.Particles(LINE, 1.0, bricks="wall"), "bricks is 'wall'"),
+    "a motion that is none": (lambda: P.Particles(LINE, 1.0, motions=["up"]), "holds some `Motion`"),
+    "an element that does nothing": (lambda: rods([[0, 1]], compliance=np.inf), "compliance of stretch is infinite"),
+    "infinite damping": (lambda: rods([[0, 1]], compliance=1.0, damping=np.inf), "damping of stretch is infinite"),
+    "a box that is sheared": (
+        lambda: P.Box((0, 0, 0), (1, 1, 1), ((2, 0, 0), (0, 1, 0), (0, 0, 1))), "rows of an orthogonal matrix"),
+    "a box of two sides": (lambda: P.Box((0, 0, 0), (1, 1)), "three finite numbers"),
+    "a sphere that is nowhere": (lambda: P.Sphere((np.nan, 0, 0), 1.0), "three finite numbers"),
+    "a plane without height": (lambda: P.Plane(height=np.nan), "height of a plane is nan"),
+    "bricks on a line": (lambda: P.Bricks([0.0, 1.0], 1.0, 1.0), r"needs \(b, 3\)"),
+    "a step that is no number": (lambda: Stepper(P.rope(), np.nan), "time_step is nan"),
+    "a blend that is no number": (lambda: Stepper(P.rope(), 1e-2, alpha=np.nan), "alpha is nan"),
+    "no iterations": (lambda: Stepper(P.rope(), 1e-2, iterations=0), "iterations is 0"),
+    "half a step": (lambda: P.simulate_particles(P.rope(), steps=1.5), "steps is 1.5"),
+    "a state of another system": (
+        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope(segments=3))), "state is one of another system"),
+    "forces of another system": (
+        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope()), np.zeros((2, 3))), "applied has shape"),
+    "a rope that resists being straight": (lambda: P.rope(bending=-1.0), "bending is -1"),
+    "a rope in the plane": (lambda: P.rope((0, 0), (1, 0)), r"start has shape \(2,\)"),
+    "a rope of True": (lambda: P.rope(segments=True), "segments is True"),
+    "a pin beyond the rope": (lambda: P.rope(pinned=[99]), "pinned has the particle 99"),
+    "half a cell": (lambda: P.cloth(cells=2.5), "cells is 2.5"),
+    "a cloth of three sides": (lambda: P.cloth(size=(1, 1, 1)), r"size has shape \(3,\)"),
+    "half a brick": (lambda: P.tower(2.5, 2), "bricks is 2.5"),
+    "a flat tetrahedron of a mesh": (
+        lambda: P.solids([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2, 3]], 1e5, 0.3), "0 .* is flat"),
+    "rubber that keeps its volume": (lambda: P.block(poisson=0.5), "poisson is 0.5"),
+    "a flat block": (lambda: P.block(cells=(2, 2)), "three directions"),
+    "rest on an obstacle": (lambda: P.at_rest(P.cloth(obstacles=[P.Plane()])), "at_rest knows no contacts"),
+    "a film of infinite speed": (
+        lambda: P.simulate_particles(P.rope(segments=3), steps=1).save_html("x.html", np.inf), "second is inf"),
+    "LU of redundant rods": (
+        lambda: P.particle_step(braced(), P.start_of(braced()), time_step=1e-2, method="superlu"), "'cholesky'"),
 }  # fmt: skip
+
+
+def braced():
+    """A square with both diagonals: a rod more than it needs."""
+    x = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    lengths = [[1.0], [1.0], [1.0], [1.0], [2**0.5], [2**0.5]]
+    return P.Particles(x, 1.0, rods([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]], lengths), pins=[0])
 
 
 def energetic():
@@ -80,7 +136,7 @@ def test_bad_input_is_told_in_a_sentence(case):
 
 
 def test_memory_that_will_not_suffice_is_told_beforehand(monkeypatch):
-    monkeypatch.setattr(memory, "available_memory", lambda: 1e5)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1e5)
     with pytest.raises(memory.MemoryWillNotSuffice, match="GB of memory are free") as error:
         Stepper(P.cloth(), 1e-2)
     assert error.value.needed > error.value.available
@@ -88,9 +144,36 @@ def test_memory_that_will_not_suffice_is_told_beforehand(monkeypatch):
 
 def test_a_factor_that_will_not_fit_is_told_beforehand(monkeypatch):
     stepper = Stepper(P.cloth((1, 1), (20, 20)), 1e-2)
-    monkeypatch.setattr(memory, "available_memory", lambda: 1e5)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1e5)
     with pytest.raises(memory.MemoryWillNotSuffice, match="factor"):
         stepper.step(P.start_of(stepper.particles))
+
+
+def test_a_motion_that_will_not_fit_is_told_beforehand():
+    with pytest.raises(memory.MemoryWillNotSuffice, match="a larger `every`"):
+        P.simulate_particles(P.rope(), steps=10**12)
+
+
+def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
+    (tmp_path / "memory.max").write_text("5000000")
+    (tmp_path / "memory.current").write_text("4900000")
+    (tmp_path / "memory.stat").write_text("anon 4890000\ninactive_file 10000\n")
+    monkeypatch.setattr(free_memory, "_groups", lambda: [tmp_path / "not there", tmp_path])
+    assert free_memory.free_memory() == 110_000.0
+    with pytest.raises(memory.MemoryWillNotSuffice):
+        Stepper(P.cloth(), 1e-2)
+
+
+def test_the_limit_of_the_process_counts():
+    """As `ulimit -v` sets it: told, where numpy would raise a MemoryError."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    cloth, now = P.cloth((1, 1), (60, 60)), 4096 * int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (now + 30_000_000, before[1]))
+    try:
+        with pytest.raises(memory.MemoryWillNotSuffice, match="GB of memory are free"):
+            Stepper(cloth, 1e-2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def test_a_net_in_two_parts_falls_apart_and_is_no_error():
@@ -101,18 +184,28 @@ def test_a_net_in_two_parts_falls_apart_and_is_no_error():
 
 
 def test_a_net_with_more_rods_than_it_needs_is_no_error():
-    x = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
-    braced = P.Particles(x, 1.0, rods([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]],
-                                      [[1.0], [1.0], [1.0], [1.0], [2**0.5], [2**0.5]]), pins=[0])  # fmt: skip
-    log = P.simulate_particles(braced, steps=50)
+    log = P.simulate_particles(braced(), steps=50)
     assert log.describe() == dl.Status.CONVERGED.sentence and np.isfinite(log.x).all()
 
 
-def test_rods_that_contradict_each_other_are_met_as_nearly_as_they_can_be():
+@pytest.mark.parametrize("method", METHODS)
+def test_a_system_all_of_which_is_pinned_stays_where_it_is(method):
+    line = P.Particles(LINE, 1.0, rods([[0, 1], [1, 2]], compliance=1e-3), pins=[0, 1, 2], obstacles=P.Plane())
+    made = P.particle_step(line, P.start_of(line), time_step=1e-2, method=method)
+    assert np.array_equal(made.state.x, LINE) and made.status is dl.Status.CONVERGED
+
+
+def test_what_does_not_move_is_at_rest():
+    line = P.Particles(LINE, 1.0, rods([[0, 1], [1, 2]], compliance=1e-3), gravity=0.0)
+    assert P.at_rest(line).status is dl.Status.CONVERGED
+
+
+@pytest.mark.parametrize("stabilization", ["none", "pre", "post"])
+def test_rods_that_contradict_each_other_are_met_as_nearly_as_they_can_be(stabilization):
     x = np.array([[0.0, 0, 0], [1.0, 0, 0]])
     both = P.Particles(x, 1.0, rods([[0, 1], [1, 0]], [[1.0], [1.2]]), pins=[0], gravity=0.0)
-    made = P.particle_step(both, P.start_of(both), time_step=1e-2)
-    assert made.status is dl.Status.ITERATIONS and made.residual > 1e-3
+    made = P.particle_step(both, P.start_of(both), time_step=1e-2, stabilization=stabilization)
+    assert made.status is dl.Status.ITERATIONS and (stabilization != "none" or made.residual > 1e-3)
     assert np.isfinite(made.state.x).all() and 1.0 < made.state.x[1, 0] < 1.2
 
 
@@ -121,3 +214,12 @@ def test_a_state_that_is_not_finite_any_more_ends_the_motion_and_says_so():
     log = P.simulate_particles(blown, steps=10)
     assert len(log) == 5 and log.status[-1] == dl.Status.NOT_FINITE
     assert np.isfinite(log.x[:-1]).all()
+
+
+@pytest.mark.parametrize("kind", ["energy", "deformation"])
+@pytest.mark.parametrize("method", ["cholesky", "multigrid", "minres"])
+def test_particles_that_meet_in_a_point_are_told_and_raise_nothing(kind, method):
+    springs = rods([[0, 1], [1, 2]], compliance=1e-3)
+    line = energetic() if kind == "energy" else P.Particles(LINE, 1.0, springs, obstacles=P.Plane())
+    made = P.particle_step(line, P.start_of(line, x=0.0), time_step=1e-2, method=method)
+    assert made.status is dl.Status.NOT_FINITE and np.array_equal(made.state.x, np.zeros((3, 3)))

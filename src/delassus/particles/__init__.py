@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
+    from delassus.particles.builders.blocks import block, solids
     from delassus.particles.builders.bricks import tower
     from delassus.particles.builders.ropes import bends, chain, ribbon, rope
     from delassus.particles.builders.sheets import cloth, net
@@ -41,6 +42,7 @@ __all__ = [
     "at_rest",
     "bend",
     "bends",
+    "block",
     "chain",
     "cloth",
     "coupled_step",
@@ -57,6 +59,7 @@ __all__ = [
     "rope",
     "simulate_particles",
     "solid",
+    "solids",
     "spring",
     "start_of",
     "strain",
@@ -70,6 +73,7 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
+            "particles.builders.blocks": "block solids",
             "particles.builders.bricks": "tower",
             "particles.builders.ropes": "bends chain ribbon rope",
             "particles.builders.sheets": "cloth net",

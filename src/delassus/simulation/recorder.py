@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from delassus.simulation.checks import SimulationError
+from delassus.simulation.free_memory import free_memory
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
 from delassus.stepping.trajectories.contacts import ContactRecord
@@ -22,22 +22,13 @@ KEPT: Final = ("time", "q", "v", "impulse", "contact", "residual", "status")
 
 def check_memory(states: int, each: int) -> None:
     """Refuse a log of so many states, bytes each, that this machine has no memory for, before it is killed for it."""
-    free = _free_memory()
-    if free is not None and states * each > free:
-        fewer = math.ceil(states * each / (0.5 * free))
+    free = free_memory()
+    if states * each > free:
+        fewer = math.ceil(states * each / max(0.5 * free, 1.0))
         raise SimulationError(
             f"a log of {states} states would take {states * each / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free. "
             f"Keep fewer of them: every={fewer}."
         )
-
-
-def _free_memory() -> int | None:
-    """Bytes that could be used; None where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        return None
 
 
 class Recorder:

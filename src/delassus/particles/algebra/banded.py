@@ -34,7 +34,8 @@ class Band:
         kept = np.flatnonzero((row >= 0) & (column >= 0))
         row, column = row[kept], column[kept]
         graph = sparse.csr_matrix((np.ones(len(row), np.int8), (row, column)), shape=(len(self.free),) * 2)
-        order = np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), np.int64)
+        none = np.zeros(0, np.int64)
+        order = np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), np.int64) if len(self.free) else none
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         row, column = place[row], place[column]
@@ -76,6 +77,8 @@ class BandedCholesky:
         """Take the numbers of the blocks (source, 9) that a factor reads, in its own order."""
         self.buffer.fill(0.0)
         self.buffer[self.band.place] = lower.reshape(-1)
+        if not self.band.size:  # LAPACK does not take what has no columns
+            return self
         with one_thread():
             _, info = lapack.dpbtrf(self.columns, lower=1, overwrite_ab=1)
         if info:
@@ -85,6 +88,8 @@ class BandedCholesky:
     def solve(self, b: Array) -> Array:
         """A⁻¹ b (3 nodes,) for the free nodes, 0 for the others."""
         found = np.zeros(len(b))
+        if not self.band.size:
+            return found
         x, _ = lapack.dpbtrs(self.columns, b[self.band.unknowns], lower=1, overwrite_b=1)
         found[self.band.unknowns] = x
         return found

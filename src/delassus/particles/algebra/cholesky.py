@@ -85,7 +85,8 @@ class Fronts:
         self.place: Any = np.empty((len(row), 9), np.int64)
         children: list[list[int]] = [[] for _ in tree.parent]
         boundaries: list[Ints] = []
-        size = work = 0
+        size = work = live = 0
+        self.most_left = 0
         for s, parent in enumerate(tree.parent.tolist()):
             begin, end = int(tree.starts[s]), int(tree.starts[s + 1])
             here = slice(int(cuts[s]), int(cuts[s + 1]))
@@ -106,6 +107,9 @@ class Fronts:
                     size,
                 )
             )
+            # A front's U is made while those of its children are still there.
+            self.most_left = max(self.most_left, live + 9 * rest * rest)
+            live += 9 * rest * rest - sum(9 * len(boundaries[c]) ** 2 for c in children[s])
             size += 9 * own * (own + rest)
             work += 27 * own * (own * own // 3 + own * rest + rest * rest)
             if parent >= 0:
@@ -123,8 +127,8 @@ class Fronts:
 
     @property
     def memory(self) -> int:
-        """How many bytes a factor takes."""
-        return _WORD * self.size
+        """How many bytes a factor takes, with what is left over between fronts while it is made."""
+        return _WORD * (self.size + self.most_left)
 
 
 class Cholesky:

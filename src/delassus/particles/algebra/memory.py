@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 from delassus.errors import DelassusError
+from delassus.simulation.free_memory import free_memory
 
 if TYPE_CHECKING:
     from delassus.particles.description.particles import Particles
@@ -22,24 +22,12 @@ class MemoryWillNotSuffice(DelassusError, RuntimeError):
         available: Bytes.
     """
 
-    def __init__(self, what: str, needed: float, available: float) -> None:
+    def __init__(self, what: str, needed: float, available: float, remedy: str) -> None:
         super().__init__(
             f"{what} needs some {_told(needed)}, and {_told(available)} of memory are free. Take fewer particles, or "
-            "the method 'cg', which needs no factor."
+            f"{remedy}."
         )
         self.needed, self.available = needed, available
-
-
-def available_memory() -> float:
-    """Bytes that are free, as the system says; infinite where it does not."""
-    try:
-        with open("/proc/meminfo") as file:  # noqa: PTH123
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return float(line.split()[1]) * 1024.0
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (OSError, ValueError, AttributeError):
-        return float("inf")
 
 
 def needed_memory(particles: Particles) -> float:
@@ -53,11 +41,11 @@ def check_memory(particles: Particles) -> None:
     check_bytes(f"a step of {particles!r}", needed_memory(particles))
 
 
-def check_bytes(what: str, needed: float) -> None:
+def check_bytes(what: str, needed: float, remedy: str = "the method 'cg', which needs no factor") -> None:
     """Raise if so many bytes are not there."""
-    available = available_memory()
+    available = free_memory()
     if needed > _SHARE * available:
-        raise MemoryWillNotSuffice(what, needed, available)
+        raise MemoryWillNotSuffice(what, needed, available, remedy)
 
 
 def _told(size: float) -> str:

@@ -1,1 +1,1 @@
-"""Ropes, nets, cloth, chains, ribbons and towers from a few numbers."""
+"""Ropes, nets, cloth, chains, ribbons, blocks and towers from a few numbers."""

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from delassus.particles.builders.ropes import _positive
 from delassus.particles.description.bodies import Bricks
-from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.checks import counted, finite, positive
 from delassus.particles.description.obstacles import Plane
 from delassus.particles.description.particles import Particles
 
@@ -36,10 +35,9 @@ def tower(
         obstacles: What it stands on.
         **others: As of `Particles`.
     """
-    if bricks < 1 or around < 1:
-        raise ParticlesError(f"there are {bricks!r} bricks, {around!r} of them around; there is one, or more.")
-    a, b, c = (float(x) for x in half)
-    _positive(length=a, depth=b, height=c, density=density)
+    bricks, around = counted("bricks", bricks), counted("around", around)
+    a, b, c = finite("half", half, (3,), least=0.0, above=True)
+    positive(density=density)
     k = np.arange(bricks)
     course = k // around
     radius = 0.0 if around == 1 else (a * 1.02) / np.tan(np.pi / max(around, 3)) + b

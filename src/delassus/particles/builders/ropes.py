@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.checks import ParticlesError, counted, finite, numbered, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import bend, stretch
 from delassus.particles.description.particles import Particles
@@ -17,9 +17,9 @@ Array = NDArray[np.float64]
 
 def line(start: Any, end: Any, segments: int, length: float | None = None) -> Array:
     """Points (segments + 1, 3) from start to end; if `length` is longer, along a hanging arc of that length."""
-    a, b = np.asarray(start, float), np.asarray(end, float)
-    if not isinstance(segments, int | np.integer) or segments < 1:
-        raise ParticlesError(f"segments is {segments!r}; a line has one or more.")
+    a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), counted("segments", segments)
+    if length is not None:
+        positive(length=length)
     span = float(np.linalg.norm(b - a))
     share = np.linspace(0.0, 1.0, segments + 1)[:, None]
     straight = a + share * (b - a)
@@ -35,7 +35,7 @@ def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
     across = np.array([b[0] - a[0], b[1] - a[1], 0.0])
     wide, rise = float(np.linalg.norm(across)), float(b[2] - a[2])
     direction = across / wide if wide > 0.0 else np.array([1.0, 0.0, 0.0])
-    wide = max(wide, 1e-3 * length)
+    apart, wide = wide, max(wide, 1e-3 * length)  # strands that nearly touch are drawn apart, all but their ends
     target = np.sqrt(length**2 - rise**2) / wide
     low, high = 1e-9, 60.0
     for _ in range(200):
@@ -46,6 +46,7 @@ def _catenary(a: Array, b: Array, share: Array, length: float) -> Array:
     s0 = scale * np.sinh(-shift / scale)
     x = shift + scale * np.arcsinh((s0 + share * length) / scale)
     z = scale * (np.cosh((x - shift) / scale) - np.cosh(-shift / scale))
+    x -= share * (wide - apart)
     return np.asarray(a + x[:, None] * direction + z[:, None] * np.array([0.0, 0.0, 1.0]))
 
 
@@ -57,13 +58,14 @@ def _masses(lengths: Array, density: float) -> Array:
     return m
 
 
-def _held(pinned: Any, n: int) -> NDArray[np.int64]:
+def held_of_line(pinned: Any, n: int) -> NDArray[np.int64]:
+    """The particles of a line that are pinned, by the names of ends or by their numbers."""
     names = {"none": [], "start": [0], "end": [n - 1], "both": [0, n - 1], "clamped": [0, 1]}
     if isinstance(pinned, str):
         if pinned not in names:
             raise ParticlesError(f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.")
         return np.array(names[pinned], int)
-    return np.asarray(pinned, int)
+    return numbered("pinned", pinned, n)
 
 
 def rope(
@@ -94,9 +96,10 @@ def rope(
     x = line(start, end, segments, length)
     edges = np.stack([np.arange(segments), np.arange(1, segments + 1)], 1)
     lengths = np.linalg.norm(np.diff(x, axis=0), axis=1)
-    rest = np.full(segments, (length or lengths.sum()) / segments)
-    _positive(density=density, length=rest[0], **({} if stiffness is None else {"stiffness": stiffness}))
-    held = _held(pinned, len(x))
+    rest = np.full(segments, (lengths.sum() if length is None else length) / segments)
+    positive(density=density, length=float(rest[0]), stiffness=1.0 if stiffness is None else stiffness)
+    finite("bending", bending, (), least=0.0)
+    held = held_of_line(pinned, len(x))
     edges, rest_of = _alive(edges, held, len(x), stiffness is None), rest[0]
     C = None if stiffness is None else rest_of / stiffness
     elements = [Elements(stretch, edges, np.full((len(edges), 1), rest_of), C)]
@@ -144,17 +147,20 @@ def ribbon(
         pinned: As of `rope`, of its cross-sections.
         **others: As of `Particles`.
     """
+    positive(width=width, density=density)
+    finite("bending", bending, (), least=0.0)
     middle = line(start, end, segments)
     along = middle[-1] - middle[0]
     across = np.cross([0.0, 0.0, 1.0], along)
-    if not np.linalg.norm(across) > 1e-12:
+    if not np.linalg.norm(along) > 0.0:
+        raise ParticlesError(f"a ribbon begins and ends at {start!r}: it has a length.")
+    if not np.linalg.norm(across) > 1e-12 * np.linalg.norm(along):
         across = np.array([0.0, 1.0, 0.0])
     across = 0.5 * width * across / np.linalg.norm(across)
-    _positive(width=width, density=density)
     k = len(middle)
     x = np.concatenate([middle - across, middle + across])
     left, right = np.arange(k), np.arange(k, 2 * k)
-    held_sections = _held(pinned, k)
+    held_sections = held_of_line(pinned, k)
     held = np.concatenate([left[held_sections], right[held_sections]])
     pairs = [(left[:-1], left[1:]), (right[:-1], right[1:]), (left, right), (left[:-1], right[1:])]
     edges = _alive(np.concatenate([np.stack(pair, 1) for pair in pairs]), held, 2 * k, True)
@@ -172,6 +178,7 @@ def ribbon(
 
 def bends(points: Any, step: float, stiffness: float) -> Elements:
     """Elastic bends EI [N·m²] along a line of particles that are `step` [m] apart: ½ EI κ² of its length."""
+    positive(step=step, stiffness=stiffness)
     along = np.asarray(points, int)
     threes = np.stack([along[:-2], along[1:-1], along[2:]], 1)
     numbers = np.tile([step, step, 0.0, 0.0, 0.0], (len(threes), 1))
@@ -183,9 +190,3 @@ def _alive(edges: NDArray[np.int64], held: NDArray[np.int64], n: int, rigid: boo
     fixed = np.zeros(n, bool)
     fixed[held] = True
     return edges[~fixed[edges].all(1)] if rigid else edges
-
-
-def _positive(**numbers: float) -> None:
-    for name, value in numbers.items():
-        if not value > 0.0:
-            raise ParticlesError(f"{name} is {value!r}; it is positive.")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.particles.builders.ropes import _alive, _positive
-from delassus.particles.description.checks import ParticlesError
+from delassus.particles.builders.ropes import _alive
+from delassus.particles.description.checks import ParticlesError, counted, finite, numbered, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import bend, stretch
 from delassus.particles.description.particles import Particles
@@ -19,13 +19,11 @@ Ints = NDArray[np.int64]
 
 def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
     """Points of a horizontal rectangle (rows · columns, 3), and their numbers (rows, columns)."""
-    (wide, deep), (columns, rows) = np.broadcast_to(size, 2), np.broadcast_to(cells, 2)
-    if rows < 1 or columns < 1:
-        raise ParticlesError(f"cells is {cells!r}; there is one each way, or more.")
-    _positive(width=float(wide), depth=float(deep))
-    x, y = np.linspace(-0.5, 0.5, int(columns) + 1) * wide, np.linspace(-0.5, 0.5, int(rows) + 1) * deep
+    wide, deep = finite("size", size, (2,), least=0.0, above=True)
+    columns, rows = (counted("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
+    x, y = np.linspace(-0.5, 0.5, columns + 1) * wide, np.linspace(-0.5, 0.5, rows + 1) * deep
     X, Y = np.meshgrid(x, y)
-    points = np.stack([X, Y, np.zeros_like(X)], -1).reshape(-1, 3) + np.asarray(center, float)
+    points = np.stack([X, Y, np.zeros_like(X)], -1).reshape(-1, 3) + finite("center", center, (3,))
     return points, np.arange(len(points)).reshape(X.shape)
 
 
@@ -34,16 +32,13 @@ def held_of(pinned: Any, number: Ints) -> Ints:
     edges = {"left": number[:, 0], "right": number[:, -1], "front": number[0], "back": number[-1]}
     corners = number[[0, 0, -1, -1], [0, -1, 0, -1]]
     names = edges | {"corners": corners, "edges": np.concatenate(list(edges.values())), "none": number[:0, 0]}
-    found = []
-    for name in [pinned] if isinstance(pinned, str) else pinned if _named(pinned) else []:
+    chosen = [pinned] if isinstance(pinned, str) else pinned
+    if not np.size(chosen) or not any(isinstance(name, str) for name in chosen):
+        return numbered("pinned", chosen, number.size)
+    for name in chosen:
         if name not in names:
             raise ParticlesError(f"pinned has {name!r}; it is one of {', '.join(names)}, or numbers of particles.")
-        found.append(names[name])
-    return np.unique(np.concatenate(found)) if found else np.asarray(pinned if not isinstance(pinned, str) else [], int)
-
-
-def _named(pinned: Any) -> bool:
-    return bool(len(pinned)) and all(isinstance(name, str) for name in pinned)
+    return np.unique(np.concatenate([names[name] for name in chosen]))
 
 
 def net(
@@ -68,7 +63,7 @@ def net(
         **others: As of `Particles`.
     """
     points, number = grid(size, cells, center)
-    _positive(density=density)
+    positive(density=density, stiffness=1.0 if stiffness is None else stiffness)
     held = held_of(pinned, number)
     edges = np.concatenate([_pairs(number[:, :-1], number[:, 1:]), _pairs(number[:-1], number[1:])])
     edges = _alive(edges, held, len(points), stiffness is None)
@@ -106,7 +101,8 @@ def cloth(
         **others: As of `Particles`.
     """
     points, number = grid(size, cells, center)
-    _positive(density=density, stretching=stretching, shearing=shearing)
+    positive(density=density, stretching=stretching, shearing=shearing)
+    finite("bending", bending, (), least=0.0)
     (wide, deep), (rows, columns) = np.broadcast_to(size, 2), np.array(number.shape) - 1
     dx, dy = wide / columns, deep / rows
     along = [(_pairs(number[:, :-1], number[:, 1:]), dy / dx), (_pairs(number[:-1], number[1:]), dx / dy)]

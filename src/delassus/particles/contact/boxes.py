@@ -31,7 +31,8 @@ def box_contacts(
     A, B, a, b = R[i], R[j], half[i], half[j]
     faces = np.concatenate([A.mT, B.mT], 1)  # (p, 6, 3): columns of rotations are the axes of the boxes
     face_gap = _separation(faces, d, A, B, a, b)
-    best = np.argmax(face_gap + 1e-9 * np.arange(6)[::-1] * np.abs(face_gap).max(initial=1.0), 1)
+    size = np.minimum(a.min(1), b.min(1))
+    best = np.argmax(face_gap + 1e-9 * np.arange(6)[::-1] * size[:, None], 1)  # of faces that are as near, the first
     gap = np.take_along_axis(face_gap, best[:, None], 1)[:, 0]
     edges = np.cross(A.mT[:, :, None, :], B.mT[:, None, :, :]).reshape(-1, 9, 3)
     long = np.linalg.norm(edges, axis=-1)
@@ -39,7 +40,6 @@ def box_contacts(
     edge_gap = np.where(long > 1e-6, _separation(edges, d, A, B, a, b), -np.inf)
     best_edge = np.argmax(edge_gap, 1)
     crossing = np.take_along_axis(edge_gap, best_edge[:, None], 1)[:, 0]
-    size = np.minimum(a.min(1), b.min(1))
     by_edge = crossing > np.maximum(gap, 0.9 * gap) + 1e-3 * size
     near = np.maximum(gap, np.where(by_edge, crossing, -np.inf)) < reach
     parts = [_by_faces(np.flatnonzero(near & ~by_edge), best, centers, R, half, pairs, reach)]

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from delassus.particles.algebra.cholesky import Cholesky
+from delassus.particles.algebra.memory import check_bytes
 from delassus.particles.algebra.pattern import Pattern
-from delassus.particles.contact.touches import Touches
+from delassus.particles.contact.bricks import Touches
 from delassus.particles.solvers.system import System
 
 Array = NDArray[np.float64]
@@ -73,7 +74,7 @@ class ContactOperator:
         blocks += pattern.summed(parts)
         self._damping = None  # the factor that was kept is overwritten
         asked = offset - (N @ g.reshape(-1, 3, 1)).reshape(-1)
-        sigma = self.J @ factor.factor(blocks).solve(self.JT @ asked) + g
+        sigma = self.J @ self.system.completed(factor.factor(blocks)).solve(self.JT @ asked) + g
         return offset - (N @ sigma.reshape(-1, 3, 1)).reshape(-1), np.asarray(sigma)
 
     def diagonal(self) -> Array:
@@ -98,7 +99,7 @@ class ContactOperator:
                 parts.append((number, np.einsum("crai,cr,crbj->cabij", touches.rows, 1.0 / D, touches.rows)))
                 start = stop
             blocks += pattern.summed(parts)
-            self._factor = factor.factor(blocks)
+            self._factor = self.system.completed(factor.factor(blocks))
             self._damping = np.array(damping)
         return self._factor
 
@@ -112,5 +113,7 @@ class ContactOperator:
                 self.known["plain"] = assembly.new_factor()
             return pattern, self.known["plain"]
         if not np.array_equal(self.known.get("keys", 0), pattern.keys):
-            self.known["keys"], self.known["with contacts"] = pattern.keys, Cholesky(assembly.fronts(pattern))
+            fronts = assembly.fronts(pattern)
+            check_bytes(f"a factor of {assembly.particles!r} with contacts", fronts.memory)
+            self.known["keys"], self.known["with contacts"] = pattern.keys, Cholesky(fronts)
         return pattern, self.known["with contacts"]

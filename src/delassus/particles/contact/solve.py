@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.problem import ContactProblem
+from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.newton import by_guesses
 from delassus.particles.contact.operator import ContactOperator
 from delassus.particles.contact.sweeps import swept
-from delassus.particles.contact.touches import Touches
 from delassus.particles.solvers.direct import refined
 from delassus.particles.solvers.system import Solved, System, ended
 
@@ -59,19 +60,32 @@ def touched(
     """
     operator = ContactOperator(system, factor, groups, known)
     velocity = operator.J @ free.v + wanted
-    ways = {"newton": by_guesses, "sequential_impulses": swept}
-    error, made, impulse = np.inf, 0, start
-    if method in ways:
-        impulse, error, made = ways[method](operator, velocity, friction, start, tolerance, iterations)
-    if method not in ways or (method == "newton" and error > tolerance):  # guesses may run in circles; ADMM does not
-        problem = ContactProblem(operator, velocity, friction=friction)
-        way = "admm" if method == "newton" else method
-        found = problem.solve(method=way, tolerance=tolerance, iterations=iterations, start=impulse)
-        impulse, made = found.impulse, made + int(found.iterations)
-        error = float(found.residual) / max(float(np.abs(velocity).max()), 1e-300)
+    impulse, error, made = start, np.inf, 0
+    # Guesses may run in circles, and ADMM is slow where springs are stiff: where one fails, the other goes on.
+    for way in {"newton": ("newton", "admm"), "admm": ("admm", "newton")}.get(method, (method,)):
+        tried = _WAYS.get(way, partial(_by_problem, way))
+        found, left, count = tried(operator, velocity, friction, impulse, tolerance, iterations)
+        made += count
+        if left < error:
+            impulse, error = found, left
+        if error <= tolerance:
+            break
     status = ended(error, tolerance)
     push = operator.JT @ impulse
     change = factor.solve(push)
     v, pulled = free.v + change, free.impulse - (system.J @ change) / system.E
     solved = refined(system, factor, v, pulled, 1e-10, 20, push)
     return Touched(solved, impulse.reshape(-1, 3), error, made, status)
+
+
+def _by_problem(
+    way: str, operator: ContactOperator, g: Array, friction: float, start: Array, tolerance: float, iterations: int
+) -> tuple[Array, float, int]:
+    """Impulses (m,), the residual as a share of the largest of g, and iterations, by a solver of `ContactProblem`."""
+    problem = ContactProblem(operator, g, friction=friction)
+    found = problem.solve(method=way, tolerance=tolerance, iterations=iterations, start=start)
+    error = float(found.residual) / max(float(np.abs(g).max()), 1e-300)
+    return np.asarray(found.impulse), error, int(found.iterations)
+
+
+_WAYS: Final = {"newton": by_guesses, "sequential_impulses": swept}

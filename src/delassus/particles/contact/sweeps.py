@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 import delassus.numpy as dnp
 from delassus.compiler.host.kernel import kernel
 from delassus.contact.cones.second_order import project
+from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.operator import ContactOperator, contact_rows
-from delassus.particles.contact.touches import Touches
 from delassus.particles.solvers.coloring import colors
 from delassus.particles.solvers.sweeps import SweepError, by_blocks, element_work, sweep_elements
 from delassus.particles.solvers.system import Solved, System, ended
@@ -47,7 +47,7 @@ def swept(
 ) -> tuple[Array, float, int]:
     """Impulses (m,), the largest change of a velocity in the last sweep as a share of the largest of g, and sweeps."""
     system = operator.system
-    if system.stiff is not None or system.assembly.m:
+    if system.stiff is not None or len(system.R):
         raise SweepError(
             "sequential impulses of contacts alone need particles that elements do not tie together: take the method "
             "'sequential_impulses' for both, or the contact method 'admm'."
@@ -77,8 +77,7 @@ def swept_together(
     while made < iterations and error > tolerance:
         sweep_elements(elements, at, pulled)
         change, made = sweep_contacts(contacts, at, pushed, friction), made + 1
-        left = np.max(np.abs(system.left(moved, pulled)), initial=0.0)
-        error = max(float(left), change) / system.speed
+        error = max(system.unmet(system.left(moved, pulled)), change / system.speed)
     return Solved(moved, pulled, error, made, ended(error, tolerance)), pushed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from delassus.spatial.quaternions import (
 )
 
 Array = NDArray[np.float64]
+
+_TURNS: Final = 5
+"""How many of Newton's iterations find the spin of a brick that coasts."""
 
 
 class BodiesError(DelassusError, ValueError):
@@ -41,14 +44,17 @@ class Bricks:
     orientations: Array = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
 
     def __post_init__(self) -> None:
-        count = len(np.reshape(self.positions, (-1, 3)))
+        shape = np.shape(self.positions)
+        if len(shape) != 2 or shape[1] != 3:
+            raise BodiesError(f"positions of the bricks has shape {shape}; it needs (b, 3).")
+        count = shape[0]
         shapes = {"positions": (count, 3), "half": (count, 3), "masses": (count,), "orientations": (count, 4)}
-        for name, shape in shapes.items():
+        for name, needed in shapes.items():
             try:
-                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), shape))
-            except ValueError:
+                value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), needed))
+            except (TypeError, ValueError):
                 found = np.shape(getattr(self, name))
-                raise BodiesError(f"{name} of the bricks has shape {found}; it needs {shape}.") from None
+                raise BodiesError(f"{name} of the bricks has shape {found}; it needs {needed}.") from None
             if not np.isfinite(value).all():
                 raise BodiesError(f"{name} of brick {int(np.argwhere(~np.isfinite(value))[0][0])} is not finite.")
             value.flags.writeable = False
@@ -64,6 +70,11 @@ class Bricks:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    @property
+    def reach(self) -> Array:
+        """(b,) how far corners are from centres [m]."""
+        return np.asarray(np.linalg.norm(self.half, axis=1))
 
     @property
     def moments(self) -> Array:
@@ -88,3 +99,36 @@ def inertias(bricks: Bricks, orientations: Array) -> Array:
     """(b, 3, 3) moments of inertia in the axes of the world [kg·m²]."""
     R = np.asarray(rotations(None, orientations))
     return np.asarray((R * bricks.moments[:, None, :]) @ R.mT)
+
+
+def coasted(bricks: Bricks, orientations: Array, spin: Array, h: float, beta: float) -> Array:
+    """(b, 3) angular velocities [rad/s] after a step without torques, which keeps the angular momentum I ω.
+
+    I is that of the orientation after the step, which turns by h ((1-β) ω + β ω⁺): an equation for ω⁺, by Newton's
+    method. Momentum that stays bounds the energy; where the method does not get there, no energy is added.
+    """
+    before = inertias(bricks, orientations)
+    kept = (before @ spin[..., None])[..., 0]
+    after = spin
+    for _ in range(_TURNS):
+        I, momentum = _turned_inertia(bricks, orientations, spin, after, h, beta)
+        slope = I + h * beta * (I @ _skew(after) - _skew(momentum))
+        after = after - np.linalg.solve(slope, (momentum - kept)[..., None])[..., 0]
+    _, momentum = _turned_inertia(bricks, orientations, spin, after, h, beta)
+    lost = np.linalg.norm(momentum - kept, axis=1) > 1e-9 * np.linalg.norm(kept, axis=1)
+    had, has = np.sum(spin * kept, 1), np.sum(after * momentum, 1)
+    share = np.sqrt(np.minimum(1.0, had / np.where(has > 0.0, has, 1.0)))
+    return np.asarray(after * np.where(lost, share, 1.0)[:, None])
+
+
+def _turned_inertia(
+    bricks: Bricks, orientations: Array, spin: Array, after: Array, h: float, beta: float
+) -> tuple[Array, Array]:
+    """Moments of inertia (b, 3, 3) at the end of a step, and I ω⁺ (b, 3)."""
+    I = inertias(bricks, np.asarray(turned(None, orientations, h * (spin + beta * (after - spin)))))
+    return I, (I @ after[..., None])[..., 0]
+
+
+def _skew(w: Array) -> Array:
+    """(b, 3, 3) with [w]× u = w × u."""
+    return np.asarray(np.cross(np.eye(3), w[:, None, :]))

@@ -32,6 +32,51 @@ def spread(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         ) from None
 
 
+def counted(name: str, value: Any) -> int:
+    """A whole number, 1 or more."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ParticlesError(f"{name} is {value!r}; it is a whole number, 1 or more.")
+    return int(value)
+
+
+def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None = None, above: bool = False) -> Array:
+    """Finite numbers of this shape from one or all, none of them less than `least`, or all of them above it."""
+    found = spread(name, value, shape)
+    wrong = ~np.isfinite(found)
+    if least is not None:
+        wrong |= found <= least if above else found < least
+    if wrong.any():
+        bound = "" if least is None else ", positive" if above else f", {least:g} or more"
+        which = f" {int(np.argwhere(wrong)[0][0])}" if len(shape) == 1 and np.ndim(value) else ""
+        raise ParticlesError(f"{name}{which} is {found[wrong].flat[0]:g}; it is a finite number{bound}.")
+    return found
+
+
+def positive(**numbers: Any) -> None:
+    """Raise unless these are positive, finite numbers."""
+    for name, value in numbers.items():
+        finite(name, value, (), least=0.0, above=True)
+
+
+def numbered(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
+    """Numbers of particles, from 0 to n - 1."""
+    found = np.asarray(value)
+    if found.size == 0:
+        return np.zeros(0, np.int64).reshape((0, *shape[1:]))
+    if not np.issubdtype(found.dtype, np.integer):
+        mask = ": of a mask, take np.flatnonzero" if found.dtype == bool else ""
+        raise ParticlesError(f"{name} has the type {found.dtype}; it holds whole numbers of particles{mask}.")
+    wrong = (found < 0) | (found >= n)
+    if wrong.any():
+        raise ParticlesError(
+            f"{name} has the particle {int(found[wrong].flat[0])}; there are {n}, numbered from 0 to {n - 1}."
+        )
+    try:
+        return np.ascontiguousarray(found.reshape(shape), np.int64)
+    except ValueError:
+        raise ParticlesError(f"{name} has shape {found.shape}; it needs (any, {shape[-1]}).") from None
+
+
 def check_elements(n: int, elements: Sequence[Elements]) -> None:
     """Raise unless all points are there, and none twice in an element."""
     for group in elements:
@@ -53,24 +98,18 @@ def check_elements(n: int, elements: Sequence[Elements]) -> None:
             raise ParticlesError(f"{group.kind.name} {at} has a point twice: {group.points[at].tolist()}.")
 
 
-def check_pins(n: int, pins: NDArray[np.int64], motions: Sequence[Any]) -> None:
-    """Raise unless the particles that are held are there, and none is held twice."""
+def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
+    """Raise if a particle is held twice."""
     count = np.zeros(n, int)
-    groups = [("pins", pins), *((f"motion {k}", np.asarray(m.points, int).reshape(-1)) for k, m in enumerate(motions))]
-    for name, points in groups:
-        wrong = (points < 0) | (points >= n)
-        if wrong.any():
-            raise ParticlesError(
-                f"{name} has the particle {int(points[np.argmax(wrong)])}; there are {n}, numbered from 0 to {n - 1}."
-            )
-        np.add.at(count, np.asarray(points, int), 1)
+    for points in groups:
+        np.add.at(count, points, 1)
     if np.any(count > 1):
         raise ParticlesError(
             f"particle {int(np.argmax(count > 1))} is held twice, by pins or motions: leave it to one of them."
         )
 
 
-def check_masses(masses: Array, drag: Array, held: NDArray[np.bool_]) -> None:
+def check_masses(masses: Array, held: NDArray[np.bool_]) -> None:
     """Raise unless masses are positive where particles are free."""
     wrong = ~np.isfinite(masses) | (masses < 0.0) | ((masses == 0.0) & ~held)
     if wrong.any():
@@ -79,8 +118,6 @@ def check_masses(masses: Array, drag: Array, held: NDArray[np.bool_]) -> None:
             f"the mass of particle {at} is {masses[at]:g} kg; a free particle has a positive mass. Pin it, or give it "
             "a small one."
         )
-    if not np.all(np.isfinite(drag) & (drag >= 0.0)):
-        raise ParticlesError(f"drag is {np.min(drag):g}; it is zero or more: it would feed energy in.")
 
 
 def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArray[np.bool_]) -> None:

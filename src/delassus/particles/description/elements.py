@@ -52,6 +52,14 @@ class Elements:
                 if not np.all(value >= 0.0):
                     raise ElementError(f"{name} of {kind.name} is {np.min(value):g}; it is zero or more.")
                 object.__setattr__(self, name, value)
+        if self.damping is not None and not np.isfinite(self.damping).all():
+            raise ElementError(
+                f"damping of {kind.name} is infinite; a rigid element has no compliance, and no damping."
+            )
+        if self.compliance is not None and self.damping is None and not np.isfinite(self.compliance).all():
+            raise ElementError(
+                f"compliance of {kind.name} is infinite: without damping such an element does nothing. Leave it out."
+            )
         if self.damping is not None and self.compliance is None:
             raise ElementError(f"damping of {kind.name} is given, and no compliance: a rigid element has no damping.")
         if not np.isfinite(numbers).all():

@@ -90,9 +90,11 @@ def curvature(kind: ElementKind, x: Any, p: Any, force: Any) -> Any:
 
 
 def clamped(kind: ElementKind, K: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-    """The stiffness (e, points, points, 3, 3) of matrices (e, k3, k3) without their negative eigenvalues."""
-    values, vectors = numpy.linalg.eigh(0.5 * (K + K.mT))
-    kept = (vectors * numpy.maximum(values, 0.0)[:, None, :]) @ vectors.mT
+    """The stiffness (e, points, points, 3, 3) of matrices (e, k3, k3) without their negative eigenvalues; NaN stays."""
+    finite = numpy.isfinite(K).all((1, 2))
+    values, vectors = numpy.linalg.eigh(0.5 * (K + K.mT)[finite])
+    kept = numpy.full_like(K, numpy.nan)
+    kept[finite] = (vectors * numpy.maximum(values, 0.0)[:, None, :]) @ vectors.mT
     k = kind.points
     return numpy.ascontiguousarray(kept.reshape(-1, k, 3, k, 3).transpose(0, 1, 3, 2, 4))
 

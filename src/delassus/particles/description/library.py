@@ -84,10 +84,14 @@ _INVERSE = ("a0", "a1", "a2", "b0", "b1", "b2", "c0", "c1", "c2")
 
 @energy(points=4, numbers=("shear", "bulk", *_INVERSE))
 def solid(x: Any, shear: Any, bulk: Any, **inverse: Any) -> Any:
-    """The energy [J] of a tetrahedron of rubber, Lamé's μ `shear` and λ `bulk` [Pa]; then the inverse of its edges."""
+    """The energy [J] of a tetrahedron of rubber, Lamé's μ `shear` and λ `bulk` [Pa]; then the inverse of its edges.
+
+    The edges from its first point are columns. Below a thousandth of its volume ln J stays: what is turned inside out
+    shrinks, passes through, and grows again.
+    """
     B = np.array([[inverse[f"{row}{k}"] for k in range(3)] for row in "abc"])
     F = np.array([x[1] - x[0], x[2] - x[0], x[3] - x[0]]).T @ B
-    rest = 1.0 / (6.0 * (B[0] @ _cross(B[1], B[2])))
+    rest = 1.0 / (6.0 * np.abs(B[0] @ _cross(B[1], B[2])))
     J = F[0] @ _cross(F[1], F[2])
     log = np.log(np.maximum(J, 1e-3))
     return rest * (0.5 * shear * (np.sum(F * F) - 3.0 - 2.0 * log) + 0.5 * bulk * log * log)

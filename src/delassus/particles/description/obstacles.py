@@ -1,6 +1,7 @@
 """What particles and bodies may touch, fixed in the world: planes, spheres, boxes.
 
-Each gives the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle.
+Each gives the gap (…) [m] of points (…, 3) and the normal (…, 3) there, away from the obstacle. Bricks touch it with
+their corners, unless it says that it is a ball (`as_ball`) or a box (`as_box`), which faces and edges may touch, too.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ class Obstacle(Protocol):
 
 @dataclass(frozen=True)
 class Plane:
-    """All that is below a plane: normal · x < height."""
+    """All that is below a plane, n · x < height [m], n the unit vector along its normal."""
 
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
     height: float = 0.0
 
     def __post_init__(self) -> None:
+        _three("the normal of a plane", self.normal)
+        if not np.isfinite(self.height):
+            raise ObstacleError(f"the height of a plane is {self.height!r}; it is finite.")
         if not np.linalg.norm(self.normal) > 0.0:
             raise ObstacleError(f"the normal of a plane is {self.normal}; it has a direction, such as (0, 0, 1).")
 
@@ -53,8 +57,9 @@ class Sphere:
     radius: float
 
     def __post_init__(self) -> None:
-        if not self.radius > 0.0:
-            raise ObstacleError(f"the radius of a sphere is {self.radius!r}; it is positive.")
+        _three("the centre of a sphere", self.center)
+        if not 0.0 < self.radius < np.inf:
+            raise ObstacleError(f"the radius of a sphere is {self.radius!r}; it is positive, and finite.")
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals; the centre itself is left upwards."""
@@ -62,6 +67,10 @@ class Sphere:
         r = np.linalg.norm(d, axis=-1)
         away = np.where((r > 0.0)[..., None], d / np.where(r > 0.0, r, 1.0)[..., None], [0.0, 0.0, 1.0])
         return r - self.radius, away
+
+    def as_ball(self) -> tuple[Array, float]:
+        """Its centre (3,) and radius [m]."""
+        return np.asarray(self.center, float), float(self.radius)
 
 
 @dataclass(frozen=True)
@@ -73,8 +82,13 @@ class Box:
     rotation: tuple[tuple[float, float, float], ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
     def __post_init__(self) -> None:
+        _three("the centre of a box", self.center)
+        _three("half the edges of a box", self.half)
         if not np.all(np.asarray(self.half) > 0.0):
             raise ObstacleError(f"half the edges of a box are {self.half}; they are positive.")
+        R = np.asarray(self.rotation, float)
+        if R.shape != (3, 3) or not np.abs(R @ R.T - np.eye(3)).max() <= 1e-6:
+            raise ObstacleError(f"the rotation of a box is {self.rotation}; it is three rows of an orthogonal matrix.")
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals: outside, to the nearest point; inside, to the nearest face."""
@@ -88,3 +102,13 @@ class Box:
         out = far > 0.0
         normal = np.where(out[..., None], outside / np.where(out, far, 1.0)[..., None], inward)
         return np.where(out, far, depth.max(-1)), normal @ R.T
+
+    def as_box(self) -> tuple[Array, Array, Array]:
+        """Its centre (3,) [m], its axes as columns (3, 3), and half its edges (3,) [m]."""
+        return np.asarray(self.center, float), np.asarray(self.rotation, float), np.asarray(self.half, float)
+
+
+def _three(name: str, value: Any) -> None:
+    """Raise unless these are three finite numbers."""
+    if np.shape(value) != (3,) or not np.isfinite(np.asarray(value, float)).all():
+        raise ObstacleError(f"{name} is {value!r}; it is three finite numbers.")

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.errors import short
 from delassus.particles.description.bodies import Bricks
 from delassus.particles.description.checks import (
     ParticlesError,
     check_degenerate,
     check_elements,
+    check_held_once,
     check_masses,
-    check_pins,
+    finite,
+    numbered,
     spread,
 )
 from delassus.particles.description.elements import Elements
@@ -25,6 +28,9 @@ from delassus.particles.description.obstacles import Obstacle
 Array = NDArray[np.float64]
 
 GRAVITY = (0.0, 0.0, -9.81)
+
+MOST_FRICTION = 1e3
+"""The largest coefficient of friction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,34 +92,42 @@ class Particles:
     name: str = "particles"
 
     def __post_init__(self) -> None:
-        positions = np.array(self.positions, float).reshape(-1, 3) if np.size(self.positions) else np.zeros((0, 3))
+        positions = _positions(self.positions)
         n = len(positions)
-        if not np.isfinite(positions).all():
-            raise ParticlesError(f"the position of particle {_first(~np.isfinite(positions).all(1))} is not finite.")
+        motions = (self.motions,) if isinstance(self.motions, Motion) else tuple(self.motions)
+        for motion in motions:
+            if not isinstance(motion, Motion):
+                raise ParticlesError(f"motions has {motion!r}; it holds some `Motion`.")
+        if not (self.bricks is None or isinstance(self.bricks, Bricks)):
+            raise ParticlesError(f"bricks is {self.bricks!r}; it is some `Bricks`, or None.")
         changed: dict[str, Any] = {
             "positions": positions,
             "masses": spread("masses", self.masses, (n,)),
-            "radius": spread("radius", self.radius, (n,)),
-            "drag": spread("drag", self.drag, (n,)),
-            "gravity": spread("gravity", self.gravity, (3,)),
+            "radius": finite("radius", self.radius, (n,), least=0.0),
+            "drag": finite("drag", self.drag, (n,), least=0.0),
+            "gravity": finite("gravity", self.gravity, (3,)),
+            "friction": float(finite("friction", self.friction, (), least=0.0)),
             "elements": (self.elements,) if isinstance(self.elements, Elements) else tuple(self.elements),
-            "motions": (self.motions,) if isinstance(self.motions, Motion) else tuple(self.motions),
+            "motions": tuple(Motion(numbered(f"motion {k}", m.points, n), m.velocity) for k, m in enumerate(motions)),
             "obstacles": tuple(self.obstacles) if isinstance(self.obstacles, Sequence) else (self.obstacles,),
-            "pins": np.unique(np.asarray(self.pins, int).reshape(-1)),
-            "faces": np.asarray(self.faces, int).reshape(-1, 3),
+            "pins": np.unique(numbered("pins", self.pins, n)),
+            "faces": numbered("faces", self.faces, n, (-1, 3)),
         }
         for name, value in changed.items():
             object.__setattr__(self, name, value)
-        if not n and self.bricks is None:
+        if not n and not self.b:
             raise ParticlesError("there are no particles and no bricks: there is nothing that could move.")
-        if not self.friction >= 0.0:
-            raise ParticlesError(f"friction is {self.friction!r}; a coefficient is zero or more.")
+        if self.friction > MOST_FRICTION:
+            raise ParticlesError(
+                f"friction is {self.friction:g}; it is at most {MOST_FRICTION:g}, which sticks already: cones that are "
+                "wider cannot be told from half spaces."
+            )
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
                 raise ParticlesError(f"an obstacle is {obstacle!r}; it is a Plane, Sphere, Box, or has a `touched`.")
         check_elements(n, self.elements)
-        check_pins(n, self.pins, self.motions)
-        check_masses(self.masses, self.drag, self.held)
+        check_held_once(n, [self.pins, *(motion.points for motion in self.motions)])
+        check_masses(self.masses, self.held)
         check_degenerate(positions, self.elements, self.held)
         for value in (*changed.values(),):
             if isinstance(value, np.ndarray):
@@ -164,5 +178,19 @@ class Particles:
         return f"<{self.name}: {', '.join(parts)}, {self.unknowns} unknowns>"
 
 
-def _first(wrong: Any) -> int:
-    return int(np.argmax(wrong))
+def _positions(value: Any) -> Array:
+    """(n, 3), finite."""
+    try:
+        found = np.array(value, float)
+    except (TypeError, ValueError):
+        raise ParticlesError(f"positions is {short(repr(value))}; it holds numbers (n, 3) [m].") from None
+    if not found.size:
+        return np.zeros((0, 3))
+    if found.ndim != 2 or found.shape[1] != 3:
+        raise ParticlesError(
+            f"positions has shape {found.shape}; it needs (n, 3), three numbers for each particle [m]."
+        )
+    wrong = ~np.isfinite(found).all(1)
+    if wrong.any():
+        raise ParticlesError(f"the position of particle {int(np.argmax(wrong))} is not finite.")
+    return found

@@ -1,17 +1,14 @@
 """Robots and large systems that hold on to each other, through shared rows.
 
-A grip ties a frame of the robot to a particle: three rows of both, J_r v_r - v_p = 0. Each side is stepped by itself,
-as if the other were not there; then the impulses of the grips bring both together,
-
-    (J_r W_r⁻¹ J_rᵀ + S A⁻¹ Sᵀ) λ = -(J_r v_r - S v_p + (p_frame - x)/(h β)),
-
-W_r of the robot's own compliant system with its rows, A of the particles'. The matrix has three rows for each grip.
+A grip ties a frame of the robot to a particle: three rows of both, J_r v_r - v_p = 0. The robot is reduced to how the
+frames move by themselves and answer to impulses, J_r W_r⁻¹ J_rᵀ, W_r of its own compliant system with its rows; then
+the rows of the grips are solved for with the elements and contacts of the large system.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,11 +17,13 @@ from numpy.typing import NDArray
 from delassus.constraints.kinds.point import Point
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.kinematics import frame_placement
-from delassus.dynamics.kinematics.manifold import integrate
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.motion.state import ParticleState, ParticleStep
 from delassus.particles.motion.step import Stepper
+from delassus.particles.solvers.tied import Tie
+from delassus.stepping.compliant.asked import StepError
 from delassus.stepping.compliant.compliant_system import compliant_system
+from delassus.stepping.scheme.flying import moved
 
 Array = NDArray[np.float64]
 
@@ -85,40 +84,47 @@ def coupled_step(
         **options: Of the robot's rows, as of `compliant_system`: compliance, servos, …
     """
     own = robot if isinstance(robot, Mechanism) else Mechanism(robot)
-    model, h = own.model, stepper.h
-    for grip in grips:
-        if not 0 <= grip.particle < stepper.particles.n or stepper.particles.held[grip.particle]:
-            raise ParticlesError(f"a grip holds particle {grip.particle}, which is not there, or is held already.")
+    model, blend = own.model, stepper.blend
+    _check(grips, stepper)
     points = [Point(grip.frame, axes="world", name=f"{_GRIP}{k}") for k, grip in enumerate(grips)]
     both = Mechanism(model, [*own.constraints, *points])
-    system = compliant_system(both, q, v, tau, time_step=h, **options)
+    named: dict[str, Any] = {"time_step": blend.h, "alpha": blend.alpha, "beta": blend.beta} | options
+    system = compliant_system(both, q, v, tau, **named)
+    if np.shape(system.J) != (both.m, model.nv):
+        raise ParticlesError(
+            f"the robot's rows have shape {np.shape(system.J)}, and those of its constraints and grips "
+            f"{(both.m, model.nv)}: take one state, not a batch, and leave contacts, limits and joint friction out."
+        )
     shared = np.concatenate([np.arange(both.m)[both.slices[point.name]] for point in points])
     J = np.asarray(system.J)[shared]
     free, towards = _robot_response(system, np.setdiff1d(np.arange(both.m), shared), J)
-    placed = [np.asarray(frame_placement(model, q, frame=grip.frame)[1]) for grip in grips]
-    apart = np.concatenate([p - state.x[g.particle] for p, g in zip(placed, grips, strict=True)])
-    made = stepper.step(state)
-    columns = [3 * g.particle + k for g in grips for k in range(3)]
-    unit = np.zeros((3 * stepper.particles.nodes, len(columns)))
-    unit[columns, np.arange(len(columns))] = 1.0
-    factor = stepper.assembly.factor
-    if stepper.method != "cholesky" and stepper.system is not None:  # others leave no factor behind
-        factor.take(stepper.system.lower)
-    answers = np.stack([factor.solve(u) for u in unit.T], 1)
-    G = J @ towards + answers[columns]
-    gap = J @ free - made.state.v.reshape(-1)[columns] + apart / h
-    impulse = np.linalg.solve(G, -gap)
-    v_new = free + towards @ impulse
-    change = -(answers @ impulse).reshape(-1, 3)
-    x = made.state.x + h * change[: len(made.state.x)]
-    pulled = made.state.impulse
-    if stepper.system is not None:
-        pulled = pulled - (stepper.system.J @ change.reshape(-1)) / stepper.system.E
-    after = made.state.at(x=x, v=made.state.v + change, impulse=pulled)
-    q_new = np.asarray(integrate(model, q, h * v_new))
-    return CoupledStep(
-        q_new, v_new, replace(made, state=after), impulse.reshape(-1, 3) / h, float(np.abs(apart).max(initial=0.0))
-    )
+    places = np.array([frame_placement(model, q, frame=grip.frame)[1] for grip in grips])
+    held = np.array([grip.particle for grip in grips])
+    rates, freed = (J @ np.asarray(v, float)).reshape(-1, 3), (J @ free).reshape(-1, 3)
+    made = stepper.step(state, tie=Tie(held, places, rates, freed, J @ towards))
+    after = free + towards @ (blend.h * made.tied.reshape(-1))
+    way = blend.h * blend.velocity(np.asarray(v, float), after)
+    q_new, v_new = moved(model, np.asarray(q, float), after, way)
+    apart = float(np.abs(places - state.x[held]).max())
+    return CoupledStep(np.asarray(q_new), np.asarray(v_new), made, made.tied, apart)
+
+
+def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
+    """Raise unless there are grips, of particles that can be held."""
+    if not grips:
+        raise ParticlesError("there are no grips: step the robot and the particles each by itself.")
+    if stepper.blend.beta == 0.0:
+        raise StepError("beta is 0: grips are rigid, and need beta > 0, such as 1.")
+    n = stepper.particles.n
+    for grip in grips:
+        if not isinstance(grip.particle, int | np.integer) or not 0 <= grip.particle < n:
+            raise ParticlesError(
+                f"a grip of {grip.frame} holds particle {grip.particle!r}; there are {n}, numbered from 0 to {n - 1}."
+            )
+        if stepper.particles.held[grip.particle]:
+            raise ParticlesError(
+                f"a grip of {grip.frame} holds particle {grip.particle}, which is pinned or told to move: free it."
+            )
 
 
 def _robot_response(system: Any, own: NDArray[np.int64], J: Array) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ from delassus.particles.description.bodies import rotations
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.obstacles import Box, Plane, Sphere
 from delassus.particles.description.particles import Particles
+from delassus.particles.motion.lines import lines_of
 from delassus.particles.motion.state import ParticleState
 
 if TYPE_CHECKING:
@@ -71,9 +72,10 @@ def draw_state(
             Poly3DCollection(x[particles.faces], facecolors=_BLUE, edgecolors=_BLUE, linewidths=0.3, **shaded)
         )
     else:
-        lines = [x[g.points] for g in particles.elements if g.kind.points == 2]
-        if lines:
-            ax.add_collection3d(Line3DCollection(np.concatenate(lines), colors=_BLUE, linewidths=1.2))
+        edges, loose = lines_of(particles)
+        if len(edges):
+            ax.add_collection3d(Line3DCollection(x[edges], colors=_BLUE, linewidths=1.2))
+        ax.scatter(*x[loose].T, s=9, color=_BLUE, depthshade=False)
     if particles.bricks is not None:
         R = np.asarray(rotations(None, state.orientations))
         corners = (

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from delassus.contact.cones.tangents import contact_axes
 from delassus.particles.description.bodies import rotations
-from delassus.particles.description.checks import ParticlesError
+from delassus.particles.description.checks import positive
 from delassus.particles.description.obstacles import Box, Plane, Sphere
+from delassus.particles.motion.lines import lines_of
 from delassus.stepping.trajectories.film import _packed, write_page
 
 if TYPE_CHECKING:
@@ -25,19 +26,20 @@ MOST_LINES: Final = 3000
 
 def save_film(log: ParticleTrajectory, path: str | os.PathLike[str], frames_per_second: float) -> None:
     """Write the film."""
-    if not frames_per_second > 0.0:
-        raise ParticlesError(f"frames_per_second is {frames_per_second!r}; it is positive.")
+    positive(frames_per_second=frames_per_second)
     write_page(film_of(log, frames_per_second), path)
 
 
 def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]:
     """What the page shows: shapes, and where they are in each frame."""
     p = log.particles
-    wanted = np.arange(log.time[0], log.time[-1] + 0.5 / frames_per_second, 1.0 / frames_per_second)
+    count = min(int((log.time[-1] - log.time[0]) * frames_per_second + 1.5), len(log))  # no more frames than states
+    wanted = np.linspace(log.time[0], log.time[-1], max(count, 2))
     times = np.unique(np.clip(np.searchsorted(log.time, wanted - 1e-12), 0, len(log) - 1))
+    times = times[np.isfinite(log.x[times]).all((1, 2))]
     x = log.x[times]
-    edges = np.concatenate([np.zeros((0, 2), int), *(g.points for g in p.elements if g.kind.points == 2)])
-    edges = edges[:: max(1, -(-len(edges) // MOST_LINES))]
+    edges, loose = (found[:: max(1, -(-len(found) // MOST_LINES))] for found in lines_of(p))
+    size = float(np.ptp(x.reshape(-1, 3), axis=0).max()) or 1.0
     shapes: list[dict[str, Any]] = []
     poses = []
     if len(edges):
@@ -48,6 +50,9 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
         middle = 0.5 * (x[:, edges[:, 1]] + x[:, edges[:, 0]])
         poses.append(_pose(middle, R))
         shapes += [_shape("cylinder", (thick, float(size), 0.0)) for size in long[0]]
+    if len(loose):
+        poses.append(_pose(x[:, loose], np.broadcast_to(np.eye(3), (len(times), len(loose), 3, 3))))
+        shapes += [_shape("sphere", (float(r),) * 3) for r in np.maximum(p.radius[loose], 0.01 * size)]
     if p.bricks is not None:
         R = np.asarray(rotations(None, log.orientations[times]))
         poses.append(_pose(x[:, p.n :], R))
@@ -57,10 +62,10 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
         if isinstance(obstacle, Sphere | Box):
             box = isinstance(obstacle, Box)
             R = np.asarray(obstacle.rotation) if isinstance(obstacle, Box) else np.eye(3)
-            size = tuple(2.0 * np.asarray(obstacle.half)) if isinstance(obstacle, Box) else (obstacle.radius,) * 3
+            sides = tuple(2.0 * np.asarray(obstacle.half)) if isinstance(obstacle, Box) else (obstacle.radius,) * 3
             pose = _pose(np.asarray(obstacle.center, float), R)
             poses.append(np.broadcast_to(pose, (len(times), 1, 9)))
-            shapes.append(_shape("box" if box else "sphere", size) | {"color": [0.7, 0.72, 0.76]})
+            shapes.append(_shape("box" if box else "sphere", sides) | {"color": [0.7, 0.72, 0.76]})
     for number, shape in enumerate(shapes):
         shape["body"] = number
     plane = planes[0] if planes else Plane(height=float(log.x[..., 2].min()) - 0.1)
@@ -73,7 +78,7 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
         "slots": 0,
         "depths": [0 if shape["kind"] == "cylinder" else 1 for shape in shapes],
         "moving": [True] * len(shapes),
-        "size": 0.2 * float(np.ptp(x.reshape(-1, 3), axis=0).max()),
+        "size": 0.2 * size,
         "shapes": shapes,
         "ground": {"axes": np.asarray(contact_axes(plane.normal)).reshape(-1).tolist(), "height": float(plane.height)},
         "poses": _packed(packed),

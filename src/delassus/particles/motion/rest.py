@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from delassus.constrained.solvers.status import Status
+from delassus.particles.description.checks import ParticlesError, counted
 from delassus.particles.description.particles import Particles
-from delassus.particles.motion.state import ParticleState, start_of
+from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
 from delassus.stepping.scheme.blend import Blend
 
@@ -48,7 +49,7 @@ def at_rest(
     """Where a system comes to rest: `moved` is below the tolerance, as a share of its size.
 
     Args:
-        particles: The system; without contacts.
+        particles: The system, without obstacles and bricks.
         state: Where it starts; by default, as it was built.
         time_step: The first step [s].
         longest: The longest one [s].
@@ -56,7 +57,14 @@ def at_rest(
         steps: How many are made at most.
         **options: As of `Stepper`.
     """
+    counted("steps", steps)
+    if particles.obstacles or particles.b:
+        raise ParticlesError(
+            f"{particles!r} has obstacles or bricks, and at_rest knows no contacts: its long steps would pass through. "
+            "Leave them out, or simulate with drag until it is slow."
+        )
     state = start_of(particles) if state is None else state
+    check_state(particles, state)
     size = float(np.ptp(state.x, axis=0).max()) or 1.0
     # Long steps have large velocities: what is small beside these is not small beside the system.
     finest: dict[str, Any] = {"method": "cholesky", "tolerance": 1e-15, "iterations": 8} | options
@@ -75,7 +83,8 @@ def at_rest(
             return Rest(after.state.at(v=np.zeros_like(state.v)), moved, made, Status.CONVERGED)
         # The slower it moves, the longer steps may be; one that moved too far is followed by shorter ones.
         speed = max(moved / h, 1e-300)
-        grown = float(np.clip(h * np.clip(before / speed, 0.2, 3.0), 1e-3 * time_step, longest))
+        faster = 3.0 if moved <= tolerance * size else float(np.clip(before / speed, 0.2, 3.0))
+        grown = float(np.clip(h * faster, 1e-3 * time_step, longest))
         # Impulses are those of forces that stay: they grow with the step.
         state = after.state.at(v=np.zeros_like(state.v), impulse=after.state.impulse * (grown / h))
         h, before = grown, speed

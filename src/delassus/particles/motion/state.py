@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
+from delassus.errors import expect
 from delassus.particles.description.checks import ParticlesError, spread
 from delassus.particles.description.particles import Particles
 
@@ -56,6 +57,19 @@ def start_of(particles: Particles, x: Any = None, v: Any = None, time: float = 0
     return ParticleState(float(time), np.array(x), np.array(v), turns, np.zeros(particles.rows))
 
 
+def check_state(particles: Particles, state: ParticleState) -> None:
+    """Raise unless a state is one of this system."""
+    expect("the state", state, ParticleState, "dl.particles.start_of(rope)")
+    n, b, c = particles.n, particles.b, len(state.touched)
+    shapes = {"x": (n + b, 3), "v": (particles.nodes, 3), "orientations": (b, 4), "impulse": (particles.rows,)}
+    for name, shape in (shapes | {"contact": (c, 3)}).items():
+        found = np.shape(getattr(state, name))
+        if found != shape:
+            raise ParticlesError(
+                f"the state is one of another system: its {name} has shape {found}, and {particles!r} needs {shape}."
+            )
+
+
 @dataclass(frozen=True, eq=False)
 class ParticleStep:
     """A system after a step of time.
@@ -69,6 +83,7 @@ class ParticleStep:
         contact_iterations: Of the contact solver.
         status: How it ended; the state is the best that was found.
         seconds: How long elements, assembly, solve and contact took [s].
+        tied: (k, 3) mean forces on what holds particles besides elements [N], in the world.
     """
 
     state: ParticleState
@@ -79,6 +94,7 @@ class ParticleStep:
     contact_iterations: int
     status: Status
     seconds: Mapping[str, float]
+    tied: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     @property
     def force(self) -> Array:

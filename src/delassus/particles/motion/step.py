@@ -7,7 +7,6 @@ The same equations, names and options as `dl.stepping.compliant_step` has for ro
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,24 +16,37 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
-from delassus.particles.contact.solve import touched
-from delassus.particles.contact.sweeps import swept_together
-from delassus.particles.contact.touches import Touches, find_touches
-from delassus.particles.description.bodies import inertias, turned
+from delassus.particles.contact.bricks import Touches
+from delassus.particles.contact.touches import find_touches, missed_touches
+from delassus.particles.description.bodies import coasted, turned
+from delassus.particles.description.checks import spread
 from delassus.particles.description.particles import Particles
-from delassus.particles.motion.state import ParticleState, ParticleStep
+from delassus.particles.motion.solution import (
+    Clock,
+    Found,
+    Ways,
+    closing,
+    gaps,
+    impulses_before,
+    keys,
+    solution,
+)
+from delassus.particles.motion.state import ParticleState, ParticleStep, check_state
 from delassus.particles.solvers.assembly import Assembly
-from delassus.particles.solvers.choice import METHODS, solve_system
-from delassus.particles.solvers.direct import refined
-from delassus.particles.solvers.system import Solved, System
+from delassus.particles.solvers.choice import BY_BLOCKS, METHODS
+from delassus.particles.solvers.rows import PROXIMAL
+from delassus.particles.solvers.system import System
+from delassus.particles.solvers.tied import Tie, TiedSystem
 from delassus.stepping.compliant.asked import StepError, check_stabilization, checked_blend, checked_step
-from delassus.stepping.compliant.scheme import unilateral
 from delassus.stepping.scheme.blend import Blend
 
 Array = NDArray[np.float64]
 
 CONTACT_METHODS: Final = ("auto", "newton", "admm", "gradient", "sequential_impulses")
 STABILIZATIONS: Final = ("none", "pre", "post")
+
+_PASSES: Final = 5
+"""How often a step is solved at most, each time with contacts that the time before went through."""
 
 
 class Stepper:
@@ -47,7 +59,8 @@ class Stepper:
         beta: How implicit positions are.
         stabilization: How errors of rigid rows and penetrations are taken off: "none" by velocities that rows ask for,
             "pre" or "post" by a motion of its own before or after.
-        geometric_stiffness: Whether forces that turn with their elements are implicit.
+        geometric_stiffness: Whether forces that turn with their elements are implicit; None where a step would be
+            unstable otherwise, unless the method is one that needs W to be block diagonal: "cg" and sweeps.
         method: Of the rows: "cholesky", "multigrid", "cg", "minres", "gauss_seidel", "pgs", "sequential_impulses" or
             "superlu"; "auto" is "multigrid" for elastic sheets of 200 000 unknowns or more, "cholesky" for all else.
         contact_method: "newton", "admm", "gradient" or "sequential_impulses"; "auto" is "newton" for bricks, and "admm"
@@ -66,7 +79,7 @@ class Stepper:
         alpha: float = 1.0,
         beta: float = 1.0,
         stabilization: str = "none",
-        geometric_stiffness: bool = False,
+        geometric_stiffness: bool | None = None,
         method: str = "auto",
         contact_method: str = "auto",
         tolerance: float = 1e-9,
@@ -77,6 +90,9 @@ class Stepper:
         expect("the system", particles, Particles, "dl.particles.rope()")
         self.h = float(checked_step(time_step))
         self.blend = Blend(self.h, float(checked_blend("alpha", alpha)), float(checked_blend("beta", beta)))
+        for name, value in (("time_step", self.h), ("alpha", self.blend.alpha), ("beta", self.blend.beta)):
+            if not np.isfinite(value):
+                raise StepError(f"{name} is {value:g}; it is a finite number.")
         check_stabilization(stabilization)
         if stabilization not in STABILIZATIONS:
             raise StepError(f"stabilization is {stabilization!r}; here it is one of {', '.join(STABILIZATIONS)}.")
@@ -90,110 +106,110 @@ class Stepper:
         self.assembly = Assembly(particles)
         if method == "auto":
             method = "multigrid" if self.assembly.spreads else "cholesky"
-        self.geometric, self.method, self.contact_method = bool(geometric_stiffness), method, contact_method
-        self.tolerance = float(checked_tolerance(tolerance, 1e-9))
-        self.contact_tolerance = float(checked_tolerance(contact_tolerance, 1e-4))
-        check_iterations(iterations or 1)
-        check_iterations(contact_iterations)
+        self.geometric = False if geometric_stiffness is None and method in BY_BLOCKS else geometric_stiffness
         usual = 60 if method in ("cholesky", "multigrid", "superlu") else 2000
-        self.iterations, self.contact_iterations = iterations or usual, int(contact_iterations)
+        iterations = usual if iterations is None else iterations
+        check_iterations(iterations)
+        check_iterations(contact_iterations)
+        tolerances = float(checked_tolerance(tolerance, 1e-9)), float(checked_tolerance(contact_tolerance, 1e-4))
+        self.ways = Ways(method, contact_method, *tolerances, int(iterations), int(contact_iterations))
         self.known: dict[str, Any] = {}
         self.system: System | None = None
 
-    def step(self, state: ParticleState, applied: Array | None = None) -> ParticleStep:
-        """The state after a step; `applied` (nodes, 3) are forces on particles and bricks, and torques on bricks."""
-        clock = _Clock()
+    def step(self, state: ParticleState, applied: Any = None, tie: Tie | None = None) -> ParticleStep:
+        """The state after a step.
+
+        Args:
+            state: Before it.
+            applied: (nodes, 3) forces on particles and bricks [N], then torques on bricks [N·m].
+            tie: What holds particles besides elements, such as the hand of a robot.
+        """
+        check_state(self.particles, state)
+        clock = Clock()
         p, h = self.particles, self.h
+        corrected = Status.CONVERGED
         if self.stabilization == "pre":
-            state = self.corrected(state, clock)
+            state, corrected = self.corrected(state, clock)
         v = np.array(state.v)
         for motion in p.motions:
             v[motion.points] = motion.at(state.time + h)
         v[p.pins] = 0.0
-        forces = np.zeros((p.nodes, 3)) if applied is None else np.asarray(applied, float)
+        forces = spread("applied", 0.0 if applied is None else applied, (p.nodes, 3))
         M = self.assembly.masses(state.orientations)
         if p.bricks is not None:
-            forces = forces + _gyroscopic(p, state, v)
-        force = -state.impulse / h if self.geometric and np.any(state.impulse) else None
-        system = self.assembly.system(state.x[: p.n], v, M, self.blend, force, forces, self.stabilization != "none")
-        self.system = system
+            forces = forces + _gyroscopic(p, state, M, v, self.blend)
+        system = self._system(state, v, M, forces, tie)
         clock("elements")
-        groups = find_touches(p, state.x, v, state.orientations, h)
-        clock("contact")
-        found, contact = self._solve(system, v, state.impulse, groups, state, clock, corrects=False)
-        after = self._moved(state, found.v.reshape(-1, 3))
-        keys = np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
-        after = replace(after, impulse=found.impulse, touched=keys, contact=contact[0])
+        found, groups, mean = self._solved(system, state, v, clock)
+        impulse, tied = found.solved.impulse, np.zeros((0, 3))
+        if isinstance(system, TiedSystem):
+            impulse, tied = system.split(impulse)
+        after = replace(
+            state, time=state.time + h, x=state.x + h * mean[: p.n + p.b], v=found.solved.v.reshape(-1, 3),
+            orientations=_turned(p, state.orientations, h * mean), impulse=impulse, touched=keys(groups),
+            contact=found.contact,
+        )  # fmt: skip
         if self.stabilization == "post":
-            after = self.corrected(after, clock)
-        status = found.status if found.status is not Status.CONVERGED else contact[3]
-        if not (np.isfinite(after.x).all() and np.isfinite(after.v).all()):
-            status = Status.NOT_FINITE
+            after, corrected = self.corrected(after, clock)
+        finite = np.isfinite(after.x).all() and np.isfinite(after.v).all()
         return ParticleStep(
-            after, h, found.error, contact[1], found.iterations, contact[2], status, dict(clock.seconds)
-        )
+            after, h, found.solved.error, found.error, found.solved.iterations, found.iterations,
+            found.worst(corrected) if finite else Status.NOT_FINITE, dict(clock.seconds), tied / h,
+        )  # fmt: skip
 
-    def corrected(self, state: ParticleState, clock: _Clock) -> ParticleState:
+    def _system(self, state: ParticleState, v: Array, M: Array, forces: Array, tie: Tie | None) -> System:
+        x = state.x[: self.particles.n]
+        turning = -state.impulse / self.h if self._turns(state.impulse) else None
+        system = self.assembly.system(x, v, M, self.blend, turning, forces, self.stabilization != "none")
+        self.system = system if tie is None else TiedSystem(system, tie, x, v, self.blend, PROXIMAL)
+        return self.system
+
+    def _solved(
+        self, system: System, state: ParticleState, v: Array, clock: Clock
+    ) -> tuple[Found, list[Touches], Array]:
+        """The solution, its contacts, and the velocities (nodes, 3) that positions move with."""
+        p, x, turned_by = self.particles, state.x, state.orientations
+        impulse = np.concatenate([state.impulse, np.zeros(len(system.R) - self.assembly.rows.m)])
+        groups = find_touches(p, x, v, turned_by, self.h)
+        clock("contact")
+        for _ in range(_PASSES):
+            wanted, start = closing(self.blend, groups, v), impulses_before(state, groups)
+            found = solution(self.ways, system, v, impulse, groups, wanted, p.friction, start, self.known, clock)
+            after = found.solved.v.reshape(-1, 3)
+            mean = self.blend.velocity(state.v, after)
+            if mean is not after:
+                mean[: p.n][p.held] = after[: p.n][p.held]
+            missed = missed_touches(p, x, v, mean, turned_by, self.h, groups)
+            if not missed:
+                break
+            groups = groups + missed
+        return found, groups, mean
+
+    def _turns(self, impulse: Array) -> bool:
+        """Whether forces that turn with their elements are implicit in a step."""
+        if not np.any(impulse):
+            return False
+        return self.assembly.turning.unstable(impulse, self.blend) if self.geometric is None else bool(self.geometric)
+
+    def corrected(self, state: ParticleState, clock: Clock) -> tuple[ParticleState, Status]:
         """A state whose errors of rigid rows, and penetrations, are taken off by a motion that is not kept."""
         p, h = self.particles, self.h
         rest = np.zeros((p.nodes, 3))
         M = self.assembly.masses(state.orientations)
         system = self.assembly.system(state.x[: p.n], rest, M, Blend(h), None, rest, True)
         system.c = np.zeros_like(system.c)
-        system.b = np.where(self.assembly.rigid, system.g / h, 0.0)
-        groups = [_deeper(t) for t in find_touches(p, state.x, rest, state.orientations, h)]
-        groups = [t for t in groups if len(t.gap)]
+        system.b = np.where(self.assembly.rows.rigid, system.g / h, 0.0)
+        near = find_touches(p, state.x, rest, state.orientations, h)
+        groups = [t for t in (t.at(np.flatnonzero(t.gap < 0.0)) for t in near) if len(t.gap)]
         clock("elements")
         if not np.any(system.b) and not groups:
-            return state
-        found, _ = self._solve(system, rest, np.zeros(self.assembly.m), groups, state, clock, corrects=True)
-        u = found.v.reshape(-1, 3)
+            return state, Status.CONVERGED
+        wanted, none = gaps(groups) / h, np.zeros(self.assembly.rows.m)
+        start = np.zeros((len(wanted), 3))
+        found = solution(self.ways, system, rest, none, groups, wanted, 0.0, start, self.known, clock)
+        u = found.solved.v.reshape(-1, 3)
         moved = replace(state, x=state.x + h * u[: p.n + p.b], orientations=_turned(p, state.orientations, h * u))
-        return moved if np.isfinite(moved.x).all() else state
-
-    def _solve(
-        self, system: System, v: Array, impulse: Array, groups: list[Touches], state: ParticleState, clock: _Clock,
-        corrects: bool,
-    ) -> tuple[Solved, tuple[Array, float, int, Status]]:  # fmt: skip
-        flat = v.reshape(-1)
-        none = (np.zeros((0, 3)), 0.0, 0, Status.CONVERGED)
-        if not groups and self.method != "cholesky":
-            found = solve_system(system, self.method, flat, impulse, self.tolerance, self.iterations)
-            clock("solve")
-            return found, none
-        gap = np.concatenate([np.zeros(0), *(t.gap for t in groups)])
-        wanted = np.zeros((len(gap), 3))
-        rate = np.concatenate([np.zeros(0), *(np.einsum("caj,caj->c", t.rows[:, 2], v[t.nodes]) for t in groups)])
-        wanted[:, 2] = gap / self.h if corrects else unilateral(self.blend, gap, rate)
-        start = np.zeros((len(gap), 3)) if corrects else _before(state, groups)
-        friction = 0.0 if corrects else self.particles.friction
-        if groups and self.method in ("pgs", "sequential_impulses"):
-            found, pushed = swept_together(
-                system, groups, wanted.reshape(-1), friction, start.reshape(-1), flat, impulse, self.tolerance,
-                self.iterations,
-            )  # fmt: skip
-            clock("contact")
-            return found, (pushed.reshape(-1, 3), found.error, found.iterations, found.status)
-        lower = system.lower
-        clock("assembly")
-        factor = self.assembly.factor.take(lower)
-        free = refined(system, factor, flat, impulse, self.tolerance, self.iterations)
-        clock("solve")
-        if not groups:
-            return free, none
-        made = touched(
-            system, factor, free, groups, wanted.reshape(-1), friction,
-            start.reshape(-1), self.contact_method, self.contact_tolerance, self.contact_iterations, self.known,
-        )  # fmt: skip
-        clock("contact")
-        return made.solved, (made.impulse, made.error, made.iterations, made.status)
-
-    def _moved(self, state: ParticleState, v: Array) -> ParticleState:
-        p, h = self.particles, self.h
-        mean = self.blend.velocity(state.v, v)
-        mean[: p.n][p.held] = v[: p.n][p.held]
-        x = state.x + h * mean[: p.n + p.b]
-        return replace(state, time=state.time + h, x=x, v=v, orientations=_turned(p, state.orientations, h * mean))
+        return (moved if np.isfinite(moved.x).all() else state), found.worst()
 
 
 def particle_step(particles: Particles, state: ParticleState, *, time_step: float, **options: Any) -> ParticleStep:
@@ -201,44 +217,13 @@ def particle_step(particles: Particles, state: ParticleState, *, time_step: floa
     return Stepper(particles, time_step, **options).step(state)
 
 
-class _Clock:
-    """How long parts of a step take."""
-
-    def __init__(self) -> None:
-        self.seconds = {"elements": 0.0, "assembly": 0.0, "solve": 0.0, "contact": 0.0}
-        self.last = time.perf_counter()
-
-    def __call__(self, what: str) -> None:
-        now = time.perf_counter()
-        self.seconds[what] += now - self.last
-        self.last = now
-
-
-def _before(state: ParticleState, groups: list[Touches]) -> Array:
-    """Impulses (c, 3) of the step before, of contacts that were there."""
-    keys = np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
-    found = np.zeros((len(keys), 3))
-    if len(state.touched):
-        order = np.argsort(state.touched)
-        at = np.clip(np.searchsorted(state.touched[order], keys), 0, len(order) - 1)
-        same = state.touched[order][at] == keys
-        found[same] = state.contact[order][at[same]]
-    return found
-
-
-def _deeper(touches: Touches) -> Touches:
-    """Those that penetrate."""
-    at = np.flatnonzero(touches.gap < 0.0)
-    return Touches(*[x[at] for x in touches])  # type: ignore[arg-type]
-
-
-def _gyroscopic(p: Particles, state: ParticleState, v: Array) -> Array:
-    """Torques -ω × I ω on bricks, as forces (nodes, 3)."""
+def _gyroscopic(p: Particles, state: ParticleState, M: Array, v: Array, blend: Blend) -> Array:
+    """Torques on bricks, as forces (nodes, 3), by which spins change that no other torque acts on."""
     f = np.zeros((p.nodes, 3))
     if p.bricks is not None:
         spin = v[p.n + p.b :]
-        I = inertias(p.bricks, state.orientations)
-        f[p.n + p.b :] = -np.cross(spin, (I @ spin[..., None])[..., 0])
+        change = coasted(p.bricks, state.orientations, spin, blend.h, blend.beta) - spin
+        f[p.n + p.b :] = (M[p.n + p.b :] @ change[..., None])[..., 0] / blend.h
     return f
 
 

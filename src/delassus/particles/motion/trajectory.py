@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status, worst_status
-from delassus.particles.description.checks import ParticlesError
+from delassus.particles.algebra.memory import check_bytes
+from delassus.particles.description.checks import counted
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
 from delassus.particles.motion.energy import energy_of
 from delassus.particles.motion.film import save_film
-from delassus.particles.motion.state import ParticleState, start_of
+from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
+from delassus.stepping.trajectories.archives import read_arrays, write_arrays
+from delassus.stepping.trajectories.errors import TrajectoryFileError
 
 Array = NDArray[np.float64]
 
 _ARRAYS = ("time", "x", "v", "orientations", "status", "residual", "contacts")
+_END = ("impulse", "touched", "contact")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +98,21 @@ class ParticleTrajectory:
         save_film(self, path, frames_per_second)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the arrays to a `.npz` file."""
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, **arrays)
+        """Write the arrays to a file of NumPy (.npz), without the system; what was there is replaced at the end."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS} | {name: getattr(self.end, name) for name in _END}
+        write_arrays("the motion", path, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], particles: Particles) -> ParticleTrajectory:
+        """Read what `save` wrote, of this system: `end` goes on where it ended."""
+        arrays = read_arrays(path)
+        missing = [name for name in (*_ARRAYS, *_END) if name not in arrays]
+        if missing:
+            raise TrajectoryFileError(f"{path} is not a motion of a large system: it has no {', '.join(missing)}.")
+        last = {name: arrays[name][-1] for name in ("x", "v", "orientations")}
+        end = ParticleState(float(arrays["time"][-1]), **last, **{name: arrays[name] for name in _END})
+        check_state(particles, end)
+        return cls(particles, **{name: arrays[name] for name in _ARRAYS}, end=end)
 
 
 def simulate_particles(
@@ -111,7 +125,7 @@ def simulate_particles(
     until: Callable[[ParticleState], bool] | None = None,
     **options: Any,
 ) -> ParticleTrajectory:
-    """A motion, step by step.
+    """A motion, step by step; Ctrl-C ends it, and what was simulated is given.
 
     Args:
         particles: What moves.
@@ -122,19 +136,23 @@ def simulate_particles(
         until: A function of a state that ends the motion where it is true.
         **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
     """
-    if steps < 1 or every < 1:
-        raise ParticlesError(f"steps is {steps!r} and every is {every!r}; both are 1 or more.")
+    steps, every = counted("steps", steps), counted("every", every)
     stepper = Stepper(particles, time_step, **options)
     state = start_of(particles) if state is None else state
+    each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))
+    check_bytes(f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * each, "a larger `every`")
     kept: list[Any] = [(state, 0, 0.0)]
-    status, residual = 0, 0.0
+    status, residual, ends = 0, 0.0, False
     for k in range(1, steps + 1):
-        made = stepper.step(state)
-        state = made.state
-        status = int(worst_status(np.array([status, int(made.status)])))
-        residual = max(residual, made.residual)
-        ends = made.status is Status.NOT_FINITE or (until is not None and until(state))
-        if k % every == 0 or k == steps or ends:
+        try:
+            made = stepper.step(state)
+            state = made.state
+            status = int(worst_status(np.array([status, int(made.status)])))
+            residual = max(residual, made.residual)
+            ends = made.status is Status.NOT_FINITE or (until is not None and until(state))
+        except KeyboardInterrupt:
+            ends = True
+        if (k % every == 0 or k == steps or ends) and state is not kept[-1][0]:
             kept.append((state, status, residual))
             status, residual = 0, 0.0
         if ends:

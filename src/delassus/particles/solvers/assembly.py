@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from delassus.particles.algebra.banded import WIDEST, Band, BandedCholesky
 from delassus.particles.algebra.cholesky import Cholesky, Fronts
 from delassus.particles.algebra.memory import check_bytes, check_memory
 from delassus.particles.algebra.pattern import Pattern
 from delassus.particles.description.bodies import inertias
-from delassus.particles.description.kinds import ElementKind
 from delassus.particles.description.lanes import (
     clamped,
     curvature,
-    deformation_parts,
-    deformation_value,
     energy_parts,
     turning_stiffness,
-    weighted_square,
 )
 from delassus.particles.description.particles import Particles
 from delassus.particles.solvers.lower import Lower
 from delassus.particles.solvers.multigrid import CoarseGrid
+from delassus.particles.solvers.rows import Rows
 from delassus.particles.solvers.system import System
-from delassus.stepping.compliant.scheme import elastic, kinematic
+from delassus.particles.solvers.turning import Turning
+from delassus.stepping.compliant.scheme import kinematic
 from delassus.stepping.scheme.blend import Blend
 
 Array = NDArray[np.float64]
-
-PROXIMAL: Final = 1e-9
-"""The share of its own response by which a rigid row yields in the factor; what it yields is taken back afterwards."""
-
-STIFFEST: Final = 1e-12
-"""The least such share of an elastic row; what is stiffer yields by so much, and that is taken back, too."""
-
 
 LARGE: Final = 200_000
 """From so many unknowns on, two grids are faster than factors for sheets."""
@@ -53,8 +42,8 @@ class Assembly:
         pattern: Of W and of A = W + Jᵀ E⁻¹ J.
         free: (nodes,) which nodes' velocities are unknown.
         held: The places of the others' velocities among those of all.
-        groups: The groups of deformations, with the place of their first row.
-        energies: The groups of energies.
+        rows: Those of deformations.
+        energies: The groups of energies, with their numbers.
     """
 
     def __init__(self, particles: Particles) -> None:
@@ -63,37 +52,15 @@ class Assembly:
         self.free = np.concatenate([~particles.held, np.ones(2 * particles.b, bool)])
         self.held = (3 * np.flatnonzero(~self.free)[:, None] + np.arange(3)).reshape(-1)
         self.pattern = Pattern(particles.nodes, [group.points for group in particles.elements])
-        self.groups, self.energies, start = [], [], 0
-        for number, group in enumerate(particles.elements):
-            if group.kind.rows:
-                self.groups.append((number, group, slice(start, start + group.rows)))
-                start += group.rows
-            else:
-                self.energies.append((number, group))
-        self.m = start
-        counts, columns = [], []
-        for _, group, _ in self.groups:
-            reached = _entries(group.kind)
-            counts.append(np.tile(reached.sum((1, 2)), len(group)))
-            wide = 3 * group.points[:, None, :, None] + np.arange(3)
-            columns.append(np.broadcast_to(wide, (len(group), *reached.shape))[:, reached].reshape(-1))
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
-        # SciPy looks through wider integers at each use, and copies them.
-        index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
-        self._columns, self._indptr = np.concatenate([np.zeros(0, index), *columns]).astype(index), indptr.astype(index)
-        self._fixed: _Fixed | None = None
-        self.rigid = np.concatenate([np.zeros(0, bool), *(np.full(g.rows, g.rigid) for _, g, _ in self.groups)])
+        self.rows = Rows(particles)
+        numbered = enumerate(particles.elements)
+        self.energies = [(number, group) for number, group in numbered if not group.kind.rows]
 
     @cached_property
-    def response(self) -> Array:
-        """(m,) how much each row gives way to an impulse at first, J M⁻¹ Jᵀ [1/kg]: a scale."""
-        inverse = np.zeros(self.particles.nodes)
-        held = self.particles.held
-        inverse[: self.particles.n][~held] = 1.0 / self.particles.masses[~held]
-        J = self.rows(self.particles.positions)[1]
-        found = np.asarray((J.multiply(J)) @ np.repeat(inverse, 3))
-        positive = found > 0.0
-        return np.where(positive, found, found[positive].mean() if positive.any() else 1.0)
+    def arms(self) -> Array:
+        """(nodes,) what turns the velocity of a node into one in space: 1, or of spins the reach of a brick [m]."""
+        p = self.particles
+        return np.concatenate([np.ones(p.n + p.b), *([] if p.bricks is None else [p.bricks.reach])])
 
     @cached_property
     def symbolic(self) -> Band | Fronts:
@@ -104,7 +71,7 @@ class Assembly:
     @property
     def spreads(self) -> bool:
         """Whether factors take longer than two grids do: of large elastic systems that are not lines."""
-        if 3 * self.particles.nodes < LARGE or self.rigid.any() or self.particles.b or not self.groups:
+        if 3 * self.particles.nodes < LARGE or self.rows.rigid.any() or self.particles.b or not self.rows.groups:
             return False
         return not isinstance(self.symbolic, Band)
 
@@ -122,56 +89,6 @@ class Assembly:
         """The factor that is used again in each step."""
         return self.new_factor()
 
-    def rows(self, x: Array) -> tuple[Array, Any]:
-        """g (m,) and J (m, 3 nodes) at positions x (n, 3)."""
-        g, values = np.empty(self.m), np.empty(len(self._columns))
-        for number, group, at in self.groups:
-            kind, own, here = group.kind, g[at].reshape(-1, group.kind.rows), self._entries_of(at, values)
-            points = x.take(group.points, 0)
-            if number in self._steady:
-                deformation_value(kind, points, group.numbers, out=own)
-                here[:] = self._steady[number][1]
-            else:
-                deformation_parts(kind, points, group.numbers, out=(own, here.reshape(-1, kind.rows, kind.points, 3)))
-        return g, sparse.csr_matrix((values, self._columns, self._indptr), shape=(self.m, 3 * self.particles.nodes))
-
-    def squares(self, system: System, steady: tuple[bool, ...] = (True, False)) -> Iterator[tuple[int, Array]]:
-        """The groups' blocks of Jᵀ E⁻¹ J, each to be used before the next is made."""
-        for (number, group, at), rows in zip(self.groups, self.rows_of(system.J), strict=True):
-            if (number in self._steady) in steady:
-                kind, k = group.kind, group.kind.points
-                weight = 1.0 / system.E[at].reshape(-1, kind.rows)
-                out = self._room[: 9 * len(group) * k * k].reshape(-1, k, k, 3, 3)
-                yield number, weighted_square(kind, rows, weight, out=out)
-
-    def rows_of(self, J: Any) -> list[Array]:
-        """The rows of each group as (elements, rows, points, 3), without copies."""
-        return [
-            self._steady[number][0]
-            if number in self._steady
-            else self._entries_of(at, J.data).reshape(-1, group.kind.rows, group.kind.points, 3)
-            for number, group, at in self.groups
-        ]
-
-    def _entries_of(self, at: slice, values: Array) -> Array:
-        """Those entries of J that are in some rows."""
-        return values[self._indptr[at.start] : self._indptr[at.stop]]
-
-    @cached_property
-    def _steady(self) -> dict[int, tuple[Array, Array]]:
-        """The rows (elements, rows, points, 3) of groups whose rows never change, and the entries of J among them."""
-        found = {}
-        for number, group, _ in self.groups:
-            if group.kind.steady:
-                rows = deformation_parts(group.kind, self.particles.positions[group.points], group.numbers).rows
-                found[number] = (rows, rows[:, _entries(group.kind)].reshape(-1))
-        return found
-
-    @cached_property
-    def _room(self) -> Array:
-        """Where blocks of a group are before they are summed: new memory in each step would take longer."""
-        return np.empty(max((9 * len(g) * g.kind.points**2 for _, g, _ in self.groups), default=0))
-
     @cached_property
     def lower(self) -> Lower:
         """What a factor reads of A."""
@@ -182,6 +99,11 @@ class Assembly:
         """(nodes, 3) where nodes are as the system is built [m]."""
         p = self.particles
         return np.concatenate([p.positions, *([] if p.bricks is None else [p.bricks.positions] * 2)])
+
+    @cached_property
+    def turning(self) -> Turning:
+        """Whether forces that turn may be explicit."""
+        return Turning(self)
 
     @cached_property
     def coarse(self) -> CoarseGrid:
@@ -203,7 +125,7 @@ class Assembly:
                 f[:, axis] -= np.bincount(flat, parts.gradient[..., axis].reshape(-1), len(f))
             blocks.append((number, K))
             total += float(parts.value.sum())
-        for number, group, rows in self.groups if force is not None else ():
+        for number, group, rows in self.rows.groups if force is not None else ():
             at, own = x[group.points], np.asarray(force)[rows].reshape(-1, group.kind.rows)
             K, mixed = turning_stiffness(group.kind, at, group.numbers, own)
             blocks.append((number, _repaired(group, at, K, mixed, own)))
@@ -228,14 +150,14 @@ class Assembly:
         """
         h, alpha, beta = blend
         p = self.particles
-        _, R, gained, shifted, E = self._compliances(blend)
-        g, J = self.rows(x)
+        _, R, gained, shifted, E = self.rows.compliances(blend)
+        g, J = self.rows.at(x)
         flat = v.reshape(-1)
         b = gained * g
-        if self.rigid.any() or shifted.any():
+        if self.rows.rigid.any() or shifted.any():
             rate = J @ flat
             asked = 0.0 if stabilized else kinematic(blend, g, rate, 0.0)
-            b = np.where(self.rigid, asked, b + shifted * rate)
+            b = np.where(self.rows.rigid, asked, b + shifted * rate)
         f, stiff, _ = self.stiffness(x, force)
         f += applied
         diagonal = M
@@ -265,38 +187,6 @@ class Assembly:
         M = np.zeros((self.particles.nodes, 3, 3))
         M[: self.particles.n] = self.particles.masses[:, None, None] * np.eye(3)
         return M
-
-    def _compliances(self, blend: Blend) -> _Fixed:
-        """What stays from step to step: kept for the last blend."""
-        if self._fixed is None or self._fixed.blend != blend:
-            self._fixed = self._new_compliances(blend)
-        return self._fixed
-
-    def _new_compliances(self, blend: Blend) -> _Fixed:
-        R, gained, shifted = np.zeros(self.m), np.zeros(self.m), np.zeros(self.m)
-        for _, group, at in self.groups:
-            if group.compliance is not None:
-                C = np.repeat(group.compliance, group.kind.rows)
-                B = None if group.damping is None else np.repeat(group.damping, group.kind.rows)
-                R[at], gained[at] = elastic(blend, 1.0, 0.0, 0.0, C, B)
-                shifted[at] = elastic(blend, 0.0, 1.0, 0.0, C, B)[1]
-        E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
-        return _Fixed(blend, R, gained, shifted, E)
-
-
-class _Fixed(NamedTuple):
-    """R (m,), the factors of g and of its rate in b, of elastic rows, and E, for a blend."""
-
-    blend: Blend
-    R: Array
-    gained: Array
-    shifted: Array
-    E: Array
-
-
-def _entries(kind: ElementKind) -> NDArray[np.bool_]:
-    """(rows, points, 3) which entries of J an element has: all, or those that are not zero if they never change."""
-    return kind.reached if kind.steady else np.ones((kind.rows, kind.points, 3), bool)
 
 
 def _repaired(group: Any, x: Array, K: Array, mixed: Array, force: Array | None) -> Array:

@@ -37,9 +37,13 @@ _WAYS: Final = {
 
 METHODS: Final = tuple(_WAYS)
 
+BY_BLOCKS: Final = ("cg", "gauss_seidel", "pgs", "sequential_impulses")
+"""Those that invert W, which is simple where it is block diagonal."""
+
 
 def solve_system(
     system: System, method: str, v: NDArray[np.float64], impulse: NDArray[np.float64], tolerance: float, iterations: int
 ) -> Solved:
     """The solution by a method, from velocities (3 nodes,), those given included, and impulses (m,)."""
-    return _WAYS[method](system, v, impulse, tolerance, iterations)
+    way = by_cholesky if method == "multigrid" and not system.assembly.free.any() else _WAYS[method]
+    return way(system, v, impulse, tolerance, iterations)

@@ -38,7 +38,7 @@ def refined(
     pushed = 0.0 if push is None else system.kept(push)
     for made in range(iterations + 1):
         s = system.left(v, impulse)
-        error = float(np.max(np.abs(s), initial=0.0)) / system.speed
+        error = system.unmet(s)
         if made == 0 < iterations and tolerance < error < np.inf:  # not good enough, whatever the momentum says
             asked, least = system.imbalance(v, impulse + s / system.E) + pushed, error
         else:

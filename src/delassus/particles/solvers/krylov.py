@@ -29,10 +29,10 @@ def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations
     p, rz, made = np.array(z), float(r @ z), 0
     best, least = np.array(x), np.inf
     for made in range(iterations + 1):
-        error = float(np.max(np.abs(r), initial=0.0)) / system.speed
+        error = system.unmet(r)
         if error < least:
             best, least = np.array(x), error
-        if error <= tolerance or made == iterations or not np.isfinite(error) or rz == 0.0:
+        if error <= 0.5 * tolerance or made == iterations or not np.isfinite(error) or rz == 0.0:
             break
         Sp = apply(p)
         step = rz / float(p @ Sp)
@@ -43,7 +43,7 @@ def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations
         p = z + (rz / before) * p
     after = free + response.solve(system.JT @ best)
     error = system.error(after, best)
-    return Solved(after, best, error, made, ended(error, 10.0 * tolerance))
+    return Solved(after, best, error, made, ended(error, tolerance))
 
 
 def by_minres(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
@@ -67,4 +67,4 @@ def by_minres(system: System, v: Array, impulse: Array, tolerance: float, iterat
     found, _ = minres(operator, right, x0=start, rtol=0.1 * tolerance, maxiter=iterations, callback=count.append)
     after, pulled = given + heavy * found[:n], unit * found[n:]
     error = system.error(after, pulled)
-    return Solved(after, pulled, error, len(count), ended(error, 10.0 * tolerance))
+    return Solved(after, pulled, error, len(count), ended(error, tolerance))

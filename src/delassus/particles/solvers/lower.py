@@ -27,18 +27,18 @@ class Lower:
 
     def __init__(self, assembly: Assembly) -> None:
         self.assembly, self.source = assembly, assembly.symbolic.source
-        self.sums = {number: assembly.pattern.sums[number][self.source] for number, _, _ in assembly.groups}
+        self.sums = {number: assembly.pattern.sums[number][self.source] for number, _, _ in assembly.rows.groups}
         order = np.argsort(self.source)
         self.diagonal = order[np.searchsorted(self.source[order], assembly.pattern.diagonal[assembly.free])]
         self.kept: _Kept | None = None
 
     def blocks(self, system: System) -> Array:
         """(source, 9) of a step."""
-        kept, own = self.kept, system.diagonal
-        if kept is None or not (np.array_equal(kept.E, system.E) and np.array_equal(kept.diagonal, own)):
+        kept, own, E = self.kept, system.diagonal, system.E[: self.assembly.rows.m]
+        if kept is None or not (np.array_equal(kept.E, E) and np.array_equal(kept.diagonal, own)):
             total = self._sum(system, steady=True)
             total[self.diagonal] += own[self.assembly.free].reshape(-1, 9)
-            self.kept = kept = _Kept(system.E, own, total)
+            self.kept = kept = _Kept(E, own, total)
         found = self._sum(system, steady=False)
         found += kept.total
         if system.stiff is not None:
@@ -49,7 +49,7 @@ class Lower:
     def _sum(self, system: System, steady: bool) -> Array:
         """(source, 9) of Jᵀ E⁻¹ J of the groups whose rows never change, or of the others."""
         total: Any = None
-        for number, square in self.assembly.squares(system, (steady,)):
+        for number, square in self.assembly.rows.squares(system.J, system.E, (steady,)):
             added = self.sums[number] @ square.reshape(-1, 9)
             total = added if total is None else np.add(total, added, out=total)
         return np.zeros((len(self.source), 9)) if total is None else np.asarray(total)

@@ -7,9 +7,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from delassus.errors import DelassusError
 from delassus.particles.solvers.system import Solved, System, ended
 
 Array = NDArray[np.float64]
+
+
+class SingularMatrix(DelassusError, ArithmeticError):
+    """A matrix that has no inverse."""
 
 
 def whole_matrix(system: System) -> sparse.csc_matrix:
@@ -25,8 +30,14 @@ def by_superlu(system: System, v: Array, impulse: Array, tolerance: float, itera
     free = np.flatnonzero(system.free)
     given = np.where(system.free, 0.0, v)
     right = np.concatenate([(system.c - system.W @ given)[free], system.b + system.J @ given])
-    x = splu(whole_matrix(system)).solve(right)
+    try:
+        x = splu(whole_matrix(system)).solve(right)
+    except RuntimeError as singular:
+        raise SingularMatrix(
+            "SuperLU finds the matrix of the step singular: rigid rows are redundant, or contradict each other. Take "
+            "the method 'cholesky', which needs no full rank."
+        ) from singular
     after = np.array(given)
     after[free] = x[: len(free)]
     error = system.error(after, x[len(free) :])
-    return Solved(after, x[len(free) :], error, 1, ended(error, 100.0 * tolerance))
+    return Solved(after, x[len(free) :], error, 1, ended(error, tolerance))

@@ -57,7 +57,7 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
 def element_work(system: System, response: Response) -> list[Any]:
     """What a sweep does, colour by colour: the kind, the points, its numbers, and where its impulses are."""
     work = []
-    for (_, group, at), rows in zip(system.assembly.groups, system.assembly.rows_of(system.J), strict=True):
+    for (_, group, at), rows in zip(system.assembly.rows.groups, system.assembly.rows.blocks(system.J), strict=True):
         kind = group.kind
         J = rows.reshape(-1, kind.rows, 3 * kind.points)
         blocks = response.inverse[group.points]
@@ -101,7 +101,7 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
         for rows, own in parts:
             x[rows] -= unit[rows] * (own @ x + g[rows])
         if made % 5 == 0 or made == iterations:
-            error = float(np.max(np.abs(S @ x + g), initial=0.0)) / system.speed
+            error = system.unmet(S @ x + g)
             if error < least:
                 best, least = x.copy(), error
             if error <= tolerance or not np.isfinite(error):
@@ -114,7 +114,7 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
 def _row_colors(system: System) -> list[NDArray[np.int64]]:
     """Rows that do not share a particle, colour by colour; those of one element have colours of their own."""
     found = []
-    for _, group, at in system.assembly.groups:
+    for _, group, at in system.assembly.rows.groups:
         for chosen in colors(group.points, system.assembly.particles.nodes):
             found += [at.start + group.kind.rows * chosen + k for k in range(group.kind.rows)]
     return found

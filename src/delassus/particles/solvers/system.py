@@ -41,6 +41,13 @@ class System:
         self.assembly, self.diagonal, self.stiff = assembly, diagonal, stiff
         self.c, self.J, self.R, self.b, self.E, self.g = c, J, R, b, E, g
 
+    @property
+    def finite(self) -> bool:
+        """Whether all numbers are: then so are their sums."""
+        stiff = self.diagonal if self.stiff is None else self.stiff
+        with np.errstate(invalid="ignore", over="ignore"):
+            return all(bool(np.isfinite(x.sum())) for x in (self.c, self.b, self.J.data, stiff))
+
     @cached_property
     def free(self) -> NDArray[np.bool_]:
         """(3 nodes,) which velocities are unknown."""
@@ -58,7 +65,7 @@ class System:
     def A(self) -> Array:
         """(blocks, 3, 3) of W + Jᵀ E⁻¹ J in the pattern."""
         pattern = self.assembly.pattern
-        total = pattern.summed(self.assembly.squares(self))
+        total = pattern.summed(self.assembly.rows.squares(self.J, self.E))
         if self.stiff is None:
             total[pattern.diagonal] += self.diagonal
         else:
@@ -69,6 +76,10 @@ class System:
     def lower(self) -> Array:
         """The blocks (…, 9) of W + Jᵀ E⁻¹ J that a factor reads, in its order."""
         return self.assembly.lower.blocks(self)
+
+    def completed(self, factor: Any) -> Any:
+        """A factor of A with what the pattern has no room for: here, nothing."""
+        return factor
 
     @cached_property
     def JT(self) -> Any:
@@ -92,9 +103,9 @@ class System:
 
     @cached_property
     def heavy(self) -> Array:
-        """(free nodes,) the mean mass of each."""
+        """(free nodes,) what turns a momentum into a velocity [m/s]: the mean mass of each, or inertia by an arm."""
         m = self.masses
-        return np.asarray(((m[::3] + m[1::3] + m[2::3]) / 3.0)[self.assembly.free])
+        return np.asarray(((m[::3] + m[1::3] + m[2::3]) / (3.0 * self.assembly.arms))[self.assembly.free])
 
     def kept(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
@@ -121,12 +132,20 @@ class System:
     def speed(self) -> float:
         """A scale of velocities [m/s]."""
         moved = _largest(self.c)[self.assembly.free] / self.heavy
-        return float(max(np.max(moved, initial=0.0), np.max(np.abs(self.b), initial=0.0), 1e-300))
+        return float(max(np.max(moved, initial=0.0), np.max(self.length * np.abs(self.b), initial=0.0), 1e-300))
+
+    @cached_property
+    def length(self) -> Array:
+        """(m,) what turns a rate of each row into a velocity [m/s]: one by the size of the row."""
+        return self.assembly.rows.length
+
+    def unmet(self, left: Array) -> float:
+        """What is left of rows (m,), as velocities, by their scale."""
+        return float(np.max(self.length * np.abs(left), initial=0.0) / self.speed)
 
     def error(self, v: Array, impulse: Array) -> float:
         """The larger share of what is left of rows and of the balance of momentum."""
-        rows = np.max(np.abs(self.left(v, impulse)), initial=0.0) / self.speed
-        return float(max(rows, self.unbalanced(self.imbalance(v, impulse))))
+        return float(max(self.unmet(self.left(v, impulse)), self.unbalanced(self.imbalance(v, impulse))))
 
     def unbalanced(self, r: Array) -> float:
         """A momentum (3 nodes,) as velocities, by their scale."""

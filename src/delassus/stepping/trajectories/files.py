@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +11,7 @@ from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
+from delassus.stepping.trajectories.archives import read_arrays, write_arrays
 from delassus.stepping.trajectories.contacts import ContactRecord
 from delassus.stepping.trajectories.errors import TrajectoryError, TrajectoryFileError
 from delassus.stepping.trajectories.trajectory import ARRAYS, MEASURES, Trajectory
@@ -23,8 +22,6 @@ _CONTACTS: Final = "contacts "
 
 def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
     """Write it; a file that was there is replaced when all is written."""
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
     arrays = {name: np.asarray(getattr(log, name)) for name in ARRAYS}
     arrays |= {_EVENT + name: x for name, x in log.events.items()}
     arrays |= {name: getattr(log, name) for name in MEASURES if log.mechanism is not None or name in log.measures}
@@ -32,21 +29,12 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
         arrays[PARAMETERS] = np.asarray(log.parameters)
     if log.contacts is not None:
         arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
-    try:
-        with partial.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        reason = error.strerror or error
-        raise TrajectoryFileError(
-            f"the trajectory could not be written to {path}: {reason}. It is still in memory: save it elsewhere."
-        ) from error
+    write_arrays("the trajectory", path, arrays)
 
 
 def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     """Read what `save` wrote, of a mechanism, model or simulation."""
-    arrays = _arrays(path)
+    arrays = read_arrays(path)
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
         raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.")
@@ -61,15 +49,6 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
         measures={name: arrays[name] for name in MEASURES if name in arrays},
         parameters=arrays.get(PARAMETERS),
     )
-
-
-def _arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
-    try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            return {name: file[name] for name in file} if isinstance(file, np.lib.npyio.NpzFile) else {}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = getattr(error, "strerror", None) or "it is not a file that Trajectory.save wrote"
-        raise TrajectoryFileError(f"no trajectory could be read from {path}: {reason}.") from error
 
 
 def _named(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:

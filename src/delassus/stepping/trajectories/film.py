@@ -19,7 +19,8 @@ from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.model.model import Geometry, Model
 from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
-from delassus.stepping.trajectories.errors import TrajectoryError, TrajectoryFileError
+from delassus.stepping.trajectories.archives import write
+from delassus.stepping.trajectories.errors import TrajectoryError
 
 if TYPE_CHECKING:
     from delassus.stepping.trajectories.trajectory import Trajectory
@@ -43,14 +44,7 @@ def write_page(shown: dict[str, Any], path: str | os.PathLike[str]) -> None:
     script = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     data = json.dumps(shown, allow_nan=False)
     page = page.replace("/*data*/", f"const film = {data};").replace("/*script*/", script)
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise TrajectoryFileError(f"the film could not be written to {path}: {error.strerror or error}.") from error
+    write("the film", path, lambda file: file.write(page.encode()))
 
 
 def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any]:

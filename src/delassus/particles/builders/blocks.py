@@ -1,0 +1,99 @@
+"""Soft blocks of rubber, and rubber for meshes of tetrahedra."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.particles.description.checks import ParticlesError, counted, finite, numbered, positive
+from delassus.particles.description.elements import Elements
+from delassus.particles.description.library import solid
+from delassus.particles.description.particles import Particles
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def block(
+    size: Any = (0.2, 0.2, 0.2),
+    cells: Any = (4, 4, 4),
+    *,
+    center: Any = (0.0, 0.0, 0.0),
+    density: float = 1000.0,
+    young: float = 1e5,
+    poisson: float = 0.3,
+    pinned: Any = (),
+    **others: Any,
+) -> Particles:
+    """A soft block: a grid of cells, each of six tetrahedra of rubber.
+
+    In each, strain is even: bars of few cells across are too stiff against bending.
+
+    Args:
+        size: Its width, depth and height [m].
+        cells: How many there are each way.
+        center: Its middle [m].
+        density: [kg/m³].
+        young: Young's modulus [Pa].
+        poisson: Poisson's ratio, from 0 to less than ½.
+        pinned: "bottom", "top", or numbers of particles.
+        **others: As of `Particles`.
+    """
+    sides, middle = finite("size", size, (3,), least=0.0, above=True), finite("center", center, (3,))
+    positive(density=density)
+    counts = [counted("cells", k) for k in ((cells,) * 3 if np.ndim(cells) == 0 else cells)]
+    if len(counts) != 3:
+        raise ParticlesError(f"cells is {cells!r}; a block has some in each of three directions.")
+    axes = [middle[k] + sides[k] * np.linspace(-0.5, 0.5, counts[k] + 1) for k in range(3)]
+    x = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
+    number = np.arange(len(x)).reshape([k + 1 for k in counts])
+    tetrahedra = _six_each(number)
+    names = {"bottom": number[:, :, 0].reshape(-1), "top": number[:, :, -1].reshape(-1)}
+    if isinstance(pinned, str) and pinned not in names:
+        raise ParticlesError(f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.")
+    held = names[pinned] if isinstance(pinned, str) else numbered("pinned", pinned, len(x))
+    share = density * float(np.prod(sides)) / (24.0 * float(np.prod(counts)))  # a quarter of a tetrahedron's
+    masses = share * np.bincount(tetrahedra.reshape(-1), minlength=len(x)).astype(float)
+    options: dict[str, Any] = {"faces": _outside(tetrahedra), "name": "block"} | others
+    return Particles(x, masses, [solids(x, tetrahedra, young, poisson)], held, **options)
+
+
+def solids(positions: Any, tetrahedra: Any, young: float, poisson: float) -> Elements:
+    """Rubber [Pa] in tetrahedra (e, 4) of particles at positions (n, 3), which are those at rest [m]."""
+    x = np.asarray(positions, float)
+    points = numbered("tetrahedra", tetrahedra, len(x), (-1, 4))
+    positive(young=young)
+    if not 0.0 <= poisson < 0.5:
+        raise ParticlesError(f"poisson is {poisson!r}; Poisson's ratio is from 0 to less than 0.5.")
+    edges = np.swapaxes(x[points[:, 1:]] - x[points[:, :1]], 1, 2)
+    flat = np.abs(np.linalg.det(edges)) <= 1e-12 * np.linalg.norm(edges, axis=(1, 2)) ** 3
+    if flat.any():
+        at = int(np.argmax(flat))
+        raise ParticlesError(f"tetrahedron {at} of the particles {points[at].tolist()} is flat: it needs a volume.")
+    shear, bulk = young / (2.0 * (1.0 + poisson)), young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson))
+    lame = np.broadcast_to([shear, bulk], (len(points), 2))
+    return Elements(solid, points, np.concatenate([lame, np.linalg.inv(edges).reshape(-1, 9)], 1))
+
+
+def _six_each(number: Ints) -> Ints:
+    """(6 cells, 4) tetrahedra: of each cell, along all ways of its edges from one corner to the opposite one."""
+    found = []
+    for order in permutations(range(3)):
+        at, corners = np.zeros(3, int), []
+        for axis in (None, *order):
+            if axis is not None:
+                at[axis] = 1
+            inside = tuple(slice(a, a + k - 1) for a, k in zip(at, number.shape, strict=True))
+            corners.append(number[inside].reshape(-1))
+        found.append(np.stack(corners, 1))
+    return np.concatenate(found)
+
+
+def _outside(tetrahedra: Ints) -> Ints:
+    """(f, 3) the triangles that belong to one tetrahedron alone."""
+    sides = np.concatenate([np.delete(tetrahedra, k, 1) for k in range(4)])
+    _, first, count = np.unique(np.sort(sides, 1), axis=0, return_index=True, return_counts=True)
+    return sides[first[count == 1]]

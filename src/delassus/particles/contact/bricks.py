@@ -1,0 +1,114 @@
+"""Contacts as arrays, each with three rows t1, t2, n on one to four nodes; those of bricks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.cones.tangents import contact_axes
+from delassus.particles.contact.boxes import box_contacts
+from delassus.particles.contact.neighbours import near_pairs
+from delassus.particles.description.bodies import Bricks, rotations
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+
+
+class Touches(NamedTuple):
+    """Contacts that act on as many nodes each.
+
+    Attributes:
+        nodes: (c, k) the nodes that they act on.
+        rows: (c, 3, k, 3) how fast t1, t2, n of the first side move away from the second by the nodes' velocities.
+        gap: (c,) [m].
+        key: (c,) a number that names the contact.
+        points: (c, 3) where they are [m].
+    """
+
+    nodes: Ints
+    rows: Array
+    gap: Array
+    key: Ints
+    points: Array
+
+    def at(self, chosen: Ints) -> Touches:
+        """Some of them, by their places."""
+        return Touches(*[x[chosen] for x in self])  # type: ignore[arg-type]
+
+
+def bricks_on(
+    bricks: Bricks, n: int, obstacle: Any, k: int, x: Array, v: Array, orientations: Array, h: float, fall: float
+) -> Touches:
+    """Bricks on an obstacle: their nearest points to a ball, where they meet a box, and else their corners."""
+    b, centers = len(bricks), x[n:]
+    R = np.asarray(rotations(None, orientations))
+    if hasattr(obstacle, "as_box"):
+        place, turn, half = obstacle.as_box()
+        reach = _reach(bricks, v[n:], h, fall)
+        near = np.flatnonzero(np.linalg.norm(centers - place, axis=1) < bricks.reach + np.linalg.norm(half) + reach)
+        pairs = np.stack([near, np.full(len(near), b)], 1)
+        places, turns, halves = (np.concatenate(x) for x in ((centers, [place]), (R, [turn]), (bricks.half, [half])))
+        which, points, normal, gap, corner = box_contacts(places, turns, halves, pairs, reach)
+        body = pairs[which, 0]
+    elif hasattr(obstacle, "as_ball"):
+        body, corner = np.arange(b), np.zeros(b, np.int64)
+        points, gap, normal = _on_ball(centers, R, bricks.half, *obstacle.as_ball())
+    else:
+        body, corner = np.repeat(np.arange(b), 8), np.tile(np.arange(8), b)
+        points = centers[body] + np.einsum("bij,bcj->bci", R, _CORNERS * bricks.half[:, None, :]).reshape(-1, 3)
+        gap, normal = obstacle.touched(points)
+    arm = points - centers[body]
+    towards = -np.einsum("ij,ij->i", normal, v[n + body] + np.cross(v[n + b + body], arm))
+    near = np.flatnonzero(gap < 2.0 * (h * np.maximum(towards, 0.0) + fall))
+    body, arm, normal = body[near], arm[near], normal[near]
+    nodes = np.stack([n + body, n + b + body], 1)
+    key = 64 * body + corner[near] + (k + 1) * np.int64(1 << 40)
+    return Touches(nodes, _arm_rows(np.asarray(contact_axes(normal)), arm, 1.0), gap[near], key, points[near])
+
+
+def bricks_on_bricks(bricks: Bricks, n: int, x: Array, v: Array, orientations: Array, h: float, fall: float) -> Touches:
+    """Points where bricks meet: on the face of one, clipped by that of the other."""
+    b, centers = len(bricks), x[n:]
+    reach = _reach(bricks, v[n:], h, fall)
+    pairs = near_pairs(centers, bricks.reach, reach)
+    R = np.asarray(rotations(None, orientations))
+    which, points, normal, gap, corner = box_contacts(centers, R, bricks.half, pairs, reach)
+    i, j = pairs[which].T
+    frame = np.asarray(contact_axes(normal))
+    rows = np.concatenate([_arm_rows(frame, points - centers[i], 1.0), _arm_rows(frame, points - centers[j], -1.0)], 2)
+    nodes = np.stack([n + i, n + b + i, n + j, n + b + j], 1)
+    key = (i * np.int64(b) + j) * 64 + corner + (np.int64(1) << 60)
+    return Touches(nodes, rows, gap, key, points)
+
+
+def _reach(bricks: Bricks, v: Array, h: float, fall: float) -> float:
+    """How far bricks look for each other in a step [m], with velocities (2 b, 3)."""
+    b = len(bricks)
+    speed = np.linalg.norm(v[:b], axis=1) + np.linalg.norm(v[b:], axis=1) * bricks.reach
+    return 2.0 * (h * float(speed.max(initial=0.0)) + fall)
+
+
+def _on_ball(centers: Array, R: Array, half: Array, place: Array, radius: float) -> tuple[Array, Array, Array]:
+    """The points (b, 3) of boxes that are nearest to the centre of a ball, gaps (b,), and normals (b, 3)."""
+    y = np.einsum("bij,bi->bj", R, place - centers)
+    depth = np.abs(y) - half
+    inside = (depth < 0.0).all(1)
+    face = np.arange(3) == np.argmax(depth, 1)[:, None]
+    sign = np.where(y < 0.0, -1.0, 1.0)
+    nearest = np.where(inside[:, None] & face, sign * half, np.clip(y, -half, half))
+    away = nearest - y
+    far = np.linalg.norm(away, axis=1)
+    out = np.where(inside, -1.0, 1.0)[:, None] * away / np.where(far > 0.0, far, 1.0)[:, None]
+    out = np.where((far > 0.0)[:, None], out, -sign * face)
+    points = centers + np.einsum("bij,bj->bi", R, nearest)
+    return points, np.where(inside, -far, far) - radius, np.einsum("bij,bj->bi", R, out)
+
+
+def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:
+    """(c, 3, 2, 3) rows of a body's linear and angular velocity at `arm` (c, 3) from its centre, along a frame."""
+    rows = sign * frame.mT
+    return np.stack([rows, np.cross(arm[:, None, :], rows)], 2)

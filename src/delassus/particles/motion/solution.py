@@ -1,0 +1,134 @@
+"""The system of a step, solved with its contacts."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.solvers.status import Status, worst_status
+from delassus.particles.contact.bricks import Touches
+from delassus.particles.contact.solve import touched
+from delassus.particles.contact.sweeps import swept_together
+from delassus.particles.motion.state import ParticleState
+from delassus.particles.solvers.choice import solve_system
+from delassus.particles.solvers.direct import refined
+from delassus.particles.solvers.system import Solved, System
+from delassus.particles.solvers.tied import TiedSystem
+from delassus.stepping.compliant.scheme import unilateral
+from delassus.stepping.scheme.blend import Blend
+
+Array = NDArray[np.float64]
+
+
+class Ways(NamedTuple):
+    """How systems are solved, as of `Stepper`."""
+
+    method: str
+    contact_method: str
+    tolerance: float
+    contact_tolerance: float
+    iterations: int
+    contact_iterations: int
+
+
+class Found(NamedTuple):
+    """A solution, the impulses (c, 3) of contacts, and their error, iterations and status."""
+
+    solved: Solved
+    contact: Array
+    error: float
+    iterations: int
+    status: Status
+
+    def worst(self, other: Status = Status.CONVERGED) -> Status:
+        """The worst status of rows, contacts, and another one."""
+        return worst_status(np.array([int(self.solved.status), int(self.status), int(other)]))
+
+
+class Clock:
+    """How long parts of a step take [s]."""
+
+    def __init__(self) -> None:
+        self.seconds = {"elements": 0.0, "assembly": 0.0, "solve": 0.0, "contact": 0.0}
+        self.last = time.perf_counter()
+
+    def __call__(self, what: str) -> None:
+        """What was done since the last call is this."""
+        now = time.perf_counter()
+        self.seconds[what] += now - self.last
+        self.last = now
+
+
+def solution(
+    ways: Ways, system: System, v: Array, impulse: Array, groups: list[Touches], wanted: Array, friction: float,
+    start: Array, known: dict[str, Any], clock: Clock,
+) -> Found:  # fmt: skip
+    """The solution of a system with contacts, from velocities v (nodes, 3) and impulses (m,).
+
+    Contacts ask for the normal velocities `wanted` (c,) [m/s], and start from impulses (c, 3) [N·s]; `known` keeps
+    patterns from step to step.
+    """
+    flat, tied = v.reshape(-1), isinstance(system, TiedSystem)
+    if not system.finite:
+        return Found(Solved(flat, impulse, np.inf, 0, Status.NOT_FINITE), start, np.inf, 0, Status.NOT_FINITE)
+    if not groups and not tied and ways.method != "cholesky":
+        found = solve_system(system, ways.method, flat, impulse, ways.tolerance, ways.iterations)
+        clock("solve")
+        return _untouched(found)
+    asked = np.zeros((len(wanted), 3))
+    asked[:, 2] = wanted
+    if groups and not tied and ways.method in ("pgs", "sequential_impulses"):
+        found, pushed = swept_together(
+            system, groups, asked.reshape(-1), friction, start.reshape(-1), flat, impulse, ways.tolerance,
+            ways.iterations,
+        )  # fmt: skip
+        clock("contact")
+        return Found(found, pushed.reshape(-1, 3), found.error, found.iterations, found.status)
+    lower = system.lower
+    clock("assembly")
+    factor = system.completed(system.assembly.factor.take(lower))
+    free = refined(system, factor, flat, impulse, ways.tolerance, ways.iterations)
+    clock("solve")
+    if not groups:
+        return _untouched(free)
+    made = touched(
+        system, factor, free, groups, asked.reshape(-1), friction, start.reshape(-1), ways.contact_method,
+        ways.contact_tolerance, ways.contact_iterations, known,
+    )  # fmt: skip
+    clock("contact")
+    return Found(*made)
+
+
+def _untouched(found: Solved) -> Found:
+    return Found(found, np.zeros((0, 3)), 0.0, 0, Status.CONVERGED)
+
+
+def gaps(groups: list[Touches]) -> Array:
+    """(c,) of all contacts [m]."""
+    return np.concatenate([np.zeros(0), *(t.gap for t in groups)])
+
+
+def keys(groups: list[Touches]) -> NDArray[np.int64]:
+    """(c,) the numbers that name all contacts."""
+    return np.concatenate([np.zeros(0, np.int64), *(t.key for t in groups)])
+
+
+def closing(blend: Blend, groups: list[Touches], v: Array) -> Array:
+    """(c,) the normal velocities that contacts ask for in a step from velocities v (nodes, 3)."""
+    rate = np.concatenate([np.zeros(0), *(np.einsum("caj,caj->c", t.rows[:, 2], v[t.nodes]) for t in groups)])
+    return np.asarray(unilateral(blend, gaps(groups), rate))
+
+
+def impulses_before(state: ParticleState, groups: list[Touches]) -> Array:
+    """Impulses (c, 3) of the step before, of contacts that were there."""
+    names = keys(groups)
+    found = np.zeros((len(names), 3))
+    if len(state.touched):
+        order = np.argsort(state.touched)
+        at = np.clip(np.searchsorted(state.touched[order], names), 0, len(order) - 1)
+        same = state.touched[order][at] == names
+        found[same] = state.contact[order][at[same]]
+    return found

@@ -1,0 +1,157 @@
+"""The rows of deformations, sparse: which entries J has, found once, and their numbers in a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from delassus.particles.description.kinds import ElementKind
+from delassus.particles.description.lanes import deformation_parts, deformation_value, weighted_square
+from delassus.particles.description.particles import Particles
+from delassus.stepping.compliant.scheme import elastic
+from delassus.stepping.scheme.blend import Blend
+
+Array = NDArray[np.float64]
+
+PROXIMAL: Final = 1e-9
+"""The share of its own response by which a rigid row yields in the factor; what it yields is taken back afterwards."""
+
+STIFFEST: Final = 1e-12
+"""The least such share of an elastic row; what is stiffer yields by so much, and that is taken back, too."""
+
+
+class Rows:
+    """The rows of all deformations of a system.
+
+    Attributes:
+        particles: The system.
+        groups: The groups of deformations, by their number among all groups, with the places of their rows.
+        m: How many rows there are.
+        rigid: (m,) which are.
+    """
+
+    def __init__(self, particles: Particles) -> None:
+        self.particles = particles
+        self.groups, start = [], 0
+        for number, group in enumerate(particles.elements):
+            if group.kind.rows:
+                self.groups.append((number, group, slice(start, start + group.rows)))
+                start += group.rows
+        self.m = start
+        counts, columns = [], []
+        for _, group, _ in self.groups:
+            reached = _entries(group.kind)
+            counts.append(np.tile(reached.sum((1, 2)), len(group)))
+            wide = 3 * group.points[:, None, :, None] + np.arange(3)
+            columns.append(np.broadcast_to(wide, (len(group), *reached.shape))[:, reached].reshape(-1))
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))])
+        # SciPy looks through wider integers at each use, and copies them.
+        index = np.int32 if max(int(indptr[-1]), 3 * particles.nodes) < 2**31 else np.int64
+        self._columns, self._indptr = np.concatenate([np.zeros(0, index), *columns]).astype(index), indptr.astype(index)
+        self._fixed: Compliances | None = None
+        self.rigid = np.concatenate([np.zeros(0, bool), *(np.full(g.rows, g.rigid) for _, g, _ in self.groups)])
+
+    def at(self, x: Array) -> tuple[Array, Any]:
+        """g (m,) and J (m, 3 nodes) at positions x (n, 3)."""
+        g, values = np.empty(self.m), np.empty(len(self._columns))
+        for number, group, at in self.groups:
+            kind, own, here = group.kind, g[at].reshape(-1, group.kind.rows), self._entries_of(at, values)
+            points = x.take(group.points, 0)
+            if number in self._steady:
+                deformation_value(kind, points, group.numbers, out=own)
+                here[:] = self._steady[number][1]
+            else:
+                deformation_parts(kind, points, group.numbers, out=(own, here.reshape(-1, kind.rows, kind.points, 3)))
+        return g, sparse.csr_matrix((values, self._columns, self._indptr), shape=(self.m, 3 * self.particles.nodes))
+
+    def squares(self, J: Any, E: Array, steady: tuple[bool, ...] = (True, False)) -> Iterator[tuple[int, Array]]:
+        """The groups' blocks of Jᵀ E⁻¹ J, each to be used before the next is made."""
+        for (number, group, at), rows in zip(self.groups, self.blocks(J), strict=True):
+            if (number in self._steady) in steady:
+                kind, k = group.kind, group.kind.points
+                weight = 1.0 / E[at].reshape(-1, kind.rows)
+                out = self._room[: 9 * len(group) * k * k].reshape(-1, k, k, 3, 3)
+                yield number, weighted_square(kind, rows, weight, out=out)
+
+    def blocks(self, J: Any) -> list[Array]:
+        """The rows of each group as (elements, rows, points, 3), without copies."""
+        return [
+            self._steady[number][0]
+            if number in self._steady
+            else self._entries_of(at, J.data).reshape(-1, group.kind.rows, group.kind.points, 3)
+            for number, group, at in self.groups
+        ]
+
+    def _entries_of(self, at: slice, values: Array) -> Array:
+        """Those entries of J that are in some rows."""
+        return values[self._indptr[at.start] : self._indptr[at.stop]]
+
+    @cached_property
+    def _steady(self) -> dict[int, tuple[Array, Array]]:
+        """The rows (elements, rows, points, 3) of groups whose rows never change, and the entries of J among them."""
+        found = {}
+        for number, group, _ in self.groups:
+            if group.kind.steady:
+                rows = deformation_parts(group.kind, self.particles.positions[group.points], group.numbers).rows
+                found[number] = (rows, rows[:, _entries(group.kind)].reshape(-1))
+        return found
+
+    @cached_property
+    def _room(self) -> Array:
+        """Where blocks of a group are before they are summed: new memory in each step would take longer."""
+        return np.empty(max((9 * len(g) * g.kind.points**2 for _, g, _ in self.groups), default=0))
+
+    @cached_property
+    def response(self) -> Array:
+        """(m,) how much each row gives way to an impulse at first, J M⁻¹ Jᵀ [1/kg]: a scale."""
+        inverse = np.zeros(self.particles.nodes)
+        held = self.particles.held
+        inverse[: self.particles.n][~held] = 1.0 / self.particles.masses[~held]
+        J = self.at(self.particles.positions)[1]
+        found = np.asarray((J.multiply(J)) @ np.repeat(inverse, 3))
+        positive = found > 0.0
+        return np.where(positive, found, found[positive].mean() if positive.any() else 1.0)
+
+    @cached_property
+    def length(self) -> Array:
+        """(m,) one by the size of each row of J as the system is built: that of a rate in radians is an arm [m]."""
+        J = self.at(self.particles.positions)[1]
+        size = np.sqrt(0.5 * np.asarray(J.multiply(J).sum(1)).reshape(-1))  # of a rod, 1
+        return 1.0 / np.where(size > 0.0, size, 1.0)
+
+    def compliances(self, blend: Blend) -> Compliances:
+        """What stays from step to step: kept for the last blend."""
+        if self._fixed is None or self._fixed.blend != blend:
+            self._fixed = self._new(blend)
+        return self._fixed
+
+    def _new(self, blend: Blend) -> Compliances:
+        R, gained, shifted = np.zeros(self.m), np.zeros(self.m), np.zeros(self.m)
+        for _, group, at in self.groups:
+            if group.compliance is not None:
+                C = np.repeat(group.compliance, group.kind.rows)
+                B = None if group.damping is None else np.repeat(group.damping, group.kind.rows)
+                R[at], gained[at] = elastic(blend, 1.0, 0.0, 0.0, C, B)
+                shifted[at] = elastic(blend, 0.0, 1.0, 0.0, C, B)[1]
+        E = np.maximum(R, np.where(self.rigid, PROXIMAL, STIFFEST) * self.response)
+        return Compliances(blend, R, gained, shifted, E)
+
+
+class Compliances(NamedTuple):
+    """R (m,), the factors of g and of its rate in b, of elastic rows, and E, for a blend."""
+
+    blend: Blend
+    R: Array
+    gained: Array
+    shifted: Array
+    E: Array
+
+
+def _entries(kind: ElementKind) -> NDArray[np.bool_]:
+    """(rows, points, 3) which entries of J an element has: all, or those that are not zero if they never change."""
+    return kind.reached if kind.steady else np.ones((kind.rows, kind.points, 3), bool)

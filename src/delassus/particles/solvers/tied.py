@@ -1,0 +1,89 @@
+"""Systems with a few rows more: those of grips, which tie particles to what answers to impulses by itself.
+
+What holds particles at the ends S v moves there with f + G λ, G its own response. The rows f + G λ - S v + b = 0 are
+compliant rows whose R is not diagonal; along the eigenvectors of G = Q R Qᵀ they are like all others,
+
+    J = -Qᵀ S,    J v + R λ + Qᵀ (f + b) = 0.
+
+They reach across the mesh. A factor of the rest serves: A' = A + Jᵀ E⁻¹ J has the inverse A⁻¹ less k solves (Woodbury).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from delassus.particles.solvers.system import System
+from delassus.stepping.compliant.scheme import kinematic
+from delassus.stepping.scheme.blend import Blend
+
+Array = NDArray[np.float64]
+
+
+class Tie(NamedTuple):
+    """What holds some particles.
+
+    Attributes:
+        points: (k,) the particles' numbers.
+        places: (k, 3) where they are held before the step [m].
+        rates: (k, 3) how fast these places move before it [m/s].
+        free: (k, 3) how fast they would move after it without the particles [m/s].
+        response: (3 k, 3 k) by how much faster they move for an impulse there [1/kg].
+    """
+
+    points: NDArray[np.int64]
+    places: Array
+    rates: Array
+    free: Array
+    response: Array
+
+
+class TiedSystem(System):
+    """A system with the rows of a tie below its own."""
+
+    def __init__(self, system: System, tie: Tie, x: Array, v: Array, blend: Blend, yields: float) -> None:
+        """At positions x (n, 3), from velocities v (nodes, 3); rigid rows yield by a share of their response."""
+        R, self.axes = np.linalg.eigh(0.5 * (tie.response + tie.response.T))
+        k, width = len(R), system.J.shape[1]
+        columns = (3 * tie.points[:, None] + np.arange(3)).reshape(-1)
+        J = sparse.csr_matrix((-self.axes.T.reshape(-1), np.tile(columns, k), k * np.arange(k + 1)), shape=(k, width))
+        apart, rate = (tie.places - x[tie.points]).reshape(-1), (tie.rates - v[tie.points]).reshape(-1)
+        b = self.axes.T @ (tie.free.reshape(-1) + kinematic(blend, apart, rate, 0.0))
+        R = np.maximum(R, 0.0)
+        lightest = float(np.min(system.masses[columns]))
+        E = np.maximum(R, yields / lightest)
+        R, b, E = (np.concatenate(pair) for pair in ((system.R, R), (system.b, b), (system.E, E)))
+        rows = sparse.vstack([system.J, J], format="csr")
+        super().__init__(system.assembly, system.diagonal, system.stiff, system.c, rows, R, b, E, system.g)
+        self.tied, self.k = J, k
+
+    @cached_property
+    def length(self) -> Array:
+        """As of systems; rows of the tie are those of velocities."""
+        return np.concatenate([self.assembly.rows.length, np.ones(self.k)])
+
+    def completed(self, factor: Any) -> Any:
+        """A factor of A with the rows of the tie, from one without them."""
+        return TiedFactor(factor, self.tied, self.E[-self.k :])
+
+    def split(self, impulse: Array) -> tuple[Array, Array]:
+        """The impulses (m,) of elements, and those (k, 3) of the tie on what holds the particles, in the world."""
+        return impulse[: -self.k], (self.axes @ impulse[-self.k :]).reshape(-1, 3)
+
+
+class TiedFactor:
+    """(A + Jᵀ E⁻¹ J)⁻¹ of a few rows J, by a factor of A."""
+
+    def __init__(self, factor: Any, J: Any, E: Array) -> None:
+        self.factor, self.J = factor, J
+        self.towards = np.stack([factor.solve(row) for row in J.toarray()], 1)
+        self.inner = linalg.cho_factor(np.diag(E) + J @ self.towards)
+
+    def solve(self, b: Array) -> Array:
+        """A'⁻¹ b (3 nodes,) for the free nodes, 0 for the others."""
+        found = self.factor.solve(b)
+        return np.asarray(found - self.towards @ linalg.cho_solve(self.inner, self.J @ found))
