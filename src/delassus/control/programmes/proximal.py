@@ -27,17 +27,26 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import trace_of
 from delassus.control.programmes.factor import Factor, gram
-from delassus.control.programmes.scaled import Scaled, product
+from delassus.control.programmes.scaled import Scaled, largest, product
+
+BROKEN: Final = (1e-7, 1e-5)
+"""The share of their size that rows miss if they contradict each other: where x̄ rests, and where it does not yet."""
+
+FLAT: Final = 1e-5
+"""The slope of what rows miss, as a share of it, where it is as good as least."""
 
 RHO: Final = (1e-8, 1e-6)
 """ρ, of scaled unknowns: without cones, and with some."""
 
-EPSILON: Final = (1e-4, 1e-1)
+EPSILON: Final = (1e-5, 1e-1)
 """ε at the beginning, likewise: along a curved edge Newton steps are short if the penalty is steep at once."""
 
 SHRINKS: Final = 0.1
 LEAST_EPSILON: Final = 1e-7
 """What ε shrinks by, and does not fall below."""
+
+ROUNDING: Final = 1e-12
+"""The share of numbers that is left of their difference by rounding: errors need not be smaller."""
 
 INNER: Final = 0.1
 """φ is about least if its gradient is so small a share of what rows miss."""
@@ -51,7 +60,7 @@ RESTED: Final = 6
 FURTHER: Final = (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 """How much further multipliers go each time that x̄ has not moved."""
 
-LARGE: Final = 1e7
+LARGE: Final = 1e6
 """But no step of theirs is longer than this; those beyond are no good to start from, either."""
 
 MOST_CUTS: Final = 24
@@ -101,6 +110,8 @@ class Iterate(NamedTuple):
         resting: How often x̄ has not moved.
         gradient: (n,) that of φ.
         primal, dual: Errors in the programme's units.
+        apart, wide: The largest error of scaled rows, and how large the numbers are whose difference it is, at least 1.
+        steep, high: The same for the scaled gradient of the programme.
     """
 
     x: Any
@@ -116,6 +127,28 @@ class Iterate(NamedTuple):
     gradient: Any
     primal: Any
     dual: Any
+    apart: Any
+    wide: Any
+    steep: Any
+    high: Any
+
+    def met(self, tolerance: Any) -> Any:
+        """Whether errors are below a tolerance, both as they are and as shares of what they are the difference of.
+
+        As they are, rounding is enough.
+        """
+        found = np.array(True)
+        for error, own, size in ((self.apart, self.primal, self.wide), (self.steep, self.dual, self.high)):
+            found = found & (error <= np.maximum(tolerance, ROUNDING) * size)
+            found = found & ((own <= tolerance) | (error <= ROUNDING * size))
+        return found
+
+    def contradiction(self, p: Scaled) -> Any:
+        """Whether rows are missed by an amount that is the least there is: x̄ rests, or no step lessens it."""
+        off, over = self.Ax - p.b, p.excess(self.Rx)
+        missed, slope = largest(off, over), product(p.A.T, off) + product(p.R.T, over)
+        rests, flat = self.resting > RESTED - 0.5, largest(slope) < FLAT * missed
+        return (rests & (missed > BROKEN[0] * self.wide)) | (flat & (missed > BROKEN[1] * self.wide))
 
     def multipliers(self, p: Scaled) -> tuple[Any, Any]:
         """Those of equalities, and of other rows, that belong to x."""
@@ -130,15 +163,12 @@ def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -
     zero, far, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
     Hx, Ax, Rx = product(p.H, x), product(p.A, x), product(p.R, x) + p.offset
     pushes = tuple(Pushes.of(p, Ax, Rx, y, z, epsilon))
-    first = looked(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, np.zeros(n), far, far))
+    unknown = (np.zeros(n), far, far, far, zero, far, zero)
+    first = looked(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, *unknown))
 
     def goes_on(carry: Any) -> Any:
         now = Iterate(*carry)
-        return (
-            ((now.primal > tolerance) | (now.dual > tolerance))
-            & (now.count < iterations)
-            & (now.resting < RESTED - 0.5)
-        )
+        return ~now.met(tolerance) & (now.count < iterations) & (now.resting < RESTED - 0.5)
 
     def step(carry: Any) -> Any:
         return tuple(newton_step(p, fixed, Iterate(*carry), tolerance))
@@ -149,12 +179,20 @@ def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -
 def looked(p: Scaled, now: Iterate) -> Iterate:
     """With gradient and errors of the present x, multipliers and ε."""
     y, z = now.multipliers(p)
-    steepest = now.Hx + p.g + product(p.A.T, y) + product(p.R.T, z)
+    back, push = product(p.A.T, y), product(p.R.T, z)
+    steepest = now.Hx + p.g + back + push
     # R x - P(R x + z) is zero where rows are allowed, multipliers push inwards alone, and only at a bound
-    apart = (p.excess(now.Rx + z) - z) * p.per_row
-    primal = np.maximum(_most((now.Ax - p.b) * p.per_equal), _most(apart))
+    off, apart = now.Ax - p.b, p.excess(now.Rx + z) - z
     gradient = steepest + _rho(p) * (now.x - now.center)
-    return now._replace(gradient=gradient, primal=primal, dual=_most(steepest * p.per_column))
+    return now._replace(
+        gradient=gradient,
+        primal=largest(off * p.equal, apart * p.row),
+        dual=largest(steepest * p.slope),
+        apart=largest(off, apart),
+        wide=np.maximum(largest(now.Ax, p.b, now.Rx, now.Rx - apart), 1.0),
+        steep=largest(steepest),
+        high=np.maximum(largest(now.Hx, p.g, back, push), 1.0),
+    )
 
 
 def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
@@ -177,13 +215,13 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
 
 def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
     """Multipliers and x̄ taken over, and ε smaller, where φ is about least; nothing elsewhere."""
-    least = _most(now.gradient * p.per_column) <= np.maximum(INNER * now.primal, 0.3 * tolerance)
-    still = _most(now.x - now.center) < RESTS * (1.0 + _most(now.x))
-    slower = now.primal > SHRINKS * now.last
+    least = largest(now.gradient) <= np.maximum(INNER * now.apart, 0.3 * tolerance * now.high)
+    still = largest(now.x - now.center) <= RESTS * (largest(now.x) + now.wide)
+    slower = now.apart > SHRINKS * now.last
     epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
     y, z = now.multipliers(p)
     # Where x̄ rests, multipliers only grow, all along what rows miss: they may as well grow tenfold each time.
-    missed = np.maximum(_most(now.Ax - p.b), _most(p.excess(now.Rx)))
+    missed = largest(now.Ax - p.b, p.excess(now.Rx))
     further = np.take(np.array(FURTHER), now.resting) / now.epsilon
     further = np.minimum(further, LARGE / np.where(missed > 0.0, missed, 1.0))
     y, z = y + further * (now.Ax - p.b), z + further * p.excess(now.Rx)
@@ -192,7 +230,7 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
         center=np.where(least, now.x, now.center),
         pushes=tuple(np.where(least, new, old) for new, old in zip(taken, now.pushes, strict=True)),
         epsilon=np.where(least, epsilon, now.epsilon),
-        last=np.where(least, now.primal, now.last),
+        last=np.where(least, now.apart, now.last),
         resting=np.where(least, np.where(still, now.resting + 1.0, 0.0), now.resting),
     )
     return looked(p, after)
@@ -259,10 +297,6 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     one, zero = np.array(1.0), np.array(0.0)
     found = while_loop(goes_on, cut, (one, whole, zero, first, one, whole, zero, zero), MOST_CUTS)
     return found[0]
-
-
-def _most(x: Any) -> Any:
-    return np.max(np.abs(x)) if len(x) else np.array(0.0)
 
 
 def _dot(a: Any, b: Any) -> Any:

@@ -14,7 +14,7 @@ from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QuadraticProgramme
 from delassus.control.programmes.scaled import Data
 from delassus.control.programmes.solution import ProgrammeSolution
-from delassus.control.programmes.status import ProgrammeStatus, worst_of
+from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
 from delassus.control.reactive.build import build_programme, task_errors
 from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.limits import row_names
@@ -92,13 +92,16 @@ class Reaction:
             self.status,
         )
 
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return programme_statuses(self.status)
+
     def describe(self) -> str:
         """How it ended, in a sentence or two; of a single state with the task that is missed most."""
-        status = np.asarray(self.status)
-        if status.ndim:
-            worst = worst_of(status)
-            return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {status.size} states."
-        if status == ProgrammeStatus.NOT_FINITE:
+        if np.ndim(self.status):
+            return counted(self.status, "states")
+        if self.status == ProgrammeStatus.NOT_FINITE:
             return f"{ProgrammeStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
         said, errors = self.solution.describe(), self.task_errors
         asked = {
