@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,13 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.trace import trace_of
-from delassus.control.inverse.actuated import actuated
+from delassus.constrained.rows.jacobian import constraint_bias
+from delassus.constraints.basis.constraint import ConstraintError
+from delassus.control.inverse.actuated import RANK, actuated
 from delassus.control.reactive.limits import limited_joints, row_names, torque_limits
 from delassus.control.reactive.supports import CONES, ReactiveError, Support
 from delassus.control.reactive.tasks import Task
+from delassus.errors import short
 from delassus.model.model import Model, UnknownName
 from delassus.model.of_model import OfModel
 
@@ -57,16 +61,17 @@ class ReactiveControl(OfModel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "actuated", actuated(self.actuated))
-        object.__setattr__(self, "tasks", tuple(self.tasks))
-        object.__setattr__(self, "supports", tuple(self.supports))
+        object.__setattr__(self, "tasks", _several(self.tasks))
+        object.__setattr__(self, "supports", _several(self.supports))
         if self.cone not in CONES:
             raise ReactiveError(f"cone is {self.cone!r}; it is {', '.join(map(repr, CONES))}.")
-        if not 0.0 < self.horizon < math.inf:
+        if not (isinstance(self.horizon, Real) and 0.0 < self.horizon < math.inf):
             raise ReactiveError(f"the horizon is {self.horizon!r} s; it is positive.")
-        for what, kind in ((self.tasks, Task), (self.supports, Support)):
-            for x in what:
+        for what, given, kind in (("tasks", self.tasks, Task), ("supports", self.supports, Support)):
+            for x in given:
                 if not isinstance(x, kind):
-                    raise ReactiveError(f"{x!r} is no {kind.__name__}.")
+                    such = "FollowPosture()" if kind is Task else "Support('left_foot')"
+                    raise ReactiveError(f"{short(repr(x))} is none of the controller's {what}, such as {such}.")
         for support in self.supports:
             self.model.frame(support.frame)
         names = [task.name for task in self.tasks] + [support.frame for support in self.supports]
@@ -75,6 +80,10 @@ class ReactiveControl(OfModel):
         if twice:
             raise ReactiveError(f"{', '.join(map(repr, sorted(twice)))} is there twice: give tasks a name each.")
         _ = self._places  # what tasks name exists
+        for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self._sizes)):
+            shape = numpy.shape(weight)
+            if shape and shape[-1] != rows:
+                raise ReactiveError(f"the weight of {name!r} has shape {shape}; it is for {rows} rows.")
 
     def __hash__(self) -> int:
         return self._hash
@@ -186,20 +195,25 @@ class ReactiveControl(OfModel):
     @cached_property
     def inverse_actuation(self) -> tuple[tuple[float, ...], ...]:
         """B⁺ (nu, nv): forces of actuators by generalised forces."""
-        inverse = numpy.linalg.pinv(self.actuated.B)
+        inverse = numpy.linalg.pinv(self.actuated.B, rcond=RANK)
         inverse[numpy.abs(inverse) < 1e-15 * numpy.abs(inverse).max(initial=0.0)] = 0.0
         return tuple(map(tuple, inverse.tolist()))
 
     @cached_property
-    def torque_limit(self) -> tuple[float, ...]:
-        """(nu,) the largest forces of actuators, infinite if they do not count."""
-        most = torque_limits(self.actuated)
-        return tuple(most.tolist()) if self.torque_limits else (math.inf,) * self.nu
+    def torque_limit(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """(2, nu) the least and the largest forces of actuators, infinite if they do not count."""
+        if not self.torque_limits:
+            return (-math.inf,) * self.nu, (math.inf,) * self.nu
+        lower, upper = torque_limits(self.actuated)
+        for name, low, high in zip(self.actuated.names, lower, upper, strict=True):
+            if low > high:
+                raise ReactiveError(f"the force of {name!r} is {low:g} at least and {high:g} at most: nothing is both.")
+        return tuple(lower.tolist()), tuple(upper.tolist())
 
     @cached_property
     def limited_torques(self) -> tuple[int, ...]:
         """The actuators that have limits."""
-        return tuple(k for k, most in enumerate(self.torque_limit) if math.isfinite(most))
+        return tuple(k for k, ends in enumerate(zip(*self.torque_limit, strict=True)) if any(map(math.isfinite, ends)))
 
     @cached_property
     def limited_joints(self) -> tuple[tuple[str, int, int], ...]:
@@ -221,16 +235,32 @@ class ReactiveControl(OfModel):
             at += numpy.size(value)
         return tuple(found.items())
 
+    @property
+    def _sizes(self) -> dict[str, int]:
+        return {support.frame: support.rows for support in self.supports} | {"nf": self.nf, "nu": self.nu}
+
     def _rest(self, q: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        sizes = {support.frame: support.rows for support in self.supports} | {"nf": self.nf, "nu": self.nu}
         for task in self.tasks:
-            for field, value in task.rest(self.plain, q, sizes).items():
+            for field, value in task.rest(self.plain, q, self._sizes).items():
                 found[f"{task.name}.{field}"] = value
             found[f"{task.name}.weight"] = np.ones(1)
         for support in self.supports:
             found[f"{support.frame}.active"] = np.ones(1)
+        if self.moves:
+            found["time"] = np.zeros(1)
         return found
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether a constraint moves in time: the reference has a "time" [s] then."""
+        mechanism = self.actuated.mechanism.plain
+        try:
+            if mechanism.m:
+                constraint_bias.python(mechanism, self.plain.neutral(), numpy.zeros(self.nv))
+        except ConstraintError:
+            return True
+        return False
 
     def reference(self, q: Any, changed: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """A reference (…, references): to stay as in a configuration q (nq,), but for what is given by its name.
@@ -296,3 +326,7 @@ class ReactiveControl(OfModel):
         from delassus.control.reactive.reaction import policy_of
 
         return policy_of(self, reference)
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, Iterable) else (given,)

@@ -46,9 +46,9 @@ def reacted(
     found = solved_programme(shape, data_of(s), start, push, tolerance, iterations)
     U, u0 = s.torque
     torque = U @ found.x + u0
-    limit = np.array(numpy.array(control.torque_limit))
+    lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
     good = (found.status < 2.5) & np.isfinite(np.sum(torque))
-    torque = np.where(good, np.clip(torque, -limit, limit), 0.0)
+    torque = np.clip(np.where(good, torque, 0.0), lower, upper)
     status = np.where(good, found.status, float(ProgrammeStatus.NOT_FINITE))
     return Reacted(torque, found.x[control.nv :], found.x[: control.nv], *found[1:-1], status)
 

@@ -8,28 +8,28 @@ time, and so is a weight that its own is multiplied with. A position is followed
 
 from __future__ import annotations
 
-import fnmatch
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy
 
 import delassus.numpy as np
+from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask
+from delassus.control.operational.task import Task as Quantity
 from delassus.control.reactive.situation import Situation
 from delassus.control.reactive.supports import ReactiveError
-from delassus.dynamics.kinematics.jacobians import frame_jacobian
-from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
-from delassus.dynamics.kinematics.manifold import difference
-from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacobian, centroidal_momentum
-from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
+from delassus.dynamics.kinematics.kinematics import frame_in_world
+from delassus.dynamics.mass.centroid import center_of_mass
 from delassus.model.joints import Free
 from delassus.model.model import Model, UnknownName
-from delassus.spatial.quaternions import quaternion_from_rotation, quaternion_to_rotation
-from delassus.spatial.rotations import rotation_log
+from delassus.spatial.quaternions import quaternion_from_rotation
 
 Weights: TypeAlias = "float | tuple[float, ...] | tuple[tuple[float, ...], ...]"
 Fields: TypeAlias = "dict[str, Any]"
+Sizes: TypeAlias = "dict[str, int]"
+Weighted: TypeAlias = "list[tuple[str, Weights, int]]"
 
 
 class Term(NamedTuple):
@@ -58,20 +58,21 @@ class Task:
     damping: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", _frozen(self.name, self.weight))
         object.__setattr__(self, "name", self.name or self._usual_name)
-        damping = 2.0 * math.sqrt(self.stiffness) if self.damping is None else self.damping
-        if not (math.isfinite(damping) and 0.0 <= self.stiffness < math.inf):
+        object.__setattr__(self, "weight", _frozen(self.name, self.weight))
+        damping = self.damping
+        if not 0.0 <= _number(self.stiffness) < math.inf or not (damping is None or 0.0 <= _number(damping) < math.inf):
             raise ReactiveError(
-                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {self.damping!r}."
+                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both are finite and "
+                "not negative."
             )
-        object.__setattr__(self, "damping", float(damping))
+        object.__setattr__(self, "damping", 2.0 * math.sqrt(self.stiffness) if damping is None else float(damping))
 
     @property
     def _usual_name(self) -> str:
         return type(self).__name__.removeprefix("Follow").lower()
 
-    def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
+    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
         """What it follows, with the values that keep the robot where it is in a configuration q (nq,)."""
         raise NotImplementedError
 
@@ -79,12 +80,49 @@ class Task:
         """Its squares."""
         raise NotImplementedError
 
-    def _follows(self, s: Situation, error: Any, velocity: Any, wanted: Any, acceleration: Any) -> Any:
-        return acceleration + self.stiffness * error + float(self.damping or 0.0) * (wanted - velocity)
+    def weights(self, model: Model, sizes: Sizes) -> Weighted:
+        """Its weights: what each is called, itself, and how many rows it is for."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class FollowPosture(Task):
+class _Follow(Task):
+    """A task that follows a quantity of the robot, whose Jacobian, bias and error it takes from there."""
+
+    def quantity(self, model: Model) -> Quantity:
+        """Which."""
+        raise NotImplementedError
+
+    def numbers(self, model: Model) -> list[int]:
+        """Which numbers of the references of velocity and acceleration belong to its rows."""
+        return list(range(self.quantity(model).count(model)))
+
+    def target(self, s: Situation) -> Any:
+        """Where it is to be, as the quantity's error needs it; None if it has no position."""
+        return None
+
+    @property
+    def _rates(self) -> tuple[str, str]:
+        return "velocity", "acceleration"
+
+    def terms(self, s: Situation) -> list[Term]:
+        """A row for each of the quantity's."""
+        model, (velocity, acceleration) = s.control.model, self._rates
+        quantity, own, target = self.quantity(model), self.numbers(model), self.target(s)
+        J = quantity.jacobian(model, s.q)
+        wanted = s.given(f"{self.name}.{acceleration}")[own]
+        wanted = wanted + float(self.damping or 0.0) * (s.given(f"{self.name}.{velocity}")[own] - J @ s.v)
+        if target is not None:
+            wanted = wanted - self.stiffness * quantity.error(model, s.q, target)
+        return [Term(J, None, wanted - quantity.bias(model, s.q, s.v), self.weight)]
+
+    def weights(self, model: Model, sizes: Sizes) -> Weighted:
+        """One, for all rows."""
+        return [(self.name, self.weight, self.quantity(model).count(model))]
+
+
+@dataclass(frozen=True)
+class FollowPosture(_Follow):
     """The joints' own positions: `configuration` (nq,), `velocity` and `acceleration` (nv,).
 
     Attributes:
@@ -93,59 +131,61 @@ class FollowPosture(Task):
 
     joints: Any = "*"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "joints", (self.joints,) if isinstance(self.joints, str) else tuple(self.joints))
+
+    def quantity(self, model: Model) -> PostureTask:
+        """Its joints, by name."""
+        found = [joint.name for joint in PostureTask(self.joints).chosen(model) if not isinstance(joint.kind, Free)]
+        if not found:
+            raise UnknownName("joint", ", ".join(self.joints), [joint.name for joint in model.joints])
+        return PostureTask(tuple(found))
+
     def numbers(self, model: Model) -> list[int]:
         """The velocities that it is about."""
-        patterns = (self.joints,) if isinstance(self.joints, str) else tuple(self.joints)
-        found: list[int] = []
-        for joint, start in zip(model.joints, model.v_starts, strict=True):
-            own = joint.mimic is None and not isinstance(joint.kind, Free)
-            if own and any(fnmatch.fnmatchcase(joint.name, pattern) for pattern in patterns):
-                found += range(start, start + joint.kind.nv)
-        if not found:
-            raise UnknownName("joint", str(self.joints), [joint.name for joint in model.joints])
-        return found
+        return self.quantity(model).velocities(model)
 
-    def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
+    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
         """That configuration."""
         return {"configuration": q, "velocity": np.zeros(model.nv), "acceleration": np.zeros(model.nv)}
 
-    def terms(self, s: Situation) -> list[Term]:
-        """One row for each velocity."""
-        model, own = s.control.model, self.numbers(s.control.model)
-        error = difference(model, s.q, s.given(f"{self.name}.configuration"))
-        wanted = self._follows(s, error, s.v, s.given(f"{self.name}.velocity"), s.given(f"{self.name}.acceleration"))
-        return [Term(np.array(numpy.eye(model.nv)[own]), None, wanted[own], self.weight)]
+    def target(self, s: Situation) -> Any:
+        """The configuration."""
+        return s.given(f"{self.name}.configuration")
 
 
 @dataclass(frozen=True)
-class FollowFrame(Task):
+class FollowFrame(_Follow):
     """A frame: its `position` (3,), `rotation` (4,) as a quaternion, `velocity` and `acceleration` (6,) in world axes.
 
     Attributes:
-        frame: Its name.
-        rows: Those that count, of x, y, z and the turns about them: "position", "rotation", "all", or numbers.
+        frame: It, or its name; by default it is called as the task is.
+        rows: Those that count, of x, y, z and the turns rx, ry, rz about them: "position", "rotation", "all", some as
+            in "x y rz", or their numbers from 0 to 5.
     """
 
-    frame: str = ""
+    frame: Any = ""
     rows: Any = "all"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frame", getattr(self.frame, "name", self.frame) or self.name)
+        super().__post_init__()
+        object.__setattr__(self, "rows", FrameTask(self.frame, rows=self.rows).rows)
 
     @property
     def _usual_name(self) -> str:
-        return self.frame
+        return str(self.frame)
 
-    @property
-    def numbers(self) -> list[int]:
+    def quantity(self, model: Model) -> FrameTask:
+        """The frame."""
+        return FrameTask(self.frame, rows=self.rows)
+
+    def numbers(self, model: Model) -> list[int]:
         """The rows that count."""
-        known = {"all": range(6), "position": range(3), "rotation": range(3, 6)}
-        rows = known.get(self.rows, self.rows) if isinstance(self.rows, str) else self.rows
-        if isinstance(rows, str) or not all(k in range(6) for k in rows):
-            raise ReactiveError(
-                f"rows of the task {self.name!r} are {self.rows!r}; they are 'all', 'position' or "
-                "'rotation', or numbers from 0 to 5."
-            )
-        return list(rows)
+        return self.quantity(model).places
 
-    def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
+    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
         """Where it is."""
         R, p = frame_in_world(model, q, self.frame)
         return {
@@ -155,62 +195,49 @@ class FollowFrame(Task):
             "acceleration": np.zeros(6),
         }
 
-    def terms(self, s: Situation) -> list[Term]:
-        """Some of six rows."""
-        model, world, own = s.control.model, "LOCAL_WORLD_ALIGNED", self.numbers
-        J = frame_jacobian(model, s.q, frame=self.frame, reference=world)
-        bias = frame_bias(model, s.q, s.v, frame=self.frame, reference=world)
-        R, p = frame_in_world(model, s.q, self.frame)
-        asked = quaternion_to_rotation(s.given(f"{self.name}.rotation"))
-        turn = rotation_log(asked @ R.T)  # in world axes
-        error = np.concatenate([s.given(f"{self.name}.position") - p, turn])
-        wanted = self._follows(
-            s, error, J @ s.v, s.given(f"{self.name}.velocity"), s.given(f"{self.name}.acceleration")
-        )
-        return [Term(J[own], None, (wanted - bias)[own], self.weight)]
+    def target(self, s: Situation) -> Any:
+        """Position and quaternion."""
+        return np.concatenate([s.given(f"{self.name}.position"), s.given(f"{self.name}.rotation")])
 
 
 @dataclass(frozen=True)
-class FollowCenterOfMass(Task):
+class FollowCenterOfMass(_Follow):
     """The centre of mass: its `position`, `velocity` and `acceleration` (3,) in the world."""
 
     @property
     def _usual_name(self) -> str:
         return "com"
 
-    def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
+    def quantity(self, model: Model) -> CenterOfMassTask:
+        """The centre of mass."""
+        return CenterOfMassTask()
+
+    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
         """Where it is."""
         return {"position": center_of_mass.function(model, q), "velocity": np.zeros(3), "acceleration": np.zeros(3)}
 
-    def terms(self, s: Situation) -> list[Term]:
-        """Three rows."""
-        model = s.control.model
-        J = center_of_mass_jacobian(model, s.q)
-        bias = (centroidal_momentum_matrix_rate(model, s.q, s.v) @ s.v)[:3] / model.mass
-        error = s.given(f"{self.name}.position") - center_of_mass(model, s.q)
-        wanted = self._follows(
-            s, error, J @ s.v, s.given(f"{self.name}.velocity"), s.given(f"{self.name}.acceleration")
-        )
-        return [Term(J, None, wanted - bias, self.weight)]
+    def target(self, s: Situation) -> Any:
+        """Its position."""
+        return s.given(f"{self.name}.position")
 
 
 @dataclass(frozen=True)
-class FollowMomentum(Task):
+class FollowMomentum(_Follow):
     """Linear and angular momentum about the centre of mass: `momentum` and `rate` (6,); damping takes errors back."""
 
     damping: float | None = 0.0
 
-    def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
+    def quantity(self, model: Model) -> MomentumTask:
+        """The momentum."""
+        return MomentumTask()
+
+    @property
+    def _rates(self) -> tuple[str, str]:
+        return "momentum", "rate"
+
+    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
         """None."""
         return {"momentum": np.zeros(6), "rate": np.zeros(6)}
-
-    def terms(self, s: Situation) -> list[Term]:
-        """Six rows."""
-        model = s.control.model
-        A = centroidal_momentum_matrix(model, s.q)
-        error = s.given(f"{self.name}.momentum") - centroidal_momentum(model, s.q, s.v)
-        wanted = s.given(f"{self.name}.rate") + float(self.damping or 0.0) * error
-        return [Term(A, None, wanted - centroidal_momentum_matrix_rate(model, s.q, s.v) @ s.v, self.weight)]
 
 
 @dataclass(frozen=True)
@@ -221,13 +248,21 @@ class FollowForce(Task):
         support: The frame of the support.
     """
 
-    support: str = ""
+    support: Any = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "support", getattr(self.support, "name", self.support))
+        super().__post_init__()
 
     @property
     def _usual_name(self) -> str:
         return f"{self.support} force"
 
-    def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
+    def weights(self, model: Model, sizes: Sizes) -> Weighted:
+        """One, for all rows."""
+        return [(self.name, self.weight, sizes[self.support])]
+
+    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
         """None."""
         if self.support not in sizes:
             raise UnknownName("support", self.support, [name for name in sizes if name not in ("nf", "nu")])
@@ -245,7 +280,8 @@ class Nominal(Task):
 
         ½ ‖a - a*‖²_Q₁ + ½ ‖f - f*‖²_Q₂ + ½ ‖u - u*‖²_Q₃
 
-    It follows `acceleration` (nv,), `force` (nf,) and `torque` (nu,).
+    It follows `acceleration` (nv,), `force` (nf,) and `torque` (nu,). Its weights are these three: it has no `weight`,
+    stiffness or damping.
 
     Attributes:
         acceleration: Q₁: a number, one for each velocity, or (nv, nv), positive semidefinite.
@@ -258,11 +294,21 @@ class Nominal(Task):
     torque: Any = 0.0
 
     def __post_init__(self) -> None:
+        if not numpy.array_equal(self.weight, 1.0) or self.stiffness or self.damping:
+            raise ReactiveError(
+                "a Nominal has no weight, stiffness or damping of its own: its weights are acceleration=, force= and "
+                "torque=."
+            )
         super().__post_init__()
         for name in ("acceleration", "force", "torque"):
             object.__setattr__(self, name, _frozen(f"{self.name}.{name}", getattr(self, name)))
 
-    def rest(self, model: Model, q: Any, sizes: dict[str, int]) -> Fields:
+    def weights(self, model: Model, sizes: Sizes) -> Weighted:
+        """Three of them."""
+        rows = {"acceleration": model.nv, "force": sizes["nf"], "torque": sizes["nu"]}
+        return [(f"{self.name}.{name}", getattr(self, name), count) for name, count in rows.items()]
+
+    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
         """None."""
         return {
             "acceleration": np.zeros(model.nv),
@@ -288,7 +334,10 @@ class Nominal(Task):
 
 def _frozen(name: str, weight: Any) -> Weights:
     """A weight that can be hashed: a number, a tuple of them, or rows of a symmetric matrix; none is negative."""
-    found = numpy.asarray(weight, float)
+    try:
+        found = numpy.asarray(weight, float)
+    except (TypeError, ValueError):
+        found = numpy.array(numpy.nan)
     if found.ndim > 2 or not numpy.isfinite(found).all():
         raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is a finite number, some, or a matrix.")
     if found.ndim == 2:
@@ -301,3 +350,8 @@ def _frozen(name: str, weight: Any) -> Weights:
     if (found < 0.0).any():
         raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is not negative.")
     return float(found) if found.ndim == 0 else tuple(found.tolist())
+
+
+def _number(value: Any) -> float:
+    """A number, NaN if it is none."""
+    return float(value) if isinstance(value, numbers.Real) else math.nan
