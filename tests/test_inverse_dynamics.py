@@ -486,3 +486,15 @@ def test_a_quadruped_near_stretched_legs(distance):
     size = abs(b) + abs(robot.B) @ abs(found.torque)
     assert found.statuses is Status.REALISED
     assert np.all(abs(found.residual) <= 1e-10 * np.max(size)) and np.max(abs(found.force)) < 1e3
+
+
+@pytest.mark.parametrize("rank", [-1.0, 2.0])
+def test_a_share_below_which_singular_values_do_not_count_is_between_zero_and_one(rank):
+    mechanism, q = closed("four_bar")
+    with pytest.raises(dl.DelassusError, match="rank is"):
+        dl.inverse_dynamics(mechanism, q, np.zeros(3), np.zeros(3), actuation="crank_joint", rank=rank)
+
+
+def test_each_actuator_has_a_name():
+    with pytest.raises(dl.DelassusError, match="2 names for 1 actuators"):
+        C.Actuated(dl.load("four_bar"), "crank_joint", names=("one", "two"))

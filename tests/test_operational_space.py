@@ -217,3 +217,10 @@ def test_nothing_is_asked_that_constraints_forbid(seed):
     assert np.max(abs(J @ found.acceleration)) < 1e-10 * max(1.0, np.max(abs(found.acceleration)))
     back = forward(loop, robot, q, np.zeros(3), found.torque)
     np.testing.assert_allclose(back, found.acceleration, atol=1e-9 * max(1.0, np.max(abs(back))))
+
+
+def test_rows_are_named_numbered_or_all_of_a_kind():
+    named = C.FrameTask("tool", rows="x y z")
+    assert named == C.FrameTask(ARM.frame("tool"), rows="position") == C.FrameTask("tool", rows=(0, 1, 2))
+    with pytest.raises(TaskError, match="priority"):
+        C.FrameTask("tool", priority=0.5)

@@ -69,7 +69,9 @@ class Actuated(OfModel):
         B, names = _read(mechanism.model, self.actuation)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "actuation", tuple(map(tuple, B.tolist())))
-        object.__setattr__(self, "names", self.names or names)
+        object.__setattr__(self, "names", tuple(self.names) or names)
+        if len(self.names) != B.shape[1]:
+            raise ActuationError(f"there are {len(self.names)} names for {B.shape[1]} actuators; give one for each.")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.model.name!r}: nv {self.nv}, {self.m} rows, {self.nu} actuators>"

@@ -35,9 +35,9 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.host.signature import Input
 from delassus.constrained.delassus.scales import joint_mobilities, row_mobilities
 from delassus.constrained.elimination.gauss import RANK
+from delassus.constrained.rows.inputs import not_negative
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.control.inverse.actuated import Actuated, actuated
@@ -114,7 +114,7 @@ def inverse_dynamics(
 
 @kernel(
     "(nq),(nv),(nv)->(nu),(m),(nv),(),(m)",
-    inputs={**DYNAMICS_INPUTS, "rank": Input("()")},
+    inputs={**DYNAMICS_INPUTS, "rank": not_negative("rank", 1.0)},
     result=InverseDynamics,
 )
 def actuated_inverse_dynamics(
@@ -137,7 +137,7 @@ def actuated_inverse_dynamics(
     b = b if tau is None else b - tau
     M = mass_matrix(robot.model, q)
     wanted = Choice(torque_weight, torque_target, force_weight, force_target)
-    rank = RANK if rank is None else rank
+    rank, share = RANK if rank is None else rank, rank
     if robot.m:
         problem = Problem.of(robot.mechanism, q, v, np.zeros(robot.nv), mask, time)
         J, gamma = jacobian_of(problem), bias_of(problem)
@@ -149,7 +149,7 @@ def actuated_inverse_dynamics(
     torque, force = found
     pushed = J.T @ force
     residual = b - robot.B @ torque - pushed
-    given = [x for x in (q, v, a, mask, tau, *wanted, time) if x is not None]
+    given = [x for x in (q, v, a, mask, tau, *wanted, time, share) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*given, residual, torque, force)))
     size = np.abs(b) + numpy.abs(robot.B) @ np.abs(torque) + np.abs(J).T @ np.abs(force)
     violation = moving
