@@ -238,3 +238,20 @@ def test_a_state_that_breaks_the_constraints_is_refused(q, v, said):
 def test_a_time_step_may_be_any_number():
     cart = C.Actuated(dl.load("cart_pole"), "cart*")
     assert C.linearize(cart, np.zeros(2), time_step=np.float32(0.5)).time_step == 0.5
+
+
+def test_rows_that_give_way_take_no_freedom():
+    arm, q, v = dl.load("double_pendulum"), np.array([0.3, 0.8]), np.array([0.2, -0.1])
+    mechanism = dl.Mechanism(arm, [dl.Point("tip", rows="z", axes="world", compliance=0.5, velocity_gain=3.0)])
+    linear = C.linearize(mechanism, q, v)
+    assert linear.freedoms == 2
+
+    def accelerations(x):
+        return (
+            linear.basis.T
+            * linear.metric
+            @ dl.kkt(mechanism, q + linear.basis @ x[:2], v + linear.basis @ x[2:], 0 * v)[0]
+        )
+
+    by_differences = [difference_of(lambda s, e=e: accelerations(s * e), 0.0) for e in np.eye(4)]
+    np.testing.assert_allclose(linear.A[2:], np.transpose(by_differences), atol=1e-6)

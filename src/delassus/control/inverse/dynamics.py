@@ -19,7 +19,7 @@ the motion cannot be had, and the answer is that of least squares in the metric 
 whose torques give, of all that the actuators can, the acceleration nearest to a in the metric of M. An acceleration
 that breaks the constraints is some M⁻¹ Jᵀ μ away from the nearest one that does not: the torques are those of the
 latter, and the forces take up μ. Rows that give way (compliance C) have the force that the motion tells,
-λ = -(J a + γ)/C.
+λ = -(J a + γ)/C: they resist as inertia does, and M + Jᵀ C⁻¹ J is the metric in which accelerations are near.
 
 O(n d) operations for M and c, and O(k² m + m² p) a sweep of two small decompositions, k = nv - rank B, m rows, p ≤ m.
 References: M. Mistry, J. Buchli, S. Schaal, Inverse dynamics control of floating base systems using orthogonal
@@ -185,8 +185,10 @@ class Forces(NamedTuple):
 def distributed(robot: Actuated, M: Any, b: Any, J: Any, moving: Any, wanted: Choice, rank: Any) -> Forces:
     """u and λ of b = B u + Jᵀ λ, for b = M a + c (nv,) and J a + γ = moving (m,)."""
     compliance = robot.mechanism_compliance
-    soft = compliance > 0.0
-    known = np.where(soft, -moving / numpy.where(soft, compliance, 1.0), 0.0) if numpy.any(soft) else np.zeros(robot.m)
+    soft, known = compliance > 0.0, np.zeros(robot.m)
+    if numpy.any(soft):
+        give = numpy.where(soft, 1.0 / numpy.where(soft, compliance, 1.0), 0.0)
+        known, M = -moving * give, M + J.T @ (J * give[:, None])
     target = known if wanted.force_target is None else np.where(soft, known, wanted.force_target)
     left = b - J.T @ target
     rigid = J * numpy.where(soft, 0.0, 1.0)[:, None]

@@ -14,6 +14,7 @@ from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.kinematics.manifold import coordinate_rates
 from delassus.errors import DelassusError
 
@@ -31,7 +32,8 @@ def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[st
     """A linear model of states that break the constraints would be one of another robot."""
     if not mechanism.m or not q.size:
         return
-    apart, fast, meeting = constraint_errors(mechanism, q, v, **given)
+    rigid = compliance_of(mechanism) == 0.0  # the others may be anywhere
+    apart, fast, meeting = (x * rigid for x in constraint_errors(mechanism, q, v, **given))
     if np.max(np.abs(apart) / row_sizes(mechanism)) > CLOSED:
         raise LinearizationError(
             f"a configuration breaks the constraints by {np.max(np.abs(apart)):.3g} m or rad; dl.assemble closes them."

@@ -31,6 +31,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.derivatives import constrained_derivatives
 from delassus.constrained.solvers.dynamics import constrained_dynamics
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.linear.constraints import LinearizationError, check_constraints, constraint_rates
 from delassus.control.linear.exponential import held_input
@@ -154,10 +155,11 @@ def linearize(
     a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **given)
     a = constrained_dynamics(held, q, v, total, **given).acceleration
     D = np.diagonal(crba(model, q), axis1=-2, axis2=-1)
-    Z, back = _basis(held, q, D, given)
-    by_q, rate = constraint_rates(held, q, v, **given) if held.m and np.any(v) else (None, None)
-    S = np.zeros_like(Z) if by_q is None else -back @ by_q @ Z
-    Z_rate = np.zeros_like(Z) if rate is None else -back @ rate @ Z
+    rigid = np.flatnonzero(compliance_of(held) == 0.0)
+    Z, back = _basis(held, rigid, q, D, given)
+    by_q, rate = constraint_rates(held, q, v, **given) if len(rigid) and np.any(v) else (None, None)
+    S = np.zeros_like(Z) if by_q is None else -back @ by_q[..., rigid, :] @ Z
+    Z_rate = np.zeros_like(Z) if rate is None else -back @ rate[..., rigid, :] @ Z
     left = (Z * D[..., None]).mT
     p = Z.shape[-1]
     A = np.zeros((*batch, 2 * p, 2 * p))
@@ -178,15 +180,15 @@ def _numbers(name: str, value: Any) -> Floats:
         raise LinearizationError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None
 
 
-def _basis(mechanism: Mechanism, q: Floats, D: Floats, given: dict[str, Any]) -> tuple[Floats, Floats]:
-    """Z (…, nv, p), and J⁺ (…, nv, m), both in the metric of D."""
+def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, given: dict[str, Any]) -> tuple[Floats, Floats]:
+    """Z (…, nv, p), and J⁺ (…, nv, rigid rows), both in the metric of D; rows that give way leave all freedoms."""
     root = np.sqrt(D)
-    if not mechanism.m:
+    if not len(rigid):
         Z = np.zeros((*D.shape, D.shape[-1]))
         Z[..., range(D.shape[-1]), range(D.shape[-1])] = 1.0 / root
         return Z, np.zeros((*D.shape, 0))
-    weight = 1.0 / np.sqrt(row_mobilities(mechanism))
-    J = constraint_jacobian(mechanism, q, **given) * weight[:, None] / root[..., None, :]
+    weight = 1.0 / np.sqrt(row_mobilities(mechanism))[rigid]
+    J = constraint_jacobian(mechanism, q, **given)[..., rigid, :] * weight[:, None] / root[..., None, :]
     U, s, Vt = np.linalg.svd(J)
     kept = s > np.sqrt(RANK) * np.maximum(np.max(s, -1, keepdims=True), 1.0)
     ranks = np.unique(np.sum(kept, -1))
