@@ -394,12 +394,19 @@ def test_a_switch_that_is_no_number_switches_nothing_off():
     assert not found.torque.any()
 
 
+def also_held(foot):
+    """A foot that is a support and a constraint of one name."""
+    return ReactiveControl(dl.Mechanism(ROBOT, [dl.Point(foot)]), TASKS, [Support(foot)])
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: standing(cone="square"), "cone is 'square'"),
         (lambda: standing(horizon=0.0), "horizon is 0.0"),
         (lambda: standing(tasks=[FollowPosture(), FollowPosture()]), "'posture' is there twice"),
+        (lambda: standing(supports=[Support(FEET[0]), Support(FEET[0])]), f"'{FEET[0]}' is there twice"),
+        (lambda: also_held(FEET[0]), f"'{FEET[0]}' is there twice"),
         (lambda: standing(supports=[Support("nose")]), "nose"),
         (lambda: Support("a", friction=-1.0), "friction of 'a' is -1.0"),
         (lambda: Support("a", size=(0.1, 0.0)), "size of 'a'"),

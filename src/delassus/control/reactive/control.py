@@ -74,11 +74,16 @@ class ReactiveControl(OfModel):
                     raise ReactiveError(f"{short(repr(x))} is none of the controller's {what}, such as {such}.")
         for support in self.supports:
             self.model.frame(support.frame)
-        names = [task.name for task in self.tasks] + [support.frame for support in self.supports]
-        twice = {name for name in names[: len(self.tasks)] if names[: len(self.tasks)].count(name) > 1}
-        twice |= {support.frame for support in self.supports if names[len(self.tasks) :].count(support.frame) > 1}
-        if twice:
-            raise ReactiveError(f"{', '.join(map(repr, sorted(twice)))} is there twice: give tasks a name each.")
+        for what, names in (
+            ("give tasks a name each", [task.name for task in self.tasks]),
+            (
+                "supports and constraints have a frame or a name each",
+                [*(support.frame for support in self.supports), *self.actuated.mechanism.slices],
+            ),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ReactiveError(f"{', '.join(map(repr, twice))} is there twice: {what}.")
         _ = self._places  # what tasks name exists
         for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self._sizes)):
             shape = numpy.shape(weight)
