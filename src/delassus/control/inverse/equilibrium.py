@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
 from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
-from delassus.control.inverse.actuated import Actuated, ActuationError, actuated
+from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.inverse.actuation import ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, control_statuses, worst_of
 

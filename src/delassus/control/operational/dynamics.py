@@ -29,7 +29,8 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.told import Told
-from delassus.control.inverse.dynamics import actuated_inverse_dynamics, passive_inertia
+from delassus.control.inverse.distribution import passive_inertia
+from delassus.control.inverse.dynamics import actuated_inverse_dynamics
 from delassus.control.inverse.orthogonal import first_stage, rooted
 from delassus.control.inverse.result import ControlStatus, control_statuses, worst_of
 from delassus.control.inverse.weights import DYNAMICS_INPUTS

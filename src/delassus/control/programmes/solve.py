@@ -8,7 +8,8 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.control.programmes.proximal import LARGE, Iterate, solved
+from delassus.control.programmes.iterate import Iterate
+from delassus.control.programmes.proximal import LARGE, solved
 from delassus.control.programmes.scaled import FAR, Data, Scaled, largest
 from delassus.control.programmes.shape import ProgrammeShape
 

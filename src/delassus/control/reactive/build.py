@@ -20,7 +20,7 @@ from delassus.control.programmes.scaled import Data
 from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.limits import cones_of, rows_of
 from delassus.control.reactive.situation import Situation
-from delassus.control.reactive.tasks import Task, Term
+from delassus.control.reactive.task import Task, Term
 
 
 def data_of(s: Situation) -> Data:

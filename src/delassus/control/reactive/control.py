@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-import delassus.numpy as np
-from delassus.compiler.tracing.trace import trace_of
-from delassus.constrained.rows.jacobian import constraint_bias
-from delassus.constraints.basis.constraint import ConstraintError
 from delassus.control.inverse.actuated import RANK, actuated
 from delassus.control.reactive.limits import limited_joints, row_names, torque_limits
+from delassus.control.reactive.references import moves_in_time, reference_of, rest_of
 from delassus.control.reactive.supports import CONES, ReactiveError, Support
-from delassus.control.reactive.tasks import Task
+from delassus.control.reactive.task import Task
 from delassus.errors import short
-from delassus.model.model import Model, UnknownName
+from delassus.model.model import Model
 from delassus.model.of_model import OfModel
 
 if TYPE_CHECKING:
@@ -85,7 +82,7 @@ class ReactiveControl(OfModel):
             if twice:
                 raise ReactiveError(f"{', '.join(map(repr, twice))} is there twice: {what}.")
         _ = self._places  # what tasks name exists
-        for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self._sizes)):
+        for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self.sizes)):
             shape = numpy.shape(weight)
             if shape and shape[-1] != rows:
                 raise ReactiveError(f"the weight of {name!r} has shape {shape}; it is for {rows} rows.")
@@ -235,37 +232,20 @@ class ReactiveControl(OfModel):
     @cached_property
     def _places(self) -> tuple[tuple[str, slice], ...]:
         found, at = {}, 0
-        for name, value in self._rest(self.plain.neutral()).items():
+        for name, value in rest_of(self, self.plain.neutral()).items():
             found[name] = slice(at, at + numpy.size(value))
             at += numpy.size(value)
         return tuple(found.items())
 
     @property
-    def _sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, int]:
+        """Rows of each support, and the number of all forces "nf" and torques "nu"."""
         return {support.frame: support.rows for support in self.supports} | {"nf": self.nf, "nu": self.nu}
-
-    def _rest(self, q: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for task in self.tasks:
-            for field, value in task.rest(self.plain, q, self._sizes).items():
-                found[f"{task.name}.{field}"] = value
-            found[f"{task.name}.weight"] = np.ones(1)
-        for support in self.supports:
-            found[f"{support.frame}.active"] = np.ones(1)
-        if self.moves:
-            found["time"] = np.zeros(1)
-        return found
 
     @cached_property
     def moves(self) -> bool:
         """Whether a constraint moves in time: the reference has a "time" [s] then."""
-        mechanism = self.actuated.mechanism.plain
-        try:
-            if mechanism.m:
-                constraint_bias.python(mechanism, self.plain.neutral(), numpy.zeros(self.nv))
-        except ConstraintError:
-            return True
-        return False
+        return moves_in_time(self.actuated.mechanism.plain)
 
     def reference(self, q: Any, changed: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """A reference (…, references): to stay as in a configuration q (nq,), but for what is given by its name.
@@ -274,27 +254,7 @@ class ReactiveControl(OfModel):
 
         Values may have batch axes, or be traced, in a function of time that is compiled into a step.
         """
-        changed = {**(changed or {}), **more}
-        for name in changed:
-            if name not in self.places:
-                raise UnknownName("part of the reference", name, list(self.places))
-        q = numpy.asarray(q, float)
-        if q.shape != (self.nq,):
-            raise ReactiveError(f"q has shape {q.shape}; a configuration of {self.model.name!r} is ({self.nq},).")
-        rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in self._rest(q).items()}
-        if trace_of(tuple(changed.values())) is not None:
-            parts = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
-            return np.concatenate(parts) if parts else np.zeros(0)
-        values = {}
-        for name, value in rest.items():
-            given = numpy.asarray(changed.get(name, value), float)
-            given = given[..., None] if given.ndim == 0 else given
-            if given.shape[-1] not in (1, len(value)):
-                raise ReactiveError(f"{name} has shape {given.shape}; its last axis has {len(value)} numbers.")
-            values[name] = given
-        batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
-        whole = [numpy.broadcast_to(x, (*batch, len(rest[name]))) for name, x in values.items()]
-        return numpy.concatenate(whole, -1) if whole else numpy.zeros(0)
+        return reference_of(self, q, {**(changed or {}), **more})
 
     # --- what it does ---------------------------------------------------------------------------------------------
 
