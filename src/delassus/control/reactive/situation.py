@@ -49,8 +49,7 @@ class Situation(NamedTuple):
         J, held = [np.zeros((0, model.nv))], [np.zeros(0)]
         for support in control.supports:
             own, still = support.motion(model, q, v)
-            switch = reference[control.places[f"{support.frame}.active"]][0]
-            active = np.where(switch > 0.5, 1.0, 0.0 * switch)  # one that is no number is not off
+            active = np.where(reference[control.places[f"{support.frame}.active"]][0] > 0.5, 1.0, 0.0)
             J.append(active * own)
             held.append(active * still)
         if mechanism.m:
