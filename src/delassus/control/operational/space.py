@@ -106,7 +106,7 @@ def operational_space(tasks: Tasks, q: Any, v: Any, *, mask: Any = None, time: A
     AL = C.T @ (inverse[:, None] * V)  # Aᵀ Λ
     consistent = np.stack([space.velocities(AL[:, k]) for k in range(tasks.t)], axis=1)
     status = np.where(np.all(kept), float(ControlStatus.REALISED), float(ControlStatus.SINGULAR))
-    finite = np.isfinite(np.sum(J) + np.sum(bias) + np.sum(Lambda))
+    finite = np.isfinite(np.sum(q) + np.sum(v) + np.sum(J) + np.sum(bias) + np.sum(Lambda))
     status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
     return OperationalSpace(J, bias, Lambda, consistent, np.eye(n) - J.T @ consistent.T, status)
 

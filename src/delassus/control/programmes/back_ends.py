@@ -161,8 +161,7 @@ def by_clarabel(
         w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -rest[span]
     outcome = clarabel.SolverStatus
     infeasible = found.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
-    solved = found.status in (outcome.Solved, outcome.AlmostSolved)
-    status = ProgrammeStatus.SOLVED if solved else ProgrammeStatus.ITERATIONS
+    status = ProgrammeStatus.SOLVED if found.status == outcome.Solved else ProgrammeStatus.ITERATIONS
     status = ProgrammeStatus.INFEASIBLE if infeasible else status
     return np.array(found.x), np.concatenate([y, z, w]), int(found.iterations), status
 
