@@ -42,6 +42,12 @@ def test_an_answer_with_cones_obeys_the_conditions_of_optimality(seed):
     assert max(errors_of(programme, found.x, found.multipliers)) < 1e-8
 
 
+@pytest.mark.parametrize(("seed", "cones"), [(1847, False), (2995, False), (1429, True), (1847, True)])
+def test_an_answer_that_is_alone_in_meeting_the_rows_is_found(seed, cones):
+    found = alone(feasible(seed, cones))  # multipliers have a long way to go there, and penalties that are too stiff
+    assert found.status == Status.SOLVED
+
+
 @pytest.mark.parametrize("method", ["clarabel", "proxsuite"])
 @pytest.mark.parametrize("seed", [0, 2, 3, 4, 5, 6])
 def test_an_answer_is_as_good_as_other_peoples(seed, method):

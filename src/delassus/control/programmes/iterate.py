@@ -16,7 +16,7 @@ ROUNDING: Final = 1e-12
 BROKEN: Final = (1e-7, 1e-5)
 """The share of their size that rows miss if they contradict each other: where x̄ rests, and where it does not yet."""
 
-FLAT: Final = 1e-5
+FLAT: Final = 1e-4
 """The slope of what rows miss, as a share of it, where it is as good as least."""
 
 RESTED: Final = 6

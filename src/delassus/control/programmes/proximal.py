@@ -34,7 +34,7 @@ EPSILON: Final = (1e-5, 1e-1)
 """ε at the beginning, likewise: along a curved edge Newton steps are short if the penalty is steep at once."""
 
 SHRINKS: Final = 0.1
-LEAST_EPSILON: Final = 1e-7
+LEAST_EPSILON: Final = 1e-6
 """What ε shrinks by, and does not fall below."""
 
 INNER: Final = 0.1
