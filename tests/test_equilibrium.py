@@ -62,3 +62,13 @@ def test_a_pose_that_is_no_number_gets_no_torque_and_spoils_no_other():
 def test_two_motors_on_one_joint_are_refused():
     with pytest.raises(dl.DelassusError, match="one joint each"):
         dl.control.equilibrium(QUADRUPED, HOME, contacts=feet(0.7), actuation=np.ones((18, 1)))
+
+
+def test_no_poses_are_told_to_be_none():
+    found = dl.control.equilibrium(dl.Mechanism(dl.load("four_bar")), np.zeros((0, 3)))
+    assert found.describe() == "There is no pose."
+
+
+def test_poses_of_other_robots_are_refused():
+    with pytest.raises(dl.DelassusError, match="its last axis has 3 numbers"):
+        dl.control.equilibrium(dl.Mechanism(dl.load("four_bar")), np.zeros(5))

@@ -486,3 +486,29 @@ def test_a_quadruped_near_stretched_legs(distance):
     size = abs(b) + abs(robot.B) @ abs(found.torque)
     assert found.statuses is Status.REALISED
     assert np.all(abs(found.residual) <= 1e-10 * np.max(size)) and np.max(abs(found.force)) < 1e3
+
+
+@pytest.mark.parametrize("rank", [-1.0, 2.0])
+def test_a_share_below_which_singular_values_do_not_count_is_between_zero_and_one(rank):
+    mechanism, q = closed("four_bar")
+    with pytest.raises(dl.DelassusError, match="rank is"):
+        dl.inverse_dynamics(mechanism, q, np.zeros(3), np.zeros(3), actuation="crank_joint", rank=rank)
+
+
+def test_each_actuator_has_a_name():
+    with pytest.raises(dl.DelassusError, match="2 names for 1 actuators"):
+        C.Actuated(dl.load("four_bar"), "crank_joint", names=("one", "two"))
+
+
+def test_the_nearest_torques_know_that_rows_give_way():
+    arm, q, v, a = dl.load("double_pendulum"), np.array([0.3, 0.8]), np.array([0.2, -0.1]), np.array([3.0, -2.0])
+    mechanism = dl.Mechanism(arm, [dl.Point("tip", rows="z", axes="world", compliance=0.5)])
+    robot = C.Actuated(mechanism, "upper_joint")
+    found = inverse.python(robot, q, v, a)
+    J = dl.constraint_jacobian.python(mechanism, q)
+    metric = dl.crba.python(arm, q) + J.T @ J / 0.5
+    # accelerations are linear in the torque: the nearest is where what is missing is orthogonal to their slope
+    rest, pushed = (dl.kkt(mechanism, q, v, robot.B @ [u])[0] for u in (0.0, 1.0))
+    slope = pushed - rest
+    assert found.statuses is Status.NEAREST
+    assert found.torque[0] == pytest.approx(slope @ metric @ (a - rest) / (slope @ metric @ slope), rel=1e-9)

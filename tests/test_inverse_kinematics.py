@@ -136,3 +136,32 @@ def test_the_delta_robot_closes_its_loops_and_compiled_batches_agree():
 def test_momentum_has_no_pose():
     with pytest.raises(TaskError, match="no pose reaches"):
         C.inverse_kinematics.python(C.Tasks(ARM, C.MomentumTask(rows="x")), BENT, np.zeros(0))
+
+
+@pytest.mark.parametrize("given", [{"damping": -1.0}, {"step": -0.01}, {"damping": "much"}])
+def test_steps_and_damping_that_make_no_sense_are_refused(given):
+    with pytest.raises(dl.DelassusError, match=next(iter(given))):
+        C.differential_inverse_kinematics(TOOL, BENT, np.zeros(6), **given)
+
+
+def test_limits_that_contradict_each_other_are_told():
+    found = C.differential_inverse_kinematics.python(TOOL, BENT, np.zeros(6), lower=np.zeros(7), upper=np.full(7, -1.0))
+    np.testing.assert_array_equal(found.velocity, 0.0)
+    assert found.statuses is Status.NEAREST
+
+
+def test_a_task_of_ones_own_needs_no_word_on_units():
+    class Sum:
+        priority, weight = 0, 1.0
+
+        def count(self, model):
+            return 1
+
+        def jacobian(self, model, q):
+            return dl.numpy.ones((1, model.nv))
+
+        def bias(self, model, q, v):
+            return dl.numpy.zeros(1)
+
+    found = C.differential_inverse_kinematics.python(C.Tasks(ARM, Sum()), BENT, [0.7])
+    assert np.sum(found.velocity) == pytest.approx(0.7, rel=1e-6)

@@ -215,3 +215,43 @@ def test_what_cannot_be_done_is_said(call, message):
 
 def still(kinematics, q, v):
     return v[:1]
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_parameters_of_a_model_come_with_the_state(shape):
+    model = dl.load("double_pendulum").parametric("mass")
+    masses = np.multiply.outer(np.linspace(2.0, 3.0, int(np.prod(shape))).reshape(shape), model.parameters())
+    found = C.linearize(model, [0.3, 0.4], [1.0, 2.0], parameters=masses)
+    for index in np.ndindex(shape):
+        other = C.linearize(model.with_parameters(masses[index]), [0.3, 0.4], [1.0, 2.0])
+        # freedoms are measured by the model's own masses, whatever the parameters are
+        turn = np.kron(np.eye(2), np.diag(np.sqrt(found.metric[index] / other.metric)))
+        np.testing.assert_allclose(found.A[index], turn @ other.A @ np.linalg.inv(turn), atol=1e-10)
+
+
+@pytest.mark.parametrize(("q", "v", "said"), [(0.3, 0.0, "configuration breaks"), (0.0, 1.0, "velocity breaks")])
+def test_a_state_that_breaks_the_constraints_is_refused(q, v, said):
+    with pytest.raises(LinearizationError, match=said):
+        C.linearize(FOUR_BAR, FOUR_BAR.posture("home") + q, np.full(3, v))
+
+
+def test_a_time_step_may_be_any_number():
+    cart = C.Actuated(dl.load("cart_pole"), "cart*")
+    assert C.linearize(cart, np.zeros(2), time_step=np.float32(0.5)).time_step == 0.5
+
+
+def test_rows_that_give_way_take_no_freedom():
+    arm, q, v = dl.load("double_pendulum"), np.array([0.3, 0.8]), np.array([0.2, -0.1])
+    mechanism = dl.Mechanism(arm, [dl.Point("tip", rows="z", axes="world", compliance=0.5, velocity_gain=3.0)])
+    linear = C.linearize(mechanism, q, v)
+    assert linear.freedoms == 2
+
+    def accelerations(x):
+        return (
+            linear.basis.T
+            * linear.metric
+            @ dl.kkt(mechanism, q + linear.basis @ x[:2], v + linear.basis @ x[2:], 0 * v)[0]
+        )
+
+    by_differences = [difference_of(lambda s, e=e: accelerations(s * e), 0.0) for e in np.eye(4)]
+    np.testing.assert_allclose(linear.A[2:], np.transpose(by_differences), atol=1e-6)

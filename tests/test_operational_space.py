@@ -217,3 +217,25 @@ def test_nothing_is_asked_that_constraints_forbid(seed):
     assert np.max(abs(J @ found.acceleration)) < 1e-10 * max(1.0, np.max(abs(found.acceleration)))
     back = forward(loop, robot, q, np.zeros(3), found.torque)
     np.testing.assert_allclose(back, found.acceleration, atol=1e-9 * max(1.0, np.max(abs(back))))
+
+
+def test_rows_are_named_numbered_or_all_of_a_kind():
+    named = C.FrameTask("tool", rows="x y z")
+    assert named == C.FrameTask(ARM.frame("tool"), rows="position") == C.FrameTask("tool", rows=(0, 1, 2))
+    with pytest.raises(TaskError, match="priority"):
+        C.FrameTask("tool", priority=0.5)
+
+
+@pytest.mark.parametrize("compliance", [0.0, 0.3])
+def test_tasks_know_that_rows_of_constraints_give_way(compliance):
+    q, v = np.array([0.1, 0.4, 0.2, -0.9, 0.1, 0.7, 0.1]), np.linspace(-0.5, 0.5, 7)
+    held = dl.Mechanism(ARM, [dl.Point("link5", rows="z", axes="world", compliance=compliance)])
+    tool = C.FrameTask("tool", rows="position")
+    space = C.operational_space.python(C.Tasks(held, tool), q, v)
+    rest = dl.kkt(held, q, v, np.zeros(7))[0]
+    response = np.transpose([dl.kkt(held, q, v, unit)[0] - rest for unit in np.eye(7)])
+    np.testing.assert_allclose(space.inertia @ space.jacobian @ response @ space.jacobian.T, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(space.jacobian @ response @ space.projector, 0.0, atol=1e-9)
+    few = C.Actuated(held, ["link1_joint", "link2_joint", "link4_joint"])
+    found = C.task_inverse_dynamics.python(C.Tasks(few, tool), q, v, np.array([0.3, -0.2, 0.5]))
+    np.testing.assert_allclose(dl.kkt(held, q, v, few.B @ found.torque)[0], found.acceleration, atol=1e-8)

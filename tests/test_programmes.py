@@ -42,6 +42,12 @@ def test_an_answer_with_cones_obeys_the_conditions_of_optimality(seed):
     assert max(errors_of(programme, found.x, found.multipliers)) < 1e-8
 
 
+@pytest.mark.parametrize(("seed", "cones"), [(1847, False), (2995, False), (1429, True), (1847, True)])
+def test_an_answer_that_is_alone_in_meeting_the_rows_is_found(seed, cones):
+    found = alone(feasible(seed, cones))  # multipliers have a long way to go there, and penalties that are too stiff
+    assert found.status == Status.SOLVED
+
+
 @pytest.mark.parametrize("method", ["clarabel", "proxsuite"])
 @pytest.mark.parametrize("seed", [0, 2, 3, 4, 5, 6])
 def test_an_answer_is_as_good_as_other_peoples(seed, method):
@@ -82,6 +88,27 @@ def test_units_do_not_count():
     np.testing.assert_allclose(D * alone(other).x, alone(programme).x, atol=1e-5)
 
 
+@pytest.mark.parametrize("what", ["cost", "unknowns", "rows", "numbers"])
+@pytest.mark.parametrize("power", [-40, -20, 20, 40])
+def test_a_programme_in_other_units_has_the_same_answer(what, power):
+    base, factor = feasible(11), 2.0**power
+    n = base.shape.n
+    base = dataclasses.replace(base, H=base.H + np.eye(n), shape=None)
+    cost, unknown, row, size = (factor if what == name else 1.0 for name in ("cost", "unknowns", "rows", "numbers"))
+    other = dataclasses.replace(
+        base,
+        H=base.H * cost / unknown**2,
+        g=base.g * cost * size / unknown,
+        A=base.A * row / unknown,
+        C=base.C * row / unknown,
+        **{name: getattr(base, name) * row * size for name in ("b", "lower", "upper")},
+        shape=None,
+    )
+    found = alone(other)
+    assert found.status == Status.SOLVED
+    np.testing.assert_allclose(found.x / (unknown * size), alone(base).x, atol=1e-6)
+
+
 def test_a_programme_without_weights_has_an_answer_that_meets_its_rows():
     programme = dataclasses.replace(
         feasible(5), H=np.zeros((feasible(5).shape.n,) * 2), g=np.zeros(feasible(5).shape.n)
@@ -118,6 +145,23 @@ def test_a_row_whose_bounds_contradict_each_other_is_met_in_the_middle():
     found = alone(programme)
     np.testing.assert_allclose(found.x, [2.0, 0.0], atol=1e-8)
     assert programme.missed(found.x)[0] == pytest.approx(1.0)
+    assert found.status == Status.INFEASIBLE
+    assert found.primal == pytest.approx(errors_of(programme, found.x, found.multipliers)[0]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("method", ["clarabel", "proxsuite"])
+def test_no_method_says_that_bounds_that_contradict_each_other_are_met(method):
+    programme = dl.QuadraticProgramme(np.eye(1), [0.0], C=[[1.0]], lower=1.0, upper=-1.0)
+    assert programme.solve(method).status == Status.INFEASIBLE
+
+
+def test_a_cone_that_other_rows_keep_away_from_is_told_and_named():
+    # x = 1 and z = ½, but |(x, y)| ≤ z
+    given = {"A": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], "b": [1.0, 0.5], "K": np.eye(3), "k": np.zeros(3)}
+    programme = dl.QuadraticProgramme(np.diag([1.0, 2.0, 3.0]), [0.0, 1.0, 0.0], cones=(3,), **given)
+    found = alone(programme)
+    assert found.status == Status.INFEASIBLE
+    assert np.max(programme.missed(found.x)) > 0.1
 
 
 @pytest.mark.parametrize("name", ["H", "g", "A", "b", "C", "lower", "upper"])
@@ -129,6 +173,11 @@ def test_a_programme_with_nan_is_told(name):
     found = alone(dataclasses.replace(programme, **{name: value}))
     assert found.status == Status.NOT_FINITE
     assert not found.x.any()
+    assert found.primal == found.dual == np.inf
+
+
+def test_a_cost_without_a_least_value_is_told():
+    assert alone(dl.QuadraticProgramme(-np.eye(2), np.ones(2))).status == Status.NOT_FINITE
 
 
 # --- batches, and what an answer tells --------------------------------------------------------------------------------
@@ -176,6 +225,17 @@ def test_a_sentence_says_how_many_of_a_batch_failed(answers):
     assert "1 of 3" in answers.describe()
 
 
+def test_no_programmes_are_told_to_be_none():
+    answer = dl.QuadraticProgramme(np.eye(2), np.zeros((0, 2))).solve("proxsuite")
+    assert answer.describe() == "There are no programmes."
+
+
+def test_a_start_from_another_programme_is_refused():
+    answer = dl.QuadraticProgramme(np.eye(2), np.zeros(2)).solve("proxsuite")
+    with pytest.raises(ProgrammeError, match="start is the answer to"):
+        dl.QuadraticProgramme(np.eye(3), np.zeros(3)).solve(start=answer)
+
+
 def test_bits_do_not_depend_on_the_neighbours(answers):
     single = answers.programme.item(0).solve()
     np.testing.assert_array_equal(answers.x[0], single.x)
@@ -192,6 +252,10 @@ def test_bits_do_not_depend_on_the_neighbours(answers):
         ({"H": np.eye(2), "g": np.zeros(2), "A": np.ones((1, 2)), "b": [1.0, 2.0]}, "b has shape"),
         ({"H": np.eye(2), "g": np.zeros(2), "K": np.ones((2, 2)), "cones": (3,)}, "cones is"),
         ({"H": np.eye(2), "g": np.zeros(2), "names": ("a",)}, "1 names"),
+        ({"H": np.eye(2), "g": np.zeros(2), "unknowns": ("a",)}, "1 names of unknowns"),
+        ({"H": [[1.0, 0.5], [0.0, 1.0]], "g": np.zeros(2)}, "transpose by 0.5"),
+        ({"H": np.ones((3, 2, 2)), "g": np.zeros((2, 2))}, "batch axes do not fit"),
+        ({"H": "two", "g": np.zeros(2)}, "array of numbers"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(given, said):

@@ -250,6 +250,84 @@ def test_rows_have_names():
     assert {"front_left_foot normal", "front_left_thigh_joint torque", "front_left_calf_joint range"} <= set(names)
 
 
+def test_frames_are_given_by_themselves_or_by_name():
+    by_itself = standing(tasks=[FollowFrame(frame=ROBOT.frame("trunk"))], supports=[Support(ROBOT.frame(FEET[0]))])
+    assert by_itself == standing(tasks=[FollowFrame("trunk", rows="x y z rx ry rz")], supports=[Support(FEET[0])])
+
+
+@pytest.mark.parametrize("length", [1e-3, 2.0, -1.0])
+def test_the_length_of_a_quaternion_does_not_count(length):
+    control = standing()
+    turned = np.array([0.0, 0.0, 0.1, 1.0]) / math.sqrt(1.01)
+    given = [control.reference(HOME, {"trunk.rotation": q}) for q in (turned, length * turned)]
+    errors = [task_errors.python(control, HOME, np.zeros(18), r, np.zeros(control.n)) for r in given]
+    np.testing.assert_allclose(*errors, atol=1e-12)
+
+
+# --- constraints and limits of the model ------------------------------------------------------------------------------
+
+ARM = dl.load("double_pendulum")
+BENT, TURNING = np.array([0.3, 0.8]), np.array([0.2, -0.1])
+
+
+def held(**options):
+    """An arm whose tip is held, with a motor at its shoulder."""
+    mechanism = dl.Mechanism(ARM, [dl.Point("tip", rows="z", axes="world", **options)])
+    return ReactiveControl(dl.control.Actuated(mechanism, "upper_joint"), FollowPosture(stiffness=20.0))
+
+
+@pytest.mark.parametrize("compliance", [0.0, 0.5])
+def test_constraints_move_as_forward_dynamics_says_whether_they_give_way_or_not(compliance):
+    control = held(compliance=compliance)
+    found = reacted(control, BENT, TURNING, control.reference(np.zeros(2)))
+    robot = control.actuated
+    forward = dl.kkt(robot.mechanism, BENT, TURNING, robot.B @ found.torque)
+    np.testing.assert_allclose(found.acceleration, forward[0], atol=1e-6)
+    np.testing.assert_allclose(found.force, forward[1], atol=1e-6)
+
+
+def test_a_constraint_that_moves_is_told_the_time():
+    def position(t):
+        return dl.numpy.stack([0.0 * t, 0.0 * t, 0.1 * dl.numpy.sin(t)])
+
+    control = held(position=position, position_gain=100.0)
+    reference = control.reference(np.zeros(2), time=0.7)
+    found = reacted(control, BENT, TURNING, reference)
+    robot = control.actuated
+    forward = dl.kkt(robot.mechanism, BENT, TURNING, robot.B @ found.torque, time=0.7)
+    np.testing.assert_allclose(found.acceleration, forward[0], atol=1e-6)
+
+
+MOTORS = """<mujoco><worldbody><body>
+  <joint name="a" axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .5 0 0"/>
+  <body pos=".5 0 0"><joint name="b" axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .5 0 0"/></body>
+  </body></worldbody><actuator>
+  <motor name="geared" joint="a" gear="5" ctrlrange="-1 1" ctrllimited="true"/>
+  <motor name="uneven" joint="b" forcerange="-0.5 3"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(("pose", "uneven"), [(-9.0, -0.5), (9.0, 3.0)])
+def test_motors_have_the_ranges_of_their_controls_and_forces(pose, uneven):
+    control = ReactiveControl(dl.load(MOTORS), FollowPosture(stiffness=1e4))
+    found = reacted(control, np.zeros(2), np.zeros(2), control.reference(np.full(2, pose)))
+    assert np.abs(found.torque[0]) <= 1.0
+    assert found.torque[1] == pytest.approx(uneven, abs=1e-9)
+
+
+@pytest.mark.parametrize(("q", "v", "a"), [(1.5, 0.0, -40.0), (0.99, 2.5, -90.0), (1.2, -3.0, 20.0)])
+def test_a_joint_beyond_its_range_comes_back_no_faster_than_it_may(q, v, a):
+    arm = dl.load(
+        """<robot name="arm"><link name="base"/><link name="link"><inertial><mass value="1"/><origin xyz=".2 0 0"/>
+        <inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="joint"
+        type="revolute"><parent link="base"/><child link="link"/><axis xyz="0 1 0"/><limit lower="-1" upper="1"
+        velocity="2" effort="50"/></joint></robot>"""
+    )
+    control = ReactiveControl(arm, FollowPosture(stiffness=20.0), horizon=0.05)
+    found = reacted(control, np.array([q]), np.array([v]), control.reference(np.zeros(1)))
+    assert found.status == ProgrammeStatus.SOLVED
+    assert found.acceleration[0] == pytest.approx(a, abs=1e-6)  # (∓2 m/s - v) / 0.05 s
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
@@ -303,9 +381,22 @@ def test_no_torque_is_ever_nan(where, bad):
     given[where][0] = bad
     with np.errstate(all="ignore"):
         found = reacted(control, *given.values())
-    assert np.isfinite(found.torque).all()
-    assert np.isfinite([found.primal, found.dual]).all()
-    assert found.status != ProgrammeStatus.SOLVED
+    assert np.isfinite(np.concatenate([found.torque, found.force, found.acceleration, found.multipliers])).all()
+    assert found.status == ProgrammeStatus.NOT_FINITE
+    assert found.primal == found.dual == np.inf  # no answer is not a good one
+
+
+def test_compiled_code_tells_a_switch_that_is_no_number():
+    control = ReactiveControl(ARM, [FollowPosture(stiffness=10.0)], [Support("tip")])
+    reference = control.reference(BENT, {"tip.active": [[0.0], [np.nan]]})
+    found = control(BENT, np.zeros(2), reference)
+    assert found.status.tolist() == [ProgrammeStatus.SOLVED, ProgrammeStatus.NOT_FINITE]
+    assert not found.torque[1].any() and not found.x[1].any() and found.residual[1] == np.inf
+
+
+def also_held(foot):
+    """A foot that is a support and a constraint of one name."""
+    return ReactiveControl(dl.Mechanism(ROBOT, [dl.Point(foot)]), TASKS, [Support(foot)])
 
 
 @pytest.mark.parametrize(
@@ -314,10 +405,27 @@ def test_no_torque_is_ever_nan(where, bad):
         (lambda: standing(cone="square"), "cone is 'square'"),
         (lambda: standing(horizon=0.0), "horizon is 0.0"),
         (lambda: standing(tasks=[FollowPosture(), FollowPosture()]), "'posture' is there twice"),
+        (lambda: standing(supports=[Support(FEET[0]), Support(FEET[0])]), f"'{FEET[0]}' is there twice"),
+        (lambda: also_held(FEET[0]), f"'{FEET[0]}' is there twice"),
         (lambda: standing(supports=[Support("nose")]), "nose"),
         (lambda: Support("a", friction=-1.0), "friction of 'a' is -1.0"),
         (lambda: Support("a", size=(0.1, 0.0)), "size of 'a'"),
-        (lambda: FollowPosture(weight=-1.0), "weight of '' is -1.0"),
+        (lambda: FollowPosture(weight=-1.0), "weight of 'posture' is -1.0"),
+        (lambda: FollowPosture(weight="much"), "weight of 'posture' is 'much'"),
+        (lambda: FollowPosture(stiffness=-1.0), "stiffness -1.0"),
+        (lambda: FollowPosture(damping=-1.0), "damping -1.0"),
+        (lambda: Nominal(weight=5.0), "its weights are acceleration=, force= and torque="),
+        (lambda: standing(tasks=[FollowCenterOfMass(weight=(1.0, 2.0))]), "'com' has shape .2,.; it is for 3 rows"),
+        (lambda: standing(tasks=[Nominal(torque=np.eye(3))]), "'nominal.torque' has shape .3, 3.; it is for 12 rows"),
+        (lambda: standing(tasks=[FollowPosture(joints=("front*", "nose"))]), "nose"),
+        (lambda: standing(tasks=dl.control.PostureTask()), "is none of the controller's tasks"),
+        (lambda: Support("a", least=5.0, most=1.0), "most is not below least"),
+        (lambda: Support("a", gain=np.nan), "gain of 'a' is nan"),
+        (lambda: Support("a", torsional=-1.0), "torsional of 'a' is -1.0"),
+        (lambda: Support("a", normal=(0.0, 0.0, 0.0)), "normal of 'a' is zero"),
+        (lambda: Support("a", normal=(0.0, 1.0)), "normal of 'a' is .0.0, 1.0."),
+        (lambda: standing()(np.zeros((2, 19)), np.zeros((3, 18)), standing().reference(HOME)), "q .2,., v .3,."),
+        (lambda: standing().policy(np.full(standing().references, np.nan)), "not finite"),
         (lambda: Nominal(force=((1.0, 2.0), (2.0, 1.0))), "eigenvalue -1"),
         (lambda: standing(tasks=[FollowPosture(joints="wing*")]).task_rows, "wing"),
         (lambda: standing(tasks=[FollowForce(support="nose")]), "nose"),

@@ -336,6 +336,8 @@ def test_plans_and_states_of_others_are_refused(planner, slider):
         planner.improve(replace(planner.start(), knots=np.zeros((3, 1))), start(slider))
     with pytest.raises(SamplingError, match="not finite"):
         planner.improve(replace(planner.start(), knots=np.full((10, 1), np.nan)), start(slider))
+    with pytest.raises(SamplingError, match="time is nan"):
+        planner.improve(planner.start(), replace(start(slider), time=math.nan))
     with pytest.raises(SamplingError, match="a plan is for one robot"):
         planner.improve(planner.start(), slider.start(np.zeros((4, 1))))
     with pytest.raises(SamplingError, match=r"\(…, 10, 1\)"):

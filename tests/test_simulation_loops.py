@@ -72,3 +72,24 @@ def test_loops_that_touch_the_ground_stay_closed(robot, seconds):
     assert not log.status.any()
     # Rows across the plane of a linkage move nothing: impulses that hold them would be out of all proportion.
     assert np.abs(log.impulse).max() < 1e3 * sim.model.mass * 9.81 * sim.time_step
+
+
+@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "stewart"])
+def test_velocities_meet_loops_at_the_end_of_each_step(name):
+    robot = dl.load(name)
+    sim = dl.Simulation(robot, max_contacts=0, max_limits=0)
+    log = sim.run(robot.posture("home"), steps=300)
+    J = dl.constraint_jacobian(sim.mechanism, log.q)
+    size = (np.abs(J) @ np.abs(log.v)[..., None]).max()
+    assert np.abs(J @ log.v[..., None]).max() < 1e-10 * size
+    assert log.drift.max() < 1e-11
+
+
+def test_a_loop_that_turns_loses_little_energy_to_being_closed():
+    """A third of it would be lost if what closes it did not count for the velocity."""
+    robot = dl.load("four_bar")
+    sim = dl.Simulation(robot, max_contacts=0, max_limits=0)
+    q, v = dl.project(sim.mechanism, robot.posture("home"), np.full(robot.nv, 8.0))
+    log = sim.run(q, v, steps=1000)
+    moving = 0.5 * v @ np.asarray(dl.crba(robot, q)) @ v
+    assert -0.16 * moving < log.energy[-1] - log.energy[0] < 0.0

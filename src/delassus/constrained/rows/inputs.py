@@ -46,6 +46,21 @@ def _numbers(name: str, value: Any, example: str = "1.0") -> Any:
         raise DelassusError(f"{name} is {value!r}; it is one number, or one per row, such as {example}.") from None
 
 
+def not_negative(name: str, most: float = numpy.inf) -> Input:
+    """An input of one number, which is not below zero and not beyond the most; NaN is told by the status."""
+
+    def read(_: Any, value: Any) -> Any:
+        numbers = _numbers(name, value, example="0.0")
+        if numpy.any(numbers < 0.0) or numpy.any(numbers > most):
+            bad = numpy.min(numbers) if numpy.any(numbers < 0.0) else numpy.max(numbers)
+            raise DelassusError(
+                f"{name} is {bad:g}; it is not below zero{f', and {most:g} at most' if most < numpy.inf else ''}."
+            )
+        return numbers
+
+    return Input("()", read=read)
+
+
 def tolerance_input(usual: float) -> Input:
     """A tolerance; `usual` is the one to take where in doubt."""
 

@@ -6,35 +6,26 @@ B (nv, nu) is the same in all states. Its parts are found once: `reach`, orthono
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.constraints.mechanism.rows import compliance_of
+from delassus.control.inverse.actuation import ActuationError, Floats, read_actuation
 from delassus.errors import DelassusError, short
 from delassus.model.links import links_of
-from delassus.model.model import Model, UnknownName
+from delassus.model.model import Model
 from delassus.model.of_model import OfModel
 from delassus.model.parametric import ParametricModel
 from delassus.model.transmission import Actuator
-from delassus.simulation.actuation.actuators import check_actuators, driven_velocities, driving_terms
-
-Floats: TypeAlias = NDArray[np.float64]
 
 RANK: Final = 1e-10
 """Singular values of B below this share of the largest count as zero."""
-
-
-class ActuationError(DelassusError, ValueError):
-    """Actuators that cannot be understood."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +57,12 @@ class Actuated(OfModel):
 
     def __post_init__(self) -> None:
         mechanism = mechanism_of(self.mechanism)
-        B, names = _read(mechanism.model, self.actuation)
+        B, names = read_actuation(mechanism.model, self.actuation)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "actuation", tuple(map(tuple, B.tolist())))
-        object.__setattr__(self, "names", self.names or names)
+        object.__setattr__(self, "names", tuple(self.names) or names)
+        if len(self.names) != B.shape[1]:
+            raise ActuationError(f"there are {len(self.names)} names for {B.shape[1]} actuators; give one for each.")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.model.name!r}: nv {self.nv}, {self.m} rows, {self.nu} actuators>"
@@ -205,74 +198,3 @@ def _of_array(mechanism: Any, shape: tuple[int, ...], numbers: bytes) -> Actuate
 @lru_cache(maxsize=64)
 def _remembered(mechanism: Any, actuation: Any) -> Actuated:
     return Actuated(mechanism, actuation)
-
-
-def _read(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
-    """B (nv, nu), and names of the actuators."""
-    if actuation is None and model.actuators:
-        actuation = model.actuators
-    if actuation is None:
-        return _of_velocities(model, driven_velocities(model))
-    if isinstance(actuation, str):
-        actuation = (actuation,)
-    if isinstance(actuation, Actuator):
-        actuation = (actuation,)
-    several = list(actuation) if isinstance(actuation, Iterable) else []
-    if several and all(isinstance(x, Actuator) for x in several):
-        return _of_actuators(model, several)
-    if several and all(isinstance(x, str) for x in several):
-        return _of_velocities(model, _velocities(model, several))
-    return _of_matrix(model, actuation)
-
-
-def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
-    try:
-        B = np.array(actuation, float)
-    except (TypeError, ValueError):
-        raise ActuationError(
-            f"actuation is {short(repr(actuation))}; it is a matrix ({model.nv}, nu), names of joints, or actuators."
-        ) from None
-    if B.ndim != 2 or len(B) != model.nv:
-        raise ActuationError(
-            f"actuation has shape {B.shape}; it has a row for each of the {model.nv} velocities of {model.name!r} and "
-            f"a column for each actuator: ({model.nv}, nu). Names of joints will do as well."
-        )
-    if not np.all(np.isfinite(B)):
-        raise ActuationError("actuation has elements that are not finite numbers.")
-    return B, tuple(f"actuator {k}" for k in range(B.shape[1]))
-
-
-def _of_velocities(model: Model, numbers: Sequence[int]) -> tuple[Floats, tuple[str, ...]]:
-    B = np.zeros((model.nv, len(numbers)))
-    B[list(numbers), range(len(numbers))] = 1.0
-    return B, tuple(_name_of(model, v) for v in numbers)
-
-
-def _of_actuators(model: Model, actuators: Sequence[Actuator]) -> tuple[Floats, tuple[str, ...]]:
-    check_actuators(model, tuple(actuators))
-    B = np.zeros((model.nv, len(actuators)))
-    for k, actuator in enumerate(actuators):
-        for name, gear in driving_terms(model, actuator):
-            B[model.v_slice(name).start, k] += gear
-    return B, tuple(actuator.name for actuator in actuators)
-
-
-def _velocities(model: Model, patterns: Sequence[str]) -> list[int]:
-    """The velocities of joints by names or patterns, in the order given."""
-    own = [joint for joint in model.joints if joint.mimic is None]
-    found: list[int] = []
-    for pattern in patterns:
-        matching = [joint.name for joint in own if fnmatch.fnmatchcase(joint.name, pattern)]
-        if not matching:
-            raise UnknownName("joint", pattern, [joint.name for joint in own])
-        for name in matching:
-            at = model.v_slice(name)
-            found += [v for v in range(at.start, at.stop) if v not in found]
-    return found
-
-
-def _name_of(model: Model, v: int) -> str:
-    for joint, start in zip(model.joints, model.v_starts, strict=True):
-        if joint.mimic is None and start <= v < start + joint.kind.nv:
-            return joint.name if joint.kind.nv == 1 else f"{joint.name} {v - start}"
-    raise ActuationError(f"the velocity {v} has no joint.")

@@ -19,7 +19,7 @@ the motion cannot be had, and the answer is that of least squares in the metric 
 whose torques give, of all that the actuators can, the acceleration nearest to a in the metric of M. An acceleration
 that breaks the constraints is some M⁻¹ Jᵀ μ away from the nearest one that does not: the torques are those of the
 latter, and the forces take up μ. Rows that give way (compliance C) have the force that the motion tells,
-λ = -(J a + γ)/C.
+λ = -(J a + γ)/C: they resist as inertia does, and M + Jᵀ C⁻¹ J is the metric in which accelerations are near.
 
 O(n d) operations for M and c, and O(k² m + m² p) a sweep of two small decompositions, k = nv - rank B, m rows, p ≤ m.
 References: M. Mistry, J. Buchli, S. Schaal, Inverse dynamics control of floating base systems using orthogonal
@@ -29,24 +29,23 @@ with external constraints: a unified view (2011); S. Savin, Robotics with contac
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.host.signature import Input
 from delassus.constrained.delassus.scales import joint_mobilities, row_mobilities
 from delassus.constrained.elimination.gauss import RANK
+from delassus.constrained.rows.inputs import not_negative
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.control.inverse.actuated import Actuated, actuated
-from delassus.control.inverse.orthogonal import first_stage, rooted, second_stage
+from delassus.control.inverse.distribution import Choice, Forces, distributed, free_torques
 from delassus.control.inverse.result import ControlStatus, InverseDynamics
 from delassus.control.inverse.weights import DYNAMICS_INPUTS
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import mass_matrix
-from delassus.dynamics.tree.ldl import Ldl, ldl
 
 _MET: Final = 1e-9
 """The share of the forces at a joint that may be left of its equation, and of the accelerations in a row."""
@@ -114,7 +113,7 @@ def inverse_dynamics(
 
 @kernel(
     "(nq),(nv),(nv)->(nu),(m),(nv),(),(m)",
-    inputs={**DYNAMICS_INPUTS, "rank": Input("()")},
+    inputs={**DYNAMICS_INPUTS, "rank": not_negative("rank", 1.0)},
     result=InverseDynamics,
 )
 def actuated_inverse_dynamics(
@@ -137,7 +136,7 @@ def actuated_inverse_dynamics(
     b = b if tau is None else b - tau
     M = mass_matrix(robot.model, q)
     wanted = Choice(torque_weight, torque_target, force_weight, force_target)
-    rank = RANK if rank is None else rank
+    rank, share = RANK if rank is None else rank, rank
     if robot.m:
         problem = Problem.of(robot.mechanism, q, v, np.zeros(robot.nv), mask, time)
         J, gamma = jacobian_of(problem), bias_of(problem)
@@ -145,11 +144,11 @@ def actuated_inverse_dynamics(
         found = distributed(robot, M, b, J, moving, wanted, rank)
     else:
         J, moving = np.zeros((0, robot.nv)), np.zeros(0)
-        found = Forces(_torques(robot, M, b, wanted), np.zeros(0))
+        found = Forces(free_torques(robot, M, b, wanted), np.zeros(0))
     torque, force = found
     pushed = J.T @ force
     residual = b - robot.B @ torque - pushed
-    given = [x for x in (q, v, a, mask, tau, *wanted, time) if x is not None]
+    given = [x for x in (q, v, a, mask, tau, *wanted, time, share) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*given, residual, torque, force)))
     size = np.abs(b) + numpy.abs(robot.B) @ np.abs(torque) + np.abs(J).T @ np.abs(force)
     violation = moving
@@ -159,101 +158,6 @@ def actuated_inverse_dynamics(
     status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
     torque, force = np.where(finite, torque, 0.0), np.where(finite, force, 0.0)
     return InverseDynamics(torque, force, residual, status, violation)
-
-
-class Choice(NamedTuple):
-    """Weights and targets of torques and forces; None where they are not given."""
-
-    torque_weight: Any = None
-    torque_target: Any = None
-    force_weight: Any = None
-    force_target: Any = None
-
-    @property
-    def of_forces_alone(self) -> bool:
-        """Whether the squares of forces are made least, and nothing is said of torques."""
-        return self.force_weight is not None and self.torque_weight is None and self.torque_target is None
-
-
-class Forces(NamedTuple):
-    """u (nu,) and λ (m,)."""
-
-    torque: Any
-    force: Any
-
-
-def distributed(robot: Actuated, M: Any, b: Any, J: Any, moving: Any, wanted: Choice, rank: Any) -> Forces:
-    """u and λ of b = B u + Jᵀ λ, for b = M a + c (nv,) and J a + γ = moving (m,)."""
-    compliance = robot.mechanism_compliance
-    soft = compliance > 0.0
-    known = np.where(soft, -moving / numpy.where(soft, compliance, 1.0), 0.0) if numpy.any(soft) else np.zeros(robot.m)
-    target = known if wanted.force_target is None else np.where(soft, known, wanted.force_target)
-    left = b - J.T @ target
-    rigid = J * numpy.where(soft, 0.0, 1.0)[:, None]
-    weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
-    Y = rigid.T * weight  # x = λ / weight, so that all of x are comparable
-    N, S = robot.passive, passive_inertia(robot, M)
-    stage = first_stage(rooted(S, N.T @ Y), rooted(S, N.T @ left), rank)
-    reached = _reachable(robot, M, S, left - Y @ stage.x) + Y @ stage.x
-    rows, ends = _cost(robot, Y, reached, weight, wanted)
-    x = second_stage(stage, rows, ends)
-    return Forces(_torques_of(robot, reached - Y @ x, wanted), target + weight * x)
-
-
-def passive_inertia(robot: Actuated, M: Any) -> Ldl:
-    """The factors of Nᵀ M N, the inertia (k, k) that no actuator pushes."""
-    N = robot.passive
-    return ldl(N.T @ M @ N)
-
-
-def _reachable(robot: Actuated, M: Any, S: Ldl, r: Any) -> Any:
-    """The part of r (nv,) that actuators reach: what is nearest to it in the metric of M⁻¹."""
-    N = robot.passive
-    if not N.shape[1]:
-        return r
-    return r - M @ (N @ S.solve(N.T @ r))
-
-
-def _torques(robot: Actuated, M: Any, b: Any, wanted: Choice) -> Any:
-    """u (nu,) without any constraints."""
-    return _torques_of(robot, _reachable(robot, M, passive_inertia(robot, M), b), wanted)
-
-
-def _torques_of(robot: Actuated, pushed: Any, wanted: Choice) -> Any:
-    """u (nu,) with B u = `pushed` (nv,), the smallest where actuators are redundant."""
-    if robot.rank == robot.nu:
-        return robot.inverse @ pushed
-    # B u = Q R u for orthonormal Q, R of full row rank: u = u* + W⁻¹ Rᵀ (R W⁻¹ Rᵀ)⁻¹ (Qᵀ b - R u*).
-    Q, R, weight = robot.reach, robot.reach.T @ robot.B, _torque_weight(robot, wanted)
-    target = np.zeros(robot.nu) if wanted.torque_target is None else wanted.torque_target
-    off = Q.T @ pushed - R @ target
-    return target + (R.T @ ldl((R / weight) @ R.T).solve(off)) / weight
-
-
-def _torque_weight(robot: Actuated, wanted: Choice) -> Any:
-    return robot.usual_weight if wanted.torque_weight is None else wanted.torque_weight
-
-
-def _cost(robot: Actuated, Y: Any, reached: Any, weight: Any, wanted: Choice) -> tuple[Any, Any]:
-    """F (p, m) and t (p,): the squares of F x - t are made least where x is open."""
-    rows, ends = [], []
-    if not wanted.of_forces_alone:
-        W = _torque_weight(robot, wanted)
-        if robot.rank == robot.nu:
-            F, t = robot.inverse @ Y, robot.inverse @ reached
-            t = t if wanted.torque_target is None else t - wanted.torque_target
-            scale = np.sqrt(W)
-            rows, ends = [F * scale[:, None]], [t * scale]
-        else:
-            Q, R = robot.reach, robot.reach.T @ robot.B
-            S = ldl((R / W) @ R.T)
-            t = Q.T @ reached
-            t = t if wanted.torque_target is None else t - R @ wanted.torque_target
-            rows, ends = [rooted(S, Q.T @ Y)], [rooted(S, t)]
-    if wanted.force_weight is not None:
-        rows.append(np.diag(np.sqrt(wanted.force_weight) * weight))
-        ends.append(np.zeros(robot.m))
-    return np.concatenate(rows), np.concatenate(ends)
 
 
 def _status(robot: Actuated, a: Any, size: Any, residual: Any, violation: Any, J: Any, gamma: Any) -> Any:

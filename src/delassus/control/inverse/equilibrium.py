@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
 from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
-from delassus.control.inverse.actuated import Actuated, ActuationError, actuated
+from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.inverse.actuation import ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, control_statuses, worst_of
 
@@ -61,6 +62,8 @@ class Equilibrium:
         """Whether it stands, in a sentence or two: of the worst pose, where there are several."""
         worst, _ = worst_of(self.status)
         most = float(np.max(np.abs(self.residual), initial=0.0))
+        if not np.size(self.status):
+            return "There is no pose."
         if worst is ControlStatus.REALISED:
             return "The torques and forces hold the pose."
         if worst is ControlStatus.NEAREST:
@@ -94,7 +97,11 @@ def equilibrium(
     robot = actuated(mechanism, actuation)
     if not contacts and not robot.m and not options.get("limits"):
         raise ActuationError("there are no contacts or constraints: gravity_compensation gives the torques.")
-    passive = _passive(robot)
+    if not 0.0 <= share < np.inf:
+        raise ActuationError(f"share is {share!r}; it is what may be missing, not negative, such as 1e-6.")
+    passive, q = _passive(robot), np.asarray(q, float)
+    if q.shape[-1:] != (robot.nq,):
+        raise ActuationError(f"q has shape {q.shape}; its last axis has {robot.nq} numbers.")
     still = np.zeros(robot.nv)
     # A non-finite pose would stop nobody else's, but its forces must not be any number's.
     finite = np.isfinite(np.sum(q, -1))

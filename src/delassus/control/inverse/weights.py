@@ -8,7 +8,7 @@ import numpy
 
 from delassus.compiler.host.signature import Input
 from delassus.constrained.rows.inputs import TIME, per_row
-from delassus.control.inverse.actuated import ActuationError
+from delassus.control.inverse.actuation import ActuationError
 
 
 def per_actuator(name: str, positive: bool = False) -> Input:

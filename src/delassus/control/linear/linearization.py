@@ -18,34 +18,31 @@ of J, rows as shares of what they yield and joints by D, so that nothing depends
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
-from delassus.compiler import jacobian, jvp
-from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.derivatives import constrained_derivatives
 from delassus.constrained.solvers.dynamics import constrained_dynamics
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuated import Actuated, actuated
+from delassus.control.linear.constraints import LinearizationError, check_constraints, constraint_rates
 from delassus.control.linear.exponential import held_input
-from delassus.dynamics.kinematics.manifold import coordinate_rates, difference, integrate, parts
+from delassus.dynamics.kinematics.manifold import difference, integrate, parts
 from delassus.dynamics.mass.crba import crba
-from delassus.errors import DelassusError
+from delassus.errors import short
 from delassus.model.joints import Motion
 from delassus.model.model import Model
 from delassus.spatial.motions import motion_cross
 
 Floats = NDArray[np.float64]
-
-
-class LinearizationError(DelassusError, ValueError):
-    """A state about which there is no linear model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +81,7 @@ class Linearization:
     def coordinates(self, q: Any, v: Any) -> Any:
         """x (…, 2p) of states near the one of the model; those of one state inside kernels."""
         left = self.basis * self.metric[..., None]
-        way, faster = difference(self.robot.model, self.q, q), dnp.asarray(v) - self.v
+        way, faster = difference(self.robot.mechanism.plain.model, self.q, q), dnp.asarray(v) - self.v
         if left.ndim == 2:
             return dnp.concatenate([way @ left, faster @ left], -1)
         return np.concatenate([np.matvec(left.mT, way), np.matvec(left.mT, faster)], -1)
@@ -93,14 +90,14 @@ class Linearization:
         """q (…, nq) and v (…, nv) of coordinates (…, 2p), which meet the constraints to first order."""
         p = self.freedoms
         xi, eta = np.asarray(x, float)[..., :p], np.asarray(x, float)[..., p:]
-        q: Floats = integrate(self.robot.model, self.q, np.matvec(self.basis, xi))
+        q: Floats = integrate(self.robot.mechanism.plain.model, self.q, np.matvec(self.basis, xi))
         return q, self.v + np.matvec(self.basis, eta) + np.matvec(self.lift, xi)
 
     def discrete(self, time_step: float) -> Linearization:
         """The same for steps of time [s], in which the actuators' forces are constant: exact for the linear model."""
         if self.time_step is not None:
             raise LinearizationError(f"the model has a time step of {self.time_step:g} s already.")
-        if not (isinstance(time_step, (int, float)) and 0.0 < time_step < np.inf):
+        if not (isinstance(time_step, Real) and 0.0 < time_step < np.inf):
             raise LinearizationError(f"time_step is {time_step!r} s; it is one number, positive and finite.")
         A, B = held_input(self.A, self.B, float(time_step))
         return replace(self, A=A, B=B, time_step=float(time_step))
@@ -116,6 +113,7 @@ def linearize(
     tau: Any = None,
     time: Any = None,
     time_step: float | None = None,
+    parameters: Any = None,
 ) -> Linearization:
     """A linear model of a constrained robot about a state, in its own freedoms; of one state or a batch.
 
@@ -128,34 +126,40 @@ def linearize(
         tau: (…, nv) other generalised forces, constant [N·m, N].
         time: (…) [s] what references move with, needed where they do.
         time_step: [s] for a discrete model, in which inputs are held; by default rates.
+        parameters: (…, nparameters) those of a mechanism whose model has some.
+
+    Raises:
+        LinearizationError: If a state does not meet the constraints, or there is no such model.
     """
     robot = actuated(mechanism, actuation)
-    model, held = robot.model, robot.mechanism
+    model, held = robot.mechanism.plain.model, robot.mechanism
     for constraint in held.constraints:
         if not constraint.holds_positions:
             raise LinearizationError(
                 f"the constraint {constraint.label!r} holds velocities alone: positions and velocities then have "
                 "different freedoms, and there is no linear model of this kind."
             )
-    q, v = np.asarray(q, float), np.zeros(robot.nv) if v is None else np.asarray(v, float)
-    torque = np.zeros(robot.nu) if torque is None else np.asarray(torque, float)
+    q, v = _numbers("q", q), np.zeros(robot.nv) if v is None else _numbers("v", v)
+    torque = np.zeros(robot.nu) if torque is None else _numbers("torque", torque)
     for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("torque", torque, robot.nu)):
         if x.shape[-1:] != (size,):
             raise LinearizationError(f"{name} has shape {x.shape}; its last axis has {size} numbers.")
-    total = np.matvec(robot.B, torque) + (0.0 if tau is None else np.asarray(tau, float))
+    total = np.matvec(robot.B, torque) + (0.0 if tau is None else _numbers("tau", tau))
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
         raise LinearizationError("the state or its torques are not finite numbers.")
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1])
+    others = (np.shape(time), np.shape(parameters)[:-1])
+    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *others)
     q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
-    given = {} if time is None else {"time": time}
+    given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
+    check_constraints(held, q, v, given)
     a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **given)
     a = constrained_dynamics(held, q, v, total, **given).acceleration
     D = np.diagonal(crba(model, q), axis1=-2, axis2=-1)
-    Z, back = _basis(held, q, D, given)
-    moving = bool(np.any(v))
-    by_q, rate = constraint_rates(held, q, v, **given) if held.m and moving else (None, None)
-    S = np.zeros_like(Z) if by_q is None else -back @ by_q @ Z
-    Z_rate = np.zeros_like(Z) if rate is None else -back @ rate @ Z
+    rigid = np.flatnonzero(compliance_of(held) == 0.0)
+    Z, back = _basis(held, rigid, q, D, given)
+    by_q, rate = constraint_rates(held, q, v, **given) if len(rigid) and np.any(v) else (None, None)
+    S = np.zeros_like(Z) if by_q is None else -back @ by_q[..., rigid, :] @ Z
+    Z_rate = np.zeros_like(Z) if rate is None else -back @ rate[..., rigid, :] @ Z
     left = (Z * D[..., None]).mT
     p = Z.shape[-1]
     A = np.zeros((*batch, 2 * p, 2 * p))
@@ -169,27 +173,22 @@ def linearize(
     return found if time_step is None else found.discrete(time_step)
 
 
-@kernel("(nq),(nv)->(m,nv),(m,nv)", inputs={"time": "()"})
-def constraint_rates(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> tuple[Any, Any]:
-    """∂(J v)/∂q (m, nv) along tangent vectors, and J̇ (m, nv)."""
-
-    def rows(step: Any) -> Any:
-        moved = q + coordinate_rates(mechanism.model, q, step)
-        return constraint_jacobian(mechanism, moved, time=time)
-
-    still = dnp.zeros(mechanism.nv)
-    return jacobian(lambda step: rows(step) @ v)(still), jvp(rows, (still,), (v,))[1]
+def _numbers(name: str, value: Any) -> Floats:
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise LinearizationError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None
 
 
-def _basis(mechanism: Mechanism, q: Floats, D: Floats, given: dict[str, Any]) -> tuple[Floats, Floats]:
-    """Z (…, nv, p), and J⁺ (…, nv, m), both in the metric of D."""
+def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, given: dict[str, Any]) -> tuple[Floats, Floats]:
+    """Z (…, nv, p), and J⁺ (…, nv, rigid rows), both in the metric of D; rows that give way leave all freedoms."""
     root = np.sqrt(D)
-    if not mechanism.m:
+    if not len(rigid):
         Z = np.zeros((*D.shape, D.shape[-1]))
         Z[..., range(D.shape[-1]), range(D.shape[-1])] = 1.0 / root
         return Z, np.zeros((*D.shape, 0))
-    weight = 1.0 / np.sqrt(row_mobilities(mechanism))
-    J = constraint_jacobian(mechanism, q, **given) * weight[:, None] / root[..., None, :]
+    weight = 1.0 / np.sqrt(row_mobilities(mechanism))[rigid]
+    J = constraint_jacobian(mechanism, q, **given)[..., rigid, :] * weight[:, None] / root[..., None, :]
     U, s, Vt = np.linalg.svd(J)
     kept = s > np.sqrt(RANK) * np.maximum(np.max(s, -1, keepdims=True), 1.0)
     ranks = np.unique(np.sum(kept, -1))

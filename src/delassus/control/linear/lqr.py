@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
-from delassus.control.linear.linearization import Linearization, LinearizationError
+from delassus.control.linear.constraints import LinearizationError
+from delassus.control.linear.linearization import Linearization
 from delassus.control.linear.riccati import continuous_riccati, discrete_riccati
+from delassus.errors import short
 
 Floats = NDArray[np.float64]
 
@@ -98,7 +100,10 @@ def _unstable(linear: Linearization) -> str:
 
 
 def _matrix(name: str, given: Any, n: int) -> Floats:
-    values = np.asarray(given, float)
+    try:
+        values = np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise LinearizationError(f"{name} is {short(repr(given))}; it is one number, or an array.") from None
     if values.ndim < 2:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values
     if values.shape != (n, n):

@@ -27,7 +27,7 @@ from delassus.compiler.host.kernel import kernel
 from delassus.compiler.host.signature import Input
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.inputs import TIME
+from delassus.constrained.rows.inputs import TIME, not_negative
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
 from delassus.control.inverse.result import ControlStatus, control_statuses
@@ -61,7 +61,8 @@ class TaskVelocities(_Arrays):
     Attributes:
         velocity: (…, nv) [rad/s, m/s], within the limits.
         residual: (…, t) J v - ẋ: what the rows of the tasks lack.
-        status: (…) numbers of `ControlStatus`: REALISED, NEAREST where limits or singular poses are in the way.
+        status: (…) numbers of `ControlStatus`: REALISED, NEAREST where limits or singular poses are in the way, or
+            limits contradict each other.
         bounded: (…, nv) 1 for velocities at their upper limit, -1 at their lower one, otherwise 0.
     """
 
@@ -81,8 +82,8 @@ class TaskVelocities(_Arrays):
     "(nq),(t)->(nv),(t),(),(nv)",
     inputs={
         "time": TIME,
-        "step": Input("()"),
-        "damping": Input("()"),
+        "step": not_negative("step"),
+        "damping": not_negative("damping"),
         "lower": Input("(nv)"),
         "upper": Input("(nv)"),
     },
@@ -107,9 +108,9 @@ def differential_inverse_kinematics(
         rates: ẋ (…, t) velocities of the tasks' rows [m/s, rad/s].
         time: (…) [s] what references move with, needed where they do.
         step: (…) [s] for which the velocities are taken: joints then stay within their limits of position, too.
-        damping: (…) δ, as a share of what moves the tasks.
+        damping: (…) δ, as a share of what moves the tasks; with zero, velocities are some that will do.
         lower: (…, nv) lowest velocities, by default the model's limits of speed, and those that `step` makes.
-        upper: (…, nv) highest velocities, likewise.
+        upper: (…, nv) highest velocities, likewise; where one is below the lowest, that is the one that holds.
     """
     n, model = tasks.nv, tasks.model
     J, weight = task_jacobian(tasks, q), tasks.weights / tasks.sizes
@@ -117,7 +118,9 @@ def differential_inverse_kinematics(
     scaled, asked = J * weight[:, None], rates * weight
     least, most = velocity_bounds(model, q, step)
     least = least if lower is None else lower
-    most = most if upper is None else np.maximum(upper, least)
+    most = most if upper is None else upper
+    crossed = np.any(least > most)
+    most = np.maximum(most, least)
     curvature = np.sum(scaled * scaled, 0)
     share = np.max(curvature / D)
     H = scaled.T @ scaled + np.diag(damping * np.where(share > 0.0, share, 1.0) * D)
@@ -167,7 +170,7 @@ def differential_inverse_kinematics(
     v = np.minimum(np.maximum(v, least), most)
     residual = J @ v - rates
     size = np.abs(J) @ np.abs(v) + np.abs(rates)
-    off = np.any(np.abs(residual) > _MET * np.max(size * weight) / weight)
+    off = crossed | np.any(np.abs(residual) > _MET * np.max(size * weight) / weight)
     if len(w):
         lost = np.abs(held @ v - w)
         off = off | np.any(lost > _MET * np.max(np.abs(held) @ np.abs(v) + np.abs(w)))

@@ -2,7 +2,8 @@
 
 Before all tasks come the accelerations that the robot can have at all. They meet its constraints, J a + γ = 0, and
 leave nothing to do where neither actuators nor constraints push: with N the directions that no actuator reaches and P
-those among them in which constraints cannot push either (see `inverse`), P Nᵀ (M a + c) = 0. Then, level by level,
+those among them in which constraints cannot push either (see `inverse`), P Nᵀ (M a + c) = 0. Rows that give way push
+with -(J a + γ)/C, which is a part of M and c here. Then, level by level,
 
     minimise |J_k a + J̇_k v - ẍ_k|   among the accelerations that are left,
 
@@ -28,7 +29,8 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.told import Told
-from delassus.control.inverse.dynamics import actuated_inverse_dynamics, passive_inertia
+from delassus.control.inverse.distribution import passive_inertia
+from delassus.control.inverse.dynamics import actuated_inverse_dynamics
 from delassus.control.inverse.orthogonal import first_stage, rooted
 from delassus.control.inverse.result import ControlStatus, control_statuses, worst_of
 from delassus.control.inverse.weights import DYNAMICS_INPUTS
@@ -168,11 +170,15 @@ def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any
     Y = None
     if robot.m:
         problem = Problem.of(robot.mechanism, q, v, np.zeros(tasks.nv), mask, time)
+        J, gamma, compliance = jacobian_of(problem), bias_of(problem), robot.mechanism_compliance
+        soft = numpy.flatnonzero(compliance > 0.0)
         weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
-        rigid = numpy.where(robot.mechanism_compliance > 0.0, 0.0, weight)
-        held = jacobian_of(problem) * rigid[:, None]
-        rows, ends = [held], [-bias_of(problem) * rigid]
-        Y = (jacobian_of(problem) * weight[:, None]).T
+        rigid = numpy.where(compliance > 0.0, 0.0, weight)
+        held = J * rigid[:, None]
+        rows, ends, Y = [held], [-gamma * rigid], held.T
+        if len(soft):  # their force is -(J a + γ) / C: it resists as inertia does
+            push = (J[soft] / compliance[soft][:, None]).T
+            M, c = M + push @ J[soft], c + push @ gamma[soft]
     if N.shape[1]:
         S = passive_inertia(robot, M)
         pushed = rooted(S, np.concatenate([N.T @ M, (N.T @ c)[:, None]], 1))

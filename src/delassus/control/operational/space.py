@@ -6,8 +6,9 @@ that their rows do not see; A is the part of the tasks' rows there. Then
     Λ = (A Aᵀ)⁺,      J̄ = L⁻ᵀ Aᵀ Λ,      N = 1 - Jᵀ J̄ᵀ:
 
 the inertia of the tasks, their dynamically consistent inverse (of all motions that do what is asked, the constraints
-included, the one of least energy), and the projector of torques that do not accelerate the tasks. Without constraints
-these are Khatib's. Tasks that cannot move, or depend on others, have no inertia along what they lack.
+included, the one of least energy), and the projector of torques that do not accelerate the tasks. Rows that give way
+hold nothing, but resist as inertia does, M + Jᵀ C⁻¹ J, C their compliance. Without constraints these are Khatib's.
+Tasks that cannot move, or depend on others, have no inertia along what they lack.
 
 Reference: O. Khatib, A unified approach for motion and force control of robot manipulators (1987); J. Park, O. Khatib,
 Contact consistent control framework for humanoid robots (2006).
@@ -33,6 +34,7 @@ from delassus.control.inverse.orthogonal import first_stage
 from delassus.control.inverse.result import ControlStatus, control_statuses
 from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
 from delassus.dynamics.mass.factor import forward
+from delassus.dynamics.tree.ldl import ldl
 
 
 class _Arrays(NamedTuple):
@@ -87,10 +89,14 @@ def operational_space(tasks: Tasks, q: Any, v: Any, *, mask: Any = None, time: A
     model, n = tasks.model, tasks.nv
     held = constraint_rows(tasks, q, v, mask, time)
     space = in_energy(model, q, np.concatenate([held, J]) if len(held) else J)
-    A = space.rows[len(held) :]
-    if len(held):
-        A = first_stage(space.rows[: len(held)], np.zeros(len(held)), RANK).open_part(A)
     scale = np.max(np.sum(space.rows[len(held) :] ** 2, 1))
+    soft = tasks.robot.mechanism_compliance > 0.0
+    if numpy.any(soft):
+        space = _resisted(tasks, space, numpy.flatnonzero(soft))
+    rigid = space.rows[: len(held)][numpy.flatnonzero(~soft)]
+    A = space.rows[len(held) :]
+    if len(rigid):
+        A = first_stage(rigid, np.zeros(len(rigid)), RANK).open_part(A)
     turned = orthogonal(np.concatenate([A, np.eye(tasks.t)], 1), n)
     C, V = turned[:, :n], turned[:, n:]
     squares = np.sum(C * C, 1)
@@ -100,7 +106,7 @@ def operational_space(tasks: Tasks, q: Any, v: Any, *, mask: Any = None, time: A
     AL = C.T @ (inverse[:, None] * V)  # Aᵀ Λ
     consistent = np.stack([space.velocities(AL[:, k]) for k in range(tasks.t)], axis=1)
     status = np.where(np.all(kept), float(ControlStatus.REALISED), float(ControlStatus.SINGULAR))
-    finite = np.isfinite(np.sum(J) + np.sum(bias) + np.sum(Lambda))
+    finite = np.isfinite(np.sum(q) + np.sum(v) + np.sum(J) + np.sum(bias) + np.sum(Lambda))
     status = np.where(finite, status, float(ControlStatus.NOT_FINITE))
     return OperationalSpace(J, bias, Lambda, consistent, np.eye(n) - J.T @ consistent.T, status)
 
@@ -111,9 +117,11 @@ class EnergySpace(NamedTuple):
     tree: TreeFactor
     root: Any
     rows: Any
+    back: Any = None
 
     def velocities(self, x: Any) -> Any:
         """v (nv,) from x (nv,)."""
+        x = x if self.back is None else self.back @ x
         return forward(self.tree.above, self.tree.U, x / self.root)
 
     def of_velocities(self, v: Any) -> Any:
@@ -126,6 +134,15 @@ def in_energy(model: Any, q: Any, rows: Any) -> EnergySpace:
     tree = tree_factor(model, q, rows)
     root = np.sqrt(tree.D)
     return EnergySpace(tree, root, tree.Y * root)
+
+
+def _resisted(tasks: Tasks, space: EnergySpace, soft: Any) -> EnergySpace:
+    """The same in y, x = back y, where half the square of y has the work on rows that give way, `soft`, in it."""
+    scaled = 1.0 / numpy.array(row_mobilities(tasks.mechanism))[soft] * tasks.robot.mechanism_compliance[soft]
+    A, n = space.rows[soft], tasks.nv
+    K = ldl(np.eye(n) + A.T @ (A / scaled[:, None]))  # of which L D^½ is a root
+    back = K.solve((np.tril(K.L, -1) + np.eye(n)) / np.sqrt(K.inverse))
+    return EnergySpace(space.tree, space.root, space.rows @ back, back)
 
 
 def constraint_rows(tasks: Tasks, q: Any, v: Any, mask: Any, time: Any) -> Any:

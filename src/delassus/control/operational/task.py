@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy
@@ -21,11 +22,12 @@ from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacob
 from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
 from delassus.errors import DelassusError
 from delassus.model.links import links_of
-from delassus.model.model import Model, UnknownName
+from delassus.model.model import Joint, Model, UnknownName
 from delassus.spatial.quaternions import quaternion_to_rotation
 from delassus.spatial.rotations import rotation_log
 
 ROWS: Final = ("x", "y", "z", "rx", "ry", "rz")
+SOME: Final = {"all": ROWS, "position": ROWS[:3], "rotation": ROWS[3:]}
 _ALIGNED: Final = "LOCAL_WORLD_ALIGNED"
 
 
@@ -46,8 +48,10 @@ class Task:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.weight, (int, float)) and 0.0 < self.weight < numpy.inf):
-            raise TaskError(f"the weight of a task is {self.weight!r}; it is positive and finite.")
+        if not (isinstance(self.weight, Real) and 0.0 < self.weight < numpy.inf):
+            raise TaskError(f"the weight of a task is {self.weight!r}; it is one number, positive and finite.")
+        if not isinstance(self.priority, Integral):
+            raise TaskError(f"the priority of a task is {self.priority!r}; it is a whole number, such as 0.")
 
     def count(self, model: Model) -> int:
         """Number of rows."""
@@ -78,21 +82,28 @@ class Task:
 class _Chosen(Task):
     """A task with rows along and about the axes of the world, some of which are chosen."""
 
-    rows: str | tuple[str, ...] = ROWS
+    rows: Any = ROWS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rows = tuple(self.rows.split()) if isinstance(self.rows, str) else tuple(self.rows)
-        known = self._known()
+        given, known = self.rows, self._known()
+        if isinstance(given, str):
+            rows = tuple(row for row in SOME.get(given, given.split()) if row in known or given not in SOME)
+        else:
+            rows = tuple(ROWS[row] if row in range(len(ROWS)) else row for row in given)
         if not rows or len(set(rows)) < len(rows) or not set(rows) <= set(known):
-            raise TaskError(f"the rows are {self.rows!r}; they are some of {', '.join(known)}, each once.")
+            raise TaskError(
+                f"the rows are {given!r}; they are some of {', '.join(known)}, each once, or their numbers, or "
+                "'position', 'rotation' or 'all'."
+            )
         object.__setattr__(self, "rows", rows)
 
     def _known(self) -> tuple[str, ...]:
         return ROWS
 
     @property
-    def _places(self) -> list[int]:
+    def places(self) -> list[int]:
+        """The rows' numbers among x, y, z, rx, ry and rz."""
         return [ROWS.index(row) for row in self.rows]
 
     def count(self, model: Model) -> int:
@@ -101,25 +112,30 @@ class _Chosen(Task):
 
     def turns(self, model: Model) -> tuple[bool, ...]:
         """For each row, whether it is an angle."""
-        return tuple(place >= 3 for place in self._places)
+        return tuple(place >= 3 for place in self.places)
 
 
 @dataclass(frozen=True)
 class FrameTask(_Chosen):
-    """A frame, in the world's axes: its origin moves (x, y, z) and it turns (rx, ry, rz).
+    """A frame, or its name, in the world's axes: its origin moves (x, y, z) and it turns (rx, ry, rz).
 
-    A target is a position x y z [m], and, if a row is an angle, a unit quaternion x y z w after it.
+    `rows` are some of these, as in "x y rz", "position", or "rotation". A target is a position x y z [m], and, if a row
+    is an angle, a quaternion x y z w after it.
     """
 
-    frame: str
+    frame: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "frame", getattr(self.frame, "name", self.frame))
 
     def jacobian(self, model: Model, q: Any) -> Any:
         """J (count, nv)."""
-        return frame_jacobian(model, q, frame=model.frame(self.frame).name, reference=_ALIGNED)[self._places]
+        return frame_jacobian(model, q, frame=self.frame, reference=_ALIGNED)[self.places]
 
     def bias(self, model: Model, q: Any, v: Any) -> Any:
         """J̇ v (count,)."""
-        return frame_bias(model, q, v, frame=model.frame(self.frame).name, reference=_ALIGNED)[self._places]
+        return frame_bias(model, q, v, frame=self.frame, reference=_ALIGNED)[self.places]
 
     def targets(self, model: Model) -> int:
         """3 for a position, 7 for a pose."""
@@ -127,31 +143,31 @@ class FrameTask(_Chosen):
 
     def error(self, model: Model, q: Any, target: Any) -> Any:
         """p - p*, and the rotation vector that leads from the target to the frame, in the world's axes."""
-        R, p = frame_in_world(model, q, model.frame(self.frame).name)
+        R, p = frame_in_world(model, q, self.frame)
         off = p - target[:3]
         if any(self.turns(model)):
             quaternion = target[3:] / np.sqrt(target[3:] @ target[3:])
             off = np.concatenate([off, rotation_log(R @ quaternion_to_rotation(quaternion).T)])
-        return off[self._places]
+        return off[self.places]
 
 
 @dataclass(frozen=True)
 class CenterOfMassTask(_Chosen):
     """The centre of mass, along the world's axes; a target is a position x y z [m]."""
 
-    rows: str | tuple[str, ...] = field(default=ROWS[:3], kw_only=True)
+    rows: Any = field(default=ROWS[:3], kw_only=True)
 
     def _known(self) -> tuple[str, ...]:
         return ROWS[:3]
 
     def jacobian(self, model: Model, q: Any) -> Any:
         """J (count, nv)."""
-        return center_of_mass_jacobian(model, q)[self._places]
+        return center_of_mass_jacobian(model, q)[self.places]
 
     def bias(self, model: Model, q: Any, v: Any) -> Any:
         """J̇ v (count,)."""
         rate = centroidal_momentum_matrix_rate(model, q, v) @ v
-        return rate[self._places] / total_mass(model, links_of(model))
+        return rate[self.places] / total_mass(model, links_of(model))
 
     def targets(self, model: Model) -> int:
         """A position."""
@@ -159,7 +175,7 @@ class CenterOfMassTask(_Chosen):
 
     def error(self, model: Model, q: Any, target: Any) -> Any:
         """p - p*."""
-        return (center_of_mass(model, q) - target)[self._places]
+        return (center_of_mass(model, q) - target)[self.places]
 
 
 @dataclass(frozen=True)
@@ -171,11 +187,11 @@ class MomentumTask(_Chosen):
 
     def jacobian(self, model: Model, q: Any) -> Any:
         """A (count, nv)."""
-        return centroidal_momentum_matrix(model, q)[self._places]
+        return centroidal_momentum_matrix(model, q)[self.places]
 
     def bias(self, model: Model, q: Any, v: Any) -> Any:
         """Ȧ v (count,)."""
-        return (centroidal_momentum_matrix_rate(model, q, v) @ v)[self._places]
+        return (centroidal_momentum_matrix_rate(model, q, v) @ v)[self.places]
 
 
 @dataclass(frozen=True)
@@ -188,26 +204,31 @@ class PostureTask(Task):
         super().__post_init__()
         object.__setattr__(self, "joints", (self.joints,) if isinstance(self.joints, str) else tuple(self.joints))
 
-    def _velocities(self, model: Model) -> list[int]:
-        own = [(joint, start) for joint, start in zip(model.joints, model.v_starts, strict=True) if joint.mimic is None]
+    def chosen(self, model: Model) -> list[Joint]:
+        """The joints, in the order of the patterns."""
+        own = [joint for joint in model.joints if joint.mimic is None]
         if not self.joints:
-            chosen = [pair for pair in own if pair[0].kind.nv < 6]
-        else:
-            chosen = []
-            for pattern in self.joints:
-                matching = [pair for pair in own if fnmatch.fnmatchcase(pair[0].name, pattern)]
-                if not matching:
-                    raise UnknownName("joint", pattern, [joint.name for joint, _ in own])
-                chosen += [pair for pair in matching if pair not in chosen]
-        return [v for joint, start in chosen for v in range(start, start + joint.kind.nv)]
+            return [joint for joint in own if joint.kind.nv < 6]
+        found: list[Joint] = []
+        for pattern in self.joints:
+            matching = [joint for joint in own if fnmatch.fnmatchcase(joint.name, pattern)]
+            if not matching:
+                raise UnknownName("joint", pattern, [joint.name for joint in own])
+            found += [joint for joint in matching if joint not in found]
+        return found
+
+    def velocities(self, model: Model) -> list[int]:
+        """The numbers of their velocities."""
+        spans = [model.v_slice(joint.name) for joint in self.chosen(model)]
+        return [v for span in spans for v in range(span.start, span.stop)]
 
     def count(self, model: Model) -> int:
         """Number of velocities of the joints."""
-        return len(self._velocities(model))
+        return len(self.velocities(model))
 
     def jacobian(self, model: Model, q: Any) -> Any:
         """Rows of the identity (count, nv)."""
-        return np.array(numpy.eye(model.nv)[self._velocities(model)])
+        return np.array(numpy.eye(model.nv)[self.velocities(model)])
 
     def bias(self, model: Model, q: Any, v: Any) -> Any:
         """Zero (count,)."""
@@ -219,11 +240,11 @@ class PostureTask(Task):
 
     def error(self, model: Model, q: Any, target: Any) -> Any:
         """The way from the target to the pose."""
-        return difference(model, target, q)[self._velocities(model)]
+        return difference(model, target, q)[self.velocities(model)]
 
     def turns(self, model: Model) -> tuple[bool, ...]:
         """For each row, whether it is an angle."""
         angles = numpy.zeros(model.nv, bool)
         for link in links_of(model).links:
             angles[list(link.dofs)] = [direction >= 3 for direction in link.motion.directions]
-        return tuple(bool(angles[v]) for v in self._velocities(model))
+        return tuple(bool(angles[v]) for v in self.velocities(model))

@@ -92,7 +92,10 @@ class Tasks(OfModel):
     @cached_property
     def ntargets(self) -> int:
         """How many numbers say where all tasks are to be."""
-        return sum(task.targets(self.model) for task in self.tasks)
+        return sum(self._targets(task) for task in self.tasks)
+
+    def _targets(self, task: Task) -> int:
+        return task.targets(self.model) if hasattr(task, "targets") else 0
 
     @property
     def slices(self) -> Mapping[int, slice]:
@@ -102,7 +105,7 @@ class Tasks(OfModel):
     @property
     def target_slices(self) -> Mapping[int, slice]:
         """The targets of each task, by its place."""
-        return MappingProxyType(dict(enumerate(_ranges([task.targets(self.model) for task in self.tasks]))))
+        return MappingProxyType(dict(enumerate(_ranges([self._targets(task) for task in self.tasks]))))
 
     @property
     def levels(self) -> tuple[tuple[int, ...], ...]:
@@ -120,9 +123,12 @@ class Tasks(OfModel):
 
     @property
     def sizes(self) -> Any:
-        """What errors of the rows are compared with (t,): the length of the robot [m], or a radian."""
-        length = length_of(self.mechanism.plain.model)
-        return numpy.array([1.0 if turn else length for task in self.tasks for turn in task.turns(self.model)])
+        """What errors of the rows are compared with (t,): the length of the robot [m], a radian, or 1 if none says."""
+        length, found = length_of(self.mechanism.plain.model), []
+        for task in self.tasks:
+            turns = task.turns(self.model) if hasattr(task, "turns") else (True,) * task.count(self.model)
+            found += [1.0 if turn else length for turn in turns]
+        return numpy.array(found)
 
 
 @dataclass(frozen=True)

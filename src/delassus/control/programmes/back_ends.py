@@ -14,6 +14,7 @@ from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.solution import ProgrammeSolution
 from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solve_programme
 from delassus.control.programmes.status import ProgrammeStatus
+from delassus.errors import expect
 
 if TYPE_CHECKING:
     from delassus.control.programmes.programme import QuadraticProgramme
@@ -34,6 +35,8 @@ def solve_by(
     iterations = ITERATIONS if iterations is None else int(iterations)
     if not tolerance >= 0.0 or iterations < 0:
         raise ProgrammeError(f"tolerance is {tolerance} and iterations {iterations}; neither is negative.")
+    if start is not None:
+        _check_start(programme, start)
     if method == "proximal":
         return _in_lanes(programme, start, tolerance, iterations)
     if method not in PACKAGES:
@@ -57,6 +60,13 @@ def solve_by(
         stacked([a[2] for a in answers]),
         stacked([int(a[3]) for a in answers]),
     )
+
+
+def _check_start(programme: QuadraticProgramme, start: Any) -> None:
+    expect("start", start, ProgrammeSolution, "another programme's answer")
+    ours, theirs = programme.shape, start.programme.shape
+    if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
+        raise ProgrammeError(f"start is the answer to {start.programme!r}; it is to be one to {programme!r}.")
 
 
 def _in_lanes(
@@ -83,10 +93,12 @@ def _alone(
     finite = finite and bool(np.isfinite(programme.K).all() and np.isfinite(programme.k).all())
     finite = finite and not (np.isnan(programme.lower) | np.isnan(programme.upper)).any()
     if not finite:
-        return np.zeros(shape.n), np.zeros(shape.multipliers), 0, ProgrammeStatus.NOT_FINITE, 0.0, 0.0
+        return np.zeros(shape.n), np.zeros(shape.multipliers), 0, ProgrammeStatus.NOT_FINITE, np.inf, np.inf
     x, multipliers, count, status = PACKAGES[method](programme, start, tolerance, iterations)
     if not (np.isfinite(x).all() and np.isfinite(multipliers).all()):
         x, multipliers, status = np.zeros(shape.n), np.zeros(shape.multipliers), ProgrammeStatus.ITERATIONS
+    if np.any(programme.lower > programme.upper):
+        status = ProgrammeStatus.INFEASIBLE
     primal, dual = errors_of(programme, x, multipliers)
     return x, multipliers, count, status, float(primal), float(dual)
 
@@ -149,8 +161,7 @@ def by_clarabel(
         w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -rest[span]
     outcome = clarabel.SolverStatus
     infeasible = found.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
-    solved = found.status in (outcome.Solved, outcome.AlmostSolved)
-    status = ProgrammeStatus.SOLVED if solved else ProgrammeStatus.ITERATIONS
+    status = ProgrammeStatus.SOLVED if found.status == outcome.Solved else ProgrammeStatus.ITERATIONS
     status = ProgrammeStatus.INFEASIBLE if infeasible else status
     return np.array(found.x), np.concatenate([y, z, w]), int(found.iterations), status
 

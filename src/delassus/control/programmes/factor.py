@@ -44,8 +44,7 @@ class Factor:
         self.n = len(K)
         self.plain = trace_of(K) is None
         if self.plain:
-            whole = numpy.tril(K) + numpy.tril(K, -1).T
-            self.whole = whole if numpy.isfinite(whole).all() else numpy.full_like(whole, numpy.nan)
+            self.whole = numpy.tril(K) + numpy.tril(K, -1).T
         elif self.n > WRITTEN_OUT:
             self.whole = np.tril(K) + np.tril(K, -1).T
         else:
@@ -78,7 +77,8 @@ class Factor:
         """x with L Lᵀ x = b."""
         if self.plain:
             try:
-                return numpy.linalg.solve(self.whole, b)
+                L = numpy.linalg.cholesky(self.whole)  # as compiled code does: no answer where K is not positive
+                return numpy.linalg.solve(L.T, numpy.linalg.solve(L, b))
             except numpy.linalg.LinAlgError:
                 return numpy.full(self.n, numpy.nan)
         if self.n > WRITTEN_OUT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
 from delassus.control.programmes.solution import ProgrammeSolution
+from delassus.errors import short
 
 Array = NDArray[np.float64]
+
+SYMMETRIC: Final = 1e-10
+"""The share of its largest number by which H may differ from its transpose."""
 
 _MATRICES = ("H", "A", "C", "K")
 _VECTORS = {"g": None, "b": "A", "lower": "C", "upper": "C", "k": "K"}
@@ -52,7 +56,7 @@ class QuadraticProgramme:
     shape: ProgrammeShape = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        g = np.asarray(self.g, float)
+        g = _numbers("g", self.g)
         if g.ndim < 1 or not g.shape[-1]:
             raise ProgrammeError(f"g has shape {g.shape}; its last axis has one number for each unknown, at least one.")
         n = g.shape[-1]
@@ -61,6 +65,11 @@ class QuadraticProgramme:
             given[name] = _matrix(name, given[name], n)
         if given["H"].shape[-2] != n:
             raise ProgrammeError(f"H has shape {given['H'].shape}; with {n} unknowns it is (…, {n}, {n}).")
+        uneven = np.abs(given["H"] - np.swapaxes(given["H"], -1, -2))
+        if np.any(uneven > SYMMETRIC * np.max(np.abs(given["H"]), (-1, -2), keepdims=True)):
+            raise ProgrammeError(
+                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it is symmetric: give (H + Hᵀ) / 2."
+            )
         for name, of in _VECTORS.items():
             rows = n if of is None else given[of].shape[-2]
             none = {"lower": -np.inf, "upper": np.inf}.get(name, 0.0)
@@ -82,7 +91,16 @@ class QuadraticProgramme:
                 f"there are {len(names)} names, {len(set(names))} of them different, for {len(usual)}."
             )
         object.__setattr__(self, "names", names)
-        object.__setattr__(self, "unknowns", tuple(self.unknowns) or tuple(f"x {i}" for i in range(n)))
+        unknowns = tuple(self.unknowns) or tuple(f"x {i}" for i in range(n))
+        if len(unknowns) != n:
+            raise ProgrammeError(f"there are {len(unknowns)} names of unknowns, for {n}.")
+        object.__setattr__(self, "unknowns", unknowns)
+        try:
+            _ = self.batch
+        except ValueError:
+            axes = [f"{name} {getattr(self, name).shape[:-2]}" for name in _MATRICES]
+            axes += [f"{name} {getattr(self, name).shape[:-1]}" for name in _VECTORS]
+            raise ProgrammeError(f"the batch axes do not fit: {', '.join(axes)}.") from None
         if self.shape is None:
             H, A, C, K = (pattern_of(given[name]) for name in _MATRICES)
             object.__setattr__(self, "shape", ProgrammeShape(n, equalities, rows, cones, (H, A, C, K)))
@@ -170,7 +188,8 @@ class QuadraticProgramme:
             method: "proximal", the project's own, compiled for the programme's shape and zeros, which solves a batch
                 in lanes; "proxsuite" (without cones) or "clarabel", one programme after the other.
             start: The answer to a programme that was much the same.
-            tolerance: Of `primal` and `dual`, by default 1e-9.
+            tolerance: Of `primal` and `dual`, by default 1e-9; rows and gradient are met to this share of what cancels
+                in them, too, and where that is large, to its rounding.
             iterations: At most so many, by default 200.
         """
         return solve_by(self, method, start, tolerance, iterations)
@@ -188,17 +207,24 @@ def _times(M: Array, x: Array) -> Array:
     return found
 
 
+def _numbers(name: str, value: Any) -> Array:
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise ProgrammeError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None
+
+
 def _matrix(name: str, value: Any, n: int) -> Array:
     if value is None:
         return np.zeros((0, n))
-    found = np.asarray(value, float)
+    found = _numbers(name, value)
     if found.ndim < 2 or found.shape[-1] != n:
         raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has the {n} unknowns.")
     return found
 
 
 def _vector(name: str, value: Any, rows: int, none: float) -> Array:
-    found = np.asarray(none if value is None else value, float)
+    found = _numbers(name, none if value is None else value)
     if found.ndim == 0:
         found = np.full(rows, float(found))
     if found.shape[-1] != rows:

@@ -20,23 +20,21 @@ Lagrangian algorithm can deal with an infeasible convex quadratic optimization p
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import trace_of
 from delassus.control.programmes.factor import Factor, gram
-from delassus.control.programmes.scaled import Scaled, product
+from delassus.control.programmes.iterate import RESTED, Iterate, Pushes, looked, rho_of
+from delassus.control.programmes.scaled import Scaled, largest, product
 
-RHO: Final = (1e-8, 1e-6)
-"""ρ, of scaled unknowns: without cones, and with some."""
-
-EPSILON: Final = (1e-4, 1e-1)
+EPSILON: Final = (1e-5, 1e-1)
 """ε at the beginning, likewise: along a curved edge Newton steps are short if the penalty is steep at once."""
 
 SHRINKS: Final = 0.1
-LEAST_EPSILON: Final = 1e-7
+LEAST_EPSILON: Final = 1e-6
 """What ε shrinks by, and does not fall below."""
 
 INNER: Final = 0.1
@@ -45,82 +43,16 @@ INNER: Final = 0.1
 RESTS: Final = 1e-10
 """x̄ does not move any more if it moves by so small a share of its size."""
 
-RESTED: Final = 6
-"""It has come to rest for good if multipliers were changed so often without moving it."""
-
 FURTHER: Final = (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 """How much further multipliers go each time that x̄ has not moved."""
 
-LARGE: Final = 1e7
+LARGE: Final = 1e6
 """But no step of theirs is longer than this; those beyond are no good to start from, either."""
 
 MOST_CUTS: Final = 24
 """Points at which the slope of φ along a step is looked at, at most."""
 
 FOREVER: Final = 1_000
-
-
-class Pushes(NamedTuple):
-    """What penalties push with at x: y + (A x - b)/ε, and for rows z + (R x - a bound)/ε, and so on for cones.
-
-    They are carried along x instead of being computed from it, where 1/ε would magnify the rounding of A x - b.
-    """
-
-    equal: Any
-    high: Any
-    low: Any
-    cone: Any
-
-    @classmethod
-    def of(cls, p: Scaled, Ax: Any, Rx: Any, y: Any, z: Any, epsilon: Any) -> Pushes:
-        """Around multipliers."""
-        m, inverse = p.shape.rows, 1.0 / epsilon
-        high, low = z[:m] + (Rx[:m] - p.upper) * inverse, z[:m] + (Rx[:m] - p.lower) * inverse
-        return cls(y + (Ax - p.b) * inverse, high, low, z[m:] + Rx[m:] * inverse)
-
-    def along(self, p: Scaled, Ad: Any, Rd: Any) -> Pushes:
-        """After a step, of which these are the products, divided by ε."""
-        m = p.shape.rows
-        return Pushes(self.equal + Ad, self.high + Rd[:m], self.low + Rd[:m], self.cone + Rd[m:])
-
-    def rows(self, p: Scaled) -> Any:
-        """Multipliers of all rows but equalities."""
-        return np.concatenate([np.maximum(self.high, 0.0) + np.minimum(self.low, 0.0), p.off_cones(self.cone)])
-
-
-class Iterate(NamedTuple):
-    """Where the method is.
-
-    Attributes:
-        x, center: (n,) x and x̄.
-        Hx, Ax, Rx: Products with x, R x with its offset.
-        pushes: The four of `Pushes`.
-        epsilon: ε.
-        last: The rows' error when multipliers were changed last.
-        count: Newton steps made.
-        resting: How often x̄ has not moved.
-        gradient: (n,) that of φ.
-        primal, dual: Errors in the programme's units.
-    """
-
-    x: Any
-    center: Any
-    Hx: Any
-    Ax: Any
-    Rx: Any
-    pushes: Any
-    epsilon: Any
-    last: Any
-    count: Any
-    resting: Any
-    gradient: Any
-    primal: Any
-    dual: Any
-
-    def multipliers(self, p: Scaled) -> tuple[Any, Any]:
-        """Those of equalities, and of other rows, that belong to x."""
-        pushes = Pushes(*self.pushes)
-        return pushes.equal, pushes.rows(p)
 
 
 def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -> Iterate:
@@ -130,31 +62,17 @@ def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -
     zero, far, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
     Hx, Ax, Rx = product(p.H, x), product(p.A, x), product(p.R, x) + p.offset
     pushes = tuple(Pushes.of(p, Ax, Rx, y, z, epsilon))
-    first = looked(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, np.zeros(n), far, far))
+    unknown = (np.zeros(n), far, far, far, zero, far, zero)
+    first = looked(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, *unknown))
 
     def goes_on(carry: Any) -> Any:
         now = Iterate(*carry)
-        return (
-            ((now.primal > tolerance) | (now.dual > tolerance))
-            & (now.count < iterations)
-            & (now.resting < RESTED - 0.5)
-        )
+        return ~now.met(tolerance) & (now.count < iterations) & (now.resting < RESTED - 0.5)
 
     def step(carry: Any) -> Any:
         return tuple(newton_step(p, fixed, Iterate(*carry), tolerance))
 
     return Iterate(*while_loop(goes_on, step, tuple(first), FOREVER))
-
-
-def looked(p: Scaled, now: Iterate) -> Iterate:
-    """With gradient and errors of the present x, multipliers and ε."""
-    y, z = now.multipliers(p)
-    steepest = now.Hx + p.g + product(p.A.T, y) + product(p.R.T, z)
-    # R x - P(R x + z) is zero where rows are allowed, multipliers push inwards alone, and only at a bound
-    apart = (p.excess(now.Rx + z) - z) * p.per_row
-    primal = np.maximum(_most((now.Ax - p.b) * p.per_equal), _most(apart))
-    gradient = steepest + _rho(p) * (now.x - now.center)
-    return now._replace(gradient=gradient, primal=primal, dual=_most(steepest * p.per_column))
 
 
 def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
@@ -177,13 +95,13 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
 
 def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
     """Multipliers and x̄ taken over, and ε smaller, where φ is about least; nothing elsewhere."""
-    least = _most(now.gradient * p.per_column) <= np.maximum(INNER * now.primal, 0.3 * tolerance)
-    still = _most(now.x - now.center) < RESTS * (1.0 + _most(now.x))
-    slower = now.primal > SHRINKS * now.last
+    least = largest(now.gradient) <= np.maximum(INNER * now.apart, 0.3 * tolerance * now.high)
+    still = largest(now.x - now.center) <= RESTS * (largest(now.x) + now.wide)
+    slower = now.apart > SHRINKS * now.last
     epsilon = np.where(slower, np.maximum(SHRINKS * now.epsilon, LEAST_EPSILON), now.epsilon)
     y, z = now.multipliers(p)
     # Where x̄ rests, multipliers only grow, all along what rows miss: they may as well grow tenfold each time.
-    missed = np.maximum(_most(now.Ax - p.b), _most(p.excess(now.Rx)))
+    missed = largest(now.Ax - p.b, p.excess(now.Rx))
     further = np.take(np.array(FURTHER), now.resting) / now.epsilon
     further = np.minimum(further, LARGE / np.where(missed > 0.0, missed, 1.0))
     y, z = y + further * (now.Ax - p.b), z + further * p.excess(now.Rx)
@@ -192,7 +110,7 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
         center=np.where(least, now.x, now.center),
         pushes=tuple(np.where(least, new, old) for new, old in zip(taken, now.pushes, strict=True)),
         epsilon=np.where(least, epsilon, now.epsilon),
-        last=np.where(least, now.primal, now.last),
+        last=np.where(least, now.apart, now.last),
         resting=np.where(least, np.where(still, now.resting + 1.0, 0.0), now.resting),
     )
     return looked(p, after)
@@ -215,7 +133,7 @@ def hessian(p: Scaled, fixed: Any, pushes: Pushes, inverse: Any) -> Any:
             K = cond(np.max(active) > 0.5, lambda K: K + gram(active[:, None] * own, own), K, K)
     for own, D in p.cone_slopes(pushes.cone):
         K = K + gram(D @ own, own)
-    return p.H + _rho(p) * np.eye(n) + K * inverse
+    return p.H + rho_of(p) * np.eye(n) + K * inverse
 
 
 def _filled(row: Any) -> int:
@@ -231,8 +149,8 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     if not len(p.row):
         return np.array(1.0)
     pushes, nothing = Pushes(*now.pushes), np.zeros(p.shape.equalities)
-    straight = d @ (now.Hx + p.g + _rho(p) * (now.x - now.center)) + _dot(Ad, pushes.equal)
-    curvature = d @ Hd + _rho(p) * (d @ d) + _dot(Ad, Ad) / now.epsilon
+    straight = d @ (now.Hx + p.g + rho_of(p) * (now.x - now.center)) + _dot(Ad, pushes.equal)
+    curvature = d @ Hd + rho_of(p) * (d @ d) + _dot(Ad, Ad) / now.epsilon
 
     def slope(t: Any) -> Any:
         rows = pushes.along(p, nothing, t * Rd).rows(p)
@@ -261,13 +179,5 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     return found[0]
 
 
-def _most(x: Any) -> Any:
-    return np.max(np.abs(x)) if len(x) else np.array(0.0)
-
-
 def _dot(a: Any, b: Any) -> Any:
     return a @ b if len(a) else np.array(0.0)
-
-
-def _rho(p: Scaled) -> float:
-    return RHO[bool(p.shape.cones)]

@@ -1,7 +1,8 @@
 """A programme in units of its own, in which no row and no unknown is much larger than the others.
 
 x = D x', and rows and columns are divided by their lengths, a few times in turn (Ruiz 2001): newtons beside rad/s²,
-weights of 1e-6 beside weights of 1e3 look alike then. Rows of one cone share a factor, so cones stay what they are.
+weights of 1e-6 beside weights of 1e3 look alike then. Rows of one cone share a factor, so cones stay what they are. The
+cost is divided by its own size, too: weights that are all a million times larger ask for the same x.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ PASSES: Final = 2
 """How often rows and columns are divided in turn."""
 
 _LEAST: Final = 1e-24
-"""Rows and columns whose squared length is below are left as they are."""
+"""Rows and columns whose squared length is a smaller share of the largest are rounding, and not made longer."""
 
 FAR: Final = 1e100
 """Bounds beyond count as this: their differences are still numbers."""
@@ -38,10 +39,11 @@ class Data(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """A programme whose rows of C and K are one matrix R, with what they are divided by.
+    """A programme whose rows of C and K are one matrix R, and what its numbers are worth in the programme's own units.
 
-    `offset` is k for rows of cones and zero for others. x is `column` times the scaled unknowns, rows are `equal` and
-    `row` times those of the programme; `per_column` and so on are one over them.
+    `offset` is k for rows of cones and zero for others. x is `unknown` times the scaled unknowns; errors of rows are
+    `equal` and `row` times those of the scaled rows, their multipliers `equal_push` and `row_push` times the scaled
+    ones, and a gradient is `slope` times a scaled gradient.
     """
 
     shape: ProgrammeShape
@@ -53,12 +55,12 @@ class Scaled(NamedTuple):
     offset: Any
     lower: Any
     upper: Any
-    column: Any
+    unknown: Any
     equal: Any
     row: Any
-    per_column: Any
-    per_equal: Any
-    per_row: Any
+    equal_push: Any
+    row_push: Any
+    slope: Any
 
     @classmethod
     def of(cls, shape: ProgrammeShape, data: Data) -> Scaled:
@@ -68,14 +70,24 @@ class Scaled(NamedTuple):
         crossed = data.lower > data.upper
         lower, upper = (np.clip(np.where(crossed, middle, x), -FAR, FAR) for x in (data.lower, data.upper))
         R = np.concatenate([C, K]) if shape.cone_rows else C
-        column, equal, row = factors(shape, H, A, R)
-        H = column[:, None] * H * column
-        A, R = equal[:, None] * A * column, row[:, None] * R * column
-        m = shape.rows
+        column, equal, row, curved = factors(shape, H, A, R)
+        m, steep, b = shape.rows, column * data.g, equal * data.b
         offset = np.concatenate([np.zeros(m), row[m:] * data.k])
-        bounds = (lower * row[:m], upper * row[:m])
-        units = (column, equal, row, 1.0 / column, 1.0 / equal, 1.0 / row)
-        return cls(shape, H, column * data.g, A, equal * data.b, R, offset, *bounds, *units)
+        lower, upper = lower * row[:m], upper * row[:m]
+        # About as large as x: where the cost is least, and how far from zero rows are met at the least.
+        alone = np.where(curved > 0.0, largest(steep) / _or_one(curved), 0.0)
+        size = _or_one(np.maximum(alone, largest(b, np.clip(np.zeros(m), lower, upper), offset)))
+        cost = 1.0 / np.where(curved > 0.0, curved, _or_one(largest(steep) / size))
+        units = (
+            column * size,
+            size / equal,
+            size / row,
+            equal * size / cost,
+            row * size / cost,
+            size / (cost * column),
+        )
+        H, A, R = cost * column[:, None] * H * column, equal[:, None] * A * column, row[:, None] * R * column
+        return cls(shape, H, cost * steep / size, A, b / size, R, offset / size, lower / size, upper / size, *units)
 
     def excess(self, s: Any) -> Any:
         """s (rows and cone rows,) minus its nearest allowed point."""
@@ -102,20 +114,39 @@ class Scaled(NamedTuple):
             yield own, (second_order(t, own[-1], 1.0, 0.0), own[:-1] / np.where(t > 0.0, t, 1.0))
 
 
-def factors(shape: ProgrammeShape, H: Any, A: Any, R: Any) -> tuple[Any, Any, Any]:
-    """What to multiply columns, rows of A and rows of R with, so that all have about the same length."""
+def factors(shape: ProgrammeShape, H: Any, A: Any, R: Any) -> tuple[Any, Any, Any, Any]:
+    """What to multiply columns, rows of A and rows of R with, so that all have about the same length.
+
+    And how long the longest column of H is then.
+    """
     H, A, R = H * H, A * A, R * R
-    column, equal, row = np.ones(shape.n), np.ones(shape.equalities), np.ones(len(R))  # squares, until the end
+    longest = 1.0 / _or_one(largest(np.sum(A, 1), np.sum(R, 1)))  # squares, until the end
+    column, equal, row = np.ones(shape.n), longest * np.ones(shape.equalities), longest * np.ones(len(R))
     for _ in range(PASSES):
-        lengths = column * product(H, column)
-        lengths = lengths + column * (product(A.T, equal) + product(R.T, row))
+        curved = column * product(H, column)
+        lengths = curved / _or_one(largest(curved)) + column * (product(A.T, equal) + product(R.T, row))
         own = [_tame(equal * product(A, column)), _shared(shape, _tame(row * product(R, column)))]
         column, equal, row = column / np.sqrt(_tame(lengths)), equal / np.sqrt(own[0]), row / np.sqrt(own[1])
-    return np.sqrt(column), np.sqrt(equal), np.sqrt(row)
+    curved = largest(column * product(H, column))
+    return np.sqrt(column), np.sqrt(equal), np.sqrt(row), np.sqrt(curved)
+
+
+def largest(*arrays: Any) -> Any:
+    """The largest size of all numbers, zero if there are none."""
+    found = np.array(0.0)
+    for x in arrays:
+        found = np.maximum(found, np.max(np.abs(x))) if len(x) else found
+    return found
+
+
+def _or_one(x: Any) -> Any:
+    return np.where(x > 0.0, x, 1.0)
 
 
 def _tame(lengths: Any) -> Any:
-    return np.where(lengths > _LEAST, lengths, 1.0)
+    """Squared lengths, those of nothing but rounding as long as the longest."""
+    most = largest(lengths)
+    return np.where(lengths > _LEAST * most, lengths, _or_one(most))
 
 
 def _shared(shape: ProgrammeShape, lengths: Any) -> Any:

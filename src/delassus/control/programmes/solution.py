@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.control.programmes.status import ProgrammeStatus, worst_of
+from delassus.control.programmes.shape import ProgrammeError
+from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
 
 if TYPE_CHECKING:
     from delassus.control.programmes.programme import QuadraticProgramme
@@ -74,19 +75,24 @@ class ProgrammeSolution:
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: the worst, of a batch."""
-        status = np.asarray(self.status)
-        worst = worst_of(status)
-        if status.ndim:
-            return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {status.size} programmes."
-        if worst is ProgrammeStatus.INFEASIBLE:
-            rows = [f"{name} by {amount:.3g}" for name, amount in self.broken().items()]
-            more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
-            return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
-        return f"{worst.sentence} The largest error is {float(self.residual):.3g}."
+        if np.ndim(self.status):
+            return counted(self.status, "programmes")
+        worst = self.statuses
+        broken = {} if worst is ProgrammeStatus.NOT_FINITE else self.broken()
+        if worst is ProgrammeStatus.SOLVED or not broken:
+            return f"{worst.sentence} The largest error is {float(self.residual):.3g}."
+        rows = [f"{name} by {amount:.3g}" for name, amount in broken.items()]
+        more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+        return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one programme, or an array of them."""
+        return programme_statuses(self.status)
 
     def _single(self, values: Array, what: str) -> Array:
         if values.ndim > 1:
-            raise ValueError(
+            raise ProgrammeError(
                 f"{what} is about one programme, and this is the answer to {values.shape[:-1]}: take one with item(…)."
             )
         return values

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+import numpy
+
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.control.programmes.proximal import LARGE, RESTED, Iterate, solved
-from delassus.control.programmes.scaled import FAR, Data, Scaled
+from delassus.control.programmes.iterate import Iterate
+from delassus.control.programmes.proximal import LARGE, solved
+from delassus.control.programmes.scaled import FAR, Data, Scaled, largest
 from delassus.control.programmes.shape import ProgrammeShape
 
 TOLERANCE: Final = 1e-9
 """Of the errors of rows and of the gradient, in the programme's own units."""
-
-ROUNDING: Final = 1e-13
-"""What is added to the tolerance as a share of the largest term in a row or in the gradient."""
 
 LARGEST: Final = 1e50
 """Right-hand sides beyond count as not finite."""
@@ -90,13 +90,12 @@ def solved_programme(
     p = Scaled.of(shape, data)
     x, multipliers = np.zeros(n), np.zeros(shape.multipliers)
     if start is not None:
-        x = np.where(np.isfinite(np.sum(start)), start * p.per_column, 0.0)
+        x = np.where(np.isfinite(np.sum(start)), start / p.unknown, 0.0)
     if push is not None and shape.multipliers:
-        given = push * np.concatenate([p.per_equal, p.per_row])
+        given = push / np.concatenate([p.equal_push, p.row_push])
         multipliers = np.where(np.max(np.abs(given)) < LARGE, given, 0.0)  # NaN is not less, either
-    limit = tolerance + ROUNDING * _size(data)
-    found = solved(p, x, multipliers[:e], multipliers[e:], limit, np.where(good, iterations, 0.0))
-    return _told(p, found, good, limit)
+    found = solved(p, x, multipliers[:e], multipliers[e:], tolerance, np.where(good, iterations, 0.0))
+    return _told(p, found, good, tolerance, crossing(data.lower, data.upper))
 
 
 def _size(data: Data) -> Any:
@@ -104,17 +103,23 @@ def _size(data: Data) -> Any:
     return sum((np.max(np.abs(x)) for x in (data.g, data.b, data.k) if len(x)), np.array(0.0))
 
 
-def _told(p: Scaled, found: Iterate, good: Any, limit: Any) -> Found:
+def crossing(lower: Any, upper: Any) -> Any:
+    """By how much a row whose lower bound is above its upper one is missed at the least: half of what is between."""
+    gap = np.where(lower > upper, lower - upper, 0.0)
+    return 0.5 * largest(gap)
+
+
+def _told(p: Scaled, found: Iterate, good: Any, tolerance: Any, crossed: Any) -> Found:
     y, z = found.multipliers(p)
     good = good & np.isfinite(np.sum(found.x) + np.sum(z) + np.sum(y))
-    met = (found.primal <= limit) & (found.dual <= limit)
-    status = np.where(met, 0.0, np.where(found.resting > RESTED - 0.5, 1.0, 2.0))
-    push = np.concatenate([p.equal * y, p.row * z])
+    status = np.where(found.met(tolerance), 0.0, np.where(found.contradiction(p), 1.0, 2.0))
+    status = np.where(crossed > 0.0, 1.0, status)
+    push = np.concatenate([p.equal_push * y, p.row_push * z])
     return Found(
-        np.where(good, p.column * found.x, 0.0),
+        np.where(good, p.unknown * found.x, 0.0),
         np.where(good, push, 0.0),
-        np.where(good, found.primal, 0.0),
-        np.where(good, found.dual, 0.0),
+        np.where(good, np.maximum(found.primal, crossed), numpy.inf),
+        np.where(good, found.dual, numpy.inf),
         found.count,
         np.where(good, status, 3.0),
     )

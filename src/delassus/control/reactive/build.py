@@ -2,7 +2,7 @@
 
 min  Σ ½ ‖J x - target‖²_W
 s.t. Pᵀ (M a + c - Jᵀ f) = 0         rows of the equation of motion that no actuator reaches
-     J a = what holds supports and loops
+     J a + C f = what holds supports and loops, C the compliance of constraints
      lower ≤ C x ≤ upper             friction, pressure, torques U x + u₀, ranges of joints
      K x in cones                    friction, of the second order
 """
@@ -20,7 +20,7 @@ from delassus.control.programmes.scaled import Data
 from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.limits import cones_of, rows_of
 from delassus.control.reactive.situation import Situation
-from delassus.control.reactive.tasks import Task, Term
+from delassus.control.reactive.task import Task, Term
 
 
 def data_of(s: Situation) -> Data:
@@ -28,7 +28,7 @@ def data_of(s: Situation) -> Data:
     control = s.control
     H, g = objective(s)
     passive = np.array(control.actuated.passive.T)
-    A = np.concatenate([passive @ s.motion, np.concatenate([s.J, np.zeros((control.nf, control.nf))], 1)])
+    A = np.concatenate([passive @ s.motion, np.concatenate([s.J, np.array(numpy.diag(s.gives))], 1)])
     b = np.concatenate([-(passive @ s.c), s.held])
     C, lower, upper = rows_of(s)
     K = cones_of(control)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-import delassus.numpy as np
-from delassus.compiler.tracing.trace import trace_of
-from delassus.control.inverse.actuated import actuated
+from delassus.control.inverse.actuated import RANK, actuated
 from delassus.control.reactive.limits import limited_joints, row_names, torque_limits
+from delassus.control.reactive.references import moves_in_time, reference_of, rest_of
 from delassus.control.reactive.supports import CONES, ReactiveError, Support
-from delassus.control.reactive.tasks import Task
-from delassus.model.model import Model, UnknownName
+from delassus.control.reactive.task import Task
+from delassus.errors import short
+from delassus.model.model import Model
 from delassus.model.of_model import OfModel
 
 if TYPE_CHECKING:
@@ -57,24 +58,34 @@ class ReactiveControl(OfModel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "actuated", actuated(self.actuated))
-        object.__setattr__(self, "tasks", tuple(self.tasks))
-        object.__setattr__(self, "supports", tuple(self.supports))
+        object.__setattr__(self, "tasks", _several(self.tasks))
+        object.__setattr__(self, "supports", _several(self.supports))
         if self.cone not in CONES:
             raise ReactiveError(f"cone is {self.cone!r}; it is {', '.join(map(repr, CONES))}.")
-        if not 0.0 < self.horizon < math.inf:
+        if not (isinstance(self.horizon, Real) and 0.0 < self.horizon < math.inf):
             raise ReactiveError(f"the horizon is {self.horizon!r} s; it is positive.")
-        for what, kind in ((self.tasks, Task), (self.supports, Support)):
-            for x in what:
+        for what, given, kind in (("tasks", self.tasks, Task), ("supports", self.supports, Support)):
+            for x in given:
                 if not isinstance(x, kind):
-                    raise ReactiveError(f"{x!r} is no {kind.__name__}.")
+                    such = "FollowPosture()" if kind is Task else "Support('left_foot')"
+                    raise ReactiveError(f"{short(repr(x))} is none of the controller's {what}, such as {such}.")
         for support in self.supports:
             self.model.frame(support.frame)
-        names = [task.name for task in self.tasks] + [support.frame for support in self.supports]
-        twice = {name for name in names[: len(self.tasks)] if names[: len(self.tasks)].count(name) > 1}
-        twice |= {support.frame for support in self.supports if names[len(self.tasks) :].count(support.frame) > 1}
-        if twice:
-            raise ReactiveError(f"{', '.join(map(repr, sorted(twice)))} is there twice: give tasks a name each.")
+        for what, names in (
+            ("give tasks a name each", [task.name for task in self.tasks]),
+            (
+                "supports and constraints have a frame or a name each",
+                [*(support.frame for support in self.supports), *self.actuated.mechanism.slices],
+            ),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ReactiveError(f"{', '.join(map(repr, twice))} is there twice: {what}.")
         _ = self._places  # what tasks name exists
+        for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self.sizes)):
+            shape = numpy.shape(weight)
+            if shape and shape[-1] != rows:
+                raise ReactiveError(f"the weight of {name!r} has shape {shape}; it is for {rows} rows.")
 
     def __hash__(self) -> int:
         return self._hash
@@ -186,20 +197,25 @@ class ReactiveControl(OfModel):
     @cached_property
     def inverse_actuation(self) -> tuple[tuple[float, ...], ...]:
         """B⁺ (nu, nv): forces of actuators by generalised forces."""
-        inverse = numpy.linalg.pinv(self.actuated.B)
+        inverse = numpy.linalg.pinv(self.actuated.B, rcond=RANK)
         inverse[numpy.abs(inverse) < 1e-15 * numpy.abs(inverse).max(initial=0.0)] = 0.0
         return tuple(map(tuple, inverse.tolist()))
 
     @cached_property
-    def torque_limit(self) -> tuple[float, ...]:
-        """(nu,) the largest forces of actuators, infinite if they do not count."""
-        most = torque_limits(self.actuated)
-        return tuple(most.tolist()) if self.torque_limits else (math.inf,) * self.nu
+    def torque_limit(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """(2, nu) the least and the largest forces of actuators, infinite if they do not count."""
+        if not self.torque_limits:
+            return (-math.inf,) * self.nu, (math.inf,) * self.nu
+        lower, upper = torque_limits(self.actuated)
+        for name, low, high in zip(self.actuated.names, lower, upper, strict=True):
+            if low > high:
+                raise ReactiveError(f"the force of {name!r} is {low:g} at least and {high:g} at most: nothing is both.")
+        return tuple(lower.tolist()), tuple(upper.tolist())
 
     @cached_property
     def limited_torques(self) -> tuple[int, ...]:
         """The actuators that have limits."""
-        return tuple(k for k, most in enumerate(self.torque_limit) if math.isfinite(most))
+        return tuple(k for k, ends in enumerate(zip(*self.torque_limit, strict=True)) if any(map(math.isfinite, ends)))
 
     @cached_property
     def limited_joints(self) -> tuple[tuple[str, int, int], ...]:
@@ -216,21 +232,20 @@ class ReactiveControl(OfModel):
     @cached_property
     def _places(self) -> tuple[tuple[str, slice], ...]:
         found, at = {}, 0
-        for name, value in self._rest(self.plain.neutral()).items():
+        for name, value in rest_of(self, self.plain.neutral()).items():
             found[name] = slice(at, at + numpy.size(value))
             at += numpy.size(value)
         return tuple(found.items())
 
-    def _rest(self, q: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        sizes = {support.frame: support.rows for support in self.supports} | {"nf": self.nf, "nu": self.nu}
-        for task in self.tasks:
-            for field, value in task.rest(self.plain, q, sizes).items():
-                found[f"{task.name}.{field}"] = value
-            found[f"{task.name}.weight"] = np.ones(1)
-        for support in self.supports:
-            found[f"{support.frame}.active"] = np.ones(1)
-        return found
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Rows of each support, and the number of all forces "nf" and torques "nu"."""
+        return {support.frame: support.rows for support in self.supports} | {"nf": self.nf, "nu": self.nu}
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether a constraint moves in time: the reference has a "time" [s] then."""
+        return moves_in_time(self.actuated.mechanism.plain)
 
     def reference(self, q: Any, changed: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """A reference (…, references): to stay as in a configuration q (nq,), but for what is given by its name.
@@ -239,27 +254,7 @@ class ReactiveControl(OfModel):
 
         Values may have batch axes, or be traced, in a function of time that is compiled into a step.
         """
-        changed = {**(changed or {}), **more}
-        for name in changed:
-            if name not in self.places:
-                raise UnknownName("part of the reference", name, list(self.places))
-        q = numpy.asarray(q, float)
-        if q.shape != (self.nq,):
-            raise ReactiveError(f"q has shape {q.shape}; a configuration of {self.model.name!r} is ({self.nq},).")
-        rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in self._rest(q).items()}
-        if trace_of(tuple(changed.values())) is not None:
-            parts = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
-            return np.concatenate(parts) if parts else np.zeros(0)
-        values = {}
-        for name, value in rest.items():
-            given = numpy.asarray(changed.get(name, value), float)
-            given = given[..., None] if given.ndim == 0 else given
-            if given.shape[-1] not in (1, len(value)):
-                raise ReactiveError(f"{name} has shape {given.shape}; its last axis has {len(value)} numbers.")
-            values[name] = given
-        batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
-        whole = [numpy.broadcast_to(x, (*batch, len(rest[name]))) for name, x in values.items()]
-        return numpy.concatenate(whole, -1) if whole else numpy.zeros(0)
+        return reference_of(self, q, {**(changed or {}), **more})
 
     # --- what it does ---------------------------------------------------------------------------------------------
 
@@ -296,3 +291,7 @@ class ReactiveControl(OfModel):
         from delassus.control.reactive.reaction import policy_of
 
         return policy_of(self, reference)
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, Iterable) else (given,)

@@ -2,7 +2,9 @@
 
 A joint that is at q with velocity v, and accelerates by a for a time T, is within its limits then if
 
-    lower ≤ q + T v + ½ T² a ≤ upper,    -v_max ≤ v + T a ≤ v_max
+    lower ≤ q + T v + ½ T² a ≤ upper,    -v_max ≤ v + T a ≤ v_max,
+
+and where both cannot be, the velocity's limit is the one that holds.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from delassus.control.inverse.actuated import Actuated
     from delassus.control.reactive.control import ReactiveControl
     from delassus.model.model import Model
+    from delassus.model.transmission import Actuator
 
 
 class Rows(NamedTuple):
@@ -28,21 +31,31 @@ class Rows(NamedTuple):
     upper: Any
 
 
-def torque_limits(actuated: Actuated) -> numpy.ndarray[Any, Any]:
-    """(nu,) the largest force of each actuator [N·m, N], infinite where nobody says: the smallest its joints have.
+def torque_limits(actuated: Actuated) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
+    """(nu,) the least and the largest force of each actuator [N·m, N], infinite where nobody says.
 
-    An actuator's own range of forces counts, too, if the model has the actuator.
+    That of its joints counts, its own range of forces, and for a motor that of its controls.
     """
     model, B = actuated.mechanism.plain.model, actuated.B
     effort = numpy.asarray(model.effort_limit)
     most = numpy.full(actuated.nu, numpy.inf)
+    for v, k in numpy.argwhere(B):
+        most[k] = min(most[k], effort[v] / abs(B[v, k]))
+    lower, upper = -most, most.copy()
     known = {actuator.name: actuator for actuator in model.actuators}
     for k, name in enumerate(actuated.names):
-        for v in numpy.flatnonzero(B[:, k]):
-            most[k] = min(most[k], effort[v] / abs(B[v, k]))
-        if name in known and known[name].force_range:
-            most[k] = min(most[k], *(abs(x) for x in known[name].force_range))
-    return most
+        for low, high in _forces(known[name]) if name in known else ():
+            lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
+    return lower, upper
+
+
+def _forces(actuator: Actuator) -> list[tuple[float, float]]:
+    """The ranges of an actuator's force."""
+    gain, *rest = actuator.gain
+    found = [actuator.force_range] if actuator.force_range else []
+    if actuator.control_range and not any((*rest, *actuator.bias)):
+        found.append(tuple(gain * u for u in actuator.control_range))
+    return [(min(ends), max(ends)) for ends in found]
 
 
 def limited_joints(model: Model) -> list[tuple[str, int, int]]:
@@ -70,8 +83,8 @@ def rows_of(s: Situation) -> Rows:
     if control.limited_torques:
         own = list(control.limited_torques)
         U, u0 = s.torque
-        most = numpy.array(control.torque_limit)[own]
-        parts.append(Rows(U[own], -most - u0[own], most - u0[own]))
+        lower, upper = numpy.array(control.torque_limit)[:, own]
+        parts.append(Rows(U[own], lower - u0[own], upper - u0[own]))
     if control.limited_joints:
         parts.append(_ranges(s))
     return Rows(*(np.concatenate(x) for x in zip(*parts, strict=True)))
@@ -100,8 +113,10 @@ def _ranges(s: Situation) -> Rows:
         model = control.plain
         ahead, most = s.q[i] + T * s.v[j], model.velocity_limit[j]
         low, high = 2.0 * (model.lower[i] - ahead) / T**2, 2.0 * (model.upper[i] - ahead) / T**2
-        lower.append(np.maximum(low, (-most - s.v[j]) / T))
-        upper.append(np.minimum(high, (most - s.v[j]) / T))
+        # A joint beyond its range, or about to be, comes back, but no faster than it may.
+        slowest, fastest = (-most - s.v[j]) / T, (most - s.v[j]) / T
+        lower.append(np.clip(low, slowest, fastest))
+        upper.append(np.clip(high, slowest, fastest))
     return Rows(np.array(rows), np.stack(lower), np.stack(upper))
 
 

@@ -46,11 +46,14 @@ def reacted(
     found = solved_programme(shape, data_of(s), start, push, tolerance, iterations)
     U, u0 = s.torque
     torque = U @ found.x + u0
-    limit = np.array(numpy.array(control.torque_limit))
-    good = (found.status < 2.5) & np.isfinite(np.sum(torque))
-    torque = np.where(good, np.clip(torque, -limit, limit), 0.0)
+    lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
+    # Not all of a state and a reference need be a part of the programme.
+    good = (found.status < 2.5) & np.isfinite(np.sum(torque) + np.sum(q) + np.sum(v) + np.sum(reference))
+    torque = np.clip(np.where(good, torque, 0.0), lower, upper)
     status = np.where(good, found.status, float(ProgrammeStatus.NOT_FINITE))
-    return Reacted(torque, found.x[control.nv :], found.x[: control.nv], *found[1:-1], status)
+    x, push = np.where(good, found.x, 0.0), np.where(good, found.multipliers, 0.0)
+    primal, dual = (np.where(good, error, numpy.inf) for error in (found.primal, found.dual))
+    return Reacted(torque, x[control.nv :], x[: control.nv], push, primal, dual, found.iterations, status)
 
 
 @kernel(

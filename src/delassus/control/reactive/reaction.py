@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import delassus.numpy as dnp
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QuadraticProgramme
 from delassus.control.programmes.scaled import Data
 from delassus.control.programmes.solution import ProgrammeSolution
-from delassus.control.programmes.status import ProgrammeStatus, worst_of
+from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
 from delassus.control.reactive.build import build_programme, task_errors
 from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.limits import row_names
 from delassus.control.reactive.react import react, reacted
 from delassus.control.reactive.supports import ReactiveError
 from delassus.control.reactive.tasks import Nominal
+from delassus.errors import expect, short
 
 Array = NDArray[np.float64]
 
@@ -92,13 +94,16 @@ class Reaction:
             self.status,
         )
 
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return programme_statuses(self.status)
+
     def describe(self) -> str:
         """How it ended, in a sentence or two; of a single state with the task that is missed most."""
-        status = np.asarray(self.status)
-        if status.ndim:
-            worst = worst_of(status)
-            return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {status.size} states."
-        if status == ProgrammeStatus.NOT_FINITE:
+        if np.ndim(self.status):
+            return counted(self.status, "states")
+        if self.status == ProgrammeStatus.NOT_FINITE:
             return f"{ProgrammeStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
         said, errors = self.solution.describe(), self.task_errors
         asked = {
@@ -132,6 +137,8 @@ def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> Qu
 def reaction_of(control: ReactiveControl, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:
     """By the project's own solver, in one kernel."""
     q, v, reference = _checked(control, q, v, reference)
+    if start is not None:
+        expect("start", start, Reaction, "the reaction of a moment before")
     given = {} if start is None else {"start": start.x, "push": start.multipliers}
     found: Any = react(control, q, v, reference, **given)
     return Reaction(
@@ -163,9 +170,11 @@ def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
         several = len(inspect.signature(reference).parameters) == 3
         function = reference if several else lambda time, q, v: reference(time)
     else:
-        fixed = np.asarray(reference, float)
+        fixed = _numbers("reference", reference)
         if fixed.shape != (control.references,):
             raise ReactiveError(f"the reference has shape {fixed.shape}; it has {control.references} numbers.")
+        if not np.isfinite(fixed).all():
+            raise ReactiveError("the reference has numbers that are not finite: all torques would be zero.")
 
         def function(time: Any, q: Any, v: Any) -> Any:
             return fixed
@@ -173,7 +182,12 @@ def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
     @kernel(f"(),(nq),(nv)->({control.nu})")
     def policy(model: Any, time: Any, q: Any, v: Any) -> Any:
         """Torques (nu,) [N·m, N]."""
-        return reacted(control, q, v, function(time, q, v)).torque
+        asked = dnp.array(function(time, q, v))
+        if asked.shape != (control.references,):
+            raise ReactiveError(f"the reference has shape {asked.shape}; it has {control.references} numbers.")
+        if control.moves:
+            asked[control.places["time"]] = time
+        return reacted(control, q, v, asked).torque
 
     return policy
 
@@ -182,8 +196,20 @@ def _checked(control: ReactiveControl, q: Any, v: Any, reference: Any) -> tuple[
     sizes = {"q": control.nq, "v": control.nv, "reference": control.references}
     found = []
     for (name, size), value in zip(sizes.items(), (q, v, reference), strict=True):
-        array = np.asarray(value, float)
+        array = _numbers(name, value)
         if array.shape[-1:] != (size,):
             raise ReactiveError(f"{name} has shape {array.shape}; its last axis has {size} numbers.")
         found.append(array)
+    try:
+        np.broadcast_shapes(*(x.shape[:-1] for x in found))
+    except ValueError:
+        shapes = ", ".join(f"{name} {x.shape[:-1]}" for name, x in zip(sizes, found, strict=True))
+        raise ReactiveError(f"the batch axes do not fit: {shapes}.") from None
     return found[0], found[1], found[2]
+
+
+def _numbers(name: str, value: Any) -> Array:
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise ReactiveError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy
+
 import delassus.numpy as np
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
+from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import crba
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Situation(NamedTuple):
-    """A robot in a state: M a + c = B u + Jᵀ f, and J a = `held` for what is held.
+    """A robot in a state: M a + c = B u + Jᵀ f, and J a + C f = `held` for what is held, C the diagonal of `gives`.
 
     Attributes:
         control: What is asked for.
@@ -24,6 +27,7 @@ class Situation(NamedTuple):
         c: (nv,) forces of gravity and velocities, less those of springs and dampers.
         J: (nf, nv) of supports and constraints; zeros for supports that are lifted.
         held: (nf,) accelerations [m/s², rad/s²].
+        gives: (nf,) by how much rows give way per force, for constraints that do [1/kg, 1/(kg·m²)].
         reference: (references,) what tasks are to follow.
     """
 
@@ -34,6 +38,7 @@ class Situation(NamedTuple):
     c: Any
     J: Any
     held: Any
+    gives: Any
     reference: Any
 
     @classmethod
@@ -48,9 +53,11 @@ class Situation(NamedTuple):
             J.append(active * own)
             held.append(active * still)
         if mechanism.m:
-            J.append(constraint_jacobian(mechanism, q))
-            held.append(-constraint_bias(mechanism, q, v))
-        return cls(control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(held), reference)
+            time = reference[control.places["time"]][0] if control.moves else None
+            J.append(constraint_jacobian(mechanism, q, time=time))
+            held.append(-constraint_bias(mechanism, q, v, time=time))
+        gives = numpy.concatenate([numpy.zeros(control.nf - mechanism.m), compliance_of(mechanism)])
+        return cls(control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(held), gives, reference)
 
     def given(self, name: str) -> Any:
         """A part of the reference by its name."""

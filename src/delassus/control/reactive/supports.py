@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Final
 
 import numpy
@@ -32,7 +33,7 @@ class Support:
     frame's axes, whose z is the normal: three forces and three moments.
 
     Attributes:
-        frame: The frame's name.
+        frame: The frame, or its name.
         friction: Coefficient of Coulomb friction.
         size: Of a sole, its length along x and its width along y [m]; the pressure's centre stays inside of it.
         normal: Of the ground under a point, in the world.
@@ -43,7 +44,7 @@ class Support:
         gain: The frame's velocity is taken back at this rate [1/s].
     """
 
-    frame: str
+    frame: Any
     friction: float = 0.7
     size: tuple[float, float] | None = None
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -53,15 +54,32 @@ class Support:
     gain: float = 20.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.friction) and self.friction >= 0.0):
-            raise ReactiveError(f"the friction of {self.frame!r} is {self.friction!r}; it is finite and not negative.")
-        if self.size is not None and not (len(self.size) == 2 and all(0.0 < x < math.inf for x in self.size)):
-            raise ReactiveError(f"the size of {self.frame!r} is {self.size!r}; it is a length and a width [m].")
-        if not self.least >= 0.0 or not self.most >= 0.0:
-            raise ReactiveError(f"{self.frame!r} pushes with {self.least!r} to {self.most!r} N; neither is negative.")
+        object.__setattr__(self, "frame", getattr(self.frame, "name", self.frame))
+        for what in ("friction", "gain", "torsional", "least"):
+            value = getattr(self, what)
+            good = isinstance(value, Real) and 0.0 <= float(value) < math.inf
+            if not good and not (value is None and what == "torsional"):
+                raise ReactiveError(f"{what} of {self.frame!r} is {value!r}; it is finite and not negative.")
+        if not (isinstance(self.most, Real) and self.most >= self.least):
+            raise ReactiveError(
+                f"{self.frame!r} pushes with least {self.least!r} N and most {self.most!r} N; most is not below least."
+            )
         if self.size is not None:
-            object.__setattr__(self, "size", tuple(float(x) for x in self.size))
-        object.__setattr__(self, "normal", tuple(float(x) for x in self.normal))
+            object.__setattr__(self, "size", self._numbers("size", 2, "a length and a width [m]"))
+            if min(self.size) <= 0.0:
+                raise ReactiveError(f"the size of {self.frame!r} is {self.size!r}; both of its sides are positive.")
+        object.__setattr__(self, "normal", self._numbers("normal", 3, "a direction in the world"))
+        if not any(self.normal):
+            raise ReactiveError(f"the normal of {self.frame!r} is zero; it is a direction, such as (0, 0, 1).")
+
+    def _numbers(self, what: str, count: int, means: str) -> tuple[float, ...]:
+        try:
+            found = numpy.asarray(getattr(self, what), float)
+        except (TypeError, ValueError):
+            found = numpy.zeros(0)
+        if found.shape != (count,) or not numpy.isfinite(found).all():
+            raise ReactiveError(f"the {what} of {self.frame!r} is {getattr(self, what)!r}; it is {means}.")
+        return tuple(found.tolist())
 
     @property
     def rows(self) -> int:

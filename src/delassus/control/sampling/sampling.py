@@ -245,6 +245,8 @@ class Sampling:
                 f"the state is one of another robot: q and v have shapes {state.q.shape} and {state.v.shape}, and "
                 f"here they have {model.nq} and {model.nv} elements."
             )
+        if not np.isfinite(state.time):
+            raise SamplingError(f"the state's time is {state.time} s; it is a finite number.")
         if state.q.ndim != 1:
             raise SamplingError(f"the state is one of items {state.q.shape[:-1]}; a plan is for one robot.")
 

@@ -25,7 +25,7 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
 from delassus.simulation.actuation.actuators import drive, limited_servos
-from delassus.simulation.step.closing import COUNTS, closed
+from delassus.simulation.step.closing import closed
 from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.problem import Given, Moved, Problem, beginning, problem_of
 from delassus.simulation.step.rows import SLOP, missed
@@ -92,7 +92,7 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     back = _given_back(world, problem, v, h)
     q, v = moved(world.model, last.q, v, h * v + back)
     if world.mechanism.m:
-        q, v = closed(world, problem, q, v, np.where(np.any(back != 0.0), 0.0, COUNTS / h), time)
+        q, v = closed(world, problem, q, v, np.where(np.any(back != 0.0), 0.0, 1.0 / h), time)
     every, number = impulse, contact.number
     if world.usual is not None:
         every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)

@@ -32,10 +32,6 @@ from delassus.simulation.step.world import World
 TOLERANCE: Final = 1e-12
 """What errors may remain, as a share of the robot's length or a radian, and of the velocities that cancel in rows."""
 
-COUNTS: Final = 0.75
-"""The share of δ/h that counts. All of it keeps the energy of what turns in circles, and lets mechanisms gain 1e-3 of
-theirs for a while; with three quarters none that was tried gained 1e-4."""
-
 _PATIENCE: Final = 6
 
 _EPSILON: Final = 1e-9

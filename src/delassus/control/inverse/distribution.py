@@ -1,0 +1,113 @@
+"""How a load is shared: torques of actuators and forces of constraints, where there is a choice by their weights.
+
+u and λ of b = B u + Jᵀ λ; see `dynamics` for the equations.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.constrained.delassus.scales import row_mobilities
+from delassus.control.inverse.actuated import Actuated
+from delassus.control.inverse.orthogonal import first_stage, rooted, second_stage
+from delassus.dynamics.tree.ldl import Ldl, ldl
+
+
+class Choice(NamedTuple):
+    """Weights and targets of torques and forces; None where they are not given."""
+
+    torque_weight: Any = None
+    torque_target: Any = None
+    force_weight: Any = None
+    force_target: Any = None
+
+    @property
+    def of_forces_alone(self) -> bool:
+        """Whether the squares of forces are made least, and nothing is said of torques."""
+        return self.force_weight is not None and self.torque_weight is None and self.torque_target is None
+
+
+class Forces(NamedTuple):
+    """u (nu,) and λ (m,)."""
+
+    torque: Any
+    force: Any
+
+
+def distributed(robot: Actuated, M: Any, b: Any, J: Any, moving: Any, wanted: Choice, rank: Any) -> Forces:
+    """u and λ of b = B u + Jᵀ λ, for b = M a + c (nv,) and J a + γ = moving (m,)."""
+    compliance = robot.mechanism_compliance
+    soft, known = compliance > 0.0, np.zeros(robot.m)
+    if numpy.any(soft):
+        give = numpy.where(soft, 1.0 / numpy.where(soft, compliance, 1.0), 0.0)
+        known, M = -moving * give, M + J.T @ (J * give[:, None])
+    target = known if wanted.force_target is None else np.where(soft, known, wanted.force_target)
+    left = b - J.T @ target
+    rigid = J * numpy.where(soft, 0.0, 1.0)[:, None]
+    weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
+    Y = rigid.T * weight  # x = λ / weight, so that all of x are comparable
+    N, S = robot.passive, passive_inertia(robot, M)
+    stage = first_stage(rooted(S, N.T @ Y), rooted(S, N.T @ left), rank)
+    reached = _reachable(robot, M, S, left - Y @ stage.x) + Y @ stage.x
+    rows, ends = _cost(robot, Y, reached, weight, wanted)
+    x = second_stage(stage, rows, ends)
+    return Forces(_torques_of(robot, reached - Y @ x, wanted), target + weight * x)
+
+
+def passive_inertia(robot: Actuated, M: Any) -> Ldl:
+    """The factors of Nᵀ M N, the inertia (k, k) that no actuator pushes."""
+    N = robot.passive
+    return ldl(N.T @ M @ N)
+
+
+def _reachable(robot: Actuated, M: Any, S: Ldl, r: Any) -> Any:
+    """The part of r (nv,) that actuators reach: what is nearest to it in the metric of M⁻¹."""
+    N = robot.passive
+    if not N.shape[1]:
+        return r
+    return r - M @ (N @ S.solve(N.T @ r))
+
+
+def free_torques(robot: Actuated, M: Any, b: Any, wanted: Choice) -> Any:
+    """u (nu,) without any constraints."""
+    return _torques_of(robot, _reachable(robot, M, passive_inertia(robot, M), b), wanted)
+
+
+def _torques_of(robot: Actuated, pushed: Any, wanted: Choice) -> Any:
+    """u (nu,) with B u = `pushed` (nv,), the smallest where actuators are redundant."""
+    if robot.rank == robot.nu:
+        return robot.inverse @ pushed
+    # B u = Q R u for orthonormal Q, R of full row rank: u = u* + W⁻¹ Rᵀ (R W⁻¹ Rᵀ)⁻¹ (Qᵀ b - R u*).
+    Q, R, weight = robot.reach, robot.reach.T @ robot.B, _torque_weight(robot, wanted)
+    target = np.zeros(robot.nu) if wanted.torque_target is None else wanted.torque_target
+    off = Q.T @ pushed - R @ target
+    return target + (R.T @ ldl((R / weight) @ R.T).solve(off)) / weight
+
+
+def _torque_weight(robot: Actuated, wanted: Choice) -> Any:
+    return robot.usual_weight if wanted.torque_weight is None else wanted.torque_weight
+
+
+def _cost(robot: Actuated, Y: Any, reached: Any, weight: Any, wanted: Choice) -> tuple[Any, Any]:
+    """F (p, m) and t (p,): the squares of F x - t are made least where x is open."""
+    rows, ends = [], []
+    if not wanted.of_forces_alone:
+        W = _torque_weight(robot, wanted)
+        if robot.rank == robot.nu:
+            F, t = robot.inverse @ Y, robot.inverse @ reached
+            t = t if wanted.torque_target is None else t - wanted.torque_target
+            scale = np.sqrt(W)
+            rows, ends = [F * scale[:, None]], [t * scale]
+        else:
+            Q, R = robot.reach, robot.reach.T @ robot.B
+            S = ldl((R / W) @ R.T)
+            t = Q.T @ reached
+            t = t if wanted.torque_target is None else t - R @ wanted.torque_target
+            rows, ends = [rooted(S, Q.T @ Y)], [rooted(S, t)]
+    if wanted.force_weight is not None:
+        rows.append(np.diag(np.sqrt(wanted.force_weight) * weight))
+        ends.append(np.zeros(robot.m))
+    return np.concatenate(rows), np.concatenate(ends)

@@ -1,0 +1,65 @@
+"""The constraints of a robot whose dynamics are made linear: how they are met in a state, and how they change."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import delassus.numpy as dnp
+from delassus.compiler import jacobian, jvp
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.delassus.scales import row_sizes
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.rows.references import constraint_error, velocities_asked
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import compliance_of
+from delassus.dynamics.kinematics.manifold import coordinate_rates
+from delassus.errors import DelassusError
+
+Floats = NDArray[np.float64]
+
+CLOSED: Final = 1e-3
+"""By how much states may break the constraints, as a share of their size, and of the velocities that meet in them."""
+
+
+class LinearizationError(DelassusError, ValueError):
+    """A state about which there is no linear model."""
+
+
+def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[str, Any]) -> None:
+    """A linear model of states that break the constraints would be one of another robot."""
+    if not mechanism.m or not q.size:
+        return
+    rigid = compliance_of(mechanism) == 0.0  # the others may be anywhere
+    apart, fast, meeting = (x * rigid for x in constraint_errors(mechanism, q, v, **given))
+    if np.max(np.abs(apart) / row_sizes(mechanism)) > CLOSED:
+        raise LinearizationError(
+            f"a configuration breaks the constraints by {np.max(np.abs(apart)):.3g} m or rad; dl.assemble closes them."
+        )
+    if np.any(np.abs(fast) > CLOSED * np.max(meeting, -1, keepdims=True)):
+        raise LinearizationError(
+            f"a velocity breaks the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project makes one that "
+            "does not."
+        )
+
+
+@kernel("(nq),(nv)->(m),(m),(m)", inputs={"time": "()"})
+def constraint_errors(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> tuple[Any, Any, Any]:
+    """How far rows are from their references (m,), J v less what these ask for (m,), and what meets in it (m,)."""
+    J, asked = constraint_jacobian(mechanism, q, time=time), velocities_asked(mechanism, q, time)
+    meeting = dnp.abs(J) @ dnp.abs(v) + dnp.abs(asked)
+    return constraint_error(mechanism, q, time=time), J @ v - asked, meeting
+
+
+@kernel("(nq),(nv)->(m,nv),(m,nv)", inputs={"time": "()"})
+def constraint_rates(mechanism: Mechanism, q: Any, v: Any, *, time: Any = None) -> tuple[Any, Any]:
+    """∂(J v)/∂q (m, nv) along tangent vectors, and J̇ (m, nv)."""
+
+    def rows(step: Any) -> Any:
+        moved = q + coordinate_rates(mechanism.model, q, step)
+        return constraint_jacobian(mechanism, moved, time=time)
+
+    still = dnp.zeros(mechanism.nv)
+    return jacobian(lambda step: rows(step) @ v)(still), jvp(rows, (still,), (v,))[1]

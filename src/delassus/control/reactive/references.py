@@ -1,0 +1,67 @@
+"""References: what tasks follow, as one array, since it is an input of compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.trace import trace_of
+from delassus.constrained.rows.jacobian import constraint_bias
+from delassus.constraints.basis.constraint import ConstraintError
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.control.reactive.supports import ReactiveError
+from delassus.model.model import UnknownName
+
+if TYPE_CHECKING:
+    from delassus.control.reactive.control import ReactiveControl
+
+
+def moves_in_time(mechanism: Mechanism) -> bool:
+    """Whether a constraint moves in time: it says so when nobody says what time it is."""
+    try:
+        if mechanism.m:
+            constraint_bias.python(mechanism, mechanism.model.neutral(), numpy.zeros(mechanism.nv))
+    except ConstraintError:
+        return True
+    return False
+
+
+def rest_of(control: ReactiveControl, q: Any) -> dict[str, Any]:
+    """All parts of a reference by name, with the values that keep the robot as it is in a configuration q (nq,)."""
+    found: dict[str, Any] = {}
+    for task in control.tasks:
+        for field, value in task.rest(control.plain, q, control.sizes).items():
+            found[f"{task.name}.{field}"] = value
+        found[f"{task.name}.weight"] = np.ones(1)
+    for support in control.supports:
+        found[f"{support.frame}.active"] = np.ones(1)
+    if control.moves:
+        found["time"] = np.zeros(1)
+    return found
+
+
+def reference_of(control: ReactiveControl, q: Any, changed: Mapping[str, Any]) -> Any:
+    """A reference (…, references) that keeps the robot as in a configuration q (nq,), but for what is changed."""
+    for name in changed:
+        if name not in control.places:
+            raise UnknownName("part of the reference", name, list(control.places))
+    q = numpy.asarray(q, float)
+    if q.shape != (control.nq,):
+        raise ReactiveError(f"q has shape {q.shape}; a configuration of {control.model.name!r} is ({control.nq},).")
+    rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in rest_of(control, q).items()}
+    if trace_of(tuple(changed.values())) is not None:
+        parts = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
+        return np.concatenate(parts) if parts else np.zeros(0)
+    values = {}
+    for name, value in rest.items():
+        given = numpy.asarray(changed.get(name, value), float)
+        given = given[..., None] if given.ndim == 0 else given
+        if given.shape[-1] not in (1, len(value)):
+            raise ReactiveError(f"{name} has shape {given.shape}; its last axis has {len(value)} numbers.")
+        values[name] = given
+    batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
+    whole = [numpy.broadcast_to(x, (*batch, len(rest[name]))) for name, x in values.items()]
+    return numpy.concatenate(whole, -1) if whole else numpy.zeros(0)

@@ -1,0 +1,140 @@
+"""Tasks: what a robot is to do, each as squares of errors of accelerations, forces or torques, linear in x = (a, f).
+
+A task names what it follows (positions, velocities, …): these are parts of the controller's reference, numbers at run
+time, and so is a weight that its own is multiplied with. A position is followed by an acceleration
+
+    a* + stiffness (x* - x) + damping (v* - v)
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy
+
+from delassus.control.operational.task import Task as Quantity
+from delassus.control.reactive.situation import Situation
+from delassus.control.reactive.supports import ReactiveError
+from delassus.model.model import Model
+
+Weights: TypeAlias = "float | tuple[float, ...] | tuple[tuple[float, ...], ...]"
+Fields: TypeAlias = "dict[str, Any]"
+Sizes: TypeAlias = "dict[str, int]"
+Weighted: TypeAlias = "list[tuple[str, Weights, int]]"
+
+
+class Term(NamedTuple):
+    """½ ‖J_a a + J_f f - target‖² with a weight: a number, one for each row, or a matrix."""
+
+    on_a: Any
+    on_f: Any
+    target: Any
+    weight: Any
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all tasks have.
+
+    Attributes:
+        name: By which the reference calls it.
+        weight: Of its squared errors.
+        stiffness: [1/s²].
+        damping: [1/s]; by default critical, 2 √stiffness.
+    """
+
+    name: str = ""
+    weight: Any = 1.0
+    stiffness: float = 0.0
+    damping: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self._usual_name)
+        object.__setattr__(self, "weight", frozen_weight(self.name, self.weight))
+        damping = self.damping
+        if not 0.0 <= _number(self.stiffness) < math.inf or not (damping is None or 0.0 <= _number(damping) < math.inf):
+            raise ReactiveError(
+                f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both are finite and "
+                "not negative."
+            )
+        object.__setattr__(self, "damping", 2.0 * math.sqrt(self.stiffness) if damping is None else float(damping))
+
+    @property
+    def _usual_name(self) -> str:
+        return type(self).__name__.removeprefix("Follow").lower()
+
+    def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
+        """What it follows, with the values that keep the robot where it is in a configuration q (nq,)."""
+        raise NotImplementedError
+
+    def terms(self, s: Situation) -> list[Term]:
+        """Its squares."""
+        raise NotImplementedError
+
+    def weights(self, model: Model, sizes: Sizes) -> Weighted:
+        """Its weights: what each is called, itself, and how many rows it is for."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Follow(Task):
+    """A task that follows a quantity of the robot, whose Jacobian, bias and error it takes from there."""
+
+    def quantity(self, model: Model) -> Quantity:
+        """Which."""
+        raise NotImplementedError
+
+    def numbers(self, model: Model) -> list[int]:
+        """Which numbers of the references of velocity and acceleration belong to its rows."""
+        return list(range(self.quantity(model).count(model)))
+
+    def target(self, s: Situation) -> Any:
+        """Where it is to be, as the quantity's error needs it; None if it has no position."""
+        return None
+
+    @property
+    def _rates(self) -> tuple[str, str]:
+        return "velocity", "acceleration"
+
+    def terms(self, s: Situation) -> list[Term]:
+        """A row for each of the quantity's."""
+        model, (velocity, acceleration) = s.control.model, self._rates
+        quantity, own, target = self.quantity(model), self.numbers(model), self.target(s)
+        J = quantity.jacobian(model, s.q)
+        wanted = s.given(f"{self.name}.{acceleration}")[own]
+        wanted = wanted + float(self.damping or 0.0) * (s.given(f"{self.name}.{velocity}")[own] - J @ s.v)
+        if target is not None:
+            wanted = wanted - self.stiffness * quantity.error(model, s.q, target)
+        return [Term(J, None, wanted - quantity.bias(model, s.q, s.v), self.weight)]
+
+    def weights(self, model: Model, sizes: Sizes) -> Weighted:
+        """One, for all rows."""
+        return [(self.name, self.weight, self.quantity(model).count(model))]
+
+
+def frozen_weight(name: str, weight: Any) -> Weights:
+    """A weight that can be hashed: a number, a tuple of them, or rows of a symmetric matrix; none is negative."""
+    try:
+        found = numpy.asarray(weight, float)
+    except (TypeError, ValueError):
+        found = numpy.array(numpy.nan)
+    if found.ndim > 2 or not numpy.isfinite(found).all():
+        raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is a finite number, some, or a matrix.")
+    if found.ndim == 2:
+        if found.shape[0] != found.shape[1] or not numpy.allclose(found, found.T):
+            raise ReactiveError(f"the weight of {name!r} has shape {found.shape}; a matrix is symmetric.")
+        least = float(numpy.linalg.eigvalsh(found).min())
+        if least < -1e-12 * numpy.abs(found).max():
+            raise ReactiveError(f"the weight of {name!r} has the eigenvalue {least:.3g}; none is negative.")
+        return tuple(map(tuple, found.tolist()))
+    if (found < 0.0).any():
+        raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is not negative.")
+    return float(found) if found.ndim == 0 else tuple(found.tolist())
+
+
+def _number(value: Any) -> float:
+    """A number, NaN if it is none."""
+    return float(value) if isinstance(value, numbers.Real) else math.nan
