@@ -86,7 +86,7 @@ def test_velocities_meet_loops_at_the_end_of_each_step(name):
 
 
 def test_a_loop_that_turns_loses_little_energy_to_being_closed():
-    """A third of it would be lost if what closes it did not count for the velocity."""
+    """A third of it would be lost if velocities were corrected with the inertia of the step's beginning."""
     robot = dl.load("four_bar")
     sim = dl.Simulation(robot, max_contacts=0, max_limits=0)
     q, v = dl.project(sim.mechanism, robot.posture("home"), np.full(robot.nv, 8.0))

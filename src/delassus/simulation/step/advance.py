@@ -89,10 +89,9 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     if len(found) and world.usual is not None:
         missing = missing | np.any(found != problem.driven.modes)
     again = np.where(missing, 1.0, last.again)
-    back = _given_back(world, problem, v, h)
-    q, v = moved(world.model, last.q, v, h * v + back)
+    q, v = moved(world.model, last.q, v, h * v + _given_back(world, problem, v, h))
     if world.mechanism.m:
-        q, v = closed(world, problem, q, v, np.where(np.any(back != 0.0), 0.0, 1.0 / h), time)
+        q, v = closed(world, problem, q, v, time)
     every, number = impulse, contact.number
     if world.usual is not None:
         every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)
