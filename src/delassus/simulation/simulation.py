@@ -188,8 +188,8 @@ class Simulation:
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             time: [s].
             seed: Of random numbers.
-            repair: Whether open loops are closed, and robots with a free base lifted out of the ground; else both are
-                refused.
+            repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
+                others as far as their joints can move; else both are refused.
         """
         world = self.world
         q = last_axis("q0", q0, world.nq, "coordinates of the robot")
