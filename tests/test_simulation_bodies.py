@@ -89,6 +89,18 @@ def test_bodies_that_tumble_on_the_ground_gain_no_energy(name, bounces, seed):
     assert np.all(log.energy - np.minimum.accumulate(log.energy) <= model.mass * G * speed * H)
 
 
+@pytest.mark.parametrize(("name", "gain"), [("brick", 1e-6), ("can", 3e-4), ("egg", 3e-4), ("stick", 1e-6)])
+def test_bodies_that_lose_nothing_when_they_strike_gain_nothing_either(name, gain):
+    model, rng, n = SHAPES[name], np.random.default_rng(0), 16
+    q0 = np.concatenate([rng.uniform(0.8, 1.3, (n, 3)), rng.normal(size=(n, 4))], -1)
+    v0 = rng.normal(size=(n, 6)) * np.array([2.0, 2, 2, 5, 5, 5])
+    log = dl.Simulation(model, dl.Ground(friction=0.0, restitution=1.0), H).run(q0, v0, steps=5000, every=5)
+    up = Rotation.from_quat(log.q[..., 3:].reshape(-1, 4)).apply((0, 0, 1), inverse=True).reshape(*log.v.shape[:-1], 3)
+    rise = np.sum(up * log.v[..., :3], -1)  # velocities are those of half a step before
+    energy = log.energy - 0.5 * H * G * model.mass * rise
+    assert np.all(energy < (1.0 + gain) * energy[0])
+
+
 def test_several_robots_in_one_world_do_what_each_does_alone():
     """A brick and a ball, both thrown; both start in the ground and are lifted out of it, each by its own depth."""
     both = BRICK.attach(BALL, "world", prefix="other_")
