@@ -48,7 +48,8 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
             if not ways:
                 raise SimulationError(
                     f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}: there are balls "
-                    f"against {', '.join(SURFACES)}, and capsules against capsules. Cover one of them with balls."
+                    f"against {', '.join(SURFACES)}, capsules against capsules, and boxes against boxes. Cover "
+                    "one of them with balls."
                 )
             found |= dict.fromkeys(ways)
     return tuple(found)
