@@ -81,8 +81,9 @@ def test_bodies_that_tumble_on_the_ground_gain_no_energy(name, bounces, seed):
     q0 = np.concatenate([rng.uniform(0.2, 0.5, (n, 3)), rng.normal(size=(n, 4))], -1)
     v0 = rng.normal(size=(n, 6)) * np.array([1.0, 1, 1, 5, 5, 5])
     restitution = rng.uniform(0.0, 1.0, n) if bounces else 0.0
-    sim = dl.Simulation(model, dl.Ground(friction=rng.uniform(0, 1.2, n), restitution=restitution), H)
-    log = sim.run(q0, v0, steps=700)
+    slope = np.concatenate([rng.uniform(-0.5, 0.5, (n, 2)), np.ones((n, 1))], -1)
+    ground = dl.Ground(friction=rng.uniform(0, 1.2, n), restitution=restitution, normal=slope, height=-0.3)
+    log = dl.Simulation(model, ground, H).run(q0, v0, steps=700)
     assert np.all(log.energy <= log.energy[0])
     # Velocities are those of half a step before: m g |v| h of energy comes and goes with the height.
     speed = np.linalg.norm(log.v[..., :3], axis=-1).max(0)

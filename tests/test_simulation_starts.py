@@ -81,6 +81,16 @@ def test_loops_stay_closed_while_steps_push_against_what_cannot_move(height):
     assert log.energy.max() - log.energy[0] < 0.5 * abs(log.energy[0])
 
 
+def test_a_robot_is_lifted_out_of_hills_as_it_is():
+    rng = np.random.default_rng(0)
+    sim = dl.Simulation(BRICK, dl.Ground(heights=0.3 * rng.normal(size=(40, 40)), spacing=0.3))
+    q0 = np.concatenate([rng.uniform(-4.0, 4.0, (64, 2)), rng.uniform(-0.5, 0.5, (64, 1)), rng.normal(size=(64, 4))], 1)
+    q0[:, 3:] /= np.linalg.norm(q0[:, 3:], axis=-1, keepdims=True)
+    q = sim.start(q0).q
+    assert sim.contacts(q).gap.min() > -1e-9
+    np.testing.assert_allclose(q[:, [0, 1, 3, 4, 5, 6]], q0[:, [0, 1, 3, 4, 5, 6]], atol=1e-15)
+
+
 @pytest.mark.parametrize("model", [pendulum(), cart()])
 def test_starts_in_the_ground_are_refused_where_they_are_not_repaired(model):
     with pytest.raises(dl.DelassusError, match=r"the shape '\w+' is .* m deep in the ground. Start"):

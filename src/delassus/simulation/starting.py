@@ -18,6 +18,9 @@ from delassus.simulation.rescue import DEEP, OPEN, Rescue
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
 
+_LIFTS = 5
+"""Of a robot out of hills, at most."""
+
 
 def repaired(world: World, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
     """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
@@ -58,11 +61,15 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
     if not np.any(depth > DEEP):
         return q
     if not repair:
-        raise SimulationError(
-            f"{_deepest(world, gap)}{_worst(depth)}. Start from another configuration, or give repair=True."
-        )
-    lifted = _raised(world, gap, normal, q)
-    held = _depth(world, ground, lifted) > DEEP
+        was = _deepest(world, gap) + _worst(depth)
+        raise SimulationError(f"{was}. Start from another configuration, or give repair=True.")
+    lifted = q
+    for _ in range(_LIFTS):
+        lifted = _raised(world, gap, normal, lifted)
+        gap, _, normal = candidate_geometry(world, lifted, **ground.geometry)
+        if world.field is None or not np.any(gap < -DEEP):
+            break  # on hills, balls touch elsewhere when they are lifted
+    was, held = _deepest(world, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
     if not held.any():
         return lifted
     found = np.array(lifted)
@@ -76,14 +83,10 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
         )
     else:
         warn(
-            f"{_deepest(world, gap)}{_worst(depth)}. Its joints were moved by up to {moved:.3g} rad or m, so that it "
+            f"{was}. Its joints were moved by up to {moved:.3g} rad or m, so that it "
             "starts outside; repair=False refuses such starts."
         )
     return found
-
-
-def _depth(world: World, ground: Ground, q: Any) -> Any:
-    return -candidate_geometry(world, q, **ground.geometry)[0].min(-1)
 
 
 def _raised(world: World, gap: Any, normal: Any, q: Any) -> Any:
@@ -92,15 +95,21 @@ def _raised(world: World, gap: Any, normal: Any, q: Any) -> Any:
     for root, own in _robots(world).items():
         if not isinstance(world.model.joints[root].kind, Free):
             continue
-        near = gap[..., own]
-        deepest = np.take_along_axis(normal[..., own, :], near.argmin(-1)[..., None, None], -2)[..., 0, :]
-        depth = -near.min(-1)[..., None]
         at = world.model.q_starts[root]
-        lifted[..., at : at + 3] += np.where(depth > DEEP, depth * deepest, 0.0)
+        lifted[..., at : at + 3] += _lift(world, gap[..., own], normal[..., own, :])
     if not world.mechanism.m:
         return lifted
     apart = np.abs(constraint_error(world.mechanism, lifted, time=0.0)).max(-1) > OPEN
     return np.where(apart[..., None], q, lifted)
+
+
+def _lift(world: World, gap: Any, normal: Any) -> Any:
+    """(…, 3) what takes all places of a robot out of the ground: along a plane's normal, or straight up."""
+    if world.field is not None:  # along a normal, other places would come below other hills
+        depth = (-gap / normal[..., 2]).max(-1)[..., None]
+        return np.where(depth > DEEP, depth, 0.0) * np.array([0.0, 0.0, 1.0])
+    depth = -gap.min(-1)[..., None]
+    return np.where(depth > DEEP, depth, 0.0) * normal[..., 0, :]
 
 
 def _deepest(world: World, gap: Any) -> str:
