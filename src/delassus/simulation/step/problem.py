@@ -112,16 +112,21 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         apart = np.where(start[pushing] > 0.0, rows.J[pushing] @ (v + change + pushed), 0.0)
         lasts = np.all(apart <= 2.0 * _pull(world, h)) if pushing else lasts
         change = change + np.where(lasts, pushed, 0.0)
-    for _ in range(2 if world.bounces else 1):  # what never comes to rest shows what one middle gains
-        middle = v + 0.5 * change
-        free = v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
-        change = free - v + np.where(lasts, pushed, 0.0) if world.m else free - v
+
+    def freely(middle: Any) -> Any:
+        return v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
+
+    free = freely(v + 0.5 * change)
+    if world.bounces:  # what never comes to rest shows what one middle gains
+        bounces = given.restitution > 0.0
+        free = np.where(bounces, freely(0.5 * (v + free + np.where(lasts, pushed, 0.0))), free)
     before, after = rows.J @ v, rows.J @ free
     if world.bounces:
         # A strike's energy is that of velocities that bodies have turned with already, but that gravity and motors have
         # not changed: with those of the beginning, h ω of it would be gained or lost.
         none = np.zeros(world.nv)
-        before = after - h * (rows.J @ solve(driven.force - newton_euler(model, q, none, none, None)))
+        pulled = h * (rows.J @ solve(driven.force - newton_euler(model, q, none, none, None)))
+        before = np.where(bounces, after - pulled, before)
     g, thrown, scale = _demanded(world, rows, before, after, start, lasts, given)
     G = mirrored(factor.delassus)
     return Problem(rows, G, g, thrown, before, after, scale, free, start, response, driven)
