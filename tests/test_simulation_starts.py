@@ -106,6 +106,12 @@ def test_only_the_items_that_are_in_the_ground_are_moved():
     np.testing.assert_allclose(q[[1, 3], 0], [math.acos(0.6), -math.acos(0.6)], atol=1e-6)
 
 
+def test_what_is_no_configuration_is_neither_moved_nor_refused_for_its_depth():
+    sim = dl.Simulation(pendulum())
+    for q0 in ([math.nan], [[math.nan], [1.5]]):
+        np.testing.assert_array_equal(sim.start(q0, repair=False).q, q0)
+
+
 def test_an_item_is_moved_to_where_it_would_be_alone():
     sim, q0 = dl.Simulation(cart()), np.array([[0, 0, 0], [0, 3.0, 0], [0, 0.3, 2.0], [0, 0, 0.1]])
     with pytest.warns(dl.DelassusWarning):

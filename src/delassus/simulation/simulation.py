@@ -209,8 +209,10 @@ class Simulation:
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1)
-        safe = np.where(finite[..., None], unit, self.model.neutral())
-        q1, v1 = repaired(world, self.ground, safe, np.where(finite[..., None], v, 0.0), repair)
+        q1, v1 = q, v
+        if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
+            safe = np.where(finite[..., None], unit, unit[finite][0])
+            q1, v1 = repaired(world, self.ground, safe, np.where(finite[..., None], v, 0.0), repair)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
