@@ -18,6 +18,7 @@ from delassus.model.generators import chain
 from delassus.model.model import UnknownName
 from delassus.model.readers.xml import ModelFileError, NotXml
 from delassus.particles.algebra.memory import MemoryWillNotSuffice
+from delassus.simulation.checks import RunError
 from delassus.simulation.controls import ControlError
 
 # Classes whose constructors take more than a sentence; the others are made of one.
@@ -26,6 +27,7 @@ EXAMPLES = {
     MemoryWillNotSuffice: MemoryWillNotSuffice("a net", 2e9, 1e9),
     ModelFileError: ModelFileError("a sentence.", "r.urdf", 4, "axis"),
     NotXml: NotXml("a sentence.", "r.urdf"),
+    RunError: RunError("a sentence.", 0.1),
     SingularMassMatrix: SingularMassMatrix("arm", ("wrist", "elbow")),
     UnknownName: UnknownName("frame", "fot", ["foot", "hand"]),
     _Trouble: _Trouble(Path("/cache"), "is damaged", "Remove it."),

@@ -81,12 +81,25 @@ def test_bodies_that_tumble_on_the_ground_gain_no_energy(name, bounces, seed):
     q0 = np.concatenate([rng.uniform(0.2, 0.5, (n, 3)), rng.normal(size=(n, 4))], -1)
     v0 = rng.normal(size=(n, 6)) * np.array([1.0, 1, 1, 5, 5, 5])
     restitution = rng.uniform(0.0, 1.0, n) if bounces else 0.0
-    sim = dl.Simulation(model, dl.Ground(friction=rng.uniform(0, 1.2, n), restitution=restitution), H)
-    log = sim.run(q0, v0, steps=700)
+    slope = np.concatenate([rng.uniform(-0.5, 0.5, (n, 2)), np.ones((n, 1))], -1)
+    ground = dl.Ground(friction=rng.uniform(0, 1.2, n), restitution=restitution, normal=slope, height=-0.3)
+    log = dl.Simulation(model, ground, H).run(q0, v0, steps=700)
     assert np.all(log.energy <= log.energy[0])
     # Velocities are those of half a step before: m g |v| h of energy comes and goes with the height.
     speed = np.linalg.norm(log.v[..., :3], axis=-1).max(0)
     assert np.all(log.energy - np.minimum.accumulate(log.energy) <= model.mass * G * speed * H)
+
+
+@pytest.mark.parametrize(("name", "gain"), [("brick", 1e-6), ("can", 3e-4), ("egg", 3e-4), ("stick", 1e-6)])
+def test_bodies_that_lose_nothing_when_they_strike_gain_nothing_either(name, gain):
+    model, rng, n = SHAPES[name], np.random.default_rng(0), 16
+    q0 = np.concatenate([rng.uniform(0.8, 1.3, (n, 3)), rng.normal(size=(n, 4))], -1)
+    v0 = rng.normal(size=(n, 6)) * np.array([2.0, 2, 2, 5, 5, 5])
+    log = dl.Simulation(model, dl.Ground(friction=0.0, restitution=1.0), H).run(q0, v0, steps=5000, every=5)
+    up = Rotation.from_quat(log.q[..., 3:].reshape(-1, 4)).apply((0, 0, 1), inverse=True).reshape(*log.v.shape[:-1], 3)
+    rise = np.sum(up * log.v[..., :3], -1)  # velocities are those of half a step before
+    energy = log.energy - 0.5 * H * G * model.mass * rise
+    assert np.all(energy < (1.0 + gain) * energy[0])
 
 
 def test_several_robots_in_one_world_do_what_each_does_alone():

@@ -82,7 +82,7 @@ DRONE = """
 
 def test_actuators_between_sites_are_refused():
     tied = DRONE.replace('site="left"', 'site="left" refsite="right"')
-    with pytest.raises(dl.DelassusError, match="is refsite; those that can be simulated"):
+    with pytest.raises(dl.DelassusError, match="is of the kind 'refsite'; those that can be simulated"):
         dl.Simulation(dl.load(tied))
 
 

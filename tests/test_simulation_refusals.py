@@ -11,6 +11,7 @@ import delassus as dl
 from bodies import BALL, BRICK
 from delassus.model import Inertia, Joint, Model, Prismatic
 from delassus.simulation import Mark, motors, position_servos
+from delassus.simulation.checks import RunError
 from delassus.simulation.controls import ControlError
 
 Q = np.array([0, 0, 0.2, 0, 0, 0, 1.0])
@@ -40,6 +41,8 @@ def test_steps_of_time_that_are_none_are_refused(step):
         {"heights": np.full((3, 3), math.nan)},
         {"heights": np.zeros((3, 3)), "spacing": "wide"},
         {"heights": np.zeros((3, 3)), "origin": (1, 2, 3)},
+        {"heights": np.zeros((3, 3)), "height": 0.5},
+        {"heights": np.zeros((3, 3)), "normal": (0.1, 0, 1)},
     ],
 )
 def test_grounds_that_are_none_are_refused(options):
@@ -60,6 +63,8 @@ def test_grounds_that_are_none_are_refused(options):
         ({"q0": Q, "every": True}, "whole number"),
         ({"q0": Q, "steps": None}, "steps is missing"),
         ({"q0": Q, "control": "hold"}, "array of numbers"),
+        ({"q0": Q, "progress": 3}, "a function of a period's number"),
+        ({"q0": Q, "repair": "no"}, "True or False"),
         ({"q0": np.zeros((2, 7))}, "do not fit"),
     ],
 )
@@ -83,6 +88,24 @@ def test_states_of_other_simulations_are_refused():
         RAIL.step(np.zeros(1))
 
 
+@pytest.mark.parametrize("at", [-1, slice(None)])
+def test_moments_of_a_log_are_no_states(at):
+    log = RAIL.run(np.zeros(1), steps=3)
+    for go_on in (RAIL.run, RAIL.start, RAIL.step):
+        with pytest.raises(dl.DelassusError, match=r"trajectory is given.*sim\.start\(moment\.q, moment\.v"):
+            go_on(log[at])
+
+
+def test_a_robot_without_joints_is_refused():
+    with pytest.raises(dl.DelassusError, match="'rock' has no joint that moves"):
+        dl.Simulation(Model("rock", ()))
+
+
+def test_controls_of_a_robot_that_has_none_are_refused():
+    with pytest.raises(dl.DelassusError, match="nothing to drive: leave them out"):
+        dl.Simulation(BALL).run(Q, control=[1.0], steps=2)
+
+
 def test_a_state_takes_no_other_velocities():
     with pytest.raises(dl.DelassusError, match="leave v0 out"):
         RAIL.run(RAIL.start(np.zeros(1)), np.ones(1), steps=1)
@@ -100,6 +123,8 @@ def test_a_start_that_is_no_configuration_is_frozen_alone(q0):
     [
         (lambda: dl.Simulation(BALL, touching="spere"), "nearest are: sphere"),
         (lambda: dl.Simulation(BALL, touching=3), "name or pattern"),
+        (lambda: dl.Simulation(BALL, colliding=None), "pairs of names"),
+        (lambda: dl.Simulation(BALL, joint_friction="yes"), "True or False"),
         (lambda: dl.Simulation(BALL, actuators=3), "position_servos"),
         (lambda: dl.Simulation(BALL, actuators=["motor"]), "no Actuator"),
         (lambda: position_servos(rail(1.0), "stiff", 1.0), "stiffness"),
@@ -141,6 +166,16 @@ def test_a_controller_that_fails_loses_nothing(give, words):
     with pytest.raises(ControlError, match=words) as caught:
         RAIL.run(np.zeros(1), control=lambda time, q, v: [0.0] if time < 0.0095 else give(), steps=100)
     assert len(caught.value.log) == 11 and caught.value.time == pytest.approx(0.01)
+
+
+def test_a_callback_that_fails_loses_nothing():
+    def progress(k, state):
+        if k == 9:
+            raise KeyError("window closed")
+
+    with pytest.raises(RunError, match=r"progress failed at 0.01 s: KeyError, 'window closed'") as caught:
+        RAIL.run(np.zeros(1), steps=100, every=4, progress=progress)
+    np.testing.assert_allclose(caught.value.log.time, [0.0, 0.004, 0.008, 0.01], atol=1e-15)
 
 
 def test_torques_beyond_limits_are_clipped_and_counted():

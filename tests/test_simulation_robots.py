@@ -161,7 +161,7 @@ def test_a_platform_that_loops_hold_below_the_ground_is_not_lifted_off_them():
     delta = dl.load("delta")
     sim = dl.Simulation(delta)
     with pytest.warns(
-        dl.DelassusWarning, match="'platform_0' starts 0.323 m deep in the ground, and its robot is not free"
+        dl.DelassusWarning, match="'platform_0' is 0.217 m deep in the ground, and its joints cannot move it out"
     ):
         q = sim.start(delta.posture("home")).q
     assert np.abs(dl.constraint_error(sim.mechanism, q)).max() < 1e-12

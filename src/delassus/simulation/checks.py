@@ -15,6 +15,15 @@ class SimulationError(DelassusError, ValueError):
     """A simulation that cannot be: a ground, a start, a control or a step that makes no sense."""
 
 
+class RunError(SimulationError):
+    """A run that a function of the user ended at a `time` [s]; `log` is what had been simulated until then."""
+
+    def __init__(self, sentence: str, time: float) -> None:
+        super().__init__(sentence)
+        self.time = time
+        self.log: Any = None
+
+
 def numbers(what: str, x: Any) -> NDArray[np.float64]:
     """An array of real numbers; a copy."""
     try:
@@ -35,6 +44,13 @@ def number(what: str, x: Any, least: float = -math.inf, most: float = math.inf, 
     if not (math.isfinite(value) and least <= value <= most):
         raise SimulationError(f"{what} is {short(repr(x))}; it is {hint or 'a finite number'}.")
     return value
+
+
+def flag(what: str, x: Any) -> bool:
+    """Yes or no."""
+    if not isinstance(x, (bool, np.bool_)):
+        raise SimulationError(f"{what} is {short(repr(x))}; it is True or False.")
+    return bool(x)
 
 
 def count(what: str, x: Any, least: int) -> int:

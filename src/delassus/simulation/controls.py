@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from delassus.compiler.host.kernel import Kernel
-from delassus.simulation.checks import SimulationError, count, numbers
+from delassus.simulation.checks import RunError, SimulationError, count, numbers
 from delassus.simulation.step.step import simulate, simulate_with
 
 if TYPE_CHECKING:
@@ -20,13 +20,8 @@ _policies: WeakKeyDictionary[Any, dict[tuple[Any, int], Kernel[..., Any]]] = Wea
 """The step's kernel for each kernel of a user that is compiled into it, by robot and number of controls."""
 
 
-class ControlError(SimulationError):
+class ControlError(RunError):
     """A controller that failed at a `time` [s]; `log` is what `run` had simulated until then."""
-
-    def __init__(self, sentence: str, time: float) -> None:
-        super().__init__(sentence)
-        self.time = time
-        self.log: Any = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,10 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
 
 
 def _from_array(sim: Simulation, u: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
-    forms = f"({sim.nu},), (steps, {sim.nu}) or {('steps', *batch, sim.nu)}"
+    if not sim.nu and u.shape[-1:] != (0,):
+        raise SimulationError(f"the controls have shape {u.shape}, and the robot has nothing to drive: leave them out.")
+    every = "".join(f"{n}, " for n in batch)
+    forms = f"({sim.nu},) or (steps, {sim.nu})" + (f" or (steps, {every}{sim.nu})" if batch else "")
     if u.ndim == 0 or u.shape[-1] != sim.nu:
         raise SimulationError(f"the controls have shape {u.shape}; for this robot they have {forms}.")
     if u.ndim == 1:

@@ -65,6 +65,7 @@ class Ground:
             raise SimulationError(
                 f"the ground's normal is {normal.tolist()}; it is a direction (x, y, z), such as (0, 0, 1)."
             )
+        normal = normal / np.abs(normal).max(-1, keepdims=True)
         object.__setattr__(self, "normal", normal / np.linalg.norm(normal, axis=-1, keepdims=True))
         if not np.all(np.isfinite(np.asarray(self.height))):
             raise SimulationError(f"the ground's height is {self.height} m; it is finite.")
@@ -87,6 +88,11 @@ class Ground:
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.all(np.isfinite(heights)):
             raise SimulationError(
                 f"the ground's heights have shape {heights.shape}; they are finite numbers on a grid of at least 2 × 2."
+            )
+        if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
+            raise SimulationError(
+                "the ground's heights are given with a height or a normal, which are those of a plane: add the height "
+                "to them, or leave it out."
             )
         spacing = number("the spacing [m] of the ground's heights", self.spacing, 1e-12, hint="positive")
         object.__setattr__(self, "spacing", spacing)

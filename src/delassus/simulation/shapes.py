@@ -30,6 +30,8 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
     """Ways in which shapes touch each other, by pairs of names or patterns; shapes of one body do not."""
     every = [g for g in model.geometries if g.role == "collision" and g.shape != "plane"]
     found: dict[Collision, None] = {}
+    if not isinstance(pairs, Iterable):
+        raise SimulationError(f"colliding= is {pairs!r}; it has pairs of names or patterns, such as ('*_hand', 'box').")
     for pair in pairs:
         patterns = () if isinstance(pair, str) else names("a pair of colliding=", pair)
         if len(patterns) != 2:
@@ -46,7 +48,8 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
             if not ways:
                 raise SimulationError(
                     f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}: there are balls "
-                    f"against {', '.join(SURFACES)}, and capsules against capsules. Cover one of them with balls."
+                    f"against {', '.join(SURFACES)}, capsules against capsules, and boxes against boxes. Cover "
+                    "one of them with balls."
                 )
             found |= dict.fromkeys(ways)
     return tuple(found)

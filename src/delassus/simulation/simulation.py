@@ -18,9 +18,9 @@ from delassus.errors import expect
 from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import check_actuators
-from delassus.simulation.checks import SimulationError, count, last_axis, number
+from delassus.simulation.checks import RunError, SimulationError, count, flag, last_axis, number
 from delassus.simulation.coefficients import friction_of
-from delassus.simulation.controls import Control, ControlError, control_of, fits
+from delassus.simulation.controls import Control, control_of, fits
 from delassus.simulation.ground import COEFFICIENTS, Ground
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, some
@@ -34,6 +34,7 @@ from delassus.simulation.step.step import assemble_step, candidate_geometry, sim
 from delassus.simulation.step.world import World
 from delassus.simulation.usual import usual_world
 from delassus.stepping.marks import Mark
+from delassus.stepping.trajectories.trajectory import State as Moment
 from delassus.stepping.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -113,6 +114,9 @@ class Simulation:
         if isinstance(robot, Model):
             robot = Mechanism(robot)
         expect("the robot", robot, Mechanism, 'load("quadruped")')
+        if not robot.nv:
+            raise SimulationError(f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.")
+        joint_friction = flag("joint_friction", joint_friction)
         meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
         if max_contacts:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
@@ -189,11 +193,11 @@ class Simulation:
             v0: (…, nv) velocities [rad/s, m/s], by default none.
             time: [s].
             seed: Of random numbers.
-            repair: Whether open loops are closed, and robots with a free base lifted out of the ground; else both are
-                refused.
+            repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
+                others as far as their joints can move; else both are refused.
         """
-        world = self.world
-        q = last_axis("q0", q0, world.nq, "coordinates of the robot")
+        world, repair = self.world, flag("repair", repair)
+        q = last_axis("q0", _no_state(q0), world.nq, "coordinates of the robot")
         v = np.zeros(world.nv) if v0 is None else last_axis("v0", v0, world.nv, "velocities of the robot")
         try:
             batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch)
@@ -206,8 +210,10 @@ class Simulation:
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1)
-        safe = np.where(finite[..., None], unit, self.model.neutral())
-        q1, v1 = repaired(world, self.ground, safe, np.where(finite[..., None], v, 0.0), repair)
+        q1, v1 = q, v
+        if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
+            safe = np.where(finite[..., None], unit, unit[finite][0])
+            q1, v1 = repaired(world, self.ground, safe, np.where(finite[..., None], v, 0.0), repair)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
@@ -260,7 +266,12 @@ class Simulation:
             every: Of so many states one is kept, the first and the last among them.
             repair: As for `start`.
             progress: Called after each period with its number and the state.
+
+        Raises:
+            RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
         """
+        if progress is not None and not callable(progress):
+            raise SimulationError(f"progress is {progress!r}; it is a function of a period's number and the state.")
         if isinstance(q0, State) and v0 is not None:
             raise SimulationError("v0 is given with a State, which has velocities of its own: leave v0 out.")
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
@@ -280,11 +291,11 @@ class Simulation:
                     if (k + 1) % every == 0 or k + 1 == given.steps:
                         log.keep(runner)
                     if progress is not None:
-                        progress(k, runner.state())
+                        _told(progress, k, runner)
                 k += made
         except KeyboardInterrupt:
             log.keep_last(runner)
-        except ControlError as error:
+        except RunError as error:
             log.keep_last(runner)
             error.log = log.trajectory(self)
             error.add_note("What was simulated until then is the `log` of this error.")
@@ -293,7 +304,7 @@ class Simulation:
 
     def _taken(self, state: Any, control: Any) -> Array:
         """The control (…, nu) of a period, if it and the state can be."""
-        expect("the state", state, State, "sim.start(q0)")
+        expect("the state", _no_state(state), State, "sim.start(q0)")
         world = self.world
         parts = {"q": world.nq, "v": world.nv, "impulse": world.m, "contact": world.slots}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
@@ -354,3 +365,23 @@ class Simulation:
             gap = candidate_geometry(world, state.q, **self.ground.geometry)[0]
             number = np.sort(np.argsort(gap, -1)[..., : world.slots], -1)
         return of_contacts(world, number, (ground[0], ground[1], ground[2]))
+
+
+def _told(progress: Callable[[int, State], None], k: int, runner: Runner) -> None:
+    """Call a function of the user after a period."""
+    try:
+        progress(k, runner.state())
+    except Exception as error:
+        time = runner.time
+        raise RunError(f"progress failed at {time:g} s: {type(error).__name__}, {error}", time) from error
+
+
+def _no_state(given: Any) -> Any:
+    """What is given, unless it is a moment of a trajectory, or all of it."""
+    if isinstance(given, (Moment, Trajectory)):
+        what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
+        raise SimulationError(
+            f"{what} is given, which has no impulses to go on from. Start again from there: "
+            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time)."
+        )
+    return given

@@ -1,4 +1,4 @@
-"""States to begin with that cannot be: open loops, and robots that stick in the ground."""
+"""States to begin with that cannot be: open loops, robots that stick in the ground, bodies inside of each other."""
 
 from __future__ import annotations
 
@@ -9,25 +9,31 @@ import numpy as np
 from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.references import constraint_error
+from delassus.dynamics.kinematics.manifold import difference
 from delassus.errors import warn
 from delassus.model.joints import Free
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
+from delassus.simulation.rescue import DEEP, OPEN, Rescue
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
 
-OPEN = 1e-6
-"""Errors of constraints [m, rad] beyond count as open loops."""
-
-DEEP = 1e-3
-"""Penetrations [m] beyond are deep."""
+_LIFTS = 5
+"""Of a robot out of hills, at most."""
 
 
 def repaired(world: World, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
     """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
     if world.mechanism.m:
         q, v = _closed(world, q, v, repair)
-    return (_lifted(world, ground, q, repair) if world.on_ground else q), v
+    if not world.candidates:
+        return q, v
+    lifted = _lifted(world, ground, q, repair)
+    if world.mechanism.m:
+        moved = np.any(lifted != q, -1)[..., None]
+        again = project(world.mechanism, lifted, v, time=0.0)
+        lifted, v = np.where(moved, again.q, lifted), np.where(moved, again.v, v)
+    return lifted, v
 
 
 def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
@@ -51,41 +57,67 @@ def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
 
 def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
     gap, _, normal = candidate_geometry(world, q, **ground.geometry)
-    gap = gap[..., : world.on_ground]
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q
     if not repair:
-        raise SimulationError(
-            f"a shape is {depth.max():.3g} m deep in the ground{_worst(depth)}. Start higher, or give repair=True."
+        was = _deepest(world, gap) + _worst(depth)
+        raise SimulationError(f"{was}. Start from another configuration, or give repair=True.")
+    lifted = q
+    for _ in range(_LIFTS):
+        lifted = _raised(world, gap, normal, lifted)
+        gap, _, normal = candidate_geometry(world, lifted, **ground.geometry)
+        if world.field is None or not np.any(gap < -DEEP):
+            break  # on hills, balls touch elsewhere when they are lifted
+    was, held = _deepest(world, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
+    if not held.any():
+        return lifted
+    found = np.array(lifted)
+    found[held] = Rescue(world, ground, held).out(lifted[held])
+    left = candidate_geometry(world, found, **ground.geometry)[0]
+    moved = np.abs(difference(world.model, lifted[held], found[held])).max(initial=0.0)
+    if left.min() < -DEEP:
+        warn(
+            f"{_deepest(world, left)}{_worst(-left.min(-1))}, and its joints cannot move it out: it starts there. Give "
+            "Ground(height=…), start from another configuration, or leave the shape out by touching=."
         )
+    else:
+        warn(
+            f"{was}. Its joints were moved by up to {moved:.3g} rad or m, so that it "
+            "starts outside; repair=False refuses such starts."
+        )
+    return found
+
+
+def _raised(world: World, gap: Any, normal: Any, q: Any) -> Any:
+    """Robots with a free base lifted out of the ground as they are; what loops hold to something else stays there."""
     lifted = np.array(q)
     for root, own in _robots(world).items():
         if not isinstance(world.model.joints[root].kind, Free):
-            continue  # steps take it back, as far as the joints can move
-        near = gap[..., own]
-        deepest = np.take_along_axis(normal[..., own, :], near.argmin(-1)[..., None, None], -2)[..., 0, :]
-        depth = -near.min(-1)[..., None]
+            continue
         at = world.model.q_starts[root]
-        lifted[..., at : at + 3] += np.where(depth > DEEP, depth * deepest, 0.0)
+        lifted[..., at : at + 3] += _lift(world, gap[..., own], normal[..., own, :])
     if not world.mechanism.m:
-        return _said(world, ground, lifted)
+        return lifted
     apart = np.abs(constraint_error(world.mechanism, lifted, time=0.0)).max(-1) > OPEN
-    return _said(world, ground, np.where(apart[..., None], q, lifted))  # what loops hold to something else stays there
+    return np.where(apart[..., None], q, lifted)
 
 
-def _said(world: World, ground: Ground, q: Any) -> Any:
-    """The same configurations, with a warning of shapes that are still deep in the ground."""
-    gap = candidate_geometry(world, q, **ground.geometry)[0][..., : world.on_ground]
-    lowest = gap.reshape(-1, world.on_ground).min(0)
-    if lowest.min() < -DEEP:
-        shape = world.meetings[int(lowest.argmin())][2]
-        warn(
-            f"the shape {shape!r} starts {-lowest.min():.3g} m deep in the ground, and its robot is not free to be "
-            "lifted: steps push it out as far as its joints can move. Give Ground(height=…), or leave it out by "
-            "touching=."
-        )
-    return q
+def _lift(world: World, gap: Any, normal: Any) -> Any:
+    """(…, 3) what takes all places of a robot out of the ground: along a plane's normal, or straight up."""
+    if world.field is not None:  # along a normal, other places would come below other hills
+        depth = (-gap / normal[..., 2]).max(-1)[..., None]
+        return np.where(depth > DEEP, depth, 0.0) * np.array([0.0, 0.0, 1.0])
+    depth = -gap.min(-1)[..., None]
+    return np.where(depth > DEEP, depth, 0.0) * normal[..., 0, :]
+
+
+def _deepest(world: World, gap: Any) -> str:
+    """Which shape is deepest, and in what."""
+    lowest = gap.reshape(-1, world.candidates).min(0)
+    shape, other, _ = world.meetings[int(lowest.argmin())]
+    where = "the ground" if other is None else f"the shape {other.geometry.name!r}"
+    return f"the shape {shape.geometry.name!r} is {-lowest.min():.3g} m deep in {where}"
 
 
 def _robots(world: World) -> dict[int, list[int]]:

@@ -112,10 +112,10 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
         if not isinstance(actuator, Actuator):
             raise ActuatorError(f"{actuator!r} is no Actuator; position_servos(model, 40.0, 1.0) makes some.")
         if actuator.kind != "affine" or actuator.drives not in ("joint", "tendon", "site"):
-            what = actuator.kind if actuator.kind != "affine" else f"on a {actuator.drives}"
+            what = f"of the kind {actuator.kind!r}" if actuator.kind != "affine" else f"on a {actuator.drives}"
             raise ActuatorError(
                 f"the actuator {actuator.name!r} is {what}; those that can be simulated are affine and drive a joint, "
-                "a tendon over joints or a site. Leave it out by actuators=."
+                f"a tendon over joints or a site. {_without(actuator)}"
             )
         if actuator.drives == "site":
             model.frame(actuator.target)
@@ -125,8 +125,12 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
             if joint.kind.nv != 1 or joint.mimic is not None:
                 raise ActuatorError(
                     f"the actuator {actuator.name!r} drives {name!r}, which has {joint.kind.nv} velocities of its own; "
-                    "those that can be simulated drive joints with one."
+                    f"those that can be simulated drive joints with one. {_without(actuator)}"
                 )
+
+
+def _without(actuator: Actuator) -> str:
+    return f"Leave it out: actuators=[a for a in model.actuators if a.name != {actuator.name!r}]."
 
 
 def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
@@ -138,7 +142,7 @@ def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     if tendon is None or not tendon.terms:
         raise ActuatorError(
             f"the actuator {actuator.name!r} pulls {actuator.target!r}, which is no tendon over joints: strings "
-            "through sites cannot be simulated. Leave it out by actuators=."
+            f"through sites cannot be simulated. {_without(actuator)}"
         )
     return [(name, gear * factor) for name, factor in tendon.terms]
 

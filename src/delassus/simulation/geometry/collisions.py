@@ -1,7 +1,8 @@
-"""Shapes that touch each other: balls against balls, capsules, boxes and cylinders, and capsules against capsules.
+"""Shapes that touch each other: balls against balls, capsules, boxes and cylinders, capsules against capsules, boxes
+against boxes.
 
 A ball touches with the point that is nearest to the other's surface; two capsules where their axes are nearest, and
-with their ends, which carry what lies along. Others, whose edges may cross, are refused: cover them with balls.
+with their ends, which carry what lies along; two boxes as `boxes` says. Others are refused: cover them with balls.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy
 import delassus.numpy as np
 from delassus.dynamics.tree.poses import Pair
 from delassus.model.links import Links
+from delassus.simulation.geometry.boxes import PLACES, box_touches
 from delassus.simulation.geometry.candidates import Shape, Touch, placed_shape
 from delassus.simulation.geometry.surfaces import Surface
 
@@ -32,7 +34,14 @@ class Collision:
     @property
     def count(self) -> int:
         """How many places."""
+        if self.both_boxes:
+            return PLACES
         return 1 if self.axes else self.shape.count
+
+    @property
+    def both_boxes(self) -> bool:
+        """Whether two boxes touch."""
+        return self.shape.geometry.shape == self.other.geometry.shape == "box"
 
     @property
     def name(self) -> str:
@@ -45,6 +54,8 @@ def collisions_of(one: Shape, two: Shape) -> list[Collision]:
     kinds = (one.geometry.shape, two.geometry.shape)
     if kinds == ("capsule", "capsule"):
         return [Collision(one, two), Collision(two, one), Collision(one, two, axes=True)]
+    if kinds == ("box", "box"):
+        return [Collision(one, two)]
     for ball, other in ((one, two), (two, one)):
         if ball.geometry.shape == "sphere" and other.geometry.shape in SURFACES:
             return [Collision(ball, other)]
@@ -55,10 +66,13 @@ def collision_touches(collision: Collision, tree: Links, world: list[Pair]) -> l
     """Where they touch, or would along the normal, which points from the other to the shape."""
     if collision.axes:
         return [_axes(collision, tree, world)]
-    other = collision.other.geometry
+    shape, other = collision.shape.geometry, collision.other.geometry
+    if collision.both_boxes:
+        poses = [placed_shape(one, tree, world) for one in (collision.shape, collision.other)]
+        return box_touches(poses[0], shape.size, poses[1], other.size)
     surface = SURFACES[other.shape](*placed_shape(collision.other, tree, world), other.size)
     turn, middle = placed_shape(collision.shape, tree, world)
-    radius, *length = collision.shape.geometry.size
+    radius, *length = shape.size
     found = []
     for along in (0.5 * length[0], -0.5 * length[0]) if length else (0.0,):  # ends of a capsule, centre of a ball
         center = middle + along * turn[:, 2]

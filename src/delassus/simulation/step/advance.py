@@ -23,6 +23,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.solvers.elimination import solve_without_pivots
 from delassus.dynamics.tree.check import check_inertias
 from delassus.simulation.actuation.actuators import drive, limited_servos
 from delassus.simulation.step.closing import closed
@@ -42,6 +43,16 @@ MISSED: Final = 2048.0
 
 _GIVEN_BACK: Final = 0.2
 """The share of a penetration that a step takes back."""
+
+_SLOWLY: Final = 1.0
+"""How fast a contact is taken out of the ground at most [m/s]: joints are turned, and δ is that of a small motion."""
+
+_LEAN: Final = 1e-2
+"""Added to how a contact gives way along its normal, as a share of how it does along its tangents: joints that hardly
+move it out of the ground, or not at all, would be moved far."""
+
+_REDUNDANT: Final = 1e-9
+"""Added to how rows of loops give way, as a share of it: some may be redundant."""
 
 _GAIN: Final = 1e-8
 """Of velocities times impulses: what counts as energy that strikes have gained."""
@@ -157,23 +168,40 @@ def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
 
     def corrected(v: Any) -> Any:
         ahead = gap + h * problem.rows.velocities(v)[pushing]
-        wanted = np.where(gap < -SLOP, -_GIVEN_BACK * gap, -np.maximum(ahead, 0.0))
-        G = problem.rows.response(problem.S, pushing)
+        most = np.concatenate([np.full(world.slots, _SLOWLY * h), np.full(world.ends, np.inf)])
+        wanted = np.where(gap < -SLOP, np.minimum(-_GIVEN_BACK * gap, most), -np.maximum(ahead, 0.0))
+        all_rows = problem.rows.response(problem.S)
+        G, held = _beside_loops(world, all_rows, pushing)
+        own = np.array([G[k, k] for k in range(len(pushing))])
+        for k, n in enumerate(world.normals):
+            own[k] = own[k] + _LEAN * np.maximum(all_rows[n - 2, n - 2], all_rows[n - 1, n - 1])
+        own = np.where(own > 0.0, own, 1.0)
 
         def sweep(carry: Any) -> Any:
             push, made = np.array(carry[0]), carry[1]
             for k in range(len(pushing)):
-                own = np.where(G[k, k] > 0.0, G[k, k], 1.0)
-                push[k] = np.maximum(push[k] + (wanted[k] - G[k] @ push) / own, 0.0)
+                push[k] = np.maximum((wanted[k] - G[k] @ push + G[k, k] * push[k]) / own[k], 0.0)
             return push, made + 1.0
 
         push, _ = while_loop(lambda carry: carry[1] < 10.0, sweep, (np.zeros(len(pushing)), np.array(0.0)), 10)
         whole = np.zeros(world.m)
         for k, row in enumerate(pushing):
             whole[row] = push[k]
+        whole[world.in_contact : world.in_contact + world.mechanism.m] = held @ push
         return problem.response(whole)
 
     return cond(np.min(gap) < -SLOP, corrected, np.zeros(world.nv), v)
+
+
+def _beside_loops(world: World, G: Any, rows: list[int]) -> tuple[Any, Any]:
+    """How some rows respond to each other while loops stay closed, and what those need per impulse of each row."""
+    loops = list(range(world.in_contact, world.in_contact + world.mechanism.m))
+    if not loops:
+        return G[rows][:, rows], np.zeros((0, len(rows)))
+    own = np.array([G[k, k] for k in loops])
+    across = G[loops][:, rows]
+    held = -solve_without_pivots(G[loops][:, loops] + np.diag(np.where(own > 0.0, _REDUNDANT * own, 1.0)), across)
+    return G[rows][:, rows] + across.T @ held, held
 
 
 def period(

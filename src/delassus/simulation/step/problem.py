@@ -6,8 +6,8 @@ With M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and ser
     g = J v_f + what rows are held to
 
 A gap may close and not more: J v⁺ + gap/h ≥ 0, with the J of the step's middle where a free body rolls. A contact that
-would be passed faster than gravity accelerates in two steps strikes: it leaves with e times the velocity that it came
-with.
+would be passed faster than gravity accelerates in two steps strikes: it leaves with e times the velocity that it meets
+the ground with, as far as that takes it above the ground.
 """
 
 from __future__ import annotations
@@ -114,9 +114,21 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         apart = np.where(start[pushing] > 0.0, rows.velocities(v + change + pushed)[pushing], 0.0)
         lasts = np.all(apart <= 2.0 * _pull(world, h)) if pushing else lasts
         change = change + np.where(lasts, pushed, 0.0)
-    middle = v + 0.5 * change
-    free = v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
+
+    def freely(middle: Any) -> Any:
+        return v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
+
+    free = freely(v + 0.5 * change)
+    if world.bounces:  # what never comes to rest shows what one middle gains
+        bounces = given.restitution > 0.0
+        free = np.where(bounces, freely(0.5 * (v + free + np.where(lasts, pushed, 0.0))), free)
     before, after = rows.velocities(v), rows.velocities(free)
+    if world.bounces:
+        # A strike's energy is that of velocities that bodies have turned with already, but that gravity and motors have
+        # not changed: with those of the beginning, h ω of it would be gained or lost.
+        none = np.zeros(world.nv)
+        pulled = h * rows.velocities(solve(driven.force - newton_euler(model, q, none, none, None)))
+        before = np.where(bounces, after - pulled, before)
     g, thrown, scale = _demanded(world, rows, before, after, start, lasts, given)
     return Problem(
         rows, mirrored(factor.delassus), g, thrown, before, after, scale, free, start, response, solve, driven
@@ -160,8 +172,9 @@ def _demanded(
         gap, n = rows.touching.gap[k], world.normals[k]
         closing = np.minimum(np.maximum(gap, 0.0) / h, far)
         if world.bounces:
-            strikes = (before[n] < -2.0 * pull) & (gap + h * g[n] <= 0.0) & (given.restitution > 0.0)
-            thrown[n] = np.where(strikes, given.restitution * before[n], 0.0)
+            leaves, comes_off = _rebound(before[n], after[n], closing, given.restitution)
+            strikes = (before[n] < -2.0 * pull) & (gap + h * g[n] <= 0.0) & (given.restitution > 0.0) & comes_off
+            thrown[n] = np.where(strikes, np.minimum(-leaves, closing), 0.0)
             closing = np.where(strikes, thrown[n], closing)
         g[n] = g[n] + closing
     at = slice(world.in_contact, world.in_contact + loops)
@@ -171,6 +184,19 @@ def _demanded(
     if world.ends:
         g[ends] = after[ends] + np.minimum(np.maximum(rows.stop_gap, 0.0) / h, far)
     return g, thrown, scale
+
+
+def _rebound(before: Any, after: Any, closing: Any, restitution: Any) -> tuple[Any, Any]:
+    """The velocity with which a strike leaves, and whether it comes off the ground.
+
+    It meets the ground with w at some time in the step, w² = u (u + f) - 2 f gap/h for the velocity u before and what
+    it gains in the step, f; that is the energy of a step that begins above the ground. It leaves with v⁺ so that the
+    impulse, (v⁺ - u - f)/G, takes (1 - e²) w²/(2 G) of it: (v⁺ - u - f) (v⁺ + u) = -(1 - e²) w².
+    """
+    f = after - before
+    met = np.maximum(before * after - 2.0 * f * closing, 0.0)
+    left = (before + 0.5 * f) ** 2 - (1.0 - restitution * restitution) * met
+    return 0.5 * f + np.sqrt(np.maximum(left, 0.0)), left > 0.0
 
 
 def beginning(world: World, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> Moved:

@@ -1,0 +1,137 @@
+"""Boxes against boxes: where they touch by closed forms and by MuJoCo, and stacks of them at rest."""
+
+import math
+
+import mujoco
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+import delassus as dl
+from bodies import G, body
+from delassus.simulation.geometry.boxes import box_touches
+
+CUBE = (0.2, 0.2, 0.2)
+ONE, OTHER = (0.2, 0.3, 0.1), (0.24, 0.16, 0.4)
+XML = """
+<mujoco>
+  <worldbody>
+    <body><freejoint/><geom type="box" size="0.1 0.15 0.05" mass="1" margin="0.02"/></body>
+    <body><freejoint/><geom type="box" size="0.12 0.08 0.2" mass="1" margin="0.02"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+def touching(one, size, other, other_size):
+    """Gaps (n,), points and normals (n, 3) of the places that are not far away."""
+    found = box_touches(one, size, other, other_size)
+    gap, point, normal = (np.array([np.asarray(touch[k], float) for touch in found]) for k in range(3))
+    near = gap < 0.5 * max(*size, *other_size)
+    return gap[near], point[near], normal[near]
+
+
+def turned(*angles: float):
+    return Rotation.from_euler("xyz", angles).as_matrix()
+
+
+def test_aligned_boxes_touch_with_the_four_corners_of_one():
+    gap, point, normal = touching((np.eye(3), np.array([0, 0, 0.201])), CUBE, (np.eye(3), np.zeros(3)), CUBE)
+    np.testing.assert_allclose(gap, np.full(4, 0.001), atol=1e-15)
+    np.testing.assert_allclose(np.abs(point), np.tile([0.1, 0.1, 0.101], (4, 1)), atol=1e-15)
+    np.testing.assert_allclose(normal, np.tile([0, 0, 1.0], (4, 1)), atol=1e-15)
+
+
+def test_boxes_turned_by_an_eighth_touch_with_an_octagon():
+    gap, point, _ = touching((turned(0, 0, math.pi / 4), np.array([0, 0, 0.2])), CUBE, (np.eye(3), np.zeros(3)), CUBE)
+    assert len(gap) == 8
+    radius = 0.1 * math.sqrt(1 + math.tan(math.pi / 8) ** 2)
+    np.testing.assert_allclose(np.hypot(*point[:, :2].T), radius, atol=1e-12)
+
+
+def test_crossed_bars_touch_where_their_sides_cross():
+    """Neither has a corner above the other."""
+    gap, point, _ = touching(
+        (np.eye(3), np.array([0, 0, 0.1])), (1.0, 0.1, 0.1), (np.eye(3), np.zeros(3)), (0.1, 1, 0.1)
+    )
+    assert len(gap) == 4
+    np.testing.assert_allclose(np.abs(point[:, :2]), 0.05, atol=1e-12)
+
+
+def test_a_small_box_below_a_large_one_touches_with_its_own_corners():
+    small = (0.05, 0.06, 0.07)
+    gap, point, normal = touching((np.eye(3), np.array([0.01, 0, 0.135])), CUBE, (np.eye(3), np.zeros(3)), small)
+    assert len(gap) == 4
+    np.testing.assert_allclose(np.abs(point[:, :2]), np.tile([0.025, 0.03], (4, 1)), atol=1e-12)
+    np.testing.assert_allclose(normal, np.tile([0, 0, 1.0], (4, 1)), atol=1e-12)
+
+
+def test_crossing_edges_touch_in_one_point():
+    upper = turned(math.pi / 4, 0, 0), np.array([0.02, 0, 0.2 * math.sqrt(2) + 0.003])  # an edge along x below
+    lower = turned(0, math.pi / 4, 0), np.array([0, 0.03, 0])  # and one along y above
+    gap, point, normal = touching(upper, CUBE, lower, CUBE)
+    np.testing.assert_allclose(gap, [0.003], atol=1e-15)
+    np.testing.assert_allclose(point, [[0.0, 0.0, 0.1 * math.sqrt(2) + 0.003]], atol=1e-12)
+    np.testing.assert_allclose(normal, [[0, 0, 1.0]], atol=1e-12)
+
+
+def test_the_nearest_place_is_the_one_of_mujoco():
+    model = mujoco.MjModel.from_xml_string(XML)
+    data, rng, seen = mujoco.MjData(model), np.random.default_rng(0), 0
+    for trial in range(1500):
+        one, other = Rotation.random(rng=rng), Rotation.random(rng=rng)
+        if trial % 2:  # nearly parallel
+            quarter = Rotation.from_rotvec(rng.choice([0.0, math.pi / 2, 0.3]) * np.eye(3)[rng.integers(3)])
+            other = one * quarter * Rotation.from_rotvec(rng.normal(size=3) * 10.0 ** rng.uniform(-9, -1))
+        place = 0.16 * rng.normal(size=3)
+        data.qpos[:] = 0.0
+        data.qpos[3:7], data.qpos[10:] = (x.as_quat(scalar_first=True) for x in (one, other))
+        data.qpos[7:10] = place
+        mujoco.mj_forward(model, data)
+        if data.ncon == 0 or data.contact.dist.min() < -0.015 or data.contact.dist.min() > 0.0:
+            continue
+        seen += 1
+        gap, _, normal = touching((one.as_matrix(), np.zeros(3)), ONE, (other.as_matrix(), place), OTHER)
+        nearest = data.contact.dist.argmin()
+        assert gap.min() == pytest.approx(data.contact.dist[nearest], abs=1e-6)
+        assert normal[gap.argmin()] @ -data.contact.frame[nearest, :3] > math.cos(math.radians(1.0))
+    assert seen > 50
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_where_boxes_touch_depends_neither_on_the_world_nor_on_their_order(seed):
+    rng = np.random.default_rng(seed)
+    A, B, W = (Rotation.random(rng=rng).as_matrix() for _ in range(3))
+    a, b, w = 0.15 * rng.normal(size=3), np.zeros(3), rng.normal(size=3)
+    gap, point, normal = touching((A, a), ONE, (B, b), OTHER)
+    moved = touching((W @ A, W @ a + w), ONE, (W @ B, W @ b + w), OTHER)
+    np.testing.assert_allclose(moved[0], gap, atol=1e-9)
+    np.testing.assert_allclose(moved[1], point @ W.T + w, atol=1e-9)
+    np.testing.assert_allclose(moved[2], normal @ W.T, atol=1e-9)
+    swapped = touching((B, b), OTHER, (A, a), ONE)
+    np.testing.assert_allclose(np.sort(swapped[0]), np.sort(gap), atol=1e-9)
+    if len(gap):
+        np.testing.assert_allclose(swapped[2][0], -normal[0], atol=1e-9)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1.0, 1000.0), (1000.0, 1.0)])
+def test_a_stack_of_two_boxes_rests_for_ten_seconds(lower, upper):
+    """Aligned, askew, all but aligned, and turned by an eighth."""
+    first, second = (body("box", CUBE, mass, (mass / 150,) * 3) for mass in (lower, upper))
+    sim = dl.Simulation(
+        first.attach(second, "world", prefix="upper_"),
+        touching="box",
+        colliding=[("upper_box", "box")],
+        max_contacts=12,
+    )
+    q0 = np.tile([0, 0, 0.1, 0, 0, 0, 1.0, 0, 0, 0.3, 0, 0, 0, 1.0], (4, 1))
+    yaw = np.array([0.0, 0.3, 1e-4, math.pi / 4])
+    q0[:, 7], q0[:, 8] = [0.0, 0.02, 1e-3, 0.0], [0.0, 0.01, 0.0, 0.0]
+    q0[:, 12], q0[:, 13] = np.sin(yaw / 2), np.cos(yaw / 2)
+    log = sim.run(q0, steps=10_000, every=10)
+    assert np.abs(log.v).max() < 1e-9 and np.abs(log.q - log.q[0]).max() < 1e-9
+    np.testing.assert_allclose(log.normal_force("box")[-1], (lower + upper) * G, rtol=1e-6)
+    np.testing.assert_allclose(log.normal_force("upper_box on box")[-1], upper * G, rtol=1e-6)
+    assert not log.status.any()
