@@ -24,7 +24,7 @@ from delassus.simulation.controls import ControlError
 # Classes whose constructors take more than a sentence; the others are made of one.
 EXAMPLES = {
     ControlError: ControlError("a sentence.", 0.1),
-    MemoryWillNotSuffice: MemoryWillNotSuffice("a net", 2e9, 1e9),
+    MemoryWillNotSuffice: MemoryWillNotSuffice("a net", 2e9, 1e9, "Use less."),
     ModelFileError: ModelFileError("a sentence.", "r.urdf", 4, "axis"),
     NotXml: NotXml("a sentence.", "r.urdf"),
     RunError: RunError("a sentence.", 0.1),

@@ -205,11 +205,9 @@ def _solved(
     ahead, projected, error = at(begin)
     carry = (begin, ahead, zero, zero + NEAR, zero, zero, projected, error, zero)
     found = _At(*while_loop(goes_on, step, carry, FOREVER))
-    best = found.best
-    off = rows.residual_given(best - rows.smooth(best - problem.velocity(best), 0.0)[0], factors)
     return Solved(
-        rows.given(best, factors),
-        np.max(np.abs(off)),
+        rows.given(found.best, factors),
+        found.error * (np.max(rows.limit * rows.root) if layout.scalars else scale),
         found.count,
         found.error <= WANTED[-1] * limits.tolerance,
     )
