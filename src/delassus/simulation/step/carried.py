@@ -10,6 +10,7 @@ for the change y of the motions: two feet on four corners each have 12 of them, 
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
@@ -94,19 +95,27 @@ class Carried(NamedTuple):
             new = row_step(rows, k, response, impulse[k], P[k] @ moved + rows.g[k], 1.0)
             moved = moved + self.S @ (P[k] * (new - impulse[k]))
             impulse[k] = new
-        for contacts in self.bodies:
-            # What contacts do to their own body is known at once, what they do to others when all of them are done.
-            body = contacts[0].body
-            there, pushed = moved[body], np.zeros(body.stop - body.start)
-            for at, _, arms, moves, own, steps in contacts:
-                velocity, mu = arms @ there + rows.g[at], rows.friction[rows.layout.blocks.index(at)]
+        for pair in (self.bodies[k : k + 2] for k in range(0, len(self.bodies), 2)):
+            # What contacts do to their own body is known at once, what they do to others when all of them are done. Two
+            # bodies take turns, since a processor waits for one contact after the other.
+            there = [moved[contacts[0].body] for contacts in pair]
+            pushed = [np.zeros(len(some)) for some in there]
+            for n, contact in ((n, c) for some in zip_longest(*pair) for n, c in enumerate(some) if c is not None):
+                at, _, arms, moves, own, steps = contact
+                velocity, mu = arms @ there[n] + rows.g[at], rows.friction[rows.layout.blocks.index(at)]
                 new = coulomb_move(own, steps, impulse[at], velocity, mu)
                 change = new - impulse[at]
                 # The normal's part, which comes last, is known first.
-                there, pushed = there + moves[:, ::-1] @ change[::-1], pushed + arms.T @ change
+                there[n], pushed[n] = there[n] + moves[:, ::-1] @ change[::-1], pushed[n] + arms.T @ change
                 impulse[at] = new
-            moved = moved + self.S[:, body] @ pushed
-            moved[body] = there
+            for n, contacts in enumerate(pair):
+                there = [
+                    x if m == n else x + self.S[other[0].body, contacts[0].body] @ pushed[n]
+                    for m, (x, other) in enumerate(zip(there, pair, strict=True))
+                ]
+                moved = moved + self.S[:, contacts[0].body] @ pushed[n]
+            for contacts, own_motions in zip(pair, there, strict=True):
+                moved[contacts[0].body] = own_motions
         return impulse, moved
 
     def change(self, jacobians: list[Any], rho: Any, asked: Any, refined: float) -> Any:
