@@ -24,12 +24,12 @@ class RunError(SimulationError):
         self.log: Any = None
 
 
-def numbers(what: str, x: Any) -> NDArray[np.float64]:
-    """An array of real numbers; a copy."""
+def numbers(what: str, x: Any, copy: bool = True) -> NDArray[np.float64]:
+    """An array of real numbers; a copy, if it is to be kept."""
     try:
         array = np.asarray(x)
         if array.dtype.kind in "biuf":
-            return array.astype(float)
+            return array.astype(float, copy=copy)
     except ValueError:
         pass  # rows of different lengths
     raise SimulationError(f"{what} is {short(repr(x))}; it is a number or an array of numbers.")

@@ -49,7 +49,7 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
     """Checked."""
     steps = None if steps is None else count("steps", steps, 0)
     if control is not None and not callable(control):
-        return _from_array(sim, numbers("control", control), steps, batch)
+        return _from_array(sim, numbers("control", control, copy=False), steps, batch)
     if steps is None:
         raise SimulationError("steps is missing: only an array of controls says how many there are.")
     if isinstance(control, Kernel):
@@ -65,7 +65,7 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
             u = control(time, q, v)
             if type(u) is np.ndarray and u.shape == (nu,) and u.dtype == np.float64:
                 return (u,)
-            u = numbers("what the controller gave", u)
+            u = numbers("what the controller gave", u, copy=False)
         except Exception as error:
             raise ControlError(f"the controller failed at {time:g} s: {type(error).__name__}, {error}", time) from error
         if u.shape[-1:] != (nu,) or not fits(u.shape[:-1], batch):

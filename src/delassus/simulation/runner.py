@@ -47,8 +47,6 @@ class Runner:
         self._tick = self._alone() if self.alone and bound else None
         self.stretch = Stretch(self) if self._tick is not None and self.control.ahead is not None else None
         self._ahead = 8
-        self._held: tuple[Any, ...] | None = None
-        self._spare: tuple[Any, ...] | None = None
 
     @property
     def moving(self) -> tuple[Any, ...]:
@@ -150,10 +148,7 @@ class Runner:
         others = (is_alive(self.status), *map(some, given))
         ground = self.sim.ground.inputs
         batch = self.q.shape[:-1]
-        # Arrays of the step before the last are written again; a function of the user may have kept its own.
-        out = None if self.control.asks else self._spare
-        found = self._made(self.sim.usual, QUICKLY, moving, others, ground, out)
-        self._spare, self._held = self._held, found
+        found = self._made(self.sim.usual, QUICKLY, moving, others, ground)
         usual, whole = self.sim.usual, self.sim.world
         for left, world, patience in ((HARD, usual, LONGER), (HARD, usual, PATIENCE), (MISSED, whole, PATIENCE)):
             again = found[-1] == left
@@ -171,13 +166,7 @@ class Runner:
         self.status = mark.astype(np.int64)
 
     def _made(
-        self,
-        world: World,
-        patience: float,
-        moving: tuple[Any, ...],
-        others: tuple[Any, ...],
-        ground: dict[str, Any],
-        out: tuple[Any, ...] | None = None,
+        self, world: World, patience: float, moving: tuple[Any, ...], others: tuple[Any, ...], ground: dict[str, Any]
     ) -> tuple[Any, ...]:
         """What the kernel gives for some items."""
         alive, *control = others
@@ -191,7 +180,6 @@ class Runner:
             **ground,
             tolerance=self.sim.tolerance,
             patience=patience,
-            out=out,
         )
         return tuple(np.asarray(x) for x in found)
 
