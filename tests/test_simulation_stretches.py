@@ -9,6 +9,9 @@ import pytest
 
 import delassus as dl
 from bodies import BALL, BRICK, H
+from delassus.model import Free, Inertia, Joint, Model
+from delassus.model.model import Geometry
+from delassus.model.placement import Placement
 
 ARM = dl.load("arm7")
 
@@ -119,3 +122,33 @@ def test_a_simulation_that_has_stepped_can_be_copied(copied):
     sim = dl.Simulation(BALL, None, H)
     state = sim.step(sim.start([0, 0, 1.0, 0, 0, 0, 1.0]), np.zeros(0))
     np.testing.assert_array_equal(copied(sim).step(state).q, sim.step(state).q)
+
+
+# --- items that the usual world is not enough for ---------------------------------------------------------------------
+
+
+def dumbbell() -> dl.Simulation:
+    """A rod that stands on a ball at its end, and topples: the others are none of its usual contacts."""
+    inertia = Inertia.of(1.0, rotational=np.diag([0.02, 0.02, 0.005]))
+    balls = tuple(
+        Geometry(f"ball{z}", 0, Placement.of(p=(0, 0, z)), "sphere", (radius,), "collision")
+        for z, radius in ((-0.2, 0.05), (0.0, 0.03), (0.2, 0.05))
+    )
+    model = Model("dumbbell", (Joint("base", Free(), inertia=inertia),), geometries=balls)
+    return dl.Simulation(model, None, H, max_contacts=2)
+
+
+def test_what_has_fallen_does_in_a_batch_what_it_does_alone_and_goes_on_from_any_state():
+    sim = dumbbell()
+    assert len(sim.usual.usual) == 1 < sim.world.candidates
+    q0 = np.tile([0, 0, 0.25, 0, 0, 0, 1.0], (6, 1))
+    v0 = np.zeros((6, 6))
+    v0[:, 3] = np.linspace(0.0, 4.0, 6)
+    log = sim.run(q0, v0, steps=900)
+    assert (log.q[-1, 2:, 2] < 0.06).all()  # they lie on both balls
+    for k in (0, 3, 5):
+        np.testing.assert_array_equal(sim.run(q0[k], v0[k], steps=900).q, log.q[:, k])
+    state = sim.start(q0, v0)
+    for _ in range(900):
+        state = sim.step(state)
+    np.testing.assert_array_equal(state.q, log.q[-1])

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
 from delassus.simulation.step.advance import HARD, MISSED
+from delassus.simulation.step.rows import pushed_elsewhere
 from delassus.simulation.step.solve import LONGER, PATIENCE, QUICKLY
 from delassus.simulation.step.world import World
 from delassus.simulation.stretch import LONGEST, Stretch
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
 
 _FROZEN: Final = int(Mark.FROZEN)
+
+_MANY: Final = 0.05
+"""The share of items from which on it pays to sort out those that the usual world is not enough for."""
 
 
 class Runner:
@@ -144,32 +148,49 @@ class Runner:
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        moving = self.moving
+        usual, world = self.sim.usual, self.sim.world
         others = (is_alive(self.status), *map(some, given))
-        ground = self.sim.ground.inputs
-        batch = self.q.shape[:-1]
-        found = self._made(self.sim.usual, QUICKLY, moving, others, ground)
-        usual, whole = self.sim.usual, self.sim.world
-        for left, world, patience in ((HARD, usual, LONGER), (HARD, usual, PATIENCE), (MISSED, whole, PATIENCE)):
+        lying = self._lying()
+        if lying is None:
+            found = self._made(usual, QUICKLY, others)
+        else:
+            tried = self._made(usual, QUICKLY, others, ~lying)
+            found = tuple(np.empty((*lying.shape, *x.shape[1:])) for x in tried)
+            for every, part in zip(found, tried, strict=True):
+                every[~lying] = part
+            found[-1][lying] = MISSED
+        for left, used, patience in ((HARD, usual, LONGER), (HARD, usual, PATIENCE), (MISSED, world, PATIENCE)):
             again = found[-1] == left
-            if not again.any():
-                continue
-            few = {
-                name: x if name == "heights" else _of(x, batch, again, name == "normal") for name, x in ground.items()
-            }
-            chosen = tuple(x[again] for x in moving)
-            controls = tuple(_of(x, batch, again, True) for x in others[1:])
-            redone = self._made(world, patience, chosen, (others[0][again], *controls), few)
-            for whole, part in zip(found, redone, strict=True):
-                whole[again] = part
+            if again.any():
+                for every, part in zip(found, self._made(used, patience, others, again), strict=True):
+                    every[again] = part
         self.q, self.v, self._rows, self._places, self.residual, _, mark = found
         self.status = mark.astype(np.int64)
 
+    def _lying(self) -> NDArray[np.bool_] | None:
+        """Which items would be missed by the usual world, as robots that lie on their backs; None if they are few."""
+        usual = self.sim.usual
+        if usual.usual is None or not usual.all_slots:
+            return None
+        start = usual.contact_rows * usual.all_slots + usual.mechanism.m
+        limits = self._rows[..., start : start + usual.whole.ends]
+        if (self._places == np.array(usual.numbers)).all() and not (limits > 0.0).any():
+            return None
+        lying: Any = pushed_elsewhere(usual, self._rows, self._places)
+        return lying if np.mean(lying) > _MANY else None
+
     def _made(
-        self, world: World, patience: float, moving: tuple[Any, ...], others: tuple[Any, ...], ground: dict[str, Any]
+        self, world: World, patience: float, others: tuple[Any, ...], items: NDArray[np.bool_] | None = None
     ) -> tuple[Any, ...]:
-        """What the kernel gives for some items."""
-        alive, *control = others
+        """What the kernel gives, for all items or for some; `others` are who is alive, and controls."""
+        moving, ground, (alive, *control) = self.moving, self.sim.ground.inputs, others
+        if items is not None:
+            batch = items.shape
+            ground = {
+                name: x if name == "heights" else _of(x, batch, items, name == "normal") for name, x in ground.items()
+            }
+            moving, alive = tuple(x[items] for x in moving), alive[items]
+            control = [_of(x, batch, items, True) for x in control]
         found = self.control.kernel(
             world,
             *moving,

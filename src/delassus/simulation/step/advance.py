@@ -29,7 +29,7 @@ from delassus.simulation.actuation.actuators import drive, limited_servos
 from delassus.simulation.step.closing import closed
 from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.problem import Given, Moved, Problem, beginning, problem_of
-from delassus.simulation.step.rows import SLOP, missed
+from delassus.simulation.step.rows import SLOP, missed, pushed_elsewhere
 from delassus.simulation.step.solve import PATIENCE, Solved, solved
 from delassus.simulation.step.world import World
 from delassus.stepping.marks import Mark
@@ -97,6 +97,8 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
         v = problem.free + problem.response(impulse)
     found = problem.driven.modes_at(v)
     missing = missed(world, last.q, v, h, contact)
+    if world.usual is not None:
+        missing = missing | pushed_elsewhere(world, last.impulse, last.contact)
     if len(found) and world.usual is not None:
         missing = missing | np.any(found != problem.driven.modes)
     again = np.where(missing, 1.0, last.again)

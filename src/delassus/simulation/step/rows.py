@@ -86,6 +86,24 @@ def missed(world: World, q: Any, v: Any, h: Any, found: Touching) -> Any:
     return np.min(np.stack([np.array(gap + h * np.minimum(rate, 0.0)) for gap, rate in rates])) < -SLOP
 
 
+def pushed_elsewhere(world: World, impulse: Any, contact: Any) -> Any:
+    """Whether a contact or a joint limit that this world leaves out had an impulse in the step before (…).
+
+    Then it is likely to have one again. Impulses (…, rows) and contacts (…, slots) are those of the whole world.
+    """
+    count, own = world.contact_rows, [float(number) for number in world.usual or ()]
+    start = count * world.all_slots + world.mechanism.m
+    found: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
+    for k in range(start, start + world.whole.ends):
+        found = found | (impulse[..., k] > 0.0)
+    for slot in range(world.all_slots):
+        usual: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
+        for number in own:
+            usual = usual | (contact[..., slot] == number)
+        found = found | ((impulse[..., count * slot + 2] > 0.0) & ~usual)
+    return found
+
+
 def _stops(world: World, q: Any, v: Any, h: Any) -> tuple[Any, Any, Any]:
     """Rows (ends, nv) of the limits that are nearest at the end of the step, their gaps, and whether there are more."""
     none = np.zeros((world.ends, world.nv))
