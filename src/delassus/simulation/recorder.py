@@ -17,11 +17,16 @@ from delassus.stepping.trajectories.trajectory import Trajectory
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
 
+_LITTLE: Final = 32 * 1024 * 1024
+"""Bytes that there always are."""
+
 KEPT: Final = ("time", "q", "v", "impulse", "contact", "residual", "status")
 
 
 def check_memory(states: int, each: int) -> None:
     """Refuse a log of so many states, bytes each, that this machine has no memory for, before it is killed for it."""
+    if states * each < _LITTLE:  # to ask takes longer than a short run
+        return
     free = free_memory()
     if states * each > free:
         fewer = math.ceil(states * each / max(0.5 * free, 1.0))

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 _FROZEN: Final = int(Mark.FROZEN)
 
+_WORTH_IT: Final = 64
+"""Periods from which on a stretch pays for what it takes to be made."""
+
 _MANY: Final = 0.05
 """The share of items from which on it pays to sort out those that the usual world is not enough for."""
 
@@ -49,7 +52,7 @@ class Runner:
         self._thorough: Callable[[], None] | None = None
         self._period, self._sizes = sim.period, (sim.world.m, sim.world.slots)
         self._tick = self._alone() if self.alone and bound else None
-        self.stretch = Stretch(self) if self._tick is not None and self.control.ahead is not None else None
+        self.stretch: Stretch | None = None
         self._ahead = 8
 
     @property
@@ -72,8 +75,12 @@ class Runner:
 
         Where periods are marked, one after the other, a stretch is not worth its start.
         """
+        if self.stretch is None:
+            if most < _WORTH_IT or self._tick is None or self.control.ahead is None:
+                return 0
+            self.stretch = Stretch(self)
         periods = min(self._ahead, most, LONGEST)
-        if self.stretch is None or periods < 4:
+        if periods < 4:
             self._ahead = min(2 * self._ahead + 1, LONGEST)
             return 0
         made = self.stretch.go(self, k, periods)
