@@ -221,10 +221,8 @@ class Runner:
         return self._bound(self.sim.usual, PATIENCE)
 
     def _bound(self, world: World, patience: float) -> Callable[[], None]:
-        moving = self.moving
+        moving, named = self.moving, self.named(patience)
         control = (self._given,) if self.control.takes else ()
-        named = {**self.sim.ground.inputs, "tolerance": self.sim.tolerance, "patience": patience}
-        names = sorted(named, key=lambda name: name == "heights")  # what items share comes last
         return self.control.kernel.bind(
             world,
             *moving,
@@ -232,13 +230,18 @@ class Runner:
             self.alive,
             *control,
             self._step,
-            *(np.array(named[name]) for name in names),
+            *named.values(),
             *moving,
             self.residual,
             self._count,
             self.status,
-            inputs=tuple(names),
+            inputs=tuple(named),
         )
+
+    def named(self, patience: float) -> dict[str, Any]:
+        """The inputs of the kernel that have names; what items share comes last."""
+        given = {**self.sim.ground.inputs, "tolerance": self.sim.tolerance, "patience": patience}
+        return {name: np.array(given[name]) for name in sorted(given, key=lambda name: name == "heights")}
 
 
 def some(x: Any) -> Any:

@@ -26,7 +26,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
-from delassus.dynamics.tree.ldl import ldl
+from delassus.simulation.step.loops import factors_of
 from delassus.simulation.step.problem import Problem
 from delassus.simulation.step.world import World
 
@@ -46,10 +46,7 @@ def closed(world: World, problem: Problem, q: Any, v: Any, time: Any) -> tuple[A
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
     own = slice(world.in_contact, world.in_contact + loops)
     motions = [k + len(problem.S) - world.m for k in range(own.start, own.stop)]
-    S = problem.S[motions][:, motions]
-    responds = np.stack([S[k, k] for k in range(loops)])
-    responds = np.where(responds > 0.0, responds, np.where(np.max(responds) > 0.0, np.max(responds), 1.0))
-    factors = ldl(S + _EPSILON * np.diag(responds))
+    factors = factors_of(problem.S[motions][:, motions], _EPSILON)
 
     def off(q: Any) -> tuple[Any, Any]:
         e = constraint_error(mechanism, q, time=time)

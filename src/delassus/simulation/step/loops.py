@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.dynamics.tree.ldl import ldl
+from delassus.dynamics.tree.ldl import Ldl, ldl
 from delassus.dynamics.tree.poses import mirrored
 
 _EPSILON: Final = 1e-11
@@ -34,10 +34,15 @@ class Eliminated(NamedTuple):
 def without_loops(S: Any, g: Any) -> Eliminated:
     """The problem without the first of the motions, of which g (free,) has the velocities."""
     free = len(g)
-    own = np.stack([S[k, k] for k in range(free)])
-    # A row that nothing moves has no response of its own.
-    own = np.where(own > 0.0, own, np.where(np.max(own) > 0.0, np.max(own), 1.0))
     asked = np.concatenate([S[:free, free:], g[:, None]], 1)
-    found = ldl(S[:free, :free] + _EPSILON * np.diag(own)).solve(asked)
+    found = factors_of(S[:free, :free], _EPSILON).solve(asked)
     X, x = found[:, :-1], found[:, -1]
     return Eliminated(mirrored(S[free:, free:] - S[free:, :free] @ X), -(S[free:, :free] @ x), X, x)
+
+
+def factors_of(S: Any, epsilon: float) -> Ldl:
+    """The factors of the response S (n, n) of rows that may repeat each other, with a share ε of each row's own."""
+    own = np.stack([S[k, k] for k in range(len(S))])
+    # A row that nothing moves has no response of its own.
+    own = np.where(own > 0.0, own, np.where(np.max(own) > 0.0, np.max(own), 1.0))
+    return ldl(S + epsilon * np.diag(own))
