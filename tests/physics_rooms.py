@@ -1,0 +1,238 @@
+"""The rooms that move a robot through time, each behind one call, so that one suite of physics can hold them all.
+
+A `Room` has a name, what it supports, and `rollout(model, q, v, h, steps, **physics)`, which gives times (steps + 1,),
+configurations (steps + 1, …, nq) and velocities (steps + 1, …, nv), the start included. What `physics` may be:
+
+    contacts        `dl.Contact`s for rooms that are told points; rooms with shapes find theirs on the model's
+    colliding       pairs of shapes' names for rooms with shapes, where bodies touch each other
+    friction, restitution       of all contacts, a number or one for each item of the batch
+    normal          (3,) or (…, 3) of the ground, which goes through the origin
+    servo           (stiffness, damping, target): of all joints, and the configuration that they pull to
+    limits          whether joints end at their limits
+    options         keywords of the room's own
+
+There is no ground without `contacts`. To add a room, write its rollout and list it in `ROOMS`.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import delassus as dl
+import delassus.particles as P
+
+Rollout = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Room:
+    """One way to step a model through time.
+
+    Attributes:
+        name: What tests print.
+        supports: What it claims; see `rooms`.
+        lag: By how many half steps velocities are behind configurations: 1 for q⁺ = q ⊕ h v⁺, 0 for q ⊕ h (v + v⁺)/2.
+        rollout: (model, q, v, h, steps, **physics) -> (t, q, v).
+        tolerance: What a motion may be off by its choice of steps, relative; 0 where steps have the length h.
+        batch: How many items a test should ask for at most; those that step one by one are slow.
+    """
+
+    name: str
+    supports: frozenset[str]
+    lag: float
+    rollout: Callable[..., Rollout]
+    tolerance: float = 0.0
+    batch: int = 10_000
+
+    def before(self, h: float, v: Any, a: Any) -> np.ndarray:
+        """The velocities, `lag` half steps before, of a start with velocities v and accelerations a."""
+        return np.asarray(v, float) - 0.5 * self.lag * h * np.asarray(a, float)
+
+
+def _model_of(mechanism: Any) -> dl.Model:
+    return mechanism.model if isinstance(mechanism, dl.Mechanism) else mechanism
+
+
+def _stack(h: float, states: list[tuple[Any, Any]]) -> Rollout:
+    q, v = (np.stack(x) for x in zip(*states, strict=True))
+    return h * np.arange(len(states)), q, v
+
+
+def _contact_numbers(friction: Any, restitution: Any, normal: Any) -> dict[str, Any]:
+    """Numbers of an item as numbers of each of its points."""
+    numbers: dict[str, Any] = {}
+    for name, value in (("friction", friction), ("restitution", restitution)):
+        if value is not None:
+            numbers[name] = np.asarray(value, float)[..., None]
+    if normal is not None:
+        numbers["normal"] = np.asarray(normal, float)[..., None, :]
+    return numbers
+
+
+# --- rooms ------------------------------------------------------------------------------------------------------------
+
+
+def _roll_simulation(
+    model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=0.0, normal=None, servo=None,
+    limits=False, options=None,
+) -> Rollout:  # fmt: skip
+    slope = {} if normal is None else {"normal": normal}
+    ground = dl.Ground(friction=friction, restitution=restitution, **slope)
+    on_ground = any(contact.against == "world" for contact in contacts)
+    actuators = None if servo is None else dl.simulation.position_servos(_model_of(model), *servo[:2])
+    sim = dl.Simulation(
+        model, ground, h, actuators=actuators, touching="*" if on_ground else (), colliding=colliding, **(options or {})
+    )
+    log = sim.run(q, v, control=None if servo is None else servo[2], steps=steps)
+    return log.time, log.q, log.v
+
+
+def _roll_compliant(
+    model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=None, normal=None, servo=None,
+    limits=False, options=None,
+) -> Rollout:  # fmt: skip
+    physics = {"contacts": contacts, "limits": limits} | _contact_numbers(friction, restitution, normal)
+    if servo is not None:
+        physics |= dict(zip(("servo_stiffness", "servo_damping", "servo_target"), servo, strict=True))
+    tau, states = np.zeros(np.shape(v)), [(np.asarray(q, float), np.asarray(v, float))]
+    for _ in range(steps):
+        step = dl.stepping.compliant_step(model, *states[-1], tau, time_step=h, **physics, **(options or {}))
+        states.append((step.q, step.v))
+    return _stack(h, states)
+
+
+def _roll_contact_dynamics(
+    model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=None, normal=None, limits=False,
+    options=None,
+) -> Rollout:  # fmt: skip
+    physics = {"contacts": contacts, "limits": limits} | _contact_numbers(friction, restitution, normal)
+    tau, states = np.zeros(np.shape(v)), [(np.asarray(q, float), np.asarray(v, float))]
+    for _ in range(steps):
+        step = dl.contact_dynamics(model, *states[-1], tau, time_step=h, **physics, **(options or {}))
+        states.append((dl.integrate(_model_of(model), states[-1][0], h * step.velocity), step.velocity))
+    return _stack(h, states)
+
+
+def _roll_motion(model, q, v, h, steps, *, servo=None, options=None) -> Rollout:
+    tau = None
+    if servo is not None:
+        stiffness, damping, target = servo
+        tau = lambda time, q, v: stiffness * (target - q) - damping * v  # noqa: E731
+    log = dl.simulate_motion(model, q, v, tau, times=h * np.arange(steps + 1), tolerance=1e-10, **(options or {}))
+    return log.time, log.q, log.v
+
+
+def _roll_particles(
+    model, q, v, h, steps, *, contacts=(), colliding=(), friction=0.0, normal=(0.0, 0.0, 1.0), options=None
+) -> Rollout:
+    """Free boxes are bricks; a mass on a rail along x is a particle on a spring."""
+    q, v = np.asarray(q, float), np.asarray(v, float)
+    batch = q.shape[:-1]
+    friction, normal = np.broadcast_to(friction, batch), np.broadcast_to(normal, (*batch, 3))
+    runs = []
+    for item in np.ndindex(batch):
+        obstacles = [P.Plane(tuple(normal[item]))] if any(c.against == "world" for c in contacts) else []
+        system = _as_particles(model, q[item], {"obstacles": obstacles, "friction": float(friction[item])})
+        state = P.start_of(system, v=_velocities_of(model, q[item], v[item], system))
+        log = P.simulate_particles(system, state, time_step=h, steps=steps, **(options or {}))
+        runs.append(_states_of(model, log))
+    q, v = (np.stack(x, 1).reshape(steps + 1, *batch, -1) for x in zip(*runs, strict=True))
+    return h * np.arange(steps + 1), q, v
+
+
+_PASSIVE = frozenset({"spring", "damper", "tendon"})
+_TOUCH = frozenset({"contact", "friction", "collision"})
+_BODIES = frozenset({"box", "spin", "free", "tree", "loop"})
+_ALL = _BODIES | _PASSIVE | _TOUCH | {"path", "restitution", "servo", "limit"}
+_BETA = inspect.signature(dl.stepping.compliant_step).parameters["beta"].default
+
+
+def _with_options(rollout: Callable[..., Rollout], **chosen: Any) -> Callable[..., Rollout]:
+    return lambda *args, options=None, **physics: rollout(*args, options=chosen | (options or {}), **physics)
+
+
+_roll_middle = _with_options(_roll_compliant, alpha=1.0, beta=0.5, midpoint=True)
+_roll_particles_middle = _with_options(_roll_particles, alpha=0.5, beta=0.5)
+
+ROOMS = (
+    Room("Simulation", _ALL, 1.0, _roll_simulation),
+    Room("compliant_step", _ALL, 2.0 * _BETA - 1.0, _roll_compliant),
+    Room("compliant_step midpoint", _BODIES | _PASSIVE | {"path"}, 0.0, _roll_middle),
+    Room("contact_dynamics", _ALL - {"path", "servo"}, 1.0, _roll_contact_dynamics),
+    Room("simulate_motion", _BODIES | _PASSIVE | {"path", "servo"}, 0.0, _roll_motion, tolerance=1e-9),
+    Room("particles", _TOUCH | {"box", "path", "spring", "damper"}, 1.0, _roll_particles, batch=1),
+    Room(
+        "particles midpoint",
+        frozenset({"box", "spin", "path", "spring", "damper"}),
+        0.0,
+        _roll_particles_middle,
+        batch=1,
+    ),
+)
+"""To leave something out of what a room is held to, take it from what the room supports."""
+
+
+def rooms(*needs: str) -> pytest.MarkDecorator:
+    """A test for each room that supports all of these.
+
+    box, free       free bodies: boxes, and bodies of any inertia
+    spin            free bodies that keep the energy of their spin
+    path            configurations of its own; others give velocities alone, and q ⊕ h v⁺ is the suite's doing
+    tree            robots of many joints
+    contact, friction, restitution      with the ground; "collision" with each other
+    spring, damper  of joints; "tendon" for those of tendons over joints
+    servo, limit    of joints
+    loop            closed loops
+    """
+    able = [room for room in ROOMS if room.supports.issuperset(needs)]
+    return pytest.mark.parametrize("room", able, ids=lambda room: room.name)
+
+
+# --- models as particles ----------------------------------------------------------------------------------------------
+
+
+def _as_particles(model: dl.Model, q: np.ndarray, options: dict[str, Any]) -> P.Particles:
+    options |= {"gravity": model.gravity}
+    if model.nv == 1:
+        joint, mass = model.joints[0], model.joints[0].inertia.mass
+        k, d = (joint.stiffness or (0.0,))[0], (joint.damping or (0.0,))[0]
+        spring = P.Elements(P.stretch, [[0, 1]], [[1.0]], compliance=1.0 / k if k else np.inf, damping=d)
+        return P.Particles([[-1.0, 0, 0], [q[0], 0, 0]], [0.0, mass], [spring] if k or d else [], pins=[0], **options)
+    q = q.reshape(len(model.joints), 7)
+    masses = [joint.inertia.mass for joint in model.joints]
+    half = 0.5 * np.array([g.size for g in model.geometries if g.role == "collision"])
+    return P.Particles(np.zeros((0, 3)), [], bricks=P.Bricks(q[:, :3], half, masses, q[:, 3:]), **options)
+
+
+def _turns(q: Any) -> np.ndarray:
+    """Rotations (…, 3, 3) of quaternions x, y, z, w."""
+    x, y, z, w = np.moveaxis(np.asarray(q, float), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, -1) for row in rows], -2)
+
+
+def _velocities_of(model: dl.Model, q: np.ndarray, v: np.ndarray, system: P.Particles) -> np.ndarray:
+    if model.nv == 1:
+        return np.array([[0.0, 0, 0], [v[0], 0, 0]])
+    R = _turns(q.reshape(-1, 7)[:, 3:])
+    linear, angular = (np.einsum("bij,bj->bi", R, x) for x in np.split(v.reshape(-1, 6), 2, -1))
+    return np.concatenate([linear, angular])
+
+
+def _states_of(model: dl.Model, log: P.ParticleTrajectory) -> tuple[np.ndarray, np.ndarray]:
+    if model.nv == 1:
+        return log.x[:, 1, :1], log.v[:, 1, :1]
+    b = len(model.joints)
+    R = _turns(log.orientations)
+    parts = [np.einsum("tbji,tbj->tbi", R, x) for x in (log.v[:, :b], log.v[:, b:])]
+    return np.concatenate([log.x, log.orientations], -1).reshape(-1, 7 * b), np.concatenate(parts, -1).reshape(
+        -1, 6 * b
+    )
