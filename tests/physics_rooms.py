@@ -8,6 +8,7 @@ configurations (steps + 1, …, nq) and velocities (steps + 1, …, nv), the sta
     friction, restitution       of all contacts, a number or one for each item of the batch
     normal          (3,) or (…, 3) of the ground, which goes through the origin
     servo           (stiffness, damping, target): of all joints, and the configuration that they pull to
+    joint_friction  whether joints have the dry friction of the model
     limits          whether joints end at their limits
     options         keywords of the room's own
 
@@ -78,24 +79,33 @@ def _contact_numbers(friction: Any, restitution: Any, normal: Any) -> dict[str, 
 
 def _roll_simulation(
     model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=0.0, normal=None, servo=None,
-    limits=False, options=None,
+    limits=False, joint_friction=False, options=None,
 ) -> Rollout:  # fmt: skip
     slope = {} if normal is None else {"normal": normal}
     ground = dl.Ground(friction=friction, restitution=restitution, **slope)
     on_ground = any(contact.against == "world" for contact in contacts)
     actuators = None if servo is None else dl.simulation.position_servos(_model_of(model), *servo[:2])
     sim = dl.Simulation(
-        model, ground, h, actuators=actuators, touching="*" if on_ground else (), colliding=colliding, **(options or {})
+        model,
+        ground,
+        h,
+        actuators=actuators,
+        touching="*" if on_ground else (),
+        colliding=colliding,
+        joint_friction=joint_friction,
+        **(options or {}),
     )
     log = sim.run(q, v, control=None if servo is None else servo[2], steps=steps)
-    return log.time, log.q, log.v
+    return np.array(log.time), np.array(log.q), np.array(log.v)
 
 
 def _roll_compliant(
     model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=None, normal=None, servo=None,
-    limits=False, options=None,
+    limits=False, joint_friction=False, options=None,
 ) -> Rollout:  # fmt: skip
-    physics = {"contacts": contacts, "limits": limits} | _contact_numbers(friction, restitution, normal)
+    physics = {"contacts": contacts, "limits": limits, "joint_friction": joint_friction} | _contact_numbers(
+        friction, restitution, normal
+    )
     if servo is not None:
         physics |= dict(zip(("servo_stiffness", "servo_damping", "servo_target"), servo, strict=True))
     tau, states = np.zeros(np.shape(v)), [(np.asarray(q, float), np.asarray(v, float))]
@@ -107,9 +117,11 @@ def _roll_compliant(
 
 def _roll_contact_dynamics(
     model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=None, normal=None, limits=False,
-    options=None,
+    joint_friction=False, options=None,
 ) -> Rollout:  # fmt: skip
-    physics = {"contacts": contacts, "limits": limits} | _contact_numbers(friction, restitution, normal)
+    physics = {"contacts": contacts, "limits": limits, "joint_friction": joint_friction} | _contact_numbers(
+        friction, restitution, normal
+    )
     tau, states = np.zeros(np.shape(v)), [(np.asarray(q, float), np.asarray(v, float))]
     for _ in range(steps):
         step = dl.contact_dynamics(model, *states[-1], tau, time_step=h, **physics, **(options or {}))
@@ -123,7 +135,7 @@ def _roll_motion(model, q, v, h, steps, *, servo=None, options=None) -> Rollout:
         stiffness, damping, target = servo
         tau = lambda time, q, v: stiffness * (target - q) - damping * v  # noqa: E731
     log = dl.simulate_motion(model, q, v, tau, times=h * np.arange(steps + 1), tolerance=1e-10, **(options or {}))
-    return log.time, log.q, log.v
+    return np.array(log.time), np.array(log.q), np.array(log.v)
 
 
 def _roll_particles(
@@ -138,7 +150,7 @@ def _roll_particles(
         obstacles = [P.Plane(tuple(normal[item]))] if any(c.against == "world" for c in contacts) else []
         system = _as_particles(model, q[item], {"obstacles": obstacles, "friction": float(friction[item])})
         state = P.start_of(system, v=_velocities_of(model, q[item], v[item], system))
-        log = P.simulate_particles(system, state, time_step=h, steps=steps, **(options or {}))
+        log = P.simulate_particles(system, state, time_step=h, steps=steps, contact_tolerance=1e-9, **(options or {}))
         runs.append(_states_of(model, log))
     q, v = (np.stack(x, 1).reshape(steps + 1, *batch, -1) for x in zip(*runs, strict=True))
     return h * np.arange(steps + 1), q, v
@@ -147,7 +159,7 @@ def _roll_particles(
 _PASSIVE = frozenset({"spring", "damper", "tendon"})
 _TOUCH = frozenset({"contact", "friction", "collision"})
 _BODIES = frozenset({"box", "spin", "free", "tree", "loop"})
-_ALL = _BODIES | _PASSIVE | _TOUCH | {"path", "restitution", "servo", "limit"}
+_ALL = _BODIES | _PASSIVE | _TOUCH | {"path", "restitution", "servo", "limit", "dry"}
 _BETA = inspect.signature(dl.stepping.compliant_step).parameters["beta"].default
 
 
@@ -160,7 +172,7 @@ _roll_particles_middle = _with_options(_roll_particles, alpha=0.5, beta=0.5)
 
 ROOMS = (
     Room("Simulation", _ALL, 1.0, _roll_simulation),
-    Room("compliant_step", _ALL, 2.0 * _BETA - 1.0, _roll_compliant),
+    Room("compliant_step", _ALL | {"reflections"}, 2.0 * _BETA - 1.0, _roll_compliant),
     Room("compliant_step midpoint", _BODIES | _PASSIVE | {"path"}, 0.0, _roll_middle),
     Room("contact_dynamics", _ALL - {"path", "servo"}, 1.0, _roll_contact_dynamics),
     Room("simulate_motion", _BODIES | _PASSIVE | {"path", "servo"}, 0.0, _roll_motion, tolerance=1e-9),
@@ -184,8 +196,9 @@ def rooms(*needs: str) -> pytest.MarkDecorator:
     path            configurations of its own; others give velocities alone, and q ⊕ h v⁺ is the suite's doing
     tree            robots of many joints
     contact, friction, restitution      with the ground; "collision" with each other
+    reflections     blows that travel through bodies which touch
     spring, damper  of joints; "tendon" for those of tendons over joints
-    servo, limit    of joints
+    servo, limit, dry       of joints: servos, limits, dry friction
     loop            closed loops
     """
     able = [room for room in ROOMS if room.supports.issuperset(needs)]
