@@ -126,3 +126,31 @@ def stick(length: float = 1.0, radius: float = 0.01, mass: float = 1.0, gravity:
     )
     ends = [(s * length / 2, 0.0, 0.0) for s in (-1, 1)]
     return Scene(model, (dl.Contact("stick", corners=ends, radius=radius),))
+
+
+# --- robots -----------------------------------------------------------------------------------------------------------
+
+
+def robot(name: str) -> Scene:
+    """A robot of the package that touches the ground with its feet, and, where a room has shapes, with all of them."""
+    model = dl.load(name)
+    if name == "quadruped":
+        feet = [dl.Contact(frame, radius=0.02) for frame in model.frames("*_foot")]
+    else:
+        feet = [dl.Contact.foot(frame, 0.22, 0.1) for frame in model.frames("*_sole")]
+    return Scene(model, tuple(feet))
+
+
+def ball_on_trunk(count: int = 8) -> tuple[Scene, np.ndarray, np.ndarray]:
+    """A ball of 10 kg that flies at 5 m/s onto the trunk of a quadruped, both in the air and without gravity."""
+    rng, ball10 = np.random.default_rng(0), free_ball(0.1, 10.0)
+    model = dl.load("quadruped").attach(ball10.model, "world", prefix="thrown_")
+    model = replace(model.with_frame("back", "trunk", along("z", 0.05)), gravity=(0.0, 0.0, 0.0))
+    scene = Scene(model, (dl.Contact("thrown_body", "back", radius=0.1),), (("thrown_body_0", "trunk_0"),))
+    q = np.tile([*dl.load("quadruped").posture("home"), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (count, 1))
+    q[:, 19:21] = rng.uniform([-0.15, -0.07], [0.15, 0.07], (count, 2))
+    q[:, 21] = q[:, 2] + 0.05 + 0.1 + 0.02
+    v = np.zeros((count, model.nv))
+    v[:, 6:18] = rng.normal(size=(count, 12))
+    v[:, 20] = -5.0
+    return scene, q, v

@@ -10,6 +10,7 @@ import delassus as dl
 from physics_measures import RISE, energy, largest_rise, momentum_error
 from physics_rooms import rooms
 from physics_scenes import (
+    SLAB,
     G,
     Scene,
     at,
