@@ -4,6 +4,7 @@ A `Room` has a name, what it supports, and `rollout(model, q, v, h, steps, **phy
 configurations (steps + 1, …, nq) and velocities (steps + 1, …, nv), the start included. What `physics` may be:
 
     contacts        `dl.Contact`s for rooms that are told points; rooms with shapes find theirs on the model's
+    touching        names or patterns of the shapes that may touch the ground, for rooms with shapes
     colliding       pairs of shapes' names for rooms with shapes, where bodies touch each other
     friction, restitution       of all contacts, a number or one for each item of the batch
     normal          (3,) or (…, 3) of the ground, which goes through the origin
@@ -78,7 +79,7 @@ def _contact_numbers(friction: Any, restitution: Any, normal: Any) -> dict[str, 
 
 
 def _roll_simulation(
-    model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=0.0, normal=None, servo=None,
+    model, q, v, h, steps, *, contacts=(), touching="*", colliding=(), friction=None, restitution=0.0, normal=None, servo=None,
     limits=False, joint_friction=False, options=None,
 ) -> Rollout:  # fmt: skip
     slope = {} if normal is None else {"normal": normal}
@@ -90,7 +91,7 @@ def _roll_simulation(
         ground,
         h,
         actuators=actuators,
-        touching="*" if on_ground else (),
+        touching=touching if on_ground else (),
         colliding=colliding,
         joint_friction=joint_friction,
         **(options or {}),
@@ -100,7 +101,7 @@ def _roll_simulation(
 
 
 def _roll_compliant(
-    model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=None, normal=None, servo=None,
+    model, q, v, h, steps, *, contacts=(), touching="*", colliding=(), friction=None, restitution=None, normal=None, servo=None,
     limits=False, joint_friction=False, options=None,
 ) -> Rollout:  # fmt: skip
     physics = {"contacts": contacts, "limits": limits, "joint_friction": joint_friction} | _contact_numbers(
@@ -116,7 +117,7 @@ def _roll_compliant(
 
 
 def _roll_contact_dynamics(
-    model, q, v, h, steps, *, contacts=(), colliding=(), friction=None, restitution=None, normal=None, limits=False,
+    model, q, v, h, steps, *, contacts=(), touching="*", colliding=(), friction=None, restitution=None, normal=None, limits=False,
     joint_friction=False, options=None,
 ) -> Rollout:  # fmt: skip
     physics = {"contacts": contacts, "limits": limits, "joint_friction": joint_friction} | _contact_numbers(
@@ -139,7 +140,18 @@ def _roll_motion(model, q, v, h, steps, *, servo=None, options=None) -> Rollout:
 
 
 def _roll_particles(
-    model, q, v, h, steps, *, contacts=(), colliding=(), friction=0.0, normal=(0.0, 0.0, 1.0), options=None
+    model,
+    q,
+    v,
+    h,
+    steps,
+    *,
+    contacts=(),
+    touching="*",
+    colliding=(),
+    friction=0.0,
+    normal=(0.0, 0.0, 1.0),
+    options=None,
 ) -> Rollout:
     """Free boxes are bricks; a mass on a rail along x is a particle on a spring."""
     q, v = np.asarray(q, float), np.asarray(v, float)

@@ -16,16 +16,17 @@ G = 9.81
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A model, the contacts that its shapes have, and the pairs of shapes that may touch."""
+    """A model, the contacts that its shapes have, pairs of shapes that may touch, and which ones touch the ground."""
 
     model: dl.Model
     contacts: tuple[dl.Contact, ...] = ()
     colliding: tuple[tuple[str, str], ...] = ()
+    touching: str = "*"
 
     @property
     def touch(self) -> dict[str, Any]:
         """What `rollout` is told of it."""
-        return {"contacts": self.contacts, "colliding": self.colliding}
+        return {"contacts": self.contacts, "colliding": self.colliding, "touching": self.touching}
 
 
 def corners(sides: Any) -> list[tuple[float, ...]]:
@@ -132,13 +133,13 @@ def stick(length: float = 1.0, radius: float = 0.01, mass: float = 1.0, gravity:
 
 
 def robot(name: str) -> Scene:
-    """A robot of the package that touches the ground with its feet, and, where a room has shapes, with all of them."""
+    """A robot of the package that touches the ground with its feet."""
     model = dl.load(name)
     if name == "quadruped":
         feet = [dl.Contact(frame, radius=0.02) for frame in model.frames("*_foot")]
-    else:
-        feet = [dl.Contact.foot(frame, 0.22, 0.1) for frame in model.frames("*_sole")]
-    return Scene(model, tuple(feet))
+        return Scene(model, tuple(feet), touching="*_calf_1")
+    feet = [dl.Contact.foot(frame, 0.22, 0.1) for frame in model.frames("*_sole")]
+    return Scene(model, tuple(feet), touching="*_foot_0")
 
 
 def ball_on_trunk(count: int = 8) -> tuple[Scene, np.ndarray, np.ndarray]:

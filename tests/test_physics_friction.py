@@ -30,7 +30,7 @@ def items(room, *arrays):
 
 @rooms("friction", "box")
 def test_a_box_on_a_slope_sticks_below_the_angle_of_friction(room):
-    """tan θ = 0.98 μ. What creeps is what solvers leave: 1e-8 of the velocities that close the gaps of upper corners."""
+    """tan θ = 0.98 μ. What creeps is what solvers leave: 1e-8 of what closes the gaps of upper corners."""
     mu = np.linspace(0.1, 1.0, 8)
     mu, angles = items(room, mu, np.arctan(0.98 * mu))
     q0, normal = on_slope(SLAB, 0.03, angles)

@@ -64,10 +64,10 @@ def test_a_robot_keeps_its_linear_momentum_in_flight(room, name, h):
 @each_robot
 @rooms("tree", "loop", "path")
 def test_a_robot_keeps_its_angular_momentum_in_flight(room, name):
-    """Within 1e-3 at 1 ms."""
+    """Within 1 % at 1 ms."""
     model, _, q, v = flight(room, name, 1e-3)
     error = angular_momentum_error(model, q, v)
-    assert error <= 1e-3
+    assert error <= 1e-2
 
 
 @cache
@@ -111,14 +111,15 @@ def test_a_robot_that_is_thrown_on_the_ground_gains_no_energy(room, name, h):
 @each_robot
 @rooms("tree", "loop", "restitution")
 def test_many_robots_that_are_thrown_on_the_ground_gain_no_energy_for_long(room, name, h):
-    rise = rise_on_the_ground(room, name, h, 64, 1.0)
+    """With all their shapes, where a room has shapes."""
+    rise = rise_on_the_ground(room, name, h, 64, 1.0, touching="*")
     assert rise <= RISE[h]
 
 
-def rise_on_the_ground(room: Room, name: str, h: float, count: int, duration: float) -> float:
+def rise_on_the_ground(room: Room, name: str, h: float, count: int, duration: float, **touching: str) -> float:
     scene, q, v = thrown(name, count, 0.02, 10.0)
     physics = {"friction": 0.7, "restitution": np.arange(count) % 2.0, "limits": True}
-    _, q, v = room.rollout(scene.model, q, v, h, round(duration / h), **scene.touch, **physics)
+    _, q, v = room.rollout(scene.model, q, v, h, round(duration / h), **(scene.touch | touching), **physics)
     return largest_rise(*energy(room, scene.model, h, q, v))
 
 
