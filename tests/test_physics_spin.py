@@ -103,7 +103,8 @@ def test_the_centre_of_mass_of_a_spinning_throw_flies_on_a_parabola(room, h, cen
     centre = dl.center_of_mass(scene.model, q)
     start = dl.centroidal_momentum(scene.model, q0, v0)[:, :3] / scene.model.mass + 0.5 * room.lag * h * g
     exact = centre[0] + start * t + 0.5 * g * t**2
-    np.testing.assert_allclose(centre, exact, rtol=0.0, atol=max(1e-11, 10 * room.tolerance))
+    error, bound = float(np.abs(centre - exact).max()), max(1e-11, 10 * room.tolerance)
+    assert error <= bound
 
 
 # --- closed forms -----------------------------------------------------------------------------------------------------
