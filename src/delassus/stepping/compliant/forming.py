@@ -13,7 +13,7 @@ from delassus.stepping.compliant.acting import Acting, Servo
 from delassus.stepping.compliant.inputs import FORM_INPUTS
 from delassus.stepping.compliant.response import Driven, respond, response_matrix, turning_of
 from delassus.stepping.compliant.system import System
-from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
+from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
 from delassus.stepping.scheme.blend import Blend
 
 
@@ -63,7 +63,7 @@ def system_of_step(
     if restitution is not None:
         given = Driven(driven, driven_velocity)
         freely = state.moving(respond(state.motions, state.rows, v, acting, blend.h, given, straight=True).free)
-    values = dynamics(state, blend, elastic, numbers, stabilized, freely)
+    values = dynamics(state, blend, elastic, numbers, Recovery(0.0 if stabilized else 1.0), freely)
     system = formed(state, v, acting, blend, values).driven(driven, driven_velocity)
     if phase == "correction":
         b = correction(state, blend, elastic, numbers)

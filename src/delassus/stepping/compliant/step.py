@@ -18,6 +18,7 @@ from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.stepping.compliant.asked import check_impacts, prepared, solver_numbers
 from delassus.stepping.compliant.kernel import compliant_kernel
 from delassus.stepping.compliant.system import SOLVERS, check_rows
+from delassus.stepping.impacts.dissipation import lowered_restitution
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,8 @@ class CompliantStep:
         gap: (…, points) as the step begins [m].
         iterations: (…) of the contact solver.
         status: (…) numbers of `Status`.
+        restitution_share: (…) the share of restitution that contacts are thrown back with: less than 1 where more would
+            have added energy. Residuals are those of the rows with this share.
     """
 
     scene: Scene
@@ -50,6 +53,12 @@ class CompliantStep:
     gap: Array
     iterations: NDArray[np.int64]
     status: NDArray[np.int64]
+    restitution_share: Array
+
+    @property
+    def energy_limited(self) -> Any:
+        """(…) whether restitution was lowered, since with friction it would have added energy."""
+        return np.asarray(self.restitution_share) < 1.0
 
     @property
     def force(self) -> Array:
@@ -80,7 +89,7 @@ class CompliantStep:
         counted = (
             f", in {np.sum(self.status == worst)} of {np.size(self.status)} states" if np.ndim(self.status) else ""
         )
-        return f"{worst.sentence[:-1]}{counted}."
+        return f"{worst.sentence[:-1]}{counted}.{lowered_restitution(self.energy_limited)}"
 
 
 def compliant_step(
@@ -196,5 +205,5 @@ def compliant_step(
     rubbing = {} if not scene.points else asked.rubbing
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
     found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)
-    counted = whole(found.iterations), whole(found.status)
-    return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *counted)
+    ended = whole(found.iterations), whole(found.status), found.restitution_share
+    return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)

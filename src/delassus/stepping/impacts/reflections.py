@@ -12,9 +12,9 @@ from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.problems.checks import ContactProblemError
-from delassus.contact.robots.assembly import responding
 from delassus.contact.robots.contact import contacts_of
 from delassus.contact.robots.numbers import numbers_of, scene_for
+from delassus.contact.robots.response import responding
 from delassus.contact.robots.scene import Scene
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import mirrored

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.counts import whole
-from delassus.contact.dynamics.asked import Asked, resting
-from delassus.contact.dynamics.dynamics import check_cone
-from delassus.contact.dynamics.origins import Origin
-from delassus.contact.dynamics.result import InContact
-from delassus.contact.dynamics.steps import Relaxed, relaxed_numbers
-from delassus.contact.models.inverse import explain_relaxed, explain_rigid, explain_yielding
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.model.joints import Motion
 from delassus.model.links import links_of
 from delassus.model.model import Model
+from delassus.stepping.contact.asked import Asked, resting
+from delassus.stepping.contact.dynamics import check_cone
+from delassus.stepping.contact.explain import explain_relaxed, explain_rigid, explain_yielding
+from delassus.stepping.contact.origins import Origin
+from delassus.stepping.contact.result import InContact
+from delassus.stepping.contact.steps import Relaxed, relaxed_numbers
 
 Array = NDArray[np.float64]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from delassus.contact.dynamics.asked import Asked
-from delassus.contact.dynamics.origins import rigid_problem
-from delassus.contact.dynamics.steps import Relaxed, accelerations, free, relaxed, rigid, soft
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.relaxed import CONES
 from delassus.contact.models.softness import Softness
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS
+from delassus.stepping.contact.asked import Asked
+from delassus.stepping.contact.origins import rigid_problem
+from delassus.stepping.contact.steps import Relaxed, accelerations, free, relaxed, rigid, soft
 
 LAWS: Final = ("ncp", "ccp", "lcp", "relaxed", "soft")
 """The laws of contact."""
