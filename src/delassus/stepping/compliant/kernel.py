@@ -28,7 +28,7 @@ from delassus.stepping.compliant.blows import struck
 from delassus.stepping.compliant.forming import formed
 from delassus.stepping.compliant.inputs import FORMED, INPUTS
 from delassus.stepping.compliant.response import Driven, Response, respond
-from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
+from delassus.stepping.compliant.solve import Cones, Solved, agreeing, judged, solve_rows
 from delassus.stepping.compliant.system import solve_system
 from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
 from delassus.stepping.impacts.dissipation import solve_without_gain
@@ -119,13 +119,15 @@ def compliant_kernel(
         def solve(b: Any) -> Solved:
             if method not in FORMED:
                 return solve_rows(scene, G, freely + b, values.compliance, known, cones, bounds, method)
-            system = formed(state, v, acting, blend, values._replace(value=b), straight).driven(
-                given.dofs, given.velocity
-            )
+            rows = agreeing(scene, G, freely + b, values.compliance, known)
+            asked = values._replace(value=rows.g - freely, compliance=rows.R)
+            system = formed(state, v, acting, blend, asked, straight).driven(given.dofs, given.velocity)
             if blow is not None:
                 system = system._replace(c=system.c + system.W @ blow.change)
             layout = RowsOnVelocities(scene.layout.cones, scene.nv)
-            return Solved(*solve_system(layout, system, cones, bounds, method, known)[1:])
+            found = Solved(*solve_system(layout, system, cones, bounds, method)[1:])
+            contradict = np.array(False) if rows.contradict is None else rows.contradict
+            return judged(scene, G, freely + b, values.compliance, cones, bounds, found, contradict)
 
         share = np.array(1.0)
         if values.strikes is None:
