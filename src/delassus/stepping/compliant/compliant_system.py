@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.constrained.solvers.status import Status
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.stepping.compliant.asked import StepError, prepared
@@ -63,6 +64,8 @@ class CompliantSystem:
         scene = self.scene
         layout = RowsOnVelocities(scene.layout.cones, scene.nv)
         check_rows(layout, method)
+        if not scene.m:
+            return self._solve_without_rows()
         numbers: dict[str, Any] = {"tolerance": checked_tolerance(tolerance, 1e-8), "iterations": float(iterations)}
         if scene.dry_bounds:
             bounds = np.array(scene.dry_bounds)
@@ -70,6 +73,13 @@ class CompliantSystem:
             numbers["bounds"] = np.asarray(h)[..., None] * bounds
         numbers |= self.rubbing
         return system_kernel(layout, self.W, self.c, self.J, self.R, self.b, **numbers, method=method)
+
+    def _solve_without_rows(self) -> SystemSolution:
+        """x of W x = c."""
+        x = np.linalg.solve(self.W, self.c[..., None])[..., 0]
+        finite = np.isfinite(x).all(-1)
+        none, status = np.zeros((*finite.shape, 0)), np.where(finite, Status.CONVERGED, Status.NOT_FINITE)
+        return SystemSolution(x, none, none, np.zeros(finite.shape), status)
 
 
 def compliant_system(
@@ -101,8 +111,6 @@ def compliant_system(
         if value not in known:
             raise StepError(f"there is no {what} {value!r}; they are: {', '.join(known)}.")
     asked = prepared(mechanism, time_step=time_step, stabilization=stabilization, **options)
-    if not asked.scene.m:
-        raise StepError("there are no constraints, contacts or limits: there is no system but W x = c.")
     stabilized = stabilization in ("pre", "post")
     found = system_of_step(
         asked.scene,

@@ -22,6 +22,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.contact.robots.scene import Scene
 from delassus.model.model import Model
@@ -43,7 +44,8 @@ class PointNumbers(NamedTuple):
 
 
 class StepProblem(NamedTuple):
-    """Rows of a step in a state: how velocities answer, G (m, m), R (m,) or None, J v_f (m,), b (m,) and strikes."""
+    """Rows of a step in a state: how velocities answer, G (m, m), R (m,) or None, J v_f (m,), b (m,) and strikes, and
+    the velocities u (m,) of rows as contacts strike, None where none has restitution."""
 
     state: State
     response: Response
@@ -51,16 +53,12 @@ class StepProblem(NamedTuple):
     compliance: Any
     freely: Any
     values: Values
+    impact_velocity: Any
 
     def bias(self, share: Any = None) -> Any:
         """b (m,), with a share of what restitution asks for; None for all of it."""
         full, plastic = self.values.value, self.values.plastic
         return full if share is None else plastic + share * (full - plastic)
-
-    @property
-    def impact_velocity(self) -> Any:
-        """u (m,) of rows, as contacts strike: ½ (J v + J v_f), since λᵀ (u + ½ G λ) is the energy that λ adds."""
-        return 0.5 * (self.state.rate + self.freely)
 
     def after(self, impulse: Any) -> Any:
         """v⁺ (nv,) in the axes of the beginning."""
@@ -74,7 +72,20 @@ def assemble_step(scene: Scene, q: Any, v: Any, tau: Any, h: Any, numbers: Point
     freely = state.moving(response.free)
     values = row_values_of(state, h, numbers, freely)
     rigid = numbers.compliance is None and not numpy.any(compliance_of(state.mechanism))
-    return StepProblem(state, response, response.delassus(), None if rigid else values.compliance, freely, values)
+    struck = None if values.strikes is None else 0.5 * (state.moving(_coast(state, v, h)) + freely)
+    R = None if rigid else values.compliance
+    return StepProblem(state, response, response.delassus(), R, freely, values, struck)
+
+
+def _coast(state: State, v: Any, h: Any) -> Any:
+    """v_c (nv,) after the step without any force, v - h M⁻¹ c: no energy is gained on the way there.
+
+    From there on, forces and impulses change the velocity by v⁺ - v_c, and impulses add λᵀ ½ J (v_c + v⁺), that is
+    λᵀ (u + ½ G λ) with u = ½ J (v_c + v_f).
+    """
+    model = state.mechanism.model.with_gravity((0.0, 0.0, 0.0))
+    motions = LinkMotions.of(model, state.place.q, v, state.place.time)
+    return respond(motions, state.rows, v, Acting(None, None, np.zeros(model.nv)), h, straight=True).free
 
 
 def row_values_of(state: State, h: Any, numbers: PointNumbers, freely: Any = None) -> Values:
