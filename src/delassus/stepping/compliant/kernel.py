@@ -65,6 +65,7 @@ def compliant_kernel(
     alpha: Any = 1.0,
     beta: Any = 1.0,
     compliance: Any = None,
+    compliance_matrix: Any = None,
     damping: Any = None,
     servo_stiffness: Any = None,
     servo_damping: Any = None,
@@ -83,13 +84,17 @@ def compliant_kernel(
     time: Any = None,
     elastic: tuple[int, ...] = (),
     driven: tuple[int, ...] = (),
+    coupled: tuple[tuple[int, int], ...] = (),
     stabilization: str = "none",
     midpoint: bool = False,
     impacts: str = "newton",
     method: str = "auto",
 ) -> Advanced:
     """A step of the compliant scheme; `elastic` rows and `driven` velocities by their numbers."""
-    blend, numbers = Blend(time_step, alpha, beta), Numbers(compliance, damping, restitution)
+    blend, numbers = (
+        Blend(time_step, alpha, beta),
+        Numbers(compliance, damping, restitution, compliance_matrix, coupled),
+    )
     mechanism, later = scene.on_planes(normal, height), None if time is None else time + time_step
     servo, given = Servo(servo_stiffness, servo_damping, servo_target), Driven(driven, driven_velocity)
     acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
@@ -114,12 +119,13 @@ def compliant_kernel(
             free, jump = free + blow.change, state.moving(blow.change)
             state, freely = state._replace(rate=state.rate + jump), freely + jump
         values = dynamics(state, blend, elastic, numbers, recovery, None if reflects else freely)
+        A = values.coupled_with(G)
         known = state.known(elastic, blend.h, free)
 
         def solve(b: Any) -> Solved:
             if method not in FORMED:
-                return solve_rows(scene, G, freely + b, values.compliance, known, cones, bounds, method)
-            rows = agreeing(scene, G, freely + b, values.compliance, known)
+                return solve_rows(scene, A, freely + b, values.compliance, known, cones, bounds, method)
+            rows = agreeing(scene, A, freely + b, values.compliance, known)
             asked = values._replace(value=rows.g - freely, compliance=rows.R)
             system = formed(state, v, acting, blend, asked, straight).driven(given.dofs, given.velocity)
             if blow is not None:
@@ -127,7 +133,7 @@ def compliant_kernel(
             layout = RowsOnVelocities(scene.layout.cones, scene.nv)
             found = Solved(*solve_system(layout, system, cones, bounds, method)[1:])
             contradict = np.array(False) if rows.contradict is None else rows.contradict
-            return judged(scene, G, freely + b, values.compliance, cones, bounds, found, contradict)
+            return judged(scene, A, freely + b, values.compliance, cones, bounds, found, contradict)
 
         share = np.array(1.0)
         if values.strikes is None:
@@ -141,7 +147,7 @@ def compliant_kernel(
             values = values._replace(strikes=blow.strikes)
             status = np.where(blow.status != float(Status.CONVERGED), blow.status, solved.status)
             solved = solved._replace(impulse=solved.impulse + blow.impulse, status=status)
-        return Made(response, after, G, values, solved, share)
+        return Made(response, after, A, values, solved, share)
 
     def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
         """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
@@ -181,7 +187,8 @@ def compliant_kernel(
     if step.values is not None and stabilization == "post":
         there = State.of(scene, mechanism, reached, after, later)
         again = respond(there.motions, there.rows, after, acting, blend.h, given)
-        u, corrected = correcting(there, again, again.delassus(), step.values.compliance)
+        A = step.values.coupled_with(again.delassus())
+        u, corrected = correcting(there, again, A, step.values.compliance)
         reached, after = reaching(reached, after, u)
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
@@ -194,8 +201,8 @@ def compliant_kernel(
 
 
 class Made(NamedTuple):
-    """A step of velocities: how they answer, the velocity after (nv,), J W⁻¹ Jᵀ, R and b, the impulses, and the share
-    of restitution that added no energy."""
+    """A step of velocities: how they answer, the velocity after (nv,), J W⁻¹ Jᵀ (with what R has besides its diagonal),
+    R and b, the impulses, and the share of restitution that added no energy."""
 
     response: Response
     after: Any

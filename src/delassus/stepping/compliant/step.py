@@ -15,7 +15,7 @@ from delassus.constrained.solvers.status import statuses_of, worst_status
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS as CONTACT_METHODS
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
-from delassus.stepping.compliant.asked import check_impacts, prepared, solver_numbers
+from delassus.stepping.compliant.asked import batch_of, check_impacts, prepared, solver_numbers
 from delassus.stepping.compliant.kernel import compliant_kernel
 from delassus.stepping.compliant.system import SOLVERS, check_rows
 from delassus.stepping.impacts.dissipation import lowered_restitution
@@ -144,7 +144,8 @@ def compliant_step(
         beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺); what flies goes straight on (see `flying`).
         compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
             all constraints, or one for each row (…, m). By the names or numbers of rows, {"bushing": {"rx": 1e-3}}, the
-            others stay rigid. 0 is the limit of stiff springs, inf a damper alone.
+            others stay rigid. 0 is the limit of stiff springs, inf a damper alone. A constraint may have a symmetric
+            matrix (…, k, k), {"bushing": C}, whose rows yield to each other's forces.
         damping: B [N·s/m, N·m·s/rad] of elastic constraints, likewise.
         servo_stiffness: (…, nv) of servos in the joints [N·m/rad, N/m].
         servo_damping: (…, nv) of servos in the joints [N·m·s/rad, N·s/m].
@@ -194,6 +195,7 @@ def compliant_step(
         geometric_stiffness=geometric_stiffness,
         time=time,
         parameters=parameters,
+        batch=batch_of(q, v, tau, time_step),
     )
     check_method(method, METHODS)
     check_impacts(impacts)

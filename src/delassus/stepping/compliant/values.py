@@ -16,7 +16,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, compliance_of, right_hand_side, row_values, rows_in
 from delassus.contact.robots.geometry import gaps
 from delassus.contact.robots.scene import Scene
-from delassus.stepping.compliant.scheme import elastic, kinematic, unilateral
+from delassus.stepping.compliant.scheme import elastic, elastic_matrix, kinematic, unilateral
 from delassus.stepping.compliant.solve import Known
 from delassus.stepping.impacts.strikes import Strikes, strikes, thrown_back, thrown_back_at_start
 from delassus.stepping.scheme.blend import Blend
@@ -35,11 +35,15 @@ class Numbers(NamedTuple):
         compliance: (m,) C of elastic rows [m/N], and of contacts' normals, which are elastic where it is not zero.
         damping: (m,) B of elastic rows [N·s/m].
         restitution: (points,) e.
+        matrix: (m, m) with C of constraints whose rows yield to each other's forces.
+        coupled: The first row, and the one after the last, of each of them.
     """
 
     compliance: Any = None
     damping: Any = None
     restitution: Any = None
+    matrix: Any = None
+    coupled: tuple[tuple[int, int], ...] = ()
 
 
 class Recovery(NamedTuple):
@@ -50,12 +54,18 @@ class Recovery(NamedTuple):
 
 
 class Values(NamedTuple):
-    """R (m,), b (m,), the same b without restitution (m,), and which contacts strike."""
+    """R (m,), b (m,), the same b without restitution (m,), which contacts strike, and what R has besides its diagonal
+    (m, m), None where rows yield to their own forces alone."""
 
     compliance: Any
     value: Any
     plastic: Any
     strikes: Strikes | None
+    coupling: Any = None
+
+    def coupled_with(self, G: Any) -> Any:
+        """G (m, m) with what R has besides its diagonal."""
+        return G if self.coupling is None else G + self.coupling
 
 
 class State(NamedTuple):
@@ -166,7 +176,7 @@ def dynamics(
     """
     scene = state.scene
     R, b = np.array(compliance_of(state.mechanism)) + np.zeros(scene.m), np.zeros(scene.m)
-    wanted = None
+    wanted = coupling = None
     for constraint, at in state.ties():
         g, w = state.error(constraint, at), state.reference(constraint, at)
         rate = state.rate[at] - w
@@ -178,14 +188,22 @@ def dynamics(
         else:
             b[at] = kinematic(blend, g if _is(recovery.bilateral, 1.0) else recovery.bilateral * g, rate, w)
         soft = [row for row in range(at.start, at.stop) if row in elastic_rows]
-        if soft:
+        if (at.start, at.stop) in numbers.coupled:
+            B = None if numbers.damping is None else numbers.damping[at]
+            block, b[at] = elastic_matrix(blend, g, rate, w, numbers.matrix[at, at], B)
+            coupling = np.zeros((scene.m, scene.m)) if coupling is None else coupling
+            for i, row in enumerate(range(at.start, at.stop)):
+                R[row] = block[i, i]
+                for j, other in enumerate(range(at.start, at.stop)):
+                    coupling[row, other] = 0.0 if i == j else block[i, j]
+        elif soft:
             own, B = [row - at.start for row in soft], None if numbers.damping is None else numbers.damping[soft]
             R[soft], b[soft] = elastic(blend, g[own], rate[own], w[own], numbers.compliance[soft], B)
     for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
         b[row] = _held_out(blend, gap, state.rate[row], recovery)
     normals = list(scene.normals)
     if not normals:
-        return Values(R, b, b, None)
+        return Values(R, b, b, None, coupling)
     closing = state.rate[normals]
     value = _held_out(blend, state.gap, closing, recovery)
     if numbers.compliance is not None:
@@ -195,7 +213,7 @@ def dynamics(
         R[normals], value = np.where(C > 0.0, soft, R[normals]), np.where(C > 0.0, pulled, value)
     b[normals] = value
     if numbers.restitution is None or after is None:
-        return Values(R, b, b, None)
+        return Values(R, b, b, None, coupling)
     e = numbers.restitution
     found = strikes(state.motions.model, blend, state.gap, closing, after[normals], e)
     if at_start:
@@ -205,7 +223,7 @@ def dynamics(
         rebound = thrown_back(found, blend, closing, after[normals], e)
     full = np.array(b)
     full[normals] = np.where(found.on, rebound, value)
-    return Values(R, full, b, found)
+    return Values(R, full, b, found, coupling)
 
 
 def pulls(constraint: Constraint) -> bool:
