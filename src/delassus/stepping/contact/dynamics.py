@@ -56,6 +56,10 @@ def contact_dynamics(
 
     With `time_step=None`, accelerations and forces instead: `ContactForces`.
 
+    A step is one of the compliant scheme (see `compliant_step`) with α = β = 1, all of whose positions move with the
+    velocity after it: M (v⁺ - v) = h (tau - c) + Jᵀ λ. Springs and dampers of joints are no part of it: add
+    `passive_forces` to tau. Velocities of free and planar joints are in their axes after the step.
+
     Closed loops and other constraints of the mechanism, contacts, limits and dry friction of joints are solved for
     together. Arrays of contacts have one number for each point, or one for all, and may differ from state to state.
 

@@ -80,7 +80,8 @@ def contact_inverse_dynamics(
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the step.
-        a: Accelerations (…, nv) [rad/s², m/s²]: the velocity after the step is v + h a.
+        a: Accelerations (…, nv) [rad/s², m/s²]: the velocity after the step is v + h a, of free and planar joints in
+            their axes then.
         contacts: Where it may touch: some `Contact`.
         time_step: (…) h [s]; the model "relaxed" needs none.
         model: "ncp", "ccp" or "relaxed", as for `contact_dynamics`.
