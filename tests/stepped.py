@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from delassus.model.bundled.build import Assembly, Prismatic, Revolute, ball, box, rod
@@ -80,3 +81,20 @@ def run(mechanism, q, v, steps: int, **options):
         step = dl.stepping.compliant_step(mechanism, *states[-1], tau, **options)
         states.append((step.q, step.v))
     return tuple(np.stack(x) for x in zip(*states, strict=True))
+
+
+def kept_straight(v, a, h, at=0):
+    """Velocities of a free joint, v[at : at + 6], after a step with v̇ = a in turning axes: v + h (a + ω × v) in the
+    axes of the beginning, and in those of the end."""
+    straight = v + h * a
+    lin, ang = slice(at, at + 3), slice(at + 3, at + 6)
+    straight[..., lin] += h * np.cross(v[..., ang], v[..., lin])
+    return straight, at_the_end(straight, h, at)
+
+
+def at_the_end(straight, h, at=0):
+    """Velocities in the axes that a free joint has after a step, from those in the axes of its beginning."""
+    end, lin, ang = np.array(straight), slice(at, at + 3), slice(at + 3, at + 6)
+    turn = Rotation.from_rotvec(h * straight[..., ang].reshape(-1, 3))
+    end[..., lin] = turn.apply(straight[..., lin].reshape(-1, 3), inverse=True).reshape(end[..., lin].shape)
+    return end

@@ -158,6 +158,22 @@ def test_iterations_that_are_not_enough_are_told_with_the_best_there_is(method):
     assert np.abs(found.residual).max() > 1e-9
 
 
+@pytest.mark.parametrize("method", SOLVERS)
+@pytest.mark.parametrize("form", ["velocity", "variation", "acceleration"])
+def test_a_robot_without_rows_has_a_system_of_its_springs_and_dampers(form, method):
+    model, h, k, d, m = slider(2.0, 50.0, 3.0), 1e-2, 50.0, 3.0, 2.0
+    q, v = np.array([[0.1], [-0.2]]), np.array([[0.5], [1.0]])
+    found = system(model, q, v, np.zeros(1), time_step=h, form=form)
+    assert found.J.shape == (2, 0, 1) and found.R.shape == found.b.shape == (2, 0)
+    np.testing.assert_allclose(found.W, np.full((2, 1, 1), m + h * d + h * h * k), rtol=1e-12)
+    answer = found.solve(method)
+    after = (m * v - h * k * q) / (m + h * d + h * h * k)
+    unknown = {"velocity": after, "variation": after - v, "acceleration": (after - v) / h}[form]
+    np.testing.assert_allclose(answer.x, unknown, rtol=1e-10)
+    assert answer.impulse.shape == (2, 0) and np.all(answer.status == Status.CONVERGED)
+    np.testing.assert_allclose(step(model, q, v, np.zeros((2, 1)), time_step=h).v, after, rtol=1e-12)
+
+
 def test_driven_joints_are_projected_out_of_the_system():
     mechanism, q, v, tau = moving()
     options = {"time_step": 1e-2, "driven": {"axis_joint": 0.3}, **ELASTIC}
@@ -172,8 +188,6 @@ def test_methods_for_bilateral_rows_refuse_contacts():
         step(model, [0.0, 1.0], [1.0, 0.0], np.zeros(2), time_step=1e-3, contacts=row, method="cg")
     with pytest.raises(dl.DelassusError, match="there is no form 'momentum'"):
         system(model, [0.0, 1.0], [1.0, 0.0], np.zeros(2), time_step=1e-3, contacts=row, form="momentum")
-    with pytest.raises(dl.DelassusError, match="there is no system but W x = c"):
-        system(slider(), [0.0], [1.0], [0.0], time_step=1e-3)
 
 
 # --- forces that turn -------------------------------------------------------------------------------------------------

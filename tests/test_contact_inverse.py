@@ -11,6 +11,7 @@ from delassus.contact.robots.numbers import scene_for
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.joints import Free
 from relaxed_pairs import Pair
+from stepped import at_the_end, kept_straight
 
 G, H = 9.81, 1e-3
 
@@ -35,8 +36,8 @@ def test_rows_that_yield_tell_their_impulses_by_the_motion(model):
     yielding = dl.ContactProblem(problem.G, problem.g, friction=0.5, compliance=R).solve(model, tolerance=1e-12)
     J = contact_geometry.python(scene_for(BOX, FEET, False, False)[0], LYING)[1]
     M = dl.crba.python(BOX, LYING)
-    free = STATES + H * dl.aba(BOX, LYING, STATES, np.zeros(6))
-    after = free + np.linalg.solve(M, J.T @ yielding.impulse.T).T
+    free, _ = kept_straight(STATES, dl.aba(BOX, LYING, STATES, np.zeros(6)), H)
+    after = at_the_end(free + np.linalg.solve(M, J.T @ yielding.impulse.T).T, H)
     found = dl.contact_inverse_dynamics(
         BOX, LYING, STATES, (after - STATES) / H, contacts=FEET, time_step=H, model=model, yielding=R
     )

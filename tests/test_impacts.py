@@ -212,6 +212,21 @@ def test_rounds_that_are_not_enough_are_told():
     np.testing.assert_allclose(found.v, [0, 0, 1, 0, 0], atol=1e-14)  # the best so far
 
 
+def test_reflections_have_the_restitution_of_their_contacts():
+    v = np.array([1.0, 0.3, -0.5, 0.1])
+    model, row = balls_in_a_row(4)
+    own = [replace(contact, restitution=e) for contact, e in zip(row, (0.3, 0.9, 0.6), strict=True)]
+    found = dl.stepping.reflections(model, np.arange(4.0), v, contacts=own)
+    np.testing.assert_array_equal(found.v, in_a_row(v, restitution=[0.3, 0.9, 0.6]).v)
+    assert np.abs(found.v - in_a_row(v).v).max() > 0.01
+    other = dl.stepping.reflections(model, np.arange(4.0), v, contacts=own, restitution=1.0)
+    np.testing.assert_array_equal(other.v, in_a_row(v).v)  # what a call says goes before
+
+
+def test_a_plastic_reflection_can_be_asked_for():
+    np.testing.assert_allclose(in_a_row([1.0, 0.0], restitution=0.0).v, [0.5, 0.5], atol=1e-14)
+
+
 def test_points_that_do_not_touch_do_not_take_part():
     np.testing.assert_allclose(in_a_row([1.0, 0.0, 0.0], touching=[1.0, 0.0]).v, [0.0, 1.0, 0.0], atol=1e-14)
 

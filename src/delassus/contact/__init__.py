@@ -6,10 +6,6 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.contact import cones
-    from delassus.contact.dynamics.dynamics import contact_dynamics, contact_problem
-    from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
-    from delassus.contact.dynamics.kinematics import ContactKinematics, contact_kinematics
-    from delassus.contact.dynamics.result import ContactForces, ContactStep
     from delassus.contact.models.relaxation import Relaxation
     from delassus.contact.models.softness import Softness
     from delassus.contact.problems.operators import DelassusOperator
@@ -17,9 +13,13 @@ if TYPE_CHECKING:
     from delassus.contact.problems.solution import ContactSolution
     from delassus.contact.references.primal import primal_impulses
     from delassus.contact.robots.contact import Contact
+    from delassus.contact.robots.kinematics import ContactKinematics, contact_kinematics
     from delassus.contact.solvers.derivatives import contact_derivatives
     from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
     from delassus.contact.solvers.solve import solve_contacts
+    from delassus.stepping.contact.dynamics import contact_dynamics, contact_problem
+    from delassus.stepping.contact.inverse import ContactExplanation, contact_inverse_dynamics
+    from delassus.stepping.contact.result import ContactForces, ContactStep
 
 __all__ = [
     "Contact",
@@ -50,10 +50,10 @@ if not TYPE_CHECKING:
         __all__,
         {
             "contact.cones": "",
-            "contact.dynamics.dynamics": "contact_dynamics contact_problem",
-            "contact.dynamics.inverse": "ContactExplanation contact_inverse_dynamics",
-            "contact.dynamics.kinematics": "ContactKinematics contact_kinematics",
-            "contact.dynamics.result": "ContactForces ContactStep",
+            "stepping.contact.dynamics": "contact_dynamics contact_problem",
+            "stepping.contact.inverse": "ContactExplanation contact_inverse_dynamics",
+            "contact.robots.kinematics": "ContactKinematics contact_kinematics",
+            "stepping.contact.result": "ContactForces ContactStep",
             "contact.models.relaxation": "Relaxation",
             "contact.models.softness": "Softness",
             "contact.problems.operators": "DelassusOperator",

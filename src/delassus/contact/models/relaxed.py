@@ -32,11 +32,12 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.models.impedance import LEAST, gains, impedances
+from delassus.contact.models.inputs import SOLVER_INPUTS
 from delassus.contact.models.marks import marked
 from delassus.contact.models.pyramids import edges_of, normals_of, pyramids
-from delassus.contact.models.rigid import SOLVER_INPUTS
-from delassus.contact.robots.assembly import gaps, responding
 from delassus.contact.robots.coefficients import coefficients_of
+from delassus.contact.robots.geometry import gaps
+from delassus.contact.robots.response import responding
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba

@@ -28,10 +28,11 @@ from delassus.constrained.rows.jacobian import link_values
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
+from delassus.contact.models.inputs import SOLVER_INPUTS
 from delassus.contact.models.marks import marked
-from delassus.contact.models.rigid import SOLVER_INPUTS
-from delassus.contact.robots.assembly import gaps, responding
 from delassus.contact.robots.coefficients import coefficients_of
+from delassus.contact.robots.geometry import gaps
+from delassus.contact.robots.response import responding
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS
 from delassus.contact.solvers.progress import Budget, started

@@ -8,7 +8,7 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.contact.robots.assembly import gaps
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.scene import Scene
 
 
@@ -23,3 +23,9 @@ def contact_geometry(
     placed = [spot.in_world(motions) for spot in spots]
     J = constraint_jacobian.function(mechanism, q)
     return gaps(scene, mechanism, motions), J, np.stack([R for R, _ in placed]), np.stack([p for _, p in placed])
+
+
+def gaps(scene: Scene, mechanism: Mechanism, motions: LinkMotions) -> Any:
+    """The gaps (points,) [m]; the mechanism is that of the scene, on its planes."""
+    spots: Any = mechanism.constraints[: scene.points]
+    return np.stack([spot.gap(motions) for spot in spots]) if spots else np.zeros(0)

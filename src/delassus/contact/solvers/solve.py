@@ -66,12 +66,7 @@ def solve_contacts(
         found = Found(planned(problem, first, budget, plan), np.array(False))
     best = found.best
     impulse = problem.given(best.impulse, factors)
-    velocity = product(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)
-    # Recomputed from what is returned, and with responses that compliance is no part of.
-    plain = problem if compliance is None else Scaled.of(layout, law == "ccp", G, g, *numbers)
-    taken = plain.taken(impulse, factors)
-    moving = plain.taken_velocity(velocity, factors)
-    residual = plain.residual_given(plain.residual(taken, moving), factors)
+    velocity, residual = velocity_and_residual(layout, law, G, g, impulse, numbers, compliance)
 
     # A number of G or g that is not finite shows in the velocities: zero times infinity is not a number.
     finite = np.isfinite(np.sum(impulse)) & np.isfinite(np.sum(velocity))
@@ -84,3 +79,16 @@ def solve_contacts(
     status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
     status = np.where(finite, status, float(Status.NOT_FINITE))
     return impulse, velocity, residual, best.count, status
+
+
+def velocity_and_residual(
+    layout: Layout, law: str, G: Any, g: Any, impulse: Any, numbers: tuple[Any, ...], compliance: Any = None
+) -> tuple[Any, Any]:
+    """σ (m,) and the residual (m,) [m/s] of impulses (m,), with responses that compliance is no part of.
+
+    `numbers` are friction, torsional, rolling, lower and upper.
+    """
+    velocity = product(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)
+    plain, factors = Scaled.of(layout, law == "ccp", G, g, *numbers), shape_of(layout, *numbers[:3])
+    taken, moving = plain.taken(impulse, factors), plain.taken_velocity(velocity, factors)
+    return velocity, plain.residual_given(plain.residual(taken, moving), factors)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
-from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.inverse.actuation import ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, control_statuses, worst_of
+from delassus.stepping.contact.inverse import ContactExplanation, contact_inverse_dynamics
 
 Floats = NDArray[np.float64]
 

@@ -103,8 +103,8 @@ def coupled_step(
     rates, freed = (J @ np.asarray(v, float)).reshape(-1, 3), (J @ free).reshape(-1, 3)
     made = stepper.step(state, tie=Tie(held, places, rates, freed, J @ towards))
     after = free + towards @ (blend.h * made.tied.reshape(-1))
-    way = blend.h * blend.velocity(np.asarray(v, float), after)
-    q_new, v_new = moved(model, np.asarray(q, float), after, way)
+    shift = blend.h * (blend.velocity(np.asarray(v, float), after) - after)
+    q_new, v_new, _ = moved(model, (), np.asarray(q, float), after, blend.h, shift)
     apart = float(np.abs(places - state.x[held]).max())
     return CoupledStep(np.asarray(q_new), np.asarray(v_new), made, made.tied, apart)
 
@@ -132,7 +132,8 @@ def _robot_response(system: Any, own: NDArray[np.int64], J: Array) -> tuple[Arra
     W, c = np.asarray(system.W), np.asarray(system.c)
     rows, R, b = (np.asarray(x)[own] for x in (system.J, system.R, system.b))
     m = len(own)
-    whole = np.block([[W, -rows.T], [rows, np.diag(R + 1e-12)]])
+    coupling = 0.0 if system.coupling is None else np.asarray(system.coupling)[np.ix_(own, own)]
+    whole = np.block([[W, -rows.T], [rows, np.diag(R + 1e-12) + coupling]])
     right = np.concatenate([np.column_stack([c, J.T]), np.column_stack([-b, np.zeros((m, len(J)))])])
     found = np.linalg.solve(whole, right)[: len(c)]
     return found[:, 0], found[:, 1:]

@@ -66,8 +66,9 @@ def prepared(
     geometric_stiffness: Any = None,
     time: Any = None,
     parameters: Any = None,
+    batch: tuple[int, ...] = (),
 ) -> Asked:
-    """What a call asks for, as `compliant_step` names it."""
+    """What a call asks for, as `compliant_step` names it; `batch` are the leading axes of its states."""
     scene, given = scene_for(mechanism, contacts, limits, joint_friction)
     check_tendons(scene.model)
     h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
@@ -75,7 +76,7 @@ def prepared(
     of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
     found: dict[str, Any] = dict(numbers_of(scene, given, of_points | {"normal": normal, "height": height}))
     rubbing: dict[str, Any] = {name: found.pop(name) for name in RUBBING if name in found}
-    rows, elastic = elastic_numbers(scene, compliance, damping, found.pop("compliance", None))
+    rows, elastic, coupled = elastic_numbers(scene, compliance, damping, found.pop("compliance", None), batch)
     check_blends(scene, *blends, elastic, rows)
     velocity, dofs = driven_numbers(scene.model, driven)
     found |= rows | velocity | servo_numbers(scene.model, servo_stiffness, servo_damping, servo_target)
@@ -87,7 +88,15 @@ def prepared(
         found["time"] = read("time", time, "a number of seconds")
     if parameters is not None:
         found["parameters"] = parameters
-    return Asked(scene, h, found, rubbing, {"elastic": elastic, "driven": dofs})
+    return Asked(scene, h, found, rubbing, {"elastic": elastic, "driven": dofs, "coupled": coupled})
+
+
+def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
+    """The leading axes of states; none where they do not fit each other, which is said elsewhere."""
+    try:
+        return np.broadcast_shapes(*(np.shape(x)[:-1] for x in (q, v, tau)), np.shape(time_step))
+    except ValueError:
+        return ()
 
 
 def read(what: str, value: Any, form: str) -> NDArray[np.float64]:
@@ -121,24 +130,37 @@ def checked_blend(name: str, value: Any) -> NDArray[np.float64]:
 
 
 class OfRows(NamedTuple):
-    """Numbers (…, m) of a mechanism's rows, and the rows that they were given for; None and none without."""
+    """Numbers (…, m) of a mechanism's rows, the rows that they were given for, and matrices (…, k, k) of constraints
+    with their rows; None and none without."""
 
     numbers: Any = None
     rows: tuple[int, ...] = ()
+    matrices: tuple[tuple[Any, slice], ...] = ()
 
 
-def by_rows(name: str, mechanism: Mechanism, value: Any) -> OfRows:
+def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] = ()) -> OfRows:
     """Numbers of rows from one, from some, or by the names of constraints, and there perhaps by those of rows."""
     if value is None:
         return OfRows()
     if not isinstance(value, Mapping):
+        if np.shape(value)[-2:] == (mechanism.m, mechanism.m) and mechanism.m > 1 and batch[-1:] != (mechanism.m,):
+            raise StepError(
+                f"{name} has shape {np.shape(value)}; a matrix is given by the name of its constraint, such as "
+                f"{{{mechanism.names[0]!r}: matrix}}."
+            )
         return OfRows(_not_negative(name, value, mechanism.m), tuple(range(mechanism.m)))
     parts: list[tuple[Any, Any]] = []
     rows: list[int] = []
+    matrices: list[tuple[Any, slice]] = []
     for key, own in value.items():
         if key not in mechanism.slices:
             raise UnknownName("constraint", key, mechanism.names)
         at, what = mechanism.slices[key], f"{name} of {key!r}"
+        if not isinstance(own, Mapping) and _is_matrix(what, own, at.stop - at.start, batch):
+            matrices.append((_semidefinite(what, own), at))
+            parts.append((np.diagonal(matrices[-1][0], axis1=-2, axis2=-1), at))
+            rows += range(at.start, at.stop)
+            continue
         if not isinstance(own, Mapping):
             parts.append((_not_negative(what, own, at.stop - at.start), at))
             rows += range(at.start, at.stop)
@@ -148,7 +170,37 @@ def by_rows(name: str, mechanism: Mechanism, value: Any) -> OfRows:
             numbers = np.asarray(x)[..., None] if np.ndim(x) else x
             parts.append((_not_negative(f"{what}, row {row!r},", numbers, 1), [at.start + k]))
             rows.append(at.start + k)
-    return OfRows(_spread(mechanism.m, parts), tuple(rows))
+    return OfRows(_spread(mechanism.m, parts), tuple(rows), tuple(matrices))
+
+
+def _is_matrix(what: str, value: Any, count: int, batch: tuple[int, ...]) -> bool:
+    """Whether numbers of a constraint with so many rows are a matrix, and not some for each state of a batch."""
+    shape = np.shape(value)
+    if count == 1 or shape[-2:] != (count, count):
+        return False
+    if len(shape) == 2 and batch[-1:] == (count,):
+        raise StepError(
+            f"{what} has shape {shape}, and there are {count} states: it may be one matrix, or {count} numbers for "
+            f"each state. Give matrices for all states, of shape {(count, count, count)}."
+        )
+    return True
+
+
+def _semidefinite(what: str, value: Any) -> NDArray[np.float64]:
+    """Matrices (…, k, k), symmetric and without negative eigenvalues. NaN passes: it spoils its own state alone."""
+    C = read(what, value, "a symmetric matrix")
+    known = C[np.isfinite(C).all((-2, -1))] if C.ndim > 2 else C
+    if np.any(np.isinf(C)):
+        raise StepError(f"{what} is infinite; a damper without a spring has one number for each row, inf.")
+    size = np.abs(known).max(initial=0.0)
+    if np.abs(known - np.swapaxes(known, -1, -2)).max(initial=0.0) > 1e-9 * size:
+        raise StepError(
+            f"{what} is no symmetric matrix: forces along one row must yield another as that one the first."
+        )
+    least = np.linalg.eigvalsh(known).min(initial=0.0) if np.isfinite(size) else 0.0
+    if least < -1e-12 * size:
+        raise StepError(f"{what} has the eigenvalue {least:g}; it must not be negative: it would feed energy in.")
+    return 0.5 * (C + np.swapaxes(C, -1, -2))
 
 
 def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
@@ -183,14 +235,19 @@ def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
     return numbers
 
 
-def elastic_numbers(scene: Scene, compliance: Any, damping: Any, soft: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """`compliance` and `damping` (…, m) of all rows of a scene, and the numbers of the elastic ones.
+def elastic_numbers(
+    scene: Scene, compliance: Any, damping: Any, soft: Any, batch: tuple[int, ...] = ()
+) -> tuple[dict[str, Any], tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """`compliance` and `damping` (…, m) of all rows of a scene, `compliance_matrix` (…, m, m) where constraints have
+    one, the numbers of the elastic rows, and the first and last row of each constraint with a matrix.
 
     `soft` (…, points) is the compliance of contacts, or None.
     """
     own = scene.mechanism
-    C, named = by_rows("compliance", own, compliance)
-    B, damped = by_rows("damping", own, damping)
+    C, named, matrices = by_rows("compliance", own, compliance, batch)
+    B, damped, crossed = by_rows("damping", own, damping, batch)
+    if crossed:
+        raise StepError("damping is a matrix; it has one number for each row of a constraint.")
     _finite("damping", B, "leave the compliance out for a rigid constraint")
     rigid = set(damped) - set(named) if isinstance(damping, Mapping) or C is None else set()
     if rigid:
@@ -208,7 +265,14 @@ def elastic_numbers(scene: Scene, compliance: Any, damping: Any, soft: Any) -> t
         found["compliance"] = _spread(scene.m, [(x, at) for x, at in parts if x is not None])
     if B is not None:
         found["damping"] = _spread(scene.m, [(B, scene.bilateral)])
-    return found, tuple(sorted(rows))
+    start = scene.bilateral.start
+    coupled = tuple((start + at.start, start + at.stop) for _, at in matrices)
+    if matrices:
+        leading = np.broadcast_shapes(*(matrix.shape[:-2] for matrix, _ in matrices))
+        found["compliance_matrix"] = np.zeros((*leading, scene.m, scene.m))
+        for (matrix, _), (first, last) in zip(matrices, coupled, strict=True):
+            found["compliance_matrix"][..., first:last, first:last] = matrix
+    return found, tuple(sorted(rows)), coupled
 
 
 def _spread(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:

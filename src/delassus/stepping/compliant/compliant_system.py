@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.constrained.solvers.status import Status
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
-from delassus.stepping.compliant.asked import StepError, prepared
+from delassus.stepping.compliant.asked import StepError, batch_of, prepared
 from delassus.stepping.compliant.forming import system_of_step
 from delassus.stepping.compliant.system import SOLVERS, SystemSolution, check_rows, system_kernel
 
@@ -33,9 +34,10 @@ class CompliantSystem:
         W: (…, nv, nv) the response matrix.
         c: (…, nv) the net momentum.
         J: (…, m, nv) the rows.
-        R: (…, m) C/(h²αβ) of elastic rows [1/kg], zero of the others.
+        R: (…, m) C/(h²αβ) of elastic rows [1/kg], zero of the others: the diagonal, where C is a matrix.
         b: (…, m) the constraint values: J x + R λ + b = 0, or complementary to λ.
         rubbing: Coefficients of friction by name.
+        coupling: (…, m, m) what R has besides its diagonal, None if no compliance is a matrix.
     """
 
     scene: Scene
@@ -47,12 +49,14 @@ class CompliantSystem:
     R: Array
     b: Array
     rubbing: dict[str, Any]
+    coupling: Array | None = None
 
     @property
     def schur(self) -> Array:
         """(…, m, m) the Schur complement J W⁻¹ Jᵀ + R."""
         towards = np.linalg.solve(self.W, np.swapaxes(self.J, -1, -2))
-        return np.asarray(self.J @ towards + self.R[..., None] * np.eye(self.scene.m))
+        coupling = 0.0 if self.coupling is None else self.coupling
+        return np.asarray(self.J @ towards + self.R[..., None] * np.eye(self.scene.m) + coupling)
 
     def solve(self, method: str = "ldl", *, tolerance: float = 1e-8, iterations: int = 1000) -> SystemSolution:
         """x, λ, what rows leave, iterations and status, by "ldl", "cg", "minres", "gauss_seidel", "pgs" or
@@ -63,13 +67,24 @@ class CompliantSystem:
         scene = self.scene
         layout = RowsOnVelocities(scene.layout.cones, scene.nv)
         check_rows(layout, method)
+        if not scene.m:
+            return self._solve_without_rows()
         numbers: dict[str, Any] = {"tolerance": checked_tolerance(tolerance, 1e-8), "iterations": float(iterations)}
         if scene.dry_bounds:
             bounds = np.array(scene.dry_bounds)
             h = np.ones(()) if self.form == "acceleration" else self.time_step
             numbers["bounds"] = np.asarray(h)[..., None] * bounds
         numbers |= self.rubbing
+        if self.coupling is not None:
+            numbers["coupling"] = self.coupling
         return system_kernel(layout, self.W, self.c, self.J, self.R, self.b, **numbers, method=method)
+
+    def _solve_without_rows(self) -> SystemSolution:
+        """x of W x = c."""
+        x = np.linalg.solve(self.W, self.c[..., None])[..., 0]
+        finite = np.isfinite(x).all(-1)
+        none, status = np.zeros((*finite.shape, 0)), np.where(finite, Status.CONVERGED, Status.NOT_FINITE)
+        return SystemSolution(x, none, none, np.zeros(finite.shape), status)
 
 
 def compliant_system(
@@ -100,9 +115,8 @@ def compliant_system(
     for what, value, known in (("form", form, FORMS), ("phase", phase, PHASES)):
         if value not in known:
             raise StepError(f"there is no {what} {value!r}; they are: {', '.join(known)}.")
-    asked = prepared(mechanism, time_step=time_step, stabilization=stabilization, **options)
-    if not asked.scene.m:
-        raise StepError("there are no constraints, contacts or limits: there is no system but W x = c.")
+    batch = batch_of(q, v, tau, time_step)
+    asked = prepared(mechanism, time_step=time_step, stabilization=stabilization, batch=batch, **options)
     stabilized = stabilization in ("pre", "post")
     found = system_of_step(
         asked.scene,
@@ -116,5 +130,6 @@ def compliant_system(
         phase=phase,
         form=form,
     )
-    W, c, J, R, b = found
-    return CompliantSystem(asked.scene, asked.step, form, W, c, J, R, b, asked.rubbing)
+    W, c, J, R, b, coupling = found
+    matrix = coupling if "compliance_matrix" in asked.numbers else None
+    return CompliantSystem(asked.scene, asked.step, form, W, c, J, R, b, asked.rubbing, matrix)

@@ -13,7 +13,7 @@ from delassus.stepping.compliant.acting import Acting, Servo
 from delassus.stepping.compliant.inputs import FORM_INPUTS
 from delassus.stepping.compliant.response import Driven, respond, response_matrix, turning_of
 from delassus.stepping.compliant.system import System
-from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
+from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
 from delassus.stepping.scheme.blend import Blend
 
 
@@ -23,10 +23,10 @@ def formed(state: State, v: Any, acting: Acting, blend: Blend, values: Values, s
     W = response_matrix(motions, acting)
     bias = newton_euler(motions.model, motions.q, motions.v, turning_of(motions) if straight else np.zeros(len(v)))
     c = W @ v + blend.h * (acting.push - bias)
-    return System(W, c, jacobian_in(state.rows, motions), values.compliance, values.value)
+    return System(W, c, jacobian_in(state.rows, motions), values.compliance, values.value, values.coupling)
 
 
-@kernel("(nq),(nv),(nv),()->(nv,nv),(nv),(m,nv),(m),(m)", inputs=FORM_INPUTS, result=System)
+@kernel("(nq),(nv),(nv),()->(nv,nv),(nv),(m,nv),(m),(m),(m,m)", inputs=FORM_INPUTS, result=System)
 def system_of_step(
     scene: Scene,
     q: Any,
@@ -37,6 +37,7 @@ def system_of_step(
     alpha: Any = 1.0,
     beta: Any = 1.0,
     compliance: Any = None,
+    compliance_matrix: Any = None,
     damping: Any = None,
     servo_stiffness: Any = None,
     servo_damping: Any = None,
@@ -49,12 +50,16 @@ def system_of_step(
     time: Any = None,
     elastic: tuple[int, ...] = (),
     driven: tuple[int, ...] = (),
+    coupled: tuple[tuple[int, int], ...] = (),
     stabilized: bool = False,
     phase: str = "dynamics",
     form: str = "velocity",
 ) -> System:
-    """W, c, J, R and b of a phase of the step."""
-    blend, numbers = Blend(time_step, alpha, beta), Numbers(compliance, damping, restitution)
+    """W, c, J, R, b, and what R has besides its diagonal, of a phase of the step."""
+    blend, numbers = (
+        Blend(time_step, alpha, beta),
+        Numbers(compliance, damping, restitution, compliance_matrix, coupled),
+    )
     mechanism = scene.on_planes(normal, height)
     state = State.of(scene, mechanism, q, v, time)
     servo = Servo(servo_stiffness, servo_damping, servo_target)
@@ -63,8 +68,9 @@ def system_of_step(
     if restitution is not None:
         given = Driven(driven, driven_velocity)
         freely = state.moving(respond(state.motions, state.rows, v, acting, blend.h, given, straight=True).free)
-    values = dynamics(state, blend, elastic, numbers, stabilized, freely)
+    values = dynamics(state, blend, elastic, numbers, Recovery(0.0 if stabilized else 1.0), freely)
     system = formed(state, v, acting, blend, values).driven(driven, driven_velocity)
+    system = system._replace(coupling=values.coupled_with(np.zeros((scene.m, scene.m))))
     if phase == "correction":
         b = correction(state, blend, elastic, numbers)
         return system._replace(c=np.zeros(scene.nv), b=b)

@@ -18,6 +18,7 @@ INPUTS: Final[dict[str, str | Input]] = {
     "alpha": Input("()", 1.0),
     "beta": Input("()", 1.0),
     "compliance": "(m)",
+    "compliance_matrix": "(m,m)",
     "damping": "(m)",
     "servo_stiffness": "(nv)",
     "servo_damping": "(nv)",

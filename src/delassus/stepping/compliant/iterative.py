@@ -3,75 +3,138 @@
 Both are short recurrences on products A x. In exact arithmetic they end after as many iterations as A has different
 eigenvalues; what is stiff and what is heavy spreads these, so systems come here in units of their own diagonal.
 
+Recurrences forget what rounding does, so the residual that is returned is r = b - A x itself, and iterations begin anew
+from x where the recurrence was too sure of itself. Where A is singular and no x reaches b, A r vanishes before r does:
+minimal residuals end there, with the least residual that there is, or take x back to where A r was least. Conjugate
+gradients diverge, and end with the best x that they have met.
+
 References: M. Hestenes, E. Stiefel (1952); C. Paige, M. Saunders, Solution of sparse indefinite systems of linear
-equations (1975).
+equations (1975); S.-C. Choi, C. Paige, M. Saunders, MINRES-QLP (2011), for singular systems.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.solvers.progress import FOREVER
+
+_STARTS: Final = 4
+"""How often iterations begin, at most."""
+
+_VANISHES: Final = 1e-5
+"""‖A r‖/‖r‖, as a share of ‖A b‖/‖b‖, at which no x comes nearer to b."""
 
 
 class Iterated(NamedTuple):
-    """x (n,), ‖b - A x‖ as a share of ‖b‖, and how many iterations were made."""
+    """x (n,), r = b - A x (n,), ‖r‖/‖b‖, iterations, and whether A r vanishes: no x comes nearer to b."""
 
     x: Any
+    left: Any
     residual: Any
     count: Any
+    stalled: Any
 
 
-def conjugate_gradients(apply: Callable[[Any], Any], b: Any, tolerance: Any, iterations: Any) -> Iterated:
+Apply = Callable[[Any], Any]
+
+
+def conjugate_gradients(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> Iterated:
     """x with A x = b for a positive definite A; `apply` gives A x."""
     size = _size(b)
 
-    def step(carry: Any) -> Any:
-        x, r, p, rr, count = carry
-        Ap = apply(p)
-        along = np.sum(p * Ap)
-        length = rr / np.where(along > 0.0, along, 1.0)
-        x, r = x + length * p, r - length * Ap
-        new = np.sum(r * r)
-        return x, r, r + new / rr * p, new, count + 1.0
+    def improve(r: Any, count: Any) -> tuple[Any, Any]:
+        def step(carry: Any) -> Any:
+            x, r, p, rr, count, best, least, _ = carry
+            Ap = apply(p)
+            along, steepest = np.sum(p * Ap), np.sqrt(np.sum(p * p) * np.sum(Ap * Ap))
+            flat = along <= 1e-3 * _flat() * steepest
+            length = np.where(flat, 0.0, rr / np.where(flat, 1.0, along))
+            x, r = x + length * p, r - length * Ap
+            new = np.sum(r * r)
+            better = new < least
+            best, least = np.where(better, x, best), np.where(better, new, least)
+            more = ~flat & np.isfinite(new) & (new < 1e4 * least)
+            return x, r, r + new / rr * p, new, count + 1.0, best, least, more
 
-    def goes_on(carry: Any) -> Any:
-        return (np.sqrt(carry[3]) > tolerance * size) & (carry[4] < iterations)
+        def should_continue(carry: Any) -> Any:
+            return (np.sqrt(carry[3]) > tolerance * size) & (carry[4] < iterations) & carry[7]
 
-    start = (np.zeros(len(b)), b, b, np.sum(b * b), np.array(0.0))
-    x, _, _, rr, count = while_loop(goes_on, step, start, FOREVER)
-    return Iterated(x, np.sqrt(rr) / size, count)
+        rr = np.sum(r * r)
+        start = (np.zeros(len(r)), r, r, rr, count, np.zeros(len(r)), rr, np.array(True))
+        last = while_loop(should_continue, step, start, FOREVER)
+        return last[5], last[4]
+
+    return _restarted(improve, apply, b, tolerance, iterations)
 
 
-def minimal_residuals(apply: Callable[[Any], Any], b: Any, tolerance: Any, iterations: Any) -> Iterated:
-    """x with A x = b for a symmetric A; `apply` gives A x."""
+def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> Iterated:
+    """x with A x = b for a symmetric A, or the one that comes nearest; `apply` gives A x."""
     n, size = len(b), _size(b)
 
-    def step(carry: Any) -> Any:
-        x, (v, v_before), (w, w_before), (c, c_before, s, s_before), beta, eta, count = carry
-        p = apply(v)  # Lanczos: the next vector of the basis
-        alpha = np.sum(v * p)
-        p = p - alpha * v - beta * v_before
-        further = np.sqrt(np.sum(p * p))
-        delta = c * alpha - c_before * s * beta  # rotations that make the tridiagonal matrix triangular
-        diagonal = np.sqrt(delta * delta + further * further)
-        safe = np.where(diagonal > 0.0, diagonal, 1.0)
-        new_w = (v - s_before * beta * w_before - (s * alpha + c_before * c * beta) * w) / safe
-        c_new, s_new = delta / safe, further / safe
-        x = x + c_new * eta * new_w
-        v_new = p / np.where(further > 0.0, further, 1.0)
-        return x, (v_new, v), (new_w, w), (c_new, c, s_new, s), further, -s_new * eta, count + 1.0
+    def improve(r: Any, count: Any) -> tuple[Any, Any]:
+        def step(carry: Any) -> Any:
+            x, (v, v_before), (w, w_before), (c, c_before, s, s_before), beta, eta, count, (norm, flattest), best = (
+                carry
+            )
+            p = apply(v)  # Lanczos: the next vector of the basis
+            alpha = np.sum(v * p)
+            p = p - alpha * v - beta * v_before
+            further = np.sqrt(np.sum(p * p))
+            delta = c * alpha - c_before * s * beta  # rotations that make the tridiagonal matrix triangular
+            diagonal = np.sqrt(delta * delta + further * further)
+            norm = np.maximum(norm, np.sqrt(alpha * alpha + beta * beta + further * further))
+            best = np.where(diagonal < flattest * norm, x, best)  # ‖A r‖ = ‖r‖ diagonal, r the residual so far
+            flattest = np.minimum(flattest, diagonal / norm)
+            safe = np.where(diagonal > 0.0, diagonal, 1.0)
+            new_w = (v - s_before * beta * w_before - (s * alpha + c_before * c * beta) * w) / safe
+            c_new, s_new = delta / safe, further / safe
+            v_new = p / np.where(further > 0.0, further, 1.0)
+            turns = (c_new, c, s_new, s)
+            x, eta, count = x + c_new * eta * new_w, -s_new * eta, count + 1.0
+            return x, (v_new, v), (new_w, w), turns, further, eta, count, (norm, flattest), best
 
-    def goes_on(carry: Any) -> Any:
-        return (np.abs(carry[5]) > tolerance * size) & (carry[6] < iterations)
+        def should_continue(carry: Any) -> Any:
+            flat = carry[7][1] <= _flat()
+            return (np.abs(carry[5]) > tolerance * size) & (carry[6] < iterations) & ~flat
 
-    none, one, zero = np.zeros(n), np.array(1.0), np.array(0.0)
-    start = (none, (b / size, none), (none, none), (one, one, zero, zero), zero, np.sqrt(np.sum(b * b)), zero)
-    x, *_, eta, count = while_loop(goes_on, step, start, FOREVER)
-    return Iterated(x, np.abs(eta) / size, count)
+        none, one, zero, length = np.zeros(n), np.array(1.0), np.array(0.0), np.sqrt(np.sum(r * r))
+        basis = (r / np.where(length > 0.0, length, 1.0), none)
+        start = (none, basis, (none, none), (one, one, zero, zero), zero, length, count, (zero, one), none)
+        x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, start, FOREVER)
+        left, left_best = (np.sum((r - apply(y)) ** 2) for y in (x, best))
+        # Beyond the flattest place, x grows in directions that A does not see.
+        return np.where(left < (1.0 - 1e-6) * left_best, x, best), count
+
+    return _restarted(improve, apply, b, tolerance, iterations)
+
+
+def _restarted(improve: Any, apply: Apply, b: Any, tolerance: Any, iterations: Any) -> Iterated:
+    """x (n,) from corrections for what is left of b (n,), each with a recurrence of its own, as long as they help."""
+    size = _size(b)
+
+    def again(carry: Any) -> Any:
+        x, left, count, _ = carry
+        change, count = improve(left, count)
+        new = b - apply(x + change)
+        before, now = np.sum(left * left), np.sum(new * new)
+        better = now < before
+        more = (now < 0.25 * before) & (np.sqrt(now) > tolerance * size) & (count < iterations)
+        return np.where(better, x + change, x), np.where(better, new, left), count, more
+
+    start = (np.where(np.isfinite(b), 0.0, np.nan), b, np.array(0.0), np.array(True))
+    x, left, count, _ = while_loop(lambda carry: carry[3], again, start, _STARTS)
+    steep, flat = (np.sqrt(np.sum(apply(y) ** 2)) for y in (b, left))
+    length = np.sqrt(np.sum(left * left))
+    return Iterated(x, left, length / size, count, flat * size <= _VANISHES * steep * length)
+
+
+def _flat() -> float:
+    """Directions in which A is smaller, as a share of its norm, are those in which it is singular."""
+    return 1e-8 if computing_in().name == "float64" else 1e-4
 
 
 def _size(b: Any) -> Any:

@@ -11,12 +11,10 @@ Reference: M. Tournier, Compliant reference (2014).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.projection.project import project
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.some_rows import SomeRows
@@ -30,10 +28,10 @@ from delassus.stepping.compliant.blows import struck
 from delassus.stepping.compliant.forming import formed
 from delassus.stepping.compliant.inputs import FORMED, INPUTS
 from delassus.stepping.compliant.response import Driven, Response, respond
-from delassus.stepping.compliant.solve import Cones, Solved, solve_rows
+from delassus.stepping.compliant.solve import Cones, Solved, agreeing, judged, solve_rows
 from delassus.stepping.compliant.system import solve_system
-from delassus.stepping.compliant.values import Numbers, State, Values, correction, dynamics
-from delassus.stepping.impacts.dissipation import adds_energy, without_gain
+from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
+from delassus.stepping.impacts.dissipation import solve_without_gain
 from delassus.stepping.impacts.strikes import mean_velocity
 from delassus.stepping.scheme.blend import Blend
 from delassus.stepping.scheme.flying import moved
@@ -43,7 +41,8 @@ _FAR: Final = 100.0
 
 
 class Advanced(NamedTuple):
-    """A step: q⁺, v⁺, impulses (m,), what rows leave (m,), gaps as it begins, iterations, the number of a `Status`."""
+    """A step: q⁺, v⁺, impulses (m,), what rows leave (m,), gaps as it begins, iterations, the number of a `Status`, and
+    the share of restitution that added no energy."""
 
     q: Any
     v: Any
@@ -52,9 +51,10 @@ class Advanced(NamedTuple):
     gap: Any
     iterations: Any
     status: Any
+    restitution_share: Any
 
 
-@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(points),(),()", inputs=INPUTS, result=Advanced)
+@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(points),(),(),()", inputs=INPUTS, result=Advanced)
 def compliant_kernel(
     scene: Scene,
     q: Any,
@@ -65,6 +65,7 @@ def compliant_kernel(
     alpha: Any = 1.0,
     beta: Any = 1.0,
     compliance: Any = None,
+    compliance_matrix: Any = None,
     damping: Any = None,
     servo_stiffness: Any = None,
     servo_damping: Any = None,
@@ -83,13 +84,17 @@ def compliant_kernel(
     time: Any = None,
     elastic: tuple[int, ...] = (),
     driven: tuple[int, ...] = (),
+    coupled: tuple[tuple[int, int], ...] = (),
     stabilization: str = "none",
     midpoint: bool = False,
     impacts: str = "newton",
     method: str = "auto",
 ) -> Advanced:
     """A step of the compliant scheme; `elastic` rows and `driven` velocities by their numbers."""
-    blend, numbers = Blend(time_step, alpha, beta), Numbers(compliance, damping, restitution)
+    blend, numbers = (
+        Blend(time_step, alpha, beta),
+        Numbers(compliance, damping, restitution, compliance_matrix, coupled),
+    )
     mechanism, later = scene.on_planes(normal, height), None if time is None else time + time_step
     servo, given = Servo(servo_stiffness, servo_damping, servo_target), Driven(driven, driven_velocity)
     acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
@@ -101,9 +106,10 @@ def compliant_kernel(
         """The step with the inertias and rows of a state."""
         response = respond(state.motions, state.rows, v, acting, blend.h, given, straight)
         if not scene.m:
-            return Made(response, response.free, None, None, None)
+            return Made(response, response.free, None, None, None, np.array(1.0))
         G, freely, free = response.delassus(), state.moving(response.free), response.free
-        stabilized, reflects = stabilization in ("pre", "post"), impacts == "reflections" and restitution is not None
+        recovery = Recovery(0.0 if stabilization in ("pre", "post") else 1.0)
+        reflects = impacts == "reflections" and restitution is not None
         blow = None
         if reflects:
             bare = response
@@ -112,32 +118,36 @@ def compliant_kernel(
             blow = struck(state, bare, G if bare is response else bare.delassus(), blend, freely, restitution)
             free, jump = free + blow.change, state.moving(blow.change)
             state, freely = state._replace(rate=state.rate + jump), freely + jump
-        values = dynamics(state, blend, elastic, numbers, stabilized, None if reflects else freely)
+        values = dynamics(state, blend, elastic, numbers, recovery, None if reflects else freely)
+        A = values.coupled_with(G)
         known = state.known(elastic, blend.h, free)
 
         def solve(b: Any) -> Solved:
             if method not in FORMED:
-                return solve_rows(scene, G, freely + b, values.compliance, known, cones, bounds, method)
-            system = formed(state, v, acting, blend, values._replace(value=b), straight).driven(
-                given.dofs, given.velocity
-            )
+                return solve_rows(scene, A, freely + b, values.compliance, known, cones, bounds, method)
+            rows = agreeing(scene, A, freely + b, values.compliance, known)
+            asked = values._replace(value=rows.g - freely, compliance=rows.R)
+            system = formed(state, v, acting, blend, asked, straight).driven(given.dofs, given.velocity)
             if blow is not None:
                 system = system._replace(c=system.c + system.W @ blow.change)
             layout = RowsOnVelocities(scene.layout.cones, scene.nv)
-            return Solved(*solve_system(layout, system, cones, bounds, method, known)[1:])
+            found = Solved(*solve_system(layout, system, cones, bounds, method)[1:])
+            contradict = np.array(False) if rows.contradict is None else rows.contradict
+            return judged(scene, A, freely + b, values.compliance, cones, bounds, found, contradict)
 
+        share = np.array(1.0)
         if values.strikes is None:
             solved = solve(values.value)
         else:
             u = state.rate + (values.strikes.share + blend.beta - 0.5) * (freely - state.rate)  # as contacts strike
-            plastic = dynamics(state, blend, elastic, numbers, stabilized).value
-            solved = _dissipating(solve, G, u, values, plastic)
+            found, share = solve_without_gain(solve, G, u, values.strikes.any, values.value, values.plastic)
+            solved = Solved(*found)
         after = free + response.apply(solved.impulse)
         if blow is not None:
             values = values._replace(strikes=blow.strikes)
             status = np.where(blow.status != float(Status.CONVERGED), blow.status, solved.status)
             solved = solved._replace(impulse=solved.impulse + blow.impulse, status=status)
-        return Made(response, after, G, values, solved)
+        return Made(response, after, A, values, solved, share)
 
     def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
         """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
@@ -177,7 +187,8 @@ def compliant_kernel(
     if step.values is not None and stabilization == "post":
         there = State.of(scene, mechanism, reached, after, later)
         again = respond(there.motions, there.rows, after, acting, blend.h, given)
-        u, corrected = correcting(there, again, again.delassus(), step.values.compliance)
+        A = step.values.coupled_with(again.delassus())
+        u, corrected = correcting(there, again, A, step.values.compliance)
         reached, after = reaching(reached, after, u)
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
@@ -186,37 +197,19 @@ def compliant_kernel(
     for deciding in (alpha, beta, restitution):
         if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
             after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)
-    return _told(scene, reached, after, step.solved, corrected, state.gap)
+    return _told(scene, reached, after, step.solved, corrected, state.gap, step.share)
 
 
 class Made(NamedTuple):
-    """A step of velocities: how they answer, the velocity after (nv,), J W⁻¹ Jᵀ, R and b, and the impulses."""
+    """A step of velocities: how they answer, the velocity after (nv,), J W⁻¹ Jᵀ (with what R has besides its diagonal),
+    R and b, the impulses, and the share of restitution that added no energy."""
 
     response: Response
     after: Any
     G: Any
     values: Values | None
     solved: Solved | None
-
-
-def _dissipating(solve: Callable[[Any], Solved], G: Any, u: Any, values: Values, plastic: Any) -> Solved:
-    """Impulses of rows, some of which strike at velocities u (m,); `plastic` (m,) is b if they did not.
-
-    Where the law of impacts would add energy, rows are solved again without it, and it is obeyed in part.
-    """
-    strikes: Any = values.strikes
-
-    def play(carry: Any) -> Any:
-        _, before, again, _ = carry
-        found = solve(np.where(again, plastic, values.value))
-        gains = strikes.any & adds_energy(G, u, found.impulse)
-        return tuple(found), np.where(again, before, found.impulse), gains, gains & ~again
-
-    nothing, zero = np.zeros(len(u)), np.array(0.0)
-    start = ((nothing, nothing, zero, zero), nothing, np.array(False), np.array(True))
-    last, first, _, _ = while_loop(lambda carry: carry[3], play, start, 2)
-    found = Solved(*last)
-    return found._replace(impulse=without_gain(G, u, first, found.impulse))
+    share: Any
 
 
 def _rigid(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
@@ -235,11 +228,11 @@ def _joints_of(model: Model, dofs: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(joint.name for joint, j in joints if dofs and set(range(j, j + joint.kind.nv)) <= set(dofs))
 
 
-def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, corrected: Any, gap: Any) -> Advanced:
+def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, corrected: Any, gap: Any, share: Any) -> Advanced:
     finite = np.isfinite(np.sum(q) + np.sum(v))
     if solved is None:
         status = np.where(finite, float(Status.CONVERGED), float(Status.NOT_FINITE))
-        return Advanced(q, v, np.zeros(0), np.zeros(0), np.zeros(scene.points), np.array(0.0), status)
+        return Advanced(q, v, np.zeros(0), np.zeros(0), np.zeros(scene.points), np.array(0.0), status, share)
     status = np.where(solved.status != float(Status.CONVERGED), solved.status, corrected)
     status = np.where(finite, status, float(Status.NOT_FINITE))
-    return Advanced(q, v, solved.impulse, solved.residual, gap, solved.count, status)
+    return Advanced(q, v, solved.impulse, solved.residual, gap, solved.count, status, share)

@@ -29,6 +29,7 @@ def compliant_motion(
     alpha: Any = 1.0,
     beta: Any = 1.0,
     compliance: Any = None,
+    compliance_matrix: Any = None,
     damping: Any = None,
     servo_stiffness: Any = None,
     servo_damping: Any = None,
@@ -47,6 +48,7 @@ def compliant_motion(
     time: Any = None,
     elastic: tuple[int, ...] = (),
     driven: tuple[int, ...] = (),
+    coupled: tuple[tuple[int, int], ...] = (),
     stabilization: str = "none",
     midpoint: bool = False,
     impacts: str = "newton",
@@ -62,6 +64,7 @@ def compliant_motion(
         time_step: (…) h [s].
         alpha, beta: (…) as for `compliant_step`, and so what follows; but
         compliance, damping: (…, m) of all rows of the scene, contacts first; normals of contacts have theirs.
+        compliance_matrix: (…, m, m) with the matrices of constraints that have one.
         servo_stiffness, servo_damping, servo_target: (…, nv), (…, nv) and (…, nq).
         driven_velocity: (…, nv) of driven joints.
         restitution, friction, torsional, rolling, normal, height: Of contacts.
@@ -70,6 +73,7 @@ def compliant_motion(
         time: (…) [s].
         elastic: The rows that are elastic, by their numbers.
         driven: The velocities that are driven, by their numbers.
+        coupled: The first row, and the one after the last, of constraints with a matrix.
         stabilization, midpoint, impacts: As for `compliant_step`.
     """
     found = compliant_kernel(
@@ -81,6 +85,7 @@ def compliant_motion(
         alpha=alpha,
         beta=beta,
         compliance=compliance,
+        compliance_matrix=compliance_matrix,
         damping=damping,
         servo_stiffness=servo_stiffness,
         servo_damping=servo_damping,
@@ -99,6 +104,7 @@ def compliant_motion(
         time=time,
         elastic=elastic,
         driven=driven,
+        coupled=coupled,
         stabilization=stabilization,
         midpoint=midpoint,
         impacts=impacts,

@@ -5,6 +5,8 @@ g and the rate ġ = J v - w, w the velocity of its reference, is
 
     elastic       a spring of compliance C with a damper B: R = C/(h l), b = (g + (α h (1-β) + (1-α) d) ġ)/l - w,
                   l = α (h β + d), d = B C. Without a damper R = C/(h²αβ), b = g/(hαβ) + (1-β)/β ġ.
+                  C may be a symmetric matrix, whose rows yield to each other's forces. Then d = C B and
+                  l = α (h β + d) are matrices, too, and R = l⁻¹ C/h.
     kinematic     rigid, by declaration: R = 0, b = g/(hβ) + (1-β)/β ġ - w. No α in it: the limit C → 0 of an elastic
                   row leaves g⁺ = -((1-α)/α) g, which alternates for α = ½ and grows below.
     unilateral    J v⁺ + R λ + b ≥ 0 ⊥ λ ≥ 0, b as of a kinematic row, but never so that the row is thrown back: a gap
@@ -27,6 +29,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy
+
 import delassus.numpy as np
 from delassus.stepping.scheme.blend import Blend
 
@@ -46,6 +50,19 @@ def elastic(blend: Blend, g: Any, rate: Any, reference: Any, compliance: Any, da
     l = np.maximum(alpha * (np.where(alone, 0.0, h * beta) + d), EXPLICIT * h)
     pulled = np.where(alone, 0.0, g + alpha * h * (1.0 - beta) * rate)
     return C / (h * l), (pulled + (1.0 - alpha) * d * rate) / l - reference
+
+
+def elastic_matrix(blend: Blend, g: Any, rate: Any, reference: Any, C: Any, damping: Any = None) -> tuple[Any, Any]:
+    """R (k, k) and b (k,) of the rows of one constraint with a compliance matrix C (k, k) [m/N], and B (k,) [N·s/m]."""
+    h, alpha, beta = blend
+    if damping is None:
+        l = np.maximum(alpha * h * beta, EXPLICIT * h)
+        return C / (h * l), (g + alpha * h * (1.0 - beta) * rate) / l - reference
+    d, one = C * damping[None, :], numpy.eye(len(g))
+    l = alpha * d + np.maximum(alpha * h * beta, EXPLICIT * h) * one
+    R = np.linalg.solve(l, C / h)
+    b = np.linalg.solve(l, g + alpha * h * (1.0 - beta) * rate + (1.0 - alpha) * (d @ rate))
+    return 0.5 * (R + R.T), b - reference
 
 
 def kinematic(blend: Blend, g: Any, rate: Any, reference: Any) -> Any:

@@ -11,6 +11,9 @@ pass singular poses. With P = ε (A + ε)⁻¹, whose eigenvalues are ε/(ε + �
 Where J is taken off the manifold, by a share δ of the robot's size, rows that repeat each other seem to be independent,
 with σ of the order of δ²: to believe them would lock the robot. So ε is at least a multiple of δ². What rows leave then
 is no failure, either, as long as it is a share δ of the velocities that cancel in them.
+
+Beside contacts, and by methods that need rows which agree, b - c is solved for. What is reported is measured on the
+rows as they were stated: the residual has c in it, and the status says where rows contradict each other.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
 from delassus.contact.robots.scene import Scene
-from delassus.contact.solvers.solve import solve_contacts
+from delassus.contact.solvers.solve import solve_contacts, velocity_and_residual
 from delassus.dynamics.tree.ldl import Ldl, ldl
 
 _LEFT: Final = {"float64": 1e-9, "float32": 1e-4}
@@ -95,23 +98,35 @@ def solve_rows(
     """G = J W⁻¹ Jᵀ (m, m), g = J v_f + b (m,), R (m,); `bounds` of dry friction as impulses."""
     if is_bilateral(scene) and method == "auto":
         return bilateral(G, g, R, known)
-    g, R = _agreeing(scene, G, g, R, known)
+    rows = agreeing(scene, G, g, R, known)
     impulse, _, residual, count, status = solve_contacts(
         scene.layout,
         G,
-        g,
+        rows.g,
         friction=cones.friction,
         torsional=cones.torsional,
         rolling=cones.rolling,
         lower=None if bounds is None else -bounds,
         upper=bounds,
-        compliance=R,
+        compliance=rows.R,
         start=cones.start,
         tolerance=cones.tolerance,
         iterations=cones.iterations,
         method=method,
     )
-    return Solved(impulse, residual, count, status)
+    if rows.contradict is None:
+        return Solved(impulse, residual, count, status)
+    return judged(scene, G, g, R, cones, bounds, Solved(impulse, residual, count, status), rows.contradict)
+
+
+def judged(scene: Scene, G: Any, g: Any, R: Any, cones: Cones, bounds: Any, solved: Solved, contradict: Any) -> Solved:
+    """A solution of rows that agree, with the residual and the status of the rows g (m,), R (m,) that were stated."""
+    limits = (None, None) if bounds is None else (-bounds, bounds)
+    numbers = (cones.friction, cones.torsional, cones.rolling, *limits)
+    _, residual = velocity_and_residual(scene.layout, "ncp", G, g, solved.impulse, numbers, R)
+    met = solved.status == float(Status.CONVERGED)
+    status = np.where(met & contradict, float(Status.LEAST_SQUARES), solved.status)
+    return solved._replace(residual=residual, status=status)
 
 
 def is_bilateral(scene: Scene) -> bool:
@@ -127,15 +142,17 @@ def bilateral(G: Any, g: Any, R: Any, known: Known) -> Solved:
     x = _least(A, factors, b - _unreachable(factors, epsilon, b))
     impulse = unit * (x - _unreachable(factors, epsilon, x))  # rounding, over ε, has pushed where nothing moves
     left = G @ impulse + R * impulse + g
-    moving = np.max(unit * known.reach)
-    share = (
-        _LEFT[computing_in().name] * np.maximum(moving, np.max(np.abs(b)))
-        + np.minimum(_LOOSE * known.off, 0.1) * moving
-    )
-    met = np.all(np.abs(left) <= share / unit + known.slack)
+    met = np.all(np.abs(left) <= _allowed(b, unit, known))
     status = np.where(met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
     finite = np.isfinite(np.sum(impulse) + np.sum(left))
     return Solved(impulse, left, np.array(1.0), np.where(finite, status, float(Status.NOT_FINITE)))
+
+
+def _allowed(b: Any, unit: Any, known: Known) -> Any:
+    """What rows (m,) may leave and still count as met, where they ask for b (m,) in their units (m,)."""
+    moving = np.max(unit * known.reach)
+    share = _LEFT[computing_in().name] * np.maximum(moving, np.max(np.abs(b)))
+    return (share + np.minimum(_LOOSE * known.off, 0.1) * moving) / unit + known.slack
 
 
 class Scaled(NamedTuple):
@@ -156,21 +173,30 @@ def _scaled(G: Any, g: Any, R: Any, known: Known) -> Scaled:
     return Scaled(A, -unit * g, unit, epsilon, ldl(A + epsilon * np.eye(m)))
 
 
-def _agreeing(scene: Scene, G: Any, g: Any, R: Any, known: Known) -> tuple[Any, Any]:
+class AgreeingRows(NamedTuple):
+    """g (m,), R (m,), and whether the rows that they come from contradict each other; None if there are none."""
+
+    g: Any
+    R: Any
+    contradict: Any
+
+
+def agreeing(scene: Scene, G: Any, g: Any, R: Any, known: Known) -> AgreeingRows:
     """g (m,) without what no impulse of the bilateral rows reaches, and R (m,) with ε where there is some of that.
 
-    Rows of loops come to the contact solver as rows that agree, and that no longer seem to be independent.
+    Rows of loops come to a solver as rows that agree, and that no longer seem to be independent.
     """
     at = scene.bilateral
     if at.start == at.stop:
-        return g, R
+        return AgreeingRows(g, R, None)
     own = Known(known.reach[at], known.off, known.slack[at], known.groups[at])
     _, b, unit, epsilon, factors = _scaled(G[at, at], g[at], R[at], own)
     left = _unreachable(factors, epsilon, b)
     loose = np.max(np.abs(left)) > 1e-10 * np.max(np.abs(b))
+    contradict = np.any(np.abs(left) / unit > _allowed(b, unit, own))
     g, R = np.array(g), np.array(R)
     g[at], R[at] = g[at] + left / unit, R[at] + np.where(loose, epsilon, 0.0) / (unit * unit)
-    return g, R
+    return AgreeingRows(g, R, contradict)
 
 
 def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:

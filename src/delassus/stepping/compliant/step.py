@@ -15,9 +15,10 @@ from delassus.constrained.solvers.status import statuses_of, worst_status
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS as CONTACT_METHODS
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
-from delassus.stepping.compliant.asked import check_impacts, prepared, solver_numbers
+from delassus.stepping.compliant.asked import batch_of, check_impacts, prepared, solver_numbers
 from delassus.stepping.compliant.kernel import compliant_kernel
 from delassus.stepping.compliant.system import SOLVERS, check_rows
+from delassus.stepping.impacts.dissipation import lowered_restitution
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,8 @@ class CompliantStep:
         gap: (…, points) as the step begins [m].
         iterations: (…) of the contact solver.
         status: (…) numbers of `Status`.
+        restitution_share: (…) the share of restitution that contacts are thrown back with: less than 1 where more would
+            have added energy. Residuals are those of the rows with this share.
     """
 
     scene: Scene
@@ -50,6 +53,12 @@ class CompliantStep:
     gap: Array
     iterations: NDArray[np.int64]
     status: NDArray[np.int64]
+    restitution_share: Array
+
+    @property
+    def energy_limited(self) -> Any:
+        """(…) whether restitution was lowered, since with friction it would have added energy."""
+        return np.asarray(self.restitution_share) < 1.0
 
     @property
     def force(self) -> Array:
@@ -80,7 +89,7 @@ class CompliantStep:
         counted = (
             f", in {np.sum(self.status == worst)} of {np.size(self.status)} states" if np.ndim(self.status) else ""
         )
-        return f"{worst.sentence[:-1]}{counted}."
+        return f"{worst.sentence[:-1]}{counted}.{lowered_restitution(self.energy_limited)}"
 
 
 def compliant_step(
@@ -135,7 +144,8 @@ def compliant_step(
         beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺); what flies goes straight on (see `flying`).
         compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
             all constraints, or one for each row (…, m). By the names or numbers of rows, {"bushing": {"rx": 1e-3}}, the
-            others stay rigid. 0 is the limit of stiff springs, inf a damper alone.
+            others stay rigid. 0 is the limit of stiff springs, inf a damper alone. A constraint may have a symmetric
+            matrix (…, k, k), {"bushing": C}, whose rows yield to each other's forces.
         damping: B [N·s/m, N·m·s/rad] of elastic constraints, likewise.
         servo_stiffness: (…, nv) of servos in the joints [N·m/rad, N/m].
         servo_damping: (…, nv) of servos in the joints [N·m·s/rad, N·s/m].
@@ -185,6 +195,7 @@ def compliant_step(
         geometric_stiffness=geometric_stiffness,
         time=time,
         parameters=parameters,
+        batch=batch_of(q, v, tau, time_step),
     )
     check_method(method, METHODS)
     check_impacts(impacts)
@@ -196,5 +207,5 @@ def compliant_step(
     rubbing = {} if not scene.points else asked.rubbing
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
     found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)
-    counted = whole(found.iterations), whole(found.status)
-    return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *counted)
+    ended = whole(found.iterations), whole(found.status), found.restitution_share
+    return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)

@@ -14,11 +14,11 @@ from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, compliance_of, right_hand_side, row_values, rows_in
-from delassus.contact.robots.assembly import gaps, pulls
+from delassus.contact.robots.geometry import gaps
 from delassus.contact.robots.scene import Scene
-from delassus.stepping.compliant.scheme import elastic, kinematic, unilateral
+from delassus.stepping.compliant.scheme import elastic, elastic_matrix, kinematic, unilateral
 from delassus.stepping.compliant.solve import Known
-from delassus.stepping.impacts.strikes import Strikes, strikes, thrown_back
+from delassus.stepping.impacts.strikes import Strikes, strikes, thrown_back, thrown_back_at_start
 from delassus.stepping.scheme.blend import Blend
 
 _ROUNDING: Final = 1024.0
@@ -35,19 +35,37 @@ class Numbers(NamedTuple):
         compliance: (m,) C of elastic rows [m/N], and of contacts' normals, which are elastic where it is not zero.
         damping: (m,) B of elastic rows [N·s/m].
         restitution: (points,) e.
+        matrix: (m, m) with C of constraints whose rows yield to each other's forces.
+        coupled: The first row, and the one after the last, of each of them.
     """
 
     compliance: Any = None
     damping: Any = None
     restitution: Any = None
+    matrix: Any = None
+    coupled: tuple[tuple[int, int], ...] = ()
+
+
+class Recovery(NamedTuple):
+    """The shares of errors of position that velocities take off in a step; 0.0 and 1.0 are compiled in."""
+
+    bilateral: Any = 1.0
+    unilateral: Any = 0.0
 
 
 class Values(NamedTuple):
-    """R (m,), b (m,), and which contacts strike."""
+    """R (m,), b (m,), the same b without restitution (m,), which contacts strike, and what R has besides its diagonal
+    (m, m), None where rows yield to their own forces alone."""
 
     compliance: Any
     value: Any
+    plastic: Any
     strikes: Strikes | None
+    coupling: Any = None
+
+    def coupled_with(self, G: Any) -> Any:
+        """G (m, m) with what R has besides its diagonal."""
+        return G if self.coupling is None else G + self.coupling
 
 
 class State(NamedTuple):
@@ -143,45 +161,85 @@ class State(NamedTuple):
 
 
 def dynamics(
-    state: State, blend: Blend, elastic_rows: tuple[int, ...], numbers: Numbers, stabilized: bool, after: Any = None
+    state: State,
+    blend: Blend,
+    elastic_rows: tuple[int, ...],
+    numbers: Numbers,
+    recovery: Recovery,
+    after: Any = None,
+    *,
+    at_start: bool = False,
 ) -> Values:
-    """The dynamics phase; `after` (m,) are the rows' velocities after the free step, None where nothing strikes."""
+    """The dynamics phase; `after` (m,) are the rows' velocities after the free step, None where nothing strikes.
+
+    Contacts strike where their gap closes, or `at_start` of the step, if positions move with v⁺ all along.
+    """
     scene = state.scene
     R, b = np.array(compliance_of(state.mechanism)) + np.zeros(scene.m), np.zeros(scene.m)
-    wanted = None
+    wanted = coupling = None
     for constraint, at in state.ties():
         g, w = state.error(constraint, at), state.reference(constraint, at)
         rate = state.rate[at] - w
         if pulls(constraint):
             wanted = _wanted(state) if wanted is None else wanted
             b[at] = -(state.rate[at] + blend.h * wanted[at])
-        elif stabilized or not constraint.holds_positions or not constraint.has_reference:
+        elif _is(recovery.bilateral, 0.0) or not constraint.holds_positions or not constraint.has_reference:
             b[at] = -w
         else:
-            b[at] = kinematic(blend, g, rate, w)
+            b[at] = kinematic(blend, g if _is(recovery.bilateral, 1.0) else recovery.bilateral * g, rate, w)
         soft = [row for row in range(at.start, at.stop) if row in elastic_rows]
-        if soft:
+        if (at.start, at.stop) in numbers.coupled:
+            B = None if numbers.damping is None else numbers.damping[at]
+            block, b[at] = elastic_matrix(blend, g, rate, w, numbers.matrix[at, at], B)
+            coupling = np.zeros((scene.m, scene.m)) if coupling is None else coupling
+            for i, row in enumerate(range(at.start, at.stop)):
+                R[row] = block[i, i]
+                for j, other in enumerate(range(at.start, at.stop)):
+                    coupling[row, other] = 0.0 if i == j else block[i, j]
+        elif soft:
             own, B = [row - at.start for row in soft], None if numbers.damping is None else numbers.damping[soft]
             R[soft], b[soft] = elastic(blend, g[own], rate[own], w[own], numbers.compliance[soft], B)
     for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
-        b[row] = unilateral(blend, gap, state.rate[row])
+        b[row] = _held_out(blend, gap, state.rate[row], recovery)
     normals = list(scene.normals)
     if not normals:
-        return Values(R, b, None)
+        return Values(R, b, b, None, coupling)
     closing = state.rate[normals]
-    value = unilateral(blend, state.gap, closing)
+    value = _held_out(blend, state.gap, closing, recovery)
     if numbers.compliance is not None:
         C = numbers.compliance[normals]
         B = None if numbers.damping is None else numbers.damping[normals]
         soft, pulled = elastic(blend, state.gap, closing, 0.0, C, B)
         R[normals], value = np.where(C > 0.0, soft, R[normals]), np.where(C > 0.0, pulled, value)
-    found = None
-    if numbers.restitution is not None and after is not None:
-        e = numbers.restitution
-        found = strikes(state.motions.model, blend, state.gap, closing, after[normals], e)
-        value = np.where(found.on, thrown_back(found, blend, closing, after[normals], e), value)
     b[normals] = value
-    return Values(R, b, found)
+    if numbers.restitution is None or after is None:
+        return Values(R, b, b, None, coupling)
+    e = numbers.restitution
+    found = strikes(state.motions.model, blend, state.gap, closing, after[normals], e)
+    if at_start:
+        found = found._replace(share=0.0)
+        rebound = thrown_back_at_start(blend, state.gap, closing, after[normals], e)
+    else:
+        rebound = thrown_back(found, blend, closing, after[normals], e)
+    full = np.array(b)
+    full[normals] = np.where(found.on, rebound, value)
+    return Values(R, full, b, found, coupling)
+
+
+def pulls(constraint: Constraint) -> bool:
+    """Whether a constraint says itself how it is to be met."""
+    return any(numpy.any(getattr(constraint, name)) for name in ("acceleration", "position_gain", "velocity_gain"))
+
+
+def _is(share: Any, number: float) -> bool:
+    """Whether a share is this number at compile time."""
+    return isinstance(share, float) and share == number
+
+
+def _held_out(blend: Blend, gap: Any, rate: Any, recovery: Recovery) -> Any:
+    """b of a contact or limit that does not strike, and gives a share of its penetration back."""
+    b = unilateral(blend, gap, rate)
+    return b if _is(recovery.unilateral, 0.0) else np.where(gap > 0.0, b, recovery.unilateral * gap / blend.h)
 
 
 def correction(state: State, blend: Blend, elastic_rows: tuple[int, ...], numbers: Numbers) -> Any:

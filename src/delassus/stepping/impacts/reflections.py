@@ -12,9 +12,9 @@ from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.problems.checks import ContactProblemError
-from delassus.contact.robots.assembly import responding
 from delassus.contact.robots.contact import contacts_of
 from delassus.contact.robots.numbers import numbers_of, scene_for
+from delassus.contact.robots.response import responding
 from delassus.contact.robots.scene import Scene
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import mirrored
@@ -66,7 +66,7 @@ def reflections_kernel(
 
 
 def reflections(
-    mechanism: Any, q: Any, v: Any, *, contacts: Any, restitution: Any = 1.0, touching: Any = None, rounds: int = MOST
+    mechanism: Any, q: Any, v: Any, *, contacts: Any, restitution: Any = None, touching: Any = None, rounds: int = MOST
 ) -> Reflections:
     """Velocities after an impact of several contacts at once, without friction, of one state or a batch.
 
@@ -75,7 +75,8 @@ def reflections(
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the impact.
         contacts: Which contacts touch: some `Contact`. Their gaps are not asked.
-        restitution: (…, points) from 0, plastic, to 1, without loss.
+        restitution: (…, points) from 0, plastic, to 1, without loss, instead of the contacts' own. By default these;
+            if no contact has any, the impact is without loss.
         touching: (…, points) not zero for points that touch, where some of the contacts do not.
         rounds: Reflections at most.
     """
@@ -84,6 +85,8 @@ def reflections(
         raise ContactProblemError("contacts is empty: nothing strikes.")
     if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= MOST:
         raise ContactProblemError(f"rounds is {rounds!r}; it is a whole number from 1 to {MOST}.")
-    e = numbers_of(scene, given, {"restitution": restitution})["restitution"]
-    more = {} if touching is None else {"touching": np.asarray(touching, float)}
-    return reflections_kernel(scene, q, v, restitution=e, rounds=float(rounds), **more)
+    numbers = numbers_of(scene, given, {"restitution": restitution})
+    more = {name: numbers[name] for name in ("restitution",) if name in numbers}
+    if touching is not None:
+        more["touching"] = np.asarray(touching, float)
+    return reflections_kernel(scene, q, v, rounds=float(rounds), **more)

@@ -9,6 +9,14 @@ would take its approach speed off first. Instead, the step is divided where the 
 v_f the velocity without impulses. Positions move with the first part of the velocities before, and the second after.
 Positions that move with (1-β) v + β v⁺ are as those of a motion whose velocity is v + (β-½)(v_f - v): this one is
 thrown back, so that a ball that falls from h₀ comes back to e² h₀ whatever β, and whatever a step leaves of its gap.
+
+Where positions move with v⁺ all along the step, as those of a user do who integrates the velocities of a step, the
+impact is at the beginning (s = 0), a gap p above the ground. With a = (J v - J v_f)/h the acceleration towards it, and
+w = -J v + ½ h a, ½ w² + a p is the energy at the ground, of which e² is left:
+
+    J v⁺ ≥ w⁺ - ½ h a,      w⁺² = e² (w² + 2 a p) - 2 a p,
+
+or zero, where the contact would not come back to the height p: it is let go there.
 """
 
 from __future__ import annotations
@@ -54,6 +62,16 @@ def thrown_back(found: Strikes, blend: Blend, before: Any, after: Any, restituti
     ahead = (blend.beta - 0.5) * change
     speed = before + found.share * change + ahead
     return np.minimum(restitution * speed + ahead - (1.0 - found.share) * change, 0.0)
+
+
+def thrown_back_at_start(blend: Blend, gap: Any, before: Any, after: Any, restitution: Any) -> Any:
+    """b (points,) of points that strike as the step begins, after which positions move with v⁺; for β = 1."""
+    change = after - before
+    speed = before + 0.5 * change
+    height = np.maximum(gap, 0.0) * change / blend.h  # -a p
+    left = restitution * restitution
+    rebound = np.sqrt(np.maximum(left * speed * speed + 2.0 * (1.0 - left) * height, 0.0))
+    return np.minimum(-rebound - 0.5 * change, 0.0)
 
 
 def touching(found: Strikes, blend: Blend, gap: Any, before: Any, after: Any) -> Any:

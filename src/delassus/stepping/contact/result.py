@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status, statuses_of, worst_status
-from delassus.contact.dynamics.origins import Origin
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.robots.scene import Scene
+from delassus.stepping.contact.origins import Origin
+from delassus.stepping.impacts.dissipation import lowered_restitution
 
 Array = NDArray[np.float64]
 
@@ -84,16 +85,30 @@ class ContactStep(InContact):
     """A robot after a step of time with contact, one state or a batch, and how good the answer is.
 
     Attributes:
-        velocity: (…, nv) after the step [rad/s, m/s].
+        q: (…, nq) after the step [rad, m]; what flies goes straight on.
+        velocity: (…, nv) after the step [rad/s, m/s], of free and planar joints in their axes then.
         impulse: (…, m) λ of all rows [N·s, N·m·s]: of a contact t1, t2, n, on its first body.
         row_velocity: (…, m) σ = (G + R) λ + g [m/s, rad/s] of the contact problem.
+        restitution_share: (…) the share of restitution that contacts are thrown back with: less than 1 where more would
+            have added energy. `problem` is the one with this share.
         pyramid: Of the model "lcp", its number of faces, and whether it is "inner" or "outer".
     """
 
+    q: Array
     velocity: Array
     impulse: Array
     row_velocity: Array
+    restitution_share: Array
     pyramid: tuple[int, str] | None = None
+
+    @property
+    def energy_limited(self) -> Any:
+        """(…) whether restitution was lowered, since with friction it would have added energy."""
+        return np.asarray(self.restitution_share) < 1.0
+
+    def describe(self) -> str:
+        """How it ended, in some sentences: of the worst state, where there are several."""
+        return super().describe() + lowered_restitution(self.energy_limited)
 
     @property
     def impulses(self) -> Mapping[str, Array]:

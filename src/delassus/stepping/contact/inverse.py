@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.counts import whole
-from delassus.contact.dynamics.asked import Asked, resting
-from delassus.contact.dynamics.dynamics import check_cone
-from delassus.contact.dynamics.origins import Origin
-from delassus.contact.dynamics.result import InContact
-from delassus.contact.dynamics.steps import Relaxed, relaxed_numbers
-from delassus.contact.models.inverse import explain_relaxed, explain_rigid, explain_yielding
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.model.joints import Motion
 from delassus.model.links import links_of
 from delassus.model.model import Model
+from delassus.stepping.contact.asked import Asked, resting
+from delassus.stepping.contact.dynamics import check_cone
+from delassus.stepping.contact.explain import explain_relaxed, explain_rigid, explain_yielding
+from delassus.stepping.contact.origins import Origin
+from delassus.stepping.contact.result import InContact
+from delassus.stepping.contact.steps import Relaxed, relaxed_numbers
 
 Array = NDArray[np.float64]
 
@@ -80,7 +80,8 @@ def contact_inverse_dynamics(
         mechanism: The robot with its constraints, or a model.
         q: Configurations (…, nq) [rad, m].
         v: Velocities (…, nv) [rad/s, m/s] before the step.
-        a: Accelerations (…, nv) [rad/s², m/s²]: the velocity after the step is v + h a.
+        a: Accelerations (…, nv) [rad/s², m/s²]: the velocity after the step is v + h a, of free and planar joints in
+            their axes then.
         contacts: Where it may touch: some `Contact`.
         time_step: (…) h [s]; the model "relaxed" needs none.
         model: "ncp", "ccp" or "relaxed", as for `contact_dynamics`.

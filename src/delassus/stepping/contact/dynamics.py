@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from delassus.contact.dynamics.asked import Asked
-from delassus.contact.dynamics.origins import rigid_problem
-from delassus.contact.dynamics.steps import Relaxed, accelerations, free, relaxed, rigid, soft
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.relaxed import CONES
 from delassus.contact.models.softness import Softness
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS
+from delassus.stepping.contact.asked import Asked
+from delassus.stepping.contact.origins import rigid_problem
+from delassus.stepping.contact.steps import Relaxed, accelerations, free, relaxed, rigid, soft
 
 LAWS: Final = ("ncp", "ccp", "lcp", "relaxed", "soft")
 """The laws of contact."""
@@ -55,6 +55,10 @@ def contact_dynamics(
     """Velocities after a step of time and the impulses of contacts, of one state or a batch: a `ContactStep`.
 
     With `time_step=None`, accelerations and forces instead: `ContactForces`.
+
+    A step is one of the compliant scheme (see `compliant_step`) with α = β = 1, all of whose positions move with the
+    velocity after it: M (v⁺ - v) = h (tau - c) + Jᵀ λ. Springs and dampers of joints are no part of it: add
+    `passive_forces` to tau. Velocities of free and planar joints are in their axes after the step.
 
     Closed loops and other constraints of the mechanism, contacts, limits and dry friction of joints are solved for
     together. Arrays of contacts have one number for each point, or one for all, and may differ from state to state.

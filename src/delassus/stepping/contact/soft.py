@@ -14,16 +14,14 @@ from typing import Any, Final
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.cones.kinds import Friction
 from delassus.contact.cones.layout import Layout
+from delassus.contact.models.inputs import SOLVER_INPUTS
 from delassus.contact.models.marks import marked
-from delassus.contact.models.rigid import SOLVER_INPUTS
-from delassus.contact.robots.assembly import Numbers, assembled
 from delassus.contact.robots.coefficients import coefficients_of
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
+from delassus.stepping.contact.assembly import PointNumbers, assemble_step, reach
 
 SOFT_INPUTS: Final = {
     "stiffness": "(points)",
@@ -36,7 +34,7 @@ SOFT_INPUTS: Final = {
 }
 
 
-@kernel("(nq),(nv),(nv),()->(nv),(m),(m),(m),(points),(),()", inputs={**SOLVER_INPUTS, **SOFT_INPUTS})
+@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),()", inputs={**SOLVER_INPUTS, **SOFT_INPUTS})
 def soft_step(
     scene: Scene,
     q: Any,
@@ -59,15 +57,13 @@ def soft_step(
     time: Any = None,
     method: str = "auto",
 ) -> tuple[Floats, ...]:
-    """Velocity after the step (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status."""
-    numbers = Numbers(stabilization=stabilization, normal=normal, height=height)
-    problem = assembled(scene, q, v, tau, time_step, numbers, time)
-    mechanism = scene.on_planes(normal, height)
-    motions = LinkMotions.of(mechanism.model, q, v, time)
-    moving = row_values(rows_in(mechanism, motions), motions.velocity, v)
+    """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status."""
+    numbers = PointNumbers(stabilization=stabilization, normal=normal, height=height)
+    problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
+    moving, gaps = problem.state.rate, problem.state.gap
     impulse = np.zeros(scene.m)
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
-        gap = problem.gap[k]
+        gap = gaps[k]
         push = np.maximum(-stiffness[k] * gap - damping[k] * moving[own[2]], 0.0)
         push = np.where(gap < 0.0, push, 0.0)
         impulse[own[2]] = time_step * push
@@ -78,7 +74,8 @@ def soft_step(
     residual, count = np.zeros(scene.m), np.array(0.0)
     status = np.array(float(Status.CONVERGED))
     at = scene.bilateral.start
-    g = problem.g + problem.G @ impulse
+    asked = problem.freely + problem.bias()
+    g = asked + problem.G @ impulse
     if at < scene.m:
         bounds = np.array(scene.dry_bounds) * time_step if scene.dry_bounds else None
         found = solve_contacts(
@@ -94,10 +91,11 @@ def soft_step(
             method=method,
         )
         impulse[at:], residual[at:], count, status = found[0], found[2], found[3], found[4]
-    after = problem.free + problem.response(impulse)
+    after = problem.after(impulse)
     finite = np.isfinite(np.sum(after) + np.sum(impulse))
-    status = marked(np.where(finite, status, float(Status.NOT_FINITE)), problem.gap)
-    return after, impulse, problem.g + problem.G @ impulse, residual, problem.gap, count, status
+    status = marked(np.where(finite, status, float(Status.NOT_FINITE)), gaps)
+    q_after, v_after = reach(problem.state.mechanism.model, q, after, time_step)
+    return q_after, v_after, impulse, asked + problem.G @ impulse, residual, gaps, count, status
 
 
 def _ways(own: range, others: list[Any]) -> list[tuple[list[int], Any]]:

@@ -1,8 +1,8 @@
 """The kernels of contact inverse dynamics: forces of contacts that explain a motion, and the torques that are left.
 
-With accelerations a, tau = M a + c - Jᵀ f. Rigid contacts do not tell their forces by the motion: any that push may be
-there where nothing moves. What does is that some velocities have no motor, those of a free base above all: the forces
-leave as little as possible to do there,
+With accelerations a, tau = M a + c - Jᵀ f; the velocity after a step is v + h a, in the axes of its end. Rigid contacts
+do not tell their forces by the motion: any that push may be there where nothing moves. What does is that some
+velocities have no motor, those of a free base above all: the forces leave as little as possible to do there,
 
     minimise ‖tau_u‖² in the metric of M_uu⁻¹,   f in its cones,
 
@@ -13,24 +13,24 @@ Contacts that give way tell their forces themselves (see `explaining`), and no e
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.cones.kinds import Free
 from delassus.contact.models.explaining import explained
 from delassus.contact.models.pyramids import edges_of, pyramids
 from delassus.contact.models.relaxed import RELAXED_INPUTS, rows_relaxed
-from delassus.contact.robots.assembly import Numbers, compliances, demanded, gaps
 from delassus.contact.robots.coefficients import coefficients_of
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import crba
+from delassus.stepping.compliant.values import State
+from delassus.stepping.contact.assembly import PointNumbers, row_values_of, seen_from_start
+from delassus.stepping.scheme.flying import turning
 
 INVERSE_INPUTS: Final = {
     "friction": "(points)",
@@ -77,21 +77,20 @@ def explain_yielding(
     law: str = "ncp",
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Torques (nv,), forces (m,), gaps (points,) and a `Status`, where rows give way by `yielding` (m,) [1/kg]."""
-    numbers = Numbers(None, compliance, stabilization, normal, height)
+    numbers = PointNumbers(None, compliance, stabilization, normal, height)
     mechanism = scene.on_planes(normal, height)
-    _, c, gap = _moving(scene, q, v, a, time_step, numbers, time)
-    fixed = compliances(scene, mechanism, numbers, time_step)
-    R = np.array(yielding) if fixed is None else yielding + fixed
+    motion = _motion_of_step(scene, q, v, a, time_step, numbers, time)
+    R = yielding + motion.compliance
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
         for row, coefficient in zip(own[3:], others[2:], strict=True):
             share = friction[k] / np.where(coefficient > 0.0, coefficient, 1.0)
             R[row] = R[own[0]] * share * share
     bounds = np.array(scene.dry_bounds) * time_step
-    impulse = explained(scene, law == "ccp", c, R, (friction, torsional, rolling), (-bounds, bounds))
+    impulse = explained(scene, law == "ccp", motion.demand, R, (friction, torsional, rolling), (-bounds, bounds))
     force = impulse / time_step
     J = constraint_jacobian.function(mechanism, q, time=time)
-    torque = rnea(mechanism.model, q, v, a) - J.T @ force
-    return torque, force, gap, _finite(torque, force)
+    torque = motion.torque - J.T @ force
+    return torque, force, motion.gap, _finite(torque, force)
 
 
 @kernel(
@@ -131,13 +130,13 @@ def explain_rigid(
 
     `passive` (nv,) is 1 for velocities without a motor and 0 for others; `tau` (nv,) are forces that are known.
     """
-    numbers = Numbers(None, compliance, stabilization, normal, height)
+    numbers = PointNumbers(None, compliance, stabilization, normal, height)
     mechanism = scene.on_planes(normal, height)
-    moving, c, gap = _moving(scene, q, v, a, time_step, numbers, time)
+    motion = _motion_of_step(scene, q, v, a, time_step, numbers, time)
     J = constraint_jacobian.function(mechanism, q, time=time)
-    needed = rnea(mechanism.model, q, v, a)
+    needed = motion.torque
     known = needed if tau is None else needed - tau
-    B = _directions(scene, moving, c, friction, torsional, rolling, rest_speed)
+    B = _directions(scene, motion.rates, motion.demand, friction, torsional, rolling, rest_speed)
     J_u = (J.T @ B).T * passive[None, :]
     M = crba(mechanism.model, q) * passive[:, None] * passive[None, :] + np.diag(1.0 - passive)
     A = np.linalg.solve(M, J_u.T, assume_a="pos")
@@ -165,7 +164,7 @@ def explain_rigid(
     left = passive * (torque if tau is None else torque - tau)
     much = np.max(np.abs(left)) > UNEXPLAINED * (np.max(np.abs(needed)) + np.max(np.abs(J.T @ force)))
     status = np.where(much & (status == float(Status.CONVERGED)), float(Status.LEAST_SQUARES), status)
-    return torque, force, residual, gap, count, status
+    return torque, force, residual, motion.gap, count, status
 
 
 @kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs=RELAXED_INPUTS)
@@ -207,15 +206,25 @@ def explain_relaxed(
     return torque, force, rows.gap, _finite(torque, force)
 
 
-def _moving(scene: Scene, q: Any, v: Any, a: Any, h: Any, numbers: Numbers, time: Any) -> tuple[Any, Any, Any]:
-    """Velocities of the rows after the step (m,), the same with what gaps ask for, and gaps (points,)."""
-    mechanism = scene.on_planes(numbers.normal, numbers.height)
-    motions = LinkMotions.of(mechanism.model, q, v, time)
-    rows, v_after = rows_in(mechanism, motions), v + h * a
-    before = row_values(rows, motions.velocity, v)
-    after = row_values(rows, LinkMotions.of(mechanism.model, q, v_after, time).velocity, v_after)
-    gap = gaps(scene, mechanism, motions)
-    return after, demanded(scene, mechanism, rows, motions, h, numbers, before, after, gap), gap
+class StepMotion(NamedTuple):
+    """A step with given accelerations: the torques (nv,) that it takes, the velocities of rows after it (m,), these
+    with what gaps ask for (m,), the compliance of rows (m,), and gaps (points,)."""
+
+    torque: Any
+    rates: Any
+    demand: Any
+    compliance: Any
+    gap: Any
+
+
+def _motion_of_step(scene: Scene, q: Any, v: Any, a: Any, h: Any, numbers: PointNumbers, time: Any) -> StepMotion:
+    """The step h from v (nv,) to v + h a, in the axes of its end."""
+    state = State.of(scene, scene.on_planes(numbers.normal, numbers.height), q, v, time)
+    model = state.mechanism.model
+    after = seen_from_start(model, q, v + h * a, h)
+    torque = rnea(model, q, v, (after - v) / h + turning(model, v))
+    rates, values = state.moving(after), row_values_of(state, h, numbers)
+    return StepMotion(torque, rates, rates + values.value, values.compliance, state.gap)
 
 
 def _directions(scene: Scene, moving: Any, c: Any, friction: Any, torsional: Any, rolling: Any, slow: Any) -> Any:

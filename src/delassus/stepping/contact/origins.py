@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from delassus.contact.models.relaxed import relaxed_rows
-from delassus.contact.models.rigid import assemble_contacts
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.robots.scene import Scene
 from delassus.errors import DelassusError
+from delassus.stepping.contact.rigid import assemble_contacts
 
 _CONE = ("friction", "torsional", "rolling")
 

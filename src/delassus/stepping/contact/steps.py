@@ -9,19 +9,20 @@ import numpy as np
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.pyramid import face_angles
-from delassus.contact.dynamics.asked import Asked, resting
-from delassus.contact.dynamics.origins import Origin
-from delassus.contact.dynamics.result import ContactForces, ContactStep, InContact
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.relaxed import relaxed_forces
-from delassus.contact.models.rigid import contact_step
 from delassus.contact.models.rigid_forces import rigid_forces
-from delassus.contact.models.soft import soft_step
 from delassus.contact.models.softness import Softness
 from delassus.contact.models.weights import row_weights
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.dynamics.forces.aba import aba
 from delassus.errors import expect
+from delassus.stepping.contact.asked import Asked, resting
+from delassus.stepping.contact.assembly import advance_freely
+from delassus.stepping.contact.origins import Origin
+from delassus.stepping.contact.result import ContactForces, ContactStep, InContact
+from delassus.stepping.contact.rigid import contact_step
+from delassus.stepping.contact.soft import soft_step
 
 LARGEST_PYRAMIDS: Final = 48
 """Variables of friction pyramids up to which a step is compiled."""
@@ -49,9 +50,12 @@ def rigid(asked: Asked, law: str, faces: int, pyramid: str) -> ContactStep:
             )
         options |= {"faces": int(faces), "pyramid": pyramid}
     given = asked.solver | asked.numbers | asked.rest | options
-    found = contact_step(asked.scene, *asked.state, asked.step, **given)
-    origin = Origin.of("rigid", asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
-    return _step(asked, law, found, origin, (int(faces), pyramid) if law == "lcp" else None)
+    *found, share = contact_step(asked.scene, *asked.state, asked.step, **given)
+    numbers = asked.numbers | asked.rest
+    if "restitution" in numbers:
+        numbers |= {"restitution_share": share}
+    origin = Origin.of("rigid", asked.scene, (*asked.state, asked.step), numbers)
+    return _step(asked, law, found, origin, (int(faces), pyramid) if law == "lcp" else None, share)
 
 
 def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) -> ContactForces:
@@ -102,8 +106,8 @@ def relaxed(asked: Asked, how: Relaxed) -> InContact:
         return forces_of(asked, "relaxed", found, origin)
     a, force, moving, residual, gap, made, status = found
     rows = h[..., None]
-    v = np.asarray(asked.state[1]) + rows * a
-    return _step(asked, "relaxed", (v, rows * force, rows * moving, rows * residual, gap, made, status), origin)
+    q, v = _moved(asked, a)
+    return _step(asked, "relaxed", (q, v, rows * force, rows * moving, rows * residual, gap, made, status), origin)
 
 
 def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
@@ -136,16 +140,24 @@ def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
 
 def free(asked: Asked, law: str) -> InContact:
     """The step, or the accelerations, of a robot that nothing touches."""
-    q, v, tau = asked.state
-    moved = aba(asked.scene.mechanism, q, v, tau, parameters=asked.rest.get("parameters"))
-    if asked.step is not None:
-        moved = np.asarray(v) + asked.step[..., None] * moved
-    empty = np.zeros((*moved.shape[:-1], 0))
-    status = np.where(np.isfinite(moved).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
-    found = (moved, empty, empty, empty, empty, np.zeros(moved.shape[:-1]), status)
+    a = aba(asked.scene.mechanism, *asked.state, parameters=asked.rest.get("parameters"))
+    motion = (a,) if asked.step is None else _moved(asked, a)
+    batch = motion[-1].shape[:-1]
+    empty = np.zeros((*batch, 0))
+    status = np.where(np.isfinite(motion[-1]).all(-1), int(Status.CONVERGED), int(Status.NOT_FINITE))
+    found = (*motion, empty, empty, empty, empty, np.zeros(batch), status)
     return (forces_of if asked.step is None else _step)(
         asked, law, found, Origin("a robot that nothing touches", asked.scene)
     )
+
+
+def _moved(asked: Asked, a: Any) -> tuple[Any, Any]:
+    """Configurations and velocities after the step, with accelerations (…, nv) in the axes of the bodies."""
+    q, v, _ = asked.state
+    found: tuple[Any, Any] = advance_freely(
+        asked.scene.model, q, v, a, asked.step, parameters=asked.rest.get("parameters")
+    )
+    return found
 
 
 def forces_of(asked: Asked, law: str, found: Any, origin: Origin) -> ContactForces:
@@ -165,8 +177,15 @@ def forces_of(asked: Asked, law: str, found: Any, origin: Origin) -> ContactForc
     )
 
 
-def _step(asked: Asked, law: str, found: Any, origin: Origin, pyramid: tuple[int, str] | None = None) -> ContactStep:
-    velocity, impulse, moving, residual, gap, made, status = found
+def _step(
+    asked: Asked,
+    law: str,
+    found: Any,
+    origin: Origin,
+    pyramid: tuple[int, str] | None = None,
+    restitution_share: Any = None,
+) -> ContactStep:
+    q, velocity, impulse, moving, residual, gap, made, status = found
     return ContactStep(
         scene=asked.scene,
         model=law,
@@ -175,10 +194,12 @@ def _step(asked: Asked, law: str, found: Any, origin: Origin, pyramid: tuple[int
         iterations=whole(made),
         status=whole(status),
         origin=origin,
+        q=q,
         velocity=velocity,
         impulse=impulse,
         row_velocity=moving,
         pyramid=pyramid,
+        restitution_share=np.ones(np.shape(status)) if restitution_share is None else restitution_share,
     )
 
 
