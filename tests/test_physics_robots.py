@@ -62,7 +62,7 @@ def test_a_robot_keeps_its_linear_momentum_in_flight(room, name, h):
 
 
 @each_robot
-@rooms("tree", "loop", "path")
+@rooms("tree", "loop")
 def test_a_robot_keeps_its_angular_momentum_in_flight(room, name):
     """Within 1 % at 1 ms."""
     model, _, q, v = flight(room, name, 1e-3)

@@ -65,7 +65,7 @@ def test_a_stick_that_spins_about_its_axis_keeps_its_energy(room, spin, h, steps
 
 
 @each_body
-@rooms("spin", "path")
+@rooms("spin")
 def test_the_angular_momentum_of_a_free_body_is_of_second_order(room, name):
     scene, errors = BODIES[name], []
     q0, v0 = spinning(scene, min(16, room.batch), 10.0)
@@ -93,7 +93,7 @@ def test_the_linear_momentum_of_a_spinning_throw_is_exact(room, h, centred, grav
 
 @pytest.mark.parametrize("centred", [True, False], ids=["centred", "lopsided"])
 @each_step
-@rooms("free", "path")
+@rooms("free")
 def test_the_centre_of_mass_of_a_spinning_throw_flies_on_a_parabola(room, h, centred):
     """Velocities of rooms that lag are told half a step before, which makes the parabola of the centre exact."""
     scene = free_box((0.6, 0.2, 0.05), 1.0) if centred else Scene(lopsided(9.81))
@@ -173,20 +173,20 @@ def errors_of(room, scene, spin, exact, steps=(4e-3, 2e-3, 1e-3)) -> list[float]
     return errors
 
 
-@rooms("spin", "path")
+@rooms("spin")
 def test_a_symmetric_top_precesses_as_its_closed_form(room):
     scene, spin = free_box((0.6, 0.1, 0.1), 2.0, gravity=0.0), np.array([20.0, 3.0, 0.0])
     moments = 2.0 / 12.0 * np.array([0.02, 0.37, 0.37])
     assert_second_order(errors_of(room, scene, spin, lambda t: symmetric_top(moments, spin, t)))
 
 
-@rooms("spin", "path")
+@rooms("spin")
 def test_a_triaxial_body_turns_as_its_closed_form(room):
     exact = lambda t: attitudes(lambda s: euler_top(I_TRIAXIAL, SPIN, s), t)  # noqa: E731
     assert_second_order(errors_of(room, TRIAXIAL, SPIN, exact))
 
 
-@rooms("spin", "path")
+@rooms("spin")
 def test_a_body_that_spins_about_a_principal_axis_turns_evenly(room):
     """ω stays, to the digits; so the angle is ω t."""
     spin = np.array([0.0, 0.0, 12.0])
