@@ -113,7 +113,7 @@ def test_a_strip_has_a_drawing_for_each_time_with_all_faces_and_forces(log):
     assert [ax.get_title() for ax in axes] == ["0.00 s", "0.20 s", "0.40 s"]
     for ax, force in zip(axes, log.contact_force[[0, 40, 80], 1, :, 2], strict=True):
         assert len(ax.patches) == 1 + 3  # the ground, three faces of a brick
-        assert len(ax.texts) == np.sum(force > 0.05 * BRICK.mass * 9.81)  # arrows
+        assert len(ax.texts) == np.sum(force > 0.02 * BRICK.mass * 9.81)  # arrows
     matplotlib.pyplot.close(axes[0].figure)
     for times in (0, [7.0], []):
         with pytest.raises(dl.DelassusError, match="times"):

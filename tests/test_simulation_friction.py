@@ -29,8 +29,8 @@ MJCF = """
 
 
 def stops(log, speed):
-    """When a speed (times,) is zero for the first time [s]."""
-    return log.time[np.argmax(np.abs(speed) < 1e-9)]
+    """When a speed (times,) is zero for the first time [s], but for what the solver leaves."""
+    return log.time[np.argmax(np.abs(speed) < 1e-7)]
 
 
 # --- closed forms -----------------------------------------------------------------------------------------------------

@@ -97,3 +97,9 @@ def combination(w: Any, a: Any, b: Any, c: Any) -> Any:
             [zx - by, yz + bx, a - (xx + yy)],
         ]
     )
+
+
+def inverse_symmetric(A: Any) -> Any:
+    """The inverse (3, 3) of a symmetric matrix, by its adjugate."""
+    a, b, c = np.cross(A[1], A[2]), np.cross(A[2], A[0]), np.cross(A[0], A[1])
+    return np.stack([a, np.stack([a[1], b[1], b[2]]), np.stack([a[2], b[2], c[2]])]) / (A[0] @ a)

@@ -55,12 +55,11 @@ def arrive(world: World, problem: Problem, last: Moved, v: Any, impulse: Any, h:
     v (nv,) and impulse (m,) are those that solve the contact problem.
     """
     shift = _given_back(world, problem, v, h)
-    flies = np.all(impulse[world.pushing] == 0.0) if world.pushing else np.array(True)
     kicked = _kicked(world, problem, last, impulse)
-    allowances = _allowances(world, problem, last, Kick(last.v, v, impulse, flies, kicked), shift, h)
-    for part, _ in allowances:
+    allowances = _allowances(world, problem, last, Kick(last.v, v, impulse, kicked), shift, h)
+    for part, allowance in allowances:
         dofs = list(part.dofs)
-        shift[dofs] = shift[dofs] + np.where(flies, 0.5 * h, 0.0) * (kicked - v)[dofs]
+        shift[dofs] = shift[dofs] + np.where(allowance.flies, 0.5 * h, 0.0) * (kicked - v)[dofs]
     turning = turning_dofs(world.model, problem.parts)
     angle = h * np.max(np.abs(v[turning])) if turning else np.array(0.0)
     q, v, substeps = moved(world.model, problem.parts, last.q, v, h, shift)
@@ -99,13 +98,18 @@ def _allowances(
     """
     if all(part.rigid or part.driven for part in problem.parts):
         return []
-    J, motions, none, v = problem.rows.J, problem.rows.motions, np.zeros(world.nv), kick.after
-    contacts = np.array(kick.impulse)
+    v, contacts, rubbing = kick.after, np.array(kick.impulse), np.array(kick.impulse)
+    rubbing[_loop_rows(world)] = 0.0
     contacts[_loop_rows(world)] = 0.0
-    by_contacts = J.T @ motions(contacts) if world.m else none
-    by_rows = J.T @ motions(kick.impulse) if world.m else none
-    kick = kick._replace(impulse=h * problem.force - problem.driven.added * (v - last.v) + by_rows)
-    work = [0.5 * (by_contacts[list(part.dofs)] @ (last.v + v)[list(part.dofs)]) for part in problem.parts]
+    contacts[world.m - len(world.dry) :] = 0.0
+
+    def joint_impulses(impulse: Any) -> Any:
+        return problem.rows.J.T @ problem.rows.motions(impulse) if world.m else np.zeros(world.nv)
+
+    by_contacts, by_friction = joint_impulses(contacts), joint_impulses(rubbing)
+    every = h * problem.force - problem.driven.added * (v - last.v) + joint_impulses(kick.impulse)
+    kick = kick._replace(impulse=every)
+    work = [0.5 * (by_friction[list(part.dofs)] @ (last.v + v)[list(part.dofs)]) for part in problem.parts]
     added = sum(np.maximum(one, 0.0) for one in work)
     share = np.maximum(sum(work), 0.0) / np.where(added > 0.0, added, 1.0)
     weight, result = problem.force - problem.driven.force, []
@@ -114,7 +118,8 @@ def _allowances(
             continue
         lifted = -(weight[list(part.dofs)] @ shift[list(part.dofs)])
         excess = share * np.maximum(one, 0.0) + np.maximum(lifted, 0.0)
-        allowance = allowed(world.model, last.q, problem.inertia, kick, part, excess)
+        flies = np.all(by_contacts[list(part.dofs)] == 0.0)
+        allowance = allowed(world.model, last.q, problem.inertia, kick, part, excess, flies)
         grounded = _is_grounded(world, problem, part, contacts)
         result.append((part, allowance._replace(angle=h * allowance.angle, grounded=grounded)))
     return result
@@ -183,5 +188,3 @@ def _beside_loops(world: World, G: Any, rows: list[int]) -> tuple[Any, Any]:
     across = G[loops][:, rows]
     held = -solve_without_pivots(G[loops][:, loops] + np.diag(np.where(own > 0.0, _REDUNDANT * own, 1.0)), across)
     return G[rows][:, rows] + across.T @ held, held
-
-

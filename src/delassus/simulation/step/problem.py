@@ -32,7 +32,7 @@ from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
 from delassus.simulation.step.world import World
 from delassus.stepping.scheme.components import Component, components
 from delassus.stepping.scheme.energy import gravity_forces
-from delassus.stepping.scheme.flying import turning
+from delassus.stepping.scheme.flying import turning, without_flight
 
 _FAR: Final = 10.0
 """Gaps that close at more than so many times the velocities of a step count as closing at that: they stay open."""
@@ -117,12 +117,10 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         at = slice(world.in_contact, world.in_contact + world.mechanism.m)
         start[at] = np.where(rows.moves, start[at], 0.0)
     parts, M = components(world.mechanism, q), mass_matrix(model, q)
-    rigid = [k for part in parts if part.rigid for k in part.dofs]
 
     def accelerating(v: Any) -> Any:
         """Forces (nv,) of motors, gravity and velocity products; free bodies have these in their flight."""
-        moving = np.array(v)
-        moving[rigid] = 0.0
+        moving = without_flight(parts, v)
         return driven.force - newton_euler(model, q, moving, turning(model, moving), None)
 
     force = driven.force + gravity_forces(model, q, M, parts)
@@ -151,7 +149,9 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     lead = rows.touching.lead(v + change)
     g, thrown, scale = _demanded(world, rows, before, after, start, np.where(lasts, lead, 0.0), given)
     S = mirrored(factor.delassus)
-    return Problem(rows, S, g, thrown, before, after, scale, free, start, response, solve, driven, M, force, kick, parts)
+    return Problem(
+        rows, S, g, thrown, before, after, scale, free, start, response, solve, driven, M, force, kick, parts
+    )
 
 
 def _pull(world: World, h: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import delassus.numpy as np
@@ -11,15 +12,24 @@ from delassus.contact.robots.scene import Scene
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.stepping.compliant.acting import Acting, Servo
 from delassus.stepping.compliant.inputs import FORM_INPUTS
-from delassus.stepping.compliant.response import Driven, respond, response_matrix, turning_of
+from delassus.stepping.compliant.response import Driven, kicked_motions, respond, response_matrix, turning_of
 from delassus.stepping.compliant.system import System
 from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
 from delassus.stepping.scheme.blend import Blend
+from delassus.stepping.scheme.components import Component, components, undriven
 
 
-def formed(state: State, v: Any, acting: Acting, blend: Blend, values: Values, straight: bool = True) -> System:
+def formed(
+    state: State,
+    v: Any,
+    acting: Acting,
+    blend: Blend,
+    values: Values,
+    straight: bool = True,
+    parts: Sequence[Component] = (),
+) -> System:
     """The system of a step in the form of velocities, in the axes of its beginning if it is `straight`."""
-    motions = state.motions
+    motions = kicked_motions(state.motions, parts)
     W = response_matrix(motions, acting)
     bias = newton_euler(motions.model, motions.q, motions.v, turning_of(motions) if straight else np.zeros(len(v)))
     c = W @ v + blend.h * (acting.push - bias)
@@ -64,12 +74,14 @@ def system_of_step(
     state = State.of(scene, mechanism, q, v, time)
     servo = Servo(servo_stiffness, servo_damping, servo_target)
     acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
+    parts = undriven(components(scene.mechanism, q), driven)
     freely = None
     if restitution is not None:
         given = Driven(driven, driven_velocity)
-        freely = state.moving(respond(state.motions, state.rows, v, acting, blend.h, given, straight=True).free)
+        response = respond(state.motions, state.rows, v, acting, blend.h, given, straight=True, parts=parts)
+        freely = state.moving(response.free)
     values = dynamics(state, blend, elastic, numbers, Recovery(0.0 if stabilized else 1.0), freely)
-    system = formed(state, v, acting, blend, values).driven(driven, driven_velocity)
+    system = formed(state, v, acting, blend, values, parts=parts).driven(driven, driven_velocity)
     system = system._replace(coupling=values.coupled_with(np.zeros((scene.m, scene.m))))
     if phase == "correction":
         b = correction(state, blend, elastic, numbers)

@@ -34,7 +34,8 @@ from delassus.stepping.compliant.values import Numbers, Recovery, State, Values,
 from delassus.stepping.impacts.dissipation import solve_without_gain
 from delassus.stepping.impacts.strikes import mean_velocity
 from delassus.stepping.scheme.blend import Blend
-from delassus.stepping.scheme.flying import moved
+from delassus.stepping.scheme.components import components, undriven
+from delassus.stepping.scheme.flying import fly_all, moved, without_flight
 
 _FAR: Final = 100.0
 """Gaps count as at most so many times the largest error in the correction phase."""
@@ -101,10 +102,11 @@ def compliant_kernel(
     cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
     bounds = np.array(scene.dry_bounds) * blend.h if scene.dry_bounds else None
     straight = not midpoint  # the middle sees axes turn
+    parts = undriven(components(scene.mechanism, q), driven)
 
-    def made(state: State) -> Made:
-        """The step with the inertias and rows of a state."""
-        response = respond(state.motions, state.rows, v, acting, blend.h, given, straight)
+    def made(state: State, v: Any) -> Made:
+        """The step from velocities v (nv,), with the inertias and rows of a state."""
+        response = respond(state.motions, state.rows, v, acting, blend.h, given, straight, parts)
         if not scene.m:
             return Made(response, response.free, None, None, None, np.array(1.0))
         G, freely, free = response.delassus(), state.moving(response.free), response.free
@@ -114,7 +116,8 @@ def compliant_kernel(
         if reflects:
             bare = response
             if acting.added is not None or acting.more is not None:
-                bare = respond(state.motions, state.rows, v, Acting(None, None, acting.push), blend.h, given, straight)
+                pushed = Acting(None, None, acting.push)
+                bare = respond(state.motions, state.rows, v, pushed, blend.h, given, straight, parts)
             blow = struck(state, bare, G if bare is response else bare.delassus(), blend, freely, restitution)
             free, jump = free + blow.change, state.moving(blow.change)
             state, freely = state._replace(rate=state.rate + jump), freely + jump
@@ -127,7 +130,7 @@ def compliant_kernel(
                 return solve_rows(scene, A, freely + b, values.compliance, known, cones, bounds, method)
             rows = agreeing(scene, A, freely + b, values.compliance, known)
             asked = values._replace(value=rows.g - freely, compliance=rows.R)
-            system = formed(state, v, acting, blend, asked, straight).driven(given.dofs, given.velocity)
+            system = formed(state, v, acting, blend, asked, straight, parts).driven(given.dofs, given.velocity)
             if blow is not None:
                 system = system._replace(c=system.c + system.W @ blow.change)
             layout = RowsOnVelocities(scene.layout.cones, scene.nv)
@@ -166,30 +169,43 @@ def compliant_kernel(
         """Where velocities (nv,) lead, and the velocity after in the axes that there are then."""
         if not straight:
             return integrate(mechanism.model, q, blend.h * way), after
-        reached, seen = moved(mechanism.model, q, after, blend.h * way)
+        reached, seen, _ = moved(mechanism.model, parts, q, after, blend.h, blend.h * (way - after))
         for k in driven:
             seen[k] = driven_velocity[k]
         return reached, seen
 
+    def shifted(q: Any, v: Any, u: Any) -> tuple[Any, Any]:
+        """Configuration and velocity after a displacement h u (nv,) that takes no time."""
+        if not straight:
+            return integrate(mechanism.model, q, blend.h * u), v
+        reached, seen, _ = moved(mechanism.model, (), q, v, 0.0, blend.h * u)
+        return reached, seen
+
     state = State.of(scene, mechanism, q, v, time)
-    step = made(state)
+    step, before = made(state, v), v
     if midpoint:
         middle = 0.5 * (v + step.after)
-        state = state.seen_from(integrate(mechanism.model, q, 0.5 * blend.h * middle), middle)
-        step = made(state)
-    after, way, corrected = step.after, blend.velocity(v, step.after), float(Status.CONVERGED)
+        halfway = integrate(mechanism.model, q, 0.5 * blend.h * middle)
+        halfway, before = fly_all(mechanism.model, parts, (q, v), 0.5 * blend.h, (halfway, v))
+        state = state.seen_from(halfway, without_flight(parts, middle), before)
+        step = made(state, before)
+    after, way, corrected = step.after, blend.velocity(before, step.after), float(Status.CONVERGED)
     if step.values is not None and step.values.strikes is not None:
-        way = mean_velocity(step.values.strikes, blend, v, step.response.free - v, after)
+        way = mean_velocity(step.values.strikes, blend, before, step.response.free - before, after)
     if step.values is not None and stabilization == "pre":
         u, corrected = correcting(state, step.response, step.G, step.values.compliance)
         way = way + u
-    reached, after = reaching(q, after, way)
+    reached, end = reaching(q, after, way)
+    if midpoint:  # free bodies fly to the middle, are kicked there, and fly on
+        shift = blend.h * (way - 0.5 * (before + after))
+        reached, end = fly_all(mechanism.model, parts, (halfway, after), 0.5 * blend.h, (reached, end), shift)
+    after = end
     if step.values is not None and stabilization == "post":
         there = State.of(scene, mechanism, reached, after, later)
         again = respond(there.motions, there.rows, after, acting, blend.h, given)
         A = step.values.coupled_with(again.delassus())
         u, corrected = correcting(there, again, A, step.values.compliance)
-        reached, after = reaching(reached, after, u)
+        reached, after = shifted(reached, after, u)
     if stabilization == "project":
         rigid = _rigid(scene, elastic)
         if rigid.m:

@@ -10,7 +10,7 @@ which rows and columns of W are projected out; here the joint's D⁻¹ is zero).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +31,8 @@ from delassus.dynamics.tree.sums import total
 from delassus.dynamics.tree.sweep import world_acceleration
 from delassus.model.joints import Motion
 from delassus.stepping.compliant.acting import Acting
-from delassus.stepping.scheme.flying import turning
+from delassus.stepping.scheme.components import Component
+from delassus.stepping.scheme.flying import turning, without_flight
 
 
 class Driven(NamedTuple):
@@ -61,10 +62,21 @@ class Response:
 
 
 def respond(
-    motions: LinkMotions, rows: Rows, v: Any, acting: Acting, h: Any, driven: Driven = FREE, straight: bool = False
+    motions: LinkMotions,
+    rows: Rows,
+    v: Any,
+    acting: Acting,
+    h: Any,
+    driven: Driven = FREE,
+    straight: bool = False,
+    parts: Sequence[Component] = (),
 ) -> Response:
-    """A step h from the velocity v (nv,), under what acts; `straight` in the axes of its beginning (see `flying`)."""
+    """A step h from the velocity v (nv,), under what acts; `straight` in the axes of its beginning (see `flying`).
+
+    Free bodies among the parts have their velocity products in their flight, not here.
+    """
     check_inertias(motions.model)
+    motions = kicked_motions(motions, parts)
     given = _accelerations(motions, driven, v, h)
     turned = turning_of(motions, driven) if straight else None
     if motions.tree.mimics or acting.more is not None:
@@ -75,6 +87,13 @@ def respond(
     a = body.accelerations(push, body.order, world, motions.product)[1]
     free = v + h * (a if given is None else a + given)
     return Response(free, lambda: _by_tree(body, rows), lambda x: _answer(body, rows, x, motions.model.nv))
+
+
+def kicked_motions(motions: LinkMotions, parts: Sequence[Component]) -> LinkMotions:
+    """The motions that velocity products of a kick are those of: free bodies at rest."""
+    if not any(part.rigid for part in parts):
+        return motions
+    return LinkMotions.of(motions.model, motions.q, without_flight(parts, motions.v), motions.time)
 
 
 def _by_tree(body: ArticulatedTree, rows: Rows) -> Any:

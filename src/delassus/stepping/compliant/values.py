@@ -100,11 +100,12 @@ class State(NamedTuple):
         stops = [stop.gap(motions) for stop in scene.stops]
         return cls(scene, mechanism, motions, motions, rows, rate, gaps(scene, mechanism, motions), stops)
 
-    def seen_from(self, q: Any, v: Any) -> State:
-        """The same with inertias, J and velocity products of another state, that of the middle of the step."""
+    def seen_from(self, q: Any, v: Any, before: Any) -> State:
+        """The same with inertias, J and velocity products of another state, that of the middle of the step; `before`
+        (nv,) is the velocity as the step begins, in the axes there."""
         motions = LinkMotions.of(self.mechanism.model, q, v, self.place.time)
         there = self._replace(motions=motions, rows=rows_in(self.mechanism, motions))
-        return there._replace(rate=there.moving(self.place.v))
+        return there._replace(rate=there.moving(before))
 
     def ties(self) -> list[tuple[Constraint, slice]]:
         """The constraints of the mechanism, and their rows."""

@@ -16,6 +16,7 @@ the step (see `flying`), its rows with J v_f. What g has beyond that says what r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -23,6 +24,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.contact.robots.scene import Scene
 from delassus.model.model import Model
@@ -30,7 +32,9 @@ from delassus.stepping.compliant.acting import Acting
 from delassus.stepping.compliant.response import Response, respond
 from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, dynamics
 from delassus.stepping.scheme.blend import Blend
-from delassus.stepping.scheme.flying import moved, turning
+from delassus.stepping.scheme.components import Component, components
+from delassus.stepping.scheme.flying import free_bodies, moved, turning
+from delassus.stepping.scheme.rigid_flight import kick_acceleration
 
 
 class PointNumbers(NamedTuple):
@@ -68,16 +72,17 @@ class StepProblem(NamedTuple):
 def assemble_step(scene: Scene, q: Any, v: Any, tau: Any, h: Any, numbers: PointNumbers, time: Any) -> StepProblem:
     """The rows of a step of time h, not solved."""
     state = State.of(scene, scene.on_planes(numbers.normal, numbers.height), q, v, time)
-    response = respond(state.motions, state.rows, v, Acting(None, None, tau), h, straight=True)
+    parts = components(scene.mechanism, q)
+    response = respond(state.motions, state.rows, v, Acting(None, None, tau), h, straight=True, parts=parts)
     freely = state.moving(response.free)
     values = row_values_of(state, h, numbers, freely)
     rigid = numbers.compliance is None and not numpy.any(compliance_of(state.mechanism))
-    struck = None if values.strikes is None else 0.5 * (state.moving(_coast(state, v, h)) + freely)
+    struck = None if values.strikes is None else 0.5 * (state.moving(_coast(state, v, h, parts)) + freely)
     R = None if rigid else values.compliance
     return StepProblem(state, response, response.delassus(), R, freely, values, struck)
 
 
-def _coast(state: State, v: Any, h: Any) -> Any:
+def _coast(state: State, v: Any, h: Any, parts: Sequence[Component]) -> Any:
     """v_c (nv,) after the step without any force, v - h M⁻¹ c: no energy is gained on the way there.
 
     From there on, forces and impulses change the velocity by v⁺ - v_c, and impulses add λᵀ ½ J (v_c + v⁺), that is
@@ -85,7 +90,8 @@ def _coast(state: State, v: Any, h: Any) -> Any:
     """
     model = state.mechanism.model.with_gravity((0.0, 0.0, 0.0))
     motions = LinkMotions.of(model, state.place.q, v, state.place.time)
-    return respond(motions, state.rows, v, Acting(None, None, np.zeros(model.nv)), h, straight=True).free
+    nothing = Acting(None, None, np.zeros(model.nv))
+    return respond(motions, state.rows, v, nothing, h, straight=True, parts=parts).free
 
 
 def row_values_of(state: State, h: Any, numbers: PointNumbers, freely: Any = None) -> Values:
@@ -102,14 +108,17 @@ def row_values_of(state: State, h: Any, numbers: PointNumbers, freely: Any = Non
 @kernel("(nq),(nv),(nv),()->(nq),(nv)")
 def advance_freely(model: Model, q: Any, v: Any, a: Any, time_step: Any) -> tuple[Floats, Floats]:
     """q⁺ (nq,) and v⁺ (nv,) after a step with accelerations v̇ (nv,) in the axes of the bodies."""
-    return reach(model, q, v + time_step * (a - turning(model, v)), time_step)
+    mechanism, after = Mechanism(model, ()), v + time_step * (a - turning(model, v))
+    for link, _, j in free_bodies(model, components(mechanism, q)):
+        after[j] = v[j] + time_step * kick_acceleration(link, v[j], a[j])
+    return reach(mechanism, q, after, time_step)
 
 
-def reach(model: Model, q: Any, after: Any, h: Any) -> tuple[Any, Any]:
+def reach(mechanism: Mechanism, q: Any, after: Any, h: Any) -> tuple[Any, Any]:
     """q⁺ (nq,) and v⁺ (nv,) in the axes there, of velocities (nv,) in the axes of the beginning of a step."""
-    return moved(model, q, after, h * after)
+    return moved(mechanism.model, components(mechanism, q), q, after, h)[:2]
 
 
-def seen_from_start(model: Model, q: Any, v_end: Any, h: Any) -> Any:
+def seen_from_start(mechanism: Mechanism, q: Any, v_end: Any, h: Any) -> Any:
     """Velocities (nv,) in the axes of the beginning of a step, from those in the axes of its end: undoes `reach`."""
-    return moved(model, q, v_end, -h * v_end)[1]
+    return moved(mechanism.model, components(mechanism, q), q, v_end, -h)[1]

@@ -30,7 +30,8 @@ from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import crba
 from delassus.stepping.compliant.values import State
 from delassus.stepping.contact.assembly import PointNumbers, row_values_of, seen_from_start
-from delassus.stepping.scheme.flying import turning
+from delassus.stepping.scheme.components import components
+from delassus.stepping.scheme.flying import turning, without_flight
 
 INVERSE_INPUTS: Final = {
     "friction": "(points)",
@@ -221,8 +222,9 @@ def _motion_of_step(scene: Scene, q: Any, v: Any, a: Any, h: Any, numbers: Point
     """The step h from v (nv,) to v + h a, in the axes of its end."""
     state = State.of(scene, scene.on_planes(numbers.normal, numbers.height), q, v, time)
     model = state.mechanism.model
-    after = seen_from_start(model, q, v + h * a, h)
-    torque = rnea(model, q, v, (after - v) / h + turning(model, v))
+    after = seen_from_start(scene.mechanism, q, v + h * a, h)
+    moving = without_flight(components(scene.mechanism, q), v)
+    torque = rnea(model, q, moving, (after - v) / h + turning(model, moving))
     rates, values = state.moving(after), row_values_of(state, h, numbers)
     return StepMotion(torque, rates, rates + values.value, values.compliance, state.gap)
 

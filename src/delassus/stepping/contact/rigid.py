@@ -114,7 +114,7 @@ def contact_step(
     sigma = problem.G @ impulse + problem.freely + b
     if problem.compliance is not None:
         sigma = sigma + problem.compliance * impulse
-    q_after, v_after = reach(problem.state.mechanism.model, q, problem.after(impulse), time_step)
+    q_after, v_after = reach(scene.mechanism, q, problem.after(impulse), time_step)
     gap = problem.state.gap
     status = marked(solved.status, gap, *numbers)
     return q_after, v_after, impulse, sigma, solved.residual, gap, solved.count, status, share

@@ -94,7 +94,7 @@ def soft_step(
     after = problem.after(impulse)
     finite = np.isfinite(np.sum(after) + np.sum(impulse))
     status = marked(np.where(finite, status, float(Status.NOT_FINITE)), gaps)
-    q_after, v_after = reach(problem.state.mechanism.model, q, after, time_step)
+    q_after, v_after = reach(scene.mechanism, q, after, time_step)
     return q_after, v_after, impulse, asked + problem.G @ impulse, residual, gaps, count, status
 
 

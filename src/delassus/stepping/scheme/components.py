@@ -77,6 +77,11 @@ def components(mechanism: Mechanism, q: Any) -> tuple[Component, ...]:
     return tuple(result)
 
 
+def undriven(parts: tuple[Component, ...], driven: tuple[int, ...]) -> tuple[Component, ...]:
+    """Parts without those that have a velocity, by its number, that is given."""
+    return tuple(part for part in parts if not set(part.dofs) & set(driven))
+
+
 def turning_dofs(model: Model, parts: tuple[Component, ...]) -> list[int]:
     """Angular velocities, by their numbers, of all parts but single free bodies."""
     inside = {k for part in parts if not part.rigid for k in part.dofs}

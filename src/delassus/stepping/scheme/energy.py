@@ -30,6 +30,7 @@ from delassus.dynamics.tree.poses import Pair, RotationStep, ShiftStep, mirrored
 from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.spatial.quaternions import quaternion_conjugate, quaternion_multiply, quaternion_rotate
+from delassus.spatial.rotations import inverse_symmetric
 from delassus.stepping.scheme.components import Component
 from delassus.stepping.scheme.free_rotation import energy_turn
 
@@ -63,6 +64,7 @@ class Allowance(NamedTuple):
         L: Its angular momentum (3,) [kg·m²/s] about the centre of mass.
         angle: By how much it may be turned as a whole [rad]: nothing where contacts hold it.
         grounded: Whether it touches the world, so that its momentum is not kept.
+        flies: Whether it touches nothing.
     """
 
     T: Any
@@ -70,6 +72,7 @@ class Allowance(NamedTuple):
     L: Any = None
     angle: Any = 0.0
     grounded: Any = False
+    flies: Any = False
 
 
 def gravity_forces(model: Model, q: Any, M: Any, parts: Sequence[Component]) -> Any:
@@ -93,33 +96,32 @@ class Kick(NamedTuple):
         before: (nv,) as it began.
         after: (nv,) at its end, in the axes of its beginning.
         impulse: (nv,) all that changed them but velocity products.
-        flies: Whether nothing pushed; then the kick is known by itself, and the rest of the step is free flight.
-        kicked: (nv,) where forces alone would have led the velocity.
+        kicked: (nv,) where forces alone would have led the velocity, without contacts.
     """
 
     before: Any
     after: Any
     impulse: Any
-    flies: Any
     kicked: Any
 
 
-def allowed(model: Model, q: Any, M: Any, kick: Kick, part: Component, excess: Any) -> Allowance:
+def allowed(model: Model, q: Any, M: Any, kick: Kick, part: Component, excess: Any, flies: Any) -> Allowance:
     """T*, P* and L* of a component, with the mass matrix M (nv, nv) at q; `excess` [J] is what contacts may not add.
 
-    In flight, T* is the kinetic energy that the kick leaves at q, T(q, v') with v' the velocity `kicked`.
+    Where it flies, nothing pushes it, and T* is the kinetic energy that the kick leaves at q, T(q, v') with v' the
+    velocity `kicked`.
     """
     dofs = list(part.dofs)
-    v, f = np.where(kick.flies, kick.kicked, kick.before)[dofs], np.where(kick.flies, 0.0, kick.impulse)[dofs]
+    v, f = np.where(flies, kick.kicked, kick.before)[dofs], np.where(flies, 0.0, kick.impulse)[dofs]
     momentum = M[dofs][:, dofs] @ v
-    T = np.maximum(0.5 * (v @ momentum + f @ (v + kick.after[dofs])) - np.where(kick.flies, 0.0, excess), 0.0)
+    T = np.maximum(0.5 * (v @ momentum + f @ (v + kick.after[dofs])) - np.where(flies, 0.0, excess), 0.0)
     if not part.floating:
-        return Allowance(T)
+        return Allowance(T, flies=flies)
     poses, after = world_poses(links_of(model), q), dict(zip(dofs, momentum + f, strict=True))
     body = _locked(model, poses, part, M, after)
     R = poses[part.roots[0]][0]
     spin = body.inverse @ body.L
-    return Allowance(T, R @ body.P, R @ body.L, np.where(kick.flies, np.sqrt(spin @ spin), 0.0))
+    return Allowance(T, R @ body.P, R @ body.L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
 
 
 def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) -> tuple[Any, Any]:
@@ -223,13 +225,7 @@ def _locked(model: Model, poses: list[Pair], part: Component, M: Any, momentum: 
         mass, first, I, P, L = mass + body[0], first + body[1], I + body[2], P + push[0], L + push[1]
     c = first / mass
     central = mirrored(I - (c @ first) * np.eye(3) + np.outer(c, first))
-    return Locked(mass, c, _inverse(central), P, L - np.cross(c, P))
-
-
-def _inverse(A: Any) -> Any:
-    """The inverse (3, 3) of a symmetric matrix, by its adjugate."""
-    a, b, c = np.cross(A[1], A[2]), np.cross(A[2], A[0]), np.cross(A[0], A[1])
-    return mirrored(np.stack([a, b, c], axis=1)) / (A[0] @ a)
+    return Locked(mass, c, inverse_symmetric(central), P, L - np.cross(c, P))
 
 
 def _tree_dofs(model: Model, root: int) -> list[int]:

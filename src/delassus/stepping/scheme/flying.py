@@ -8,14 +8,14 @@ momentum to it every second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import delassus.numpy as np
 from delassus.dynamics.kinematics.manifold import integrate
 from delassus.dynamics.kinematics.manifold import parts as elements
 from delassus.model.joints import Motion
-from delassus.model.links import links_of
+from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 from delassus.spatial.quaternions import quaternion_conjugate, quaternion_exp, quaternion_rotate
 from delassus.stepping.scheme.components import Component
@@ -33,9 +33,16 @@ def turning(model: Model, v: Any) -> Any:
     return rates
 
 
-def moved(
-    model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, shift: Any = None
-) -> tuple[Any, Any, Any]:
+def without_flight(parts: Iterable[Component], v: Any) -> Any:
+    """Velocities (nv,) with free bodies at rest: what a kick has velocity products of."""
+    moving = np.array(v)
+    for part in parts:
+        if part.rigid:
+            moving[list(part.dofs)] = 0.0
+    return moving
+
+
+def moved(model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any, Any]:
     """Configuration (nq,) and velocity (nv,) after a step h [s] with the velocity v (nv,) in the axes of its beginning.
 
     A shift (nv,) [m, rad] is added to the displacement, without any velocity. Free bodies fly as rigid bodies do; the
@@ -55,9 +62,25 @@ def moved(
             q_end[i + 1] = q[i + 1] + s * step[j] + c * step[j + 1]
             c, s = np.cos(step[j + 2]), np.sin(step[j + 2])
             v_end[j], v_end[j + 1] = c * v[j] + s * v[j + 1], c * v[j + 1] - s * v[j]
-    links, substeps = links_of(model).links, np.array(1.0)
-    for link in (links[part.roots[0]] for part in parts if part.rigid):
-        i, j = slice(link.q, link.q + 7), slice(link.v, link.v + 6)
+    substeps = np.array(1.0)
+    for link, i, j in free_bodies(model, parts):
         q_end[i], v_end[j], needed = fly(link, q[i], v[j], h, None if shift is None else shift[j])
         substeps = np.maximum(substeps, needed)
     return q_end, v_end, substeps
+
+
+def fly_all(
+    model: Model, parts: Iterable[Component], start: tuple[Any, Any], h: Any, others: tuple[Any, Any], shift: Any = None
+) -> tuple[Any, Any]:
+    """Configuration (nq,) and velocity (nv,) of `others`, but for free bodies: these fly from `start` for h [s]."""
+    q, v = np.array(others[0]), np.array(others[1])
+    for link, i, j in free_bodies(model, parts):
+        q[i], v[j], _ = fly(link, start[0][i], start[1][j], h, None if shift is None else shift[j])
+    return q, v
+
+
+def free_bodies(model: Model, parts: Iterable[Component]) -> Iterator[tuple[Link, slice, slice]]:
+    """Free bodies, and where their coordinates and velocities are."""
+    links = links_of(model).links
+    for link in (links[part.roots[0]] for part in parts if part.rigid):
+        yield link, slice(link.q, link.q + 7), slice(link.v, link.v + 6)

@@ -70,7 +70,7 @@ def principal_axes(I: Any) -> PrincipalAxes:
 
 
 def rotate_freely(axes: PrincipalAxes, turn: Any, omega: Any, h: Any) -> tuple[Any, Any, Any]:
-    """Orientation (4,) and angular velocity (3,) [rad/s] after a time h [s], both in the body's axes.
+    """Orientation (4,) and angular velocity (3,) [rad/s] after a time h [s], both in the body's axes; h may be negative.
 
     The third result is the number of substeps that it would have taken, `SUBSTEPS` of which at most are made.
     """
@@ -90,7 +90,8 @@ def _rotate_split(inverse: Any, turn: Any, L: Any, h: Any) -> tuple[Any, Any, An
     """The same in principal axes, for any body, with the number of substeps."""
     i_a, i_b, i_c = (inverse[k] for k in range(3))
     size, T = np.sqrt(L @ L), 0.5 * (L @ (inverse * L))
-    skewness, spin = h * size * np.abs(i_b - i_a), h * size * np.abs(i_c - i_a)
+    whole = np.abs(h) * size
+    skewness, spin = whole * np.abs(i_b - i_a), whole * np.abs(i_c - i_a)
     needed = np.ceil(np.sqrt(skewness * np.maximum(skewness, spin)) / _ANGLE)
     needed = np.maximum(np.maximum(needed, np.ceil(skewness / _ANGLE)), 1.0)
     count = np.minimum(needed, float(SUBSTEPS))
@@ -185,9 +186,7 @@ def _traced_axes(I: Any) -> PrincipalAxes:
 
     def ordered(x: Any, y: Any, z: Any) -> Any:
         """A cyclic order whose last is the odd one out."""
-        return [
-            np.where(first, a, np.where(second, b, c)) for a, b, c in ((x, y, z), (y, z, x), (z, x, y))
-        ]
+        return [np.where(first, a, np.where(second, b, c)) for a, b, c in ((x, y, z), (y, z, x), (z, x, y))]
 
     axes = np.stack(ordered(*(V[:, k] for k in range(3))), axis=1)
     return PrincipalAxes(np.stack(ordered(*inverse)), quaternion_from_rotation(axes), False)

@@ -11,9 +11,12 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
+from delassus.dynamics.tree.recursion import bias_force, momentum
+from delassus.dynamics.tree.sums import total
 from delassus.model.links import Link
 from delassus.model.traced import TracedInertia
 from delassus.spatial.quaternions import quaternion_conjugate, quaternion_exp, quaternion_multiply, quaternion_rotate
+from delassus.spatial.rotations import inverse_symmetric
 from delassus.stepping.scheme.free_rotation import principal_axes, rotate_freely
 
 
@@ -34,6 +37,14 @@ def fly(link: Link, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any
     in_end = quaternion_rotate(quaternion_multiply(quaternion_conjugate(end), turn), velocity)
     q_end = np.concatenate([place + center - quaternion_rotate(end, c), end])
     return q_end, np.concatenate([in_end - np.cross(spin_end, c), spin_end]), substeps
+
+
+def kick_acceleration(link: Link, v: Any, a: Any) -> Any:
+    """I⁻¹ f (6,) of a free body whose velocity (6,) changes by a (6,) under forces f: what these do by themselves."""
+    push, n = total(momentum(link, a[:3], a[3:]), bias_force(link, v[:3], v[3:]))
+    c = np.array(link.inertia.com)
+    alpha = inverse_symmetric(np.array(link.inertia.rotational)) @ (n - np.cross(c, push))
+    return np.concatenate([push / link.inertia.mass - np.cross(alpha, c), alpha])
 
 
 def _rotational(link: Link) -> Any:
