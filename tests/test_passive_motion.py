@@ -271,6 +271,35 @@ def test_a_servo_on_a_tendon_is_stable_at_any_stiffness():
     assert np.max(np.abs(log.v[-1] @ ARMS)) < 1e-6 and np.max(np.abs(log.q)) < 3.0
 
 
+def test_a_servo_on_a_tendon_keeps_its_limit_and_does_not_overshoot_it():
+    """50 N would turn the tendon's motion around within a step, again and again, if they were not lowered in time."""
+    servo = '<actuator><velocity tendon="cord" kv="1e4" forcerange="-50 50"/></actuator>'
+    sim = dl.Simulation(dl.load(chain(0.0, 0.0, servo)), time_step=1e-3, max_contacts=0)
+    log = sim.run([0.3, 0.5], [2.0, -4.0], control=np.zeros(1), steps=200)
+    speed = log.v @ ARMS
+    assert np.abs(speed[100:]).max() < 1e-6 and np.all(np.diff(np.abs(speed)) < 1e-9)
+    first = dl.crba.python(sim.mechanism.model, log.q[0]) @ (log.v[1] - log.v[0]) / 1e-3
+    np.testing.assert_allclose(first[0] / first[1], 0.7 / -1.2, rtol=0.2)  # it pulls along its moment arms
+
+
+def test_a_table_stands_on_legs_that_a_stiff_tendon_couples():
+    """Two rails carry the weight by the tendon's tension, 0.5 m g each: 1·T on both."""
+    leg = '<geom name="foot_{0}" type="sphere" pos="0 0 -0.5" size="0.05" mass="0.1"/>'
+    legs = "".join(
+        f'<body pos="{x} 0 0"><joint name="{n}" type="slide" axis="0 0 1"/>{leg.format(n)}</body>'
+        for n, x in (("left", -0.3), ("right", 0.3))
+    )
+    xml = f"""<mujoco><worldbody><geom type="plane" size="0 0 1"/><body pos="0 0 0.55">
+    <joint type="slide" axis="0 0 1"/><geom type="box" size="0.4 0.1 0.05" mass="4" contype="0" conaffinity="0"/>{legs}
+    </body></worldbody>
+    <tendon><fixed name="cord" stiffness="1e8" damping="1e5"><joint joint="left" coef="1"/>
+    <joint joint="right" coef="1"/></fixed></tendon></mujoco>"""
+    log = dl.Simulation(dl.load(xml), time_step=2e-3).run(np.zeros(3), steps=200)
+    np.testing.assert_allclose(log.contact_force[-1, :, 2].sum(), 4.2 * 9.81, rtol=1e-6)
+    assert log.q[-1, 1] + log.q[-1, 2] == pytest.approx(0.5 * 4.0 * 9.81 / 1e8, rel=1e-3)
+    assert np.abs(log.v[-1]).max() < 1e-6 and not log.status.any()
+
+
 def four_bar(**numbers) -> dl.Mechanism:
     mechanism = dl.Mechanism(dl.load("four_bar"))
     joints = [replace(j, **numbers) if j.name.startswith("crank") else j for j in mechanism.model.joints]
