@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+import scipy.linalg
 
 import delassus as dl
 from delassus.model import Joint, Model, Prismatic
@@ -192,6 +193,22 @@ def test_a_slider_on_a_spring_is_linear():
     np.testing.assert_allclose(C.gravity_compensation(model, [0.1]).torque, [10.0], atol=1e-12)
 
 
+def test_a_regulator_knows_springs_and_dampers():
+    linear = C.linearize(slider(stiffness=(100.0,), damping=(5.0,)), [0.0])
+    A, B = np.array([[0.0, 1.0], [-100.0, -5.0]]), np.array([[0.0], [1.0]])
+    X = scipy.linalg.solve_continuous_are(A, B, np.eye(2), np.eye(1))
+    np.testing.assert_allclose(C.lqr(linear).gain, B.T @ X, rtol=1e-9)
+
+
+def test_parameters_of_a_model_leave_its_springs():
+    """Gravity along the rail is a parameter: at 0.1 m the spring pulls with 10 N, the weight with 2 N."""
+    model, given = slider(stiffness=(100.0,), damping=(5.0,)).parametric("gravity"), [2.0, 0.0, 0.0]
+    assert C.gravity_compensation(model, [0.1], parameters=given).torque[0] == pytest.approx(10.0 - 2.0)
+    linear = C.linearize(model, [0.1], parameters=given)
+    np.testing.assert_allclose(linear.A, [[0.0, 1.0], [-100.0, -5.0]], atol=1e-12)
+    assert linear.drift[1] == pytest.approx(2.0 - 10.0)
+
+
 def test_a_spring_that_carries_the_weight_needs_no_torque_and_no_actuator():
     model = replace(slider(stiffness=(100.0,)), gravity=(-9.81, 0.0, 0.0))
     found = C.gravity_compensation(model, [-0.0981], actuation=np.zeros((1, 0)))
@@ -304,6 +321,27 @@ def four_bar(**numbers) -> dl.Mechanism:
     mechanism = dl.Mechanism(dl.load("four_bar"))
     joints = [replace(j, **numbers) if j.name.startswith("crank") else j for j in mechanism.model.joints]
     return dl.Mechanism(replace(mechanism.model, joints=tuple(joints)))
+
+
+def test_a_sprung_four_bar_at_rest_is_linear_in_its_crank_angle():
+    """About the pose that its torque holds: ẍ = ∂ẍ/∂x x + ∂ẍ/∂ẋ ẋ of the crank, by differences of dense dynamics."""
+    numbers = {"stiffness": (30.0,), "damping": (2.0,), "rest": (0.5,)}
+    loop, start = four_bar(**numbers), four_bar().posture("home")
+    crank = C.Actuated(loop, "crank*")
+
+    def acceleration(angle, speed):
+        q = dl.assemble.python(loop, start + np.array([angle, 0.0, 0.0]), locked=["crank*"], tolerance=1e-14).q
+        way = scipy.linalg.null_space(dl.constraint_jacobian.python(loop, q), rcond=1e-9)[:, 0]
+        pulled = np.array([-30.0 * (q[0] - 0.5) - 2.0 * speed, 0.0, 0.0])
+        return dl.kkt(loop, q, speed * way / way[0], crank.B @ held.torque + pulled)[0][0]
+
+    q = dl.assemble.python(loop, start, locked=["crank*"], tolerance=1e-14).q
+    held = C.gravity_compensation(crank, q)
+    assert held.statuses is C.ControlStatus.REALISED and abs(acceleration(0.0, 0.0)) < 1e-9
+    h, linear = 1e-5, C.linearize(crank, q, torque=held.torque)
+    by_angle = (acceleration(h, 0.0) - acceleration(-h, 0.0)) / (2.0 * h)
+    by_speed = (acceleration(0.0, h) - acceleration(0.0, -h)) / (2.0 * h)
+    np.testing.assert_allclose(linear.A, [[0.0, 1.0], [by_angle, by_speed]], rtol=1e-6, atol=1e-6)
 
 
 def test_a_tendon_over_one_joint_is_its_spring_also_in_closed_loops():
