@@ -140,8 +140,9 @@ def _roll_middle(model, q, v, h, steps, physics) -> Rollout:
 
 
 def _roll_contact_dynamics(model, q, v, h, steps, physics) -> Rollout:
-    tau, states = np.zeros(v.shape), [(q, v)]
+    states = [(q, v)]
     for _ in range(steps):
+        tau = dl.dynamics.passive_forces(_model_of(model), *states[-1])
         step = dl.contact_dynamics(model, *states[-1], tau, time_step=h, **physics.of_points, **physics.options)
         states.append((step.q, step.velocity))
     return _stack(h, states)

@@ -132,11 +132,15 @@ def test_what_a_flag_switches_off_is_left_out(flag, field, value):
     assert getattr(model, field) == value
 
 
+CORD = "<tendon><fixed name='cord' {}><joint joint='hinge' coef='1'/></fixed></tendon>"
+
+
 @pytest.mark.parametrize(("flag", "field"), [("spring", "stiffness"), ("damper", "damping")])
 def test_springs_and_dampers_that_are_switched_off_are_left_out(flag, field):
-    joint = body("<joint stiffness='1' damping='1'/>")
-    model = dl.load(world(joint, f"<option><flag {flag}='disable'/></option>"))
+    joint, cord = body("<joint name='hinge' stiffness='1' damping='1'/>"), CORD.format("stiffness='1' damping='1'")
+    model = dl.load(world(joint, cord, f"<option><flag {flag}='disable'/></option>"))
     assert getattr(model.joints[0], field) == ()
+    assert getattr(model.tendons[0], field) == 0.0
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -247,7 +251,9 @@ TWO_BALLS = "<body><joint/><geom name='a' size='.1'/><body><joint/><geom name='b
     ("parts", "sentence"),
     [
         (("<option density='2'/>",), "the medium is left out: density 2 kg/m³, viscosity 0 Pa·s."),
-        (("<tendon><fixed name='cord'><joint joint='hinge' coef='1'/></fixed></tendon>",), "tendons are data.*: cord."),
+        ((CORD.format("frictionloss='1'"),), "friction, limits and inertia of tendons are left out: cord."),
+        ((CORD.format("armature='1'"),), "friction, limits and inertia of tendons are left out: cord."),
+        ((CORD.format("stiffness='1 2'"),), "of tendons that are not linear are taken as linear: cord."),
         (("<actuator><muscle name='m' joint='hinge' lengthrange='0 1'/></actuator>",), "the affine part is kept.*: m."),
         (("<equality><weld name='w' body1='arm' active='false'/></equality>",), "not active at the start .*: w."),
         ((body("<joint name='ball' type='ball' range='0 1'/>", "b"),), "limits of ball joints are left out: ball."),

@@ -1,7 +1,7 @@
 """Every robot in the MJCF files of dm_control and gymnasium, against MuJoCo: kinematics, dynamics, energies.
 
 A relative error in the infinity norm of at most 1e-10 is allowed, for what solves with the mass matrix
-max(1e-10, 1e3·eps·cond M). Constraints, contacts, actuators, tendons and fluids are switched off in MuJoCo.
+max(1e-10, 1e3·eps·cond M). Constraints, contacts, actuators and fluids are switched off in MuJoCo.
 """
 
 from collections.abc import Callable

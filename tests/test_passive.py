@@ -18,6 +18,7 @@ from delassus.model.joints import (
     Universal,
 )
 from delassus.model.model import Joint, Mimic, Model
+from delassus.model.transmission import Tendon
 
 BALL = dl.Inertia.of(1.0, rotational=np.eye(3))
 KINDS = [
@@ -40,13 +41,25 @@ def follower() -> Model:
     )
 
 
+def tied(*rest: float) -> Model:
+    """Two joints and a follower that a tendon runs over."""
+    hinges = (Joint("a", Revolute(), inertia=BALL), Joint("b", Prismatic(), 0, inertia=BALL))
+    joints = (*hinges, Joint("c", Revolute(), 1, inertia=BALL, mimic=Mimic(0, -2.0, 0.3)))
+    terms = (("a", 0.7), ("b", -1.2), ("c", 0.4))
+    return Model("m", joints, tendons=(Tendon("t", terms, stiffness=3.0, damping=0.5, rest=rest),))
+
+
 MODELS = [*(sprung(kind) for kind in KINDS), sprung(Free(), rest=False), sprung(Planar(), rest=False), follower()]
+TIED = [tied(-0.4, -0.4), tied(-9.0, -8.0), tied(-9.0, 9.0)]
 every_model = pytest.mark.parametrize(
     "model", MODELS, ids=lambda m: f"{m.joints[-1].kind.label}-{bool(m.joints[-1].rest)}"
 )
 
 
-@every_model
+every_spring = pytest.mark.parametrize("model", [*MODELS, *TIED], ids=range(len(MODELS) + len(TIED)))
+
+
+@every_spring
 def test_springs_pull_down_the_slope_of_their_energy(model):
     q, h = model.random_configuration(np.random.default_rng(0)), 1e-6
     steps = h * np.eye(model.nv)
@@ -64,11 +77,47 @@ def test_dampers_only_take_energy(model):
     np.testing.assert_allclose(moving - still, -0.5 * ratio**2 * v, atol=1e-12)
 
 
-@every_model
+@every_spring
 def test_compiled_forces_are_those_of_numpy(model):
     rng = np.random.default_rng(0)
     q, v = model.random_configuration(rng), rng.normal(size=model.nv)
     np.testing.assert_allclose(dl.passive_forces(model, q, v), dl.passive_forces.python(model, q, v), rtol=1e-13)
+
+
+@every_spring
+def test_derivatives_are_those_of_differences(model):
+    rng, h = np.random.default_rng(0), 1e-6
+    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+    force = lambda way, faster: dl.passive_forces.python(model, dl.integrate.python(model, q, way), v + faster)  # noqa: E731
+    none, steps = np.zeros(model.nv), h * np.eye(model.nv)
+    by_q = np.transpose([(force(e, none) - force(-e, none)) / (2.0 * h) for e in steps])
+    by_v = np.transpose([(force(none, e) - force(none, -e)) / (2.0 * h) for e in steps])
+    found = dl.derivatives.passive_derivatives(model, q, v)
+    np.testing.assert_allclose(found[0], by_q, atol=1e-7)
+    np.testing.assert_allclose(found[1], by_v, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.label)
+def test_at_rest_the_derivative_is_the_stiffness(kind):
+    model = sprung(kind)
+    by_q, by_v = dl.derivatives.passive_derivatives(model, np.array(model.joints[0].rest), np.zeros(model.nv))
+    np.testing.assert_allclose(by_q, -3.0 * np.eye(model.nv), atol=1e-12)
+    np.testing.assert_allclose(by_v, -0.5 * np.eye(model.nv), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("tendon", "sentence"),
+    [
+        (Tendon("t", (("a", 1.0),), stiffness=3.0), r"'t' has a stiffness of 3 N/m and rests at \(\)"),
+        (Tendon("t", (("ball", 1.0),), damping=3.0), "'t' runs over 'ball', a joint of 3 velocities"),
+        (Tendon("t", (("none", 1.0),), damping=3.0), "the model has no joint 'none'"),
+    ],
+)
+def test_tendons_that_mean_nothing_are_refused_in_a_sentence(tendon, sentence):
+    model = Model("m", (Joint("a", Revolute(), inertia=BALL), Joint("ball", Spherical(), 0, inertia=BALL)))
+    model = replace(model, tendons=(tendon,))
+    with pytest.raises(dl.DelassusError, match=sentence):
+        dl.passive_forces.python(model, model.neutral(), np.zeros(4))
 
 
 def test_a_spring_at_rest_has_neither_force_nor_energy():

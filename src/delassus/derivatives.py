@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         frame_velocity_derivatives,
     )
     from delassus.dynamics.derivatives.manifold_derivatives import difference_derivatives, integrate_derivatives
+    from delassus.dynamics.derivatives.passive_derivatives import passive_derivatives
     from delassus.dynamics.derivatives.rnea_derivatives import rnea_derivatives
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "frame_acceleration_derivatives",
     "frame_velocity_derivatives",
     "integrate_derivatives",
+    "passive_derivatives",
     "rnea_derivatives",
 ]
 
@@ -36,6 +38,7 @@ if not TYPE_CHECKING:
             "dynamics.derivatives.aba_derivatives": "aba_derivatives",
             "dynamics.derivatives.frame_derivatives": "frame_acceleration_derivatives frame_velocity_derivatives",
             "dynamics.derivatives.manifold_derivatives": "difference_derivatives integrate_derivatives",
+            "dynamics.derivatives.passive_derivatives": "passive_derivatives",
             "dynamics.derivatives.rnea_derivatives": "rnea_derivatives",
         },
     )

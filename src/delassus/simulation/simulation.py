@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
+from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import WORLD, Model
@@ -136,6 +137,7 @@ class Simulation:
             )
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
+        check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
         self.tolerance = float(tolerance)
         shapes = shapes_of(model, touching) if max_contacts else ()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
 
 import delassus.numpy as np
 from delassus.dynamics.mass.crba import mass_matrix
@@ -12,6 +16,25 @@ from delassus.model.model import Model
 
 TILE: Final = 3
 """Rows that are eliminated together."""
+
+
+class RankOne(NamedTuple):
+    """`coefficient` r rᵀ, added to M: what resists the motion r·v of several joints at once, such as a tendon.
+
+    `moment_arms` are r (nv,), numbers that are known; the coefficient is known at run time [kg, for r·v in m/s].
+    """
+
+    moment_arms: NDArray[numpy.float64]
+    coefficient: Any
+
+    @property
+    def dofs(self) -> list[int]:
+        """The velocities that it couples."""
+        return numpy.flatnonzero(self.moment_arms).tolist()
+
+    def times(self, v: Any) -> Any:
+        """Its product with v (nv,)."""
+        return self.moment_arms * (self.coefficient * (self.moment_arms @ v))
 
 
 @dataclass(frozen=True)
@@ -25,16 +48,28 @@ class TreeFactor:
     delassus: Any
 
 
-def tree_factor(model: Model, q: Any, J: Any, locked: tuple[int, ...] = (), added: Any = None) -> TreeFactor:
+def tree_factor(
+    model: Model,
+    q: Any,
+    J: Any,
+    locked: tuple[int, ...] = (),
+    added: Any = None,
+    rank_ones: Sequence[RankOne] = (),
+) -> TreeFactor:
     """Eliminate the velocities, from the leaves to the root, from M and from the rows of J (m, nv).
 
     Velocities that are `locked`, by their numbers, have no part in it: M⁻¹ is that of the others, and zero for them.
-    With `added` (nv,), M has it on its diagonal: damping and servos of a step of time.
+    With `added` (nv,), M has it on its diagonal: damping and servos of a step of time. With `rank_ones` it has what
+    resists several joints at once; elimination then couples what these couple.
     """
-    above = ancestors(model)
+    above = ancestors(model, [term.dofs for term in rank_ones])
     M, X = np.array(mass_matrix(model, q)), np.array(J)
     if added is not None:
         M = M + np.diag(added)
+    for term in rank_ones:
+        for i in term.dofs:
+            for j in term.dofs:
+                M[i, j] = M[i, j] + term.coefficient * (term.moment_arms[i] * term.moment_arms[j])
     for k in locked:  # alone, and without any row: nothing moves it, and it moves nothing
         M[k, :], M[:, k], X[:, k] = 0.0, 0.0, 0.0
         M[k, k] = 1.0

@@ -1,7 +1,8 @@
 """Constrained inverse dynamics: torques of actuators u and forces of constraints λ that make a motion,
 
-    M a + c = B u + Jᵀ λ.
+    M a + c = B u + Jᵀ λ,
 
+c being what is left of gravity, velocities, springs and dampers (see `passive`): those of the model act by themselves.
 Actuators do not reach everything: a free base has none, nor have the joints of a linkage that are carried along. With N
 the directions that none reaches (Nᵀ B = 0, the same in all states), constraints alone have to do the rest,
 
@@ -44,6 +45,7 @@ from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.inverse.distribution import Choice, Forces, distributed, free_torques
 from delassus.control.inverse.result import ControlStatus, InverseDynamics
 from delassus.control.inverse.weights import DYNAMICS_INPUTS
+from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import mass_matrix
 
@@ -74,7 +76,8 @@ def inverse_dynamics(
     """Torques of the actuators and forces of the constraints that make a motion, of one state or a batch.
 
     Without weights, the torques are the smallest that make the motion. With `force_weight` alone, the forces are; with
-    both weights, their sum is.
+    both weights, their sum is. Springs and dampers of the model's joints and tendons act by themselves; dry friction is
+    not known to it.
 
     Args:
         mechanism: The robot and its constraints, a model, or an `Actuated`.
@@ -85,7 +88,7 @@ def inverse_dynamics(
             if it has none, all joints but a free base. An actuator's torque is its force before its gear.
         mask: (…, m) not zero for rows that act; by default all.
         time: (…) [s] what references move with, needed where they do.
-        tau: (…, nv) other generalised forces on the robot, such as those of springs [N·m, N].
+        tau: (…, nv) other generalised forces on the robot [N·m, N], besides those of its springs and dampers.
         torque_weight: (…, nu) or one number: Σ w (u - u*)² is made least where there is a choice.
         torque_target: (…, nu) u* [N·m, N], by default zero.
         force_weight: (…, m) or one number: Σ w (λ - λ*)² is made least.
@@ -132,8 +135,9 @@ def actuated_inverse_dynamics(
     rank: Any = None,
 ) -> InverseDynamics:
     """The kernel of `inverse_dynamics`, for a mechanism with its actuators: to be specialised, bound and inlined."""
-    b = rnea(robot.model, q, v, a)
-    b = b if tau is None else b - tau
+    forces = [rnea(robot.model, q, v, a), -passive_forces(robot.model, q, v)]
+    forces += [] if tau is None else [-tau]
+    b = sum(forces)
     M = mass_matrix(robot.model, q)
     wanted = Choice(torque_weight, torque_target, force_weight, force_target)
     rank, share = RANK if rank is None else rank, rank
@@ -150,7 +154,8 @@ def actuated_inverse_dynamics(
     residual = b - robot.B @ torque - pushed
     given = [x for x in (q, v, a, mask, tau, *wanted, time, share) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*given, residual, torque, force)))
-    size = np.abs(b) + numpy.abs(robot.B) @ np.abs(torque) + np.abs(J).T @ np.abs(force)
+    # Of forces that cancel each other, such as a weight that a spring carries, rounding is left.
+    size = sum(np.abs(f) for f in forces) + numpy.abs(robot.B) @ np.abs(torque) + np.abs(J).T @ np.abs(force)
     violation = moving
     if robot.m:
         violation = moving + problem.active(problem.rows.compliance * force)

@@ -13,6 +13,7 @@ from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.inverse.actuation import ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, control_statuses, worst_of
+from delassus.dynamics.forces.passive import passive_forces
 from delassus.stepping.contact.inverse import ContactExplanation, contact_inverse_dynamics
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,8 @@ _STEP: Final = 1e-3
 
 def gravity_compensation(mechanism: Any, q: Any, *, actuation: Any = None, **options: Any) -> InverseDynamics:
     """Torques (…, nu) that hold a mechanism where it is, and the forces of its constraints; see `inverse_dynamics`.
+
+    They hold it against its weight and its springs.
 
     Args:
         mechanism: The robot and its constraints, a model, or an `Actuated`.
@@ -83,7 +86,7 @@ def equilibrium(
 ) -> Equilibrium:
     """Torques and forces that hold a pose at rest, contacts within their friction, of one pose or a batch.
 
-    What actuators do not reach has to be held by contacts and constraints; actuators do the rest.
+    What actuators do not reach has to be held by contacts, constraints and springs; actuators do the rest.
 
     Args:
         mechanism: The robot with its constraints, a model, or an `Actuated`; actuators drive one joint each.
@@ -92,7 +95,8 @@ def equilibrium(
         actuation: As for `inverse_dynamics`.
         tolerance: As for `contact_dynamics`.
         share: What may be missing in an equilibrium, as a share of the largest generalised force of gravity.
-        options: friction, normal, height, limits and the like, as for `contact_inverse_dynamics`.
+        options: friction, normal, height, limits and the like, as for `contact_inverse_dynamics`; tau (…, nv) are
+            generalised forces besides those of the model's springs [N·m, N].
     """
     robot = actuated(mechanism, actuation)
     if not contacts and not robot.m and not options.get("limits"):
@@ -106,6 +110,7 @@ def equilibrium(
     # A non-finite pose would stop nobody else's, but its forces must not be any number's.
     finite = np.isfinite(np.sum(q, -1))
     calm = np.where(finite[..., None], q, robot.neutral())
+    known = passive_forces(robot.mechanism.plain.model, calm, still) + np.asarray(options.pop("tau", 0.0), float)
     found = contact_inverse_dynamics(
         robot.mechanism,
         calm,
@@ -114,11 +119,13 @@ def equilibrium(
         contacts=contacts,
         time_step=_STEP,
         passive=passive,
+        tau=known,
         tolerance=tolerance,
         **options,
     )
-    torque = np.where(finite[..., None], np.matvec(robot.inverse, found.torque), 0.0)
-    left = np.where(finite[..., None], found.torque * (passive != 0.0), np.nan)
+    needed = found.torque - known
+    torque = np.where(finite[..., None], np.matvec(robot.inverse, needed), 0.0)
+    left = np.where(finite[..., None], needed * (passive != 0.0), np.nan)
     weight = np.max(np.abs(found.torque), -1) + np.max(np.abs(found.force), -1, initial=0.0)
     held = np.all(np.abs(left) <= share * weight[..., None], -1) & (found.status <= Status.LEAST_SQUARES)
     status = np.where(held, ControlStatus.REALISED, ControlStatus.NEAREST)

@@ -55,7 +55,8 @@ class InverseDynamics(Told, _Arrays):
     Attributes:
         torque: (…, nu) forces of the actuators [N·m, N].
         force: (…, m) of the constraints [N, N·m], on the robot, in the axes of each constraint.
-        residual: (…, nv) M a + c - B u - tau - Jᵀ λ [N·m, N]: what is left to do that actuators and constraints cannot.
+        residual: (…, nv) M a + c - B u - tau - Jᵀ λ [N·m, N]: what is left to do that actuators and constraints cannot;
+            c is less what springs and dampers do.
         status: (…) numbers of `ControlStatus`.
         violation: (…, m) J a + γ + C λ [m/s², rad/s²]: how far the acceleration breaks the constraints.
         actuated: The mechanism with its actuators.

@@ -11,8 +11,10 @@ that Ż = -J⁺ J̇ Z. With the derivatives of constrained dynamics (see `constr
     ξ̇ = η - Zᵀ D ad(v) Z ξ,
     η̇ = Zᵀ D (∂a/∂q Z + ∂a/∂v S) ξ + Żᵀ D S ξ + Zᵀ D ∂a/∂v Z η + Zᵀ D ∂a/∂tau B u,
 
-ad(v) being how tangent vectors of turning joints turn. At rest S and Ż vanish. Freedoms are counted by singular values
-of J, rows as shares of what they yield and joints by D, so that nothing depends on units.
+ad(v) being how tangent vectors of turning joints turn. Springs and dampers of joints and tendons are forces f(q, v)
+beside tau: a is that of tau + f, and ∂a/∂q has ∂a/∂tau ∂f/∂q in it, ∂a/∂v likewise. At rest S and Ż vanish. Freedoms
+are counted by singular values of J, rows as shares of what they yield and joints by D, so that nothing depends on
+units.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.linear.constraints import LinearizationError, check_constraints, constraint_rates
 from delassus.control.linear.exponential import held_input
+from delassus.dynamics.derivatives.passive_derivatives import passive_derivatives
+from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.kinematics.manifold import difference, integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.errors import short
@@ -117,13 +121,15 @@ def linearize(
 ) -> Linearization:
     """A linear model of a constrained robot about a state, in its own freedoms; of one state or a batch.
 
+    Springs and dampers of its joints and tendons are part of it; dry friction, which has no derivative at rest, is not.
+
     Args:
         mechanism: The robot and its constraints, a model, or an `Actuated`.
         q: Configurations (…, nq) [rad, m] that meet the constraints.
         v: Velocities (…, nv) [rad/s, m/s] that do; by default zero.
         torque: (…, nu) forces of the actuators [N·m, N]; by default zero. `gravity_compensation` gives those of rest.
         actuation: As for `inverse_dynamics`.
-        tau: (…, nv) other generalised forces, constant [N·m, N].
+        tau: (…, nv) other generalised forces, constant [N·m, N], besides those of springs and dampers.
         time: (…) [s] what references move with, needed where they do.
         time_step: [s] for a discrete model, in which inputs are held; by default rates.
         parameters: (…, nparameters) those of a mechanism whose model has some.
@@ -152,13 +158,15 @@ def linearize(
     q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
     given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     check_constraints(held, q, v, given)
+    total, (by_q, by_v) = total + passive_forces(model, q, v), passive_derivatives(model, q, v)
     a_q, a_v, a_tau, *_ = constrained_derivatives(held, q, v, total, converged=True, iterations=10, **given)
+    a_q, a_v = a_q + a_tau @ by_q, a_v + a_tau @ by_v
     a = constrained_dynamics(held, q, v, total, **given).acceleration
     D = np.diagonal(crba(model, q), axis1=-2, axis2=-1)
     rigid = np.flatnonzero(compliance_of(held) == 0.0)
     Z, back = _basis(held, rigid, q, D, given)
-    by_q, rate = constraint_rates(held, q, v, **given) if len(rigid) and np.any(v) else (None, None)
-    S = np.zeros_like(Z) if by_q is None else -back @ by_q[..., rigid, :] @ Z
+    turned, rate = constraint_rates(held, q, v, **given) if len(rigid) and np.any(v) else (None, None)
+    S = np.zeros_like(Z) if turned is None else -back @ turned[..., rigid, :] @ Z
     Z_rate = np.zeros_like(Z) if rate is None else -back @ rate[..., rigid, :] @ Z
     left = (Z * D[..., None]).mT
     p = Z.shape[-1]

@@ -36,6 +36,7 @@ from delassus.control.inverse.result import ControlStatus, control_statuses, wor
 from delassus.control.inverse.weights import DYNAMICS_INPUTS
 from delassus.control.operational.space import in_energy
 from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
+from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.crba import mass_matrix
 
@@ -107,7 +108,7 @@ def task_inverse_dynamics(
     force_target: Any = None,
     acceleration: Any = None,
 ) -> TaskDynamics:
-    """Torques that accelerate tasks as they are asked to, of one state or a batch.
+    """Torques that accelerate tasks as they are asked to, of one state or a batch, against springs and dampers, too.
 
     Args:
         tasks: A robot with tasks; those of a smaller `priority` come first.
@@ -118,7 +119,7 @@ def task_inverse_dynamics(
         acceleration: (…, nv) where tasks leave a choice, accelerations are nearest to it; by default zero.
     """
     robot, n = tasks.robot, tasks.nv
-    M, c = mass_matrix(tasks.model, q), bias_torques(tasks.model, q, v)
+    M, c = mass_matrix(tasks.model, q), bias_torques(tasks.model, q, v) - passive_forces(tasks.model, q, v)
     c = c if tau is None else c - tau
     rows, ends = _possible(tasks, q, v, M, c, mask, time)
     J, wanted = task_jacobian(tasks, q), demands - task_bias(tasks, q, v)

@@ -1,15 +1,24 @@
-"""Forces of springs and dampers in the joints, which no other algorithm applies: add them to tau.
+"""Passive forces: springs and dampers in the joints, and of tendons over joints; the one place that knows them.
 
-With the force f(q, v) of `passive_forces`, `aba(model, q, v, tau + f)` moves as MuJoCo does with `qfrc_applied = tau`.
-Dry friction is not among them: it is a constraint, not a function of the state.
+    f = -K δ(q) - D v - Σ r (k δ_t(q) + d r·v),
+
+δ leading from the joints' rest to q, r the moment arms of a tendon (see `tendons`).
+
+`rnea`, `aba` and all that is the equation of motion M a + c = tau + Jᵀ λ leave them to tau: `aba(model, q, v, tau + f)`
+moves as MuJoCo does with `qfrc_applied = tau`. Whatever claims a motion of the robot, by simulating it, controlling it
+or making it linear, has them in it. Dry friction is not among them: it is a constraint, not a function of the state.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy
+from numpy.typing import NDArray
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.forces.tendons import TendonState, tendon_states
 from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 from delassus.spatial.quaternions import (
@@ -25,7 +34,8 @@ def passive_forces(model: Model, q: Any, v: Any) -> Floats:
     """-k δ(q) - d v (nv,) [N·m, N]: springs of stiffness k, stretched by δ, and viscous damping d. O(n).
 
     δ leads from the joint's rest to q: the difference of coordinates; of rotations the shortest rotation vector; of
-    free and planar joints the straight way of the origin, in the body's axes, and the rotation.
+    free and planar joints the straight way of the origin, in the body's axes, and the rotation. Tendons over joints
+    pull these with their moment arms.
     """
     total = np.zeros(model.nv)
     for joint, i, j in zip(model.joints, model.q_starts, model.v_starts, strict=True):
@@ -39,18 +49,63 @@ def passive_forces(model: Model, q: Any, v: Any) -> Floats:
         if any(joint.damping):
             force = force - numpy.array(joint.damping) * (ratio * v[own])
         total[own] = total[own] + ratio * force
+    for tendon in tendon_states(model, q, v):
+        total = tendon.pulled(total, tendon.force)
     return total
 
 
 @kernel("(nq)->()")
 def spring_energy(model: Model, q: Any) -> Floats:
-    """½ Σ k δ(q)² [J]: the energy of the springs in the joints, zero at rest."""
+    """½ Σ k δ(q)² [J]: the energy of the springs in joints and of tendons over joints, zero at rest."""
     total = np.array(0.0)
     for joint, i in zip(model.joints, model.q_starts, strict=True):
         if any(joint.stiffness):
             stretch = _stretch(joint, _coordinates(joint, q, i))
             total = total + 0.5 * (numpy.array(joint.stiffness) @ (stretch * stretch))
+    for tendon in tendon_states(model, q, np.zeros(model.nv)):
+        total = total + 0.5 * tendon.stiffness * tendon.stretch * tendon.stretch
     return total
+
+
+class PassiveElements(NamedTuple):
+    """Springs and dampers in a state, as a step of time needs them to be implicit.
+
+    Attributes:
+        force: f (nv,), that of `passive_forces` [N·m, N].
+        stiffness: (nv,) of the joints, each as its velocity feels it [N·m/rad, N/m].
+        damping: (nv,) likewise [N·m·s/rad, N·s/m].
+        tendons: Those with a spring or a damper, which couple joints.
+    """
+
+    force: Any
+    stiffness: NDArray[numpy.float64]
+    damping: NDArray[numpy.float64]
+    tendons: list[TendonState]
+
+    @classmethod
+    def of(cls, model: Model, q: Any, v: Any) -> PassiveElements:
+        """Those of a model."""
+        force = passive_forces.function(model, q, v)
+        return cls(force, *joint_gains(model), tendon_states(model, q, v))
+
+    def stiffness_times(self, v: Any) -> Any:
+        """K v (nv,): how fast the springs' forces change, tendons included."""
+        product = self.stiffness * v
+        for tendon in self.tendons:
+            product = tendon.pulled(product, tendon.stiffness * tendon.rate_at(v))
+        return product
+
+
+def joint_gains(model: Model) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """Stiffness and damping (nv,) of springs and dampers in the joints; those that mimic others add to theirs."""
+    stiffness, damping = numpy.zeros(model.nv), numpy.zeros(model.nv)
+    for joint, start in zip(model.joints, model.v_starts, strict=True):
+        ratio = joint.mimic.ratio if joint.mimic else 1.0
+        at = slice(start, start + joint.kind.nv)
+        for total, values in ((stiffness, joint.stiffness), (damping, joint.damping)):
+            if any(values):
+                total[at] += ratio * ratio * numpy.array(values)
+    return stiffness, damping
 
 
 def _coordinates(joint: Joint, q: Any, start: int) -> Any:

@@ -97,7 +97,8 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
     mujoco = _mujoco()
     off = mujoco.mjtDisableBit
     flags = int(m.opt.disableflags)
-    tree = read_tree(m, names, springs=not flags & int(off.mjDSBL_SPRING), dampers=not flags & int(off.mjDSBL_DAMPER))
+    springs, dampers = not flags & int(off.mjDSBL_SPRING), not flags & int(off.mjDSBL_DAMPER)
+    tree = read_tree(m, names, springs=springs, dampers=dampers)
     own = frames(m, tree, names)
     ties = equalities(mujoco, m, tree, names, {frame.name for frame in own})
     if flags & (int(off.mjDSBL_EQUALITY) | int(off.mjDSBL_CONSTRAINT)):
@@ -112,7 +113,7 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
         ties.constraints,
         tree.base_inertia,
         actuators=driven,
-        tendons=tendons(m, names),
+        tendons=tendons(m, names, springs=springs, dampers=dampers),
         postures=_postures(m, names),
         warnings=(*notes, *unsupported(mujoco, m, names, ties.skipped, driven)),
     )

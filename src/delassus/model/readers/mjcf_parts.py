@@ -7,7 +7,7 @@ its placement here is that of the file's own frame again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from delassus.model.equality import Connect, Equality, JointCoupling, WeldEquality
@@ -20,7 +20,7 @@ from delassus.model.transmission import Actuator, Tendon
 _GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default colour, which gives way to that of a material
 _CONNECT, _WELD, _JOINT = range(3)  # mjtEq
 _SITE = 6  # mjOBJ_SITE
-_WRAP_JOINT, _WRAP_PULLEY, _WRAP_SITE = 1, 2, 3  # mjtWrap
+WRAP_JOINT, _WRAP_PULLEY, _WRAP_SITE = 1, 2, 3  # mjtWrap
 _DRIVES = ("joint", "joint", "slider-crank", "tendon", "site", "body")  # mjtTrn
 
 
@@ -131,16 +131,19 @@ def _anchor(name: str, number: str, taken: set[str]) -> str:
     return frame
 
 
-def tendons(m: Any, names: MjcfNames) -> tuple[Tendon, ...]:
-    """The tendons."""
-    return tuple(_tendon(m, names, t) for t in range(m.ntendon))
+def tendons(m: Any, names: MjcfNames, springs: bool = True, dampers: bool = True) -> tuple[Tendon, ...]:
+    """The tendons, with or without their springs and dampers."""
+    every = (_tendon(m, names, t) for t in range(m.ntendon))
+    left_out: dict[str, Any] = {} if springs else {"stiffness": 0.0, "rest": ()}
+    left_out |= {} if dampers else {"damping": 0.0}
+    return tuple(replace(tendon, **left_out) for tendon in every)
 
 
 def _tendon(m: Any, names: MjcfNames, t: int) -> Tendon:
     terms, path = [], []
     for w in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
         kind, k = m.wrap_type[w], m.wrap_objid[w]
-        if kind == _WRAP_JOINT:
+        if kind == WRAP_JOINT:
             terms.append((names.joints[k], float(m.wrap_prm[w])))
         elif kind == _WRAP_PULLEY:
             path.append(f"pulley {m.wrap_prm[w]:g}")

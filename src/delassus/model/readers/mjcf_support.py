@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from delassus.model.readers.mjcf_names import MjcfNames
+from delassus.model.readers.mjcf_parts import WRAP_JOINT
 from delassus.model.readers.mjcf_tree import BALL, FREE
 from delassus.model.transmission import Actuator
 
@@ -33,9 +34,16 @@ def unsupported(
             for kind in sorted({kind for kind, _ in skipped} - {"inactive"})
         ),
         (
-            "tendons are data: `compliant_step` applies springs and damping of those over joints, and nothing applies "
-            "their friction, limits and inertia",
-            names.tendons,
+            "friction, limits and inertia of tendons are left out",
+            _where(_some(m, "tendon_frictionloss", "tendon_limited", "tendon_armature"), names.tendons),
+        ),
+        (
+            "springs and dampers of strings through sites are refused by all that moves the robot",
+            _where(_some(m, "tendon_stiffness", "tendon_damping") * _strings(m), names.tendons),
+        ),
+        (
+            "springs and dampers of tendons that are not linear are taken as linear",
+            _where(_some(m, "tendon_stiffnesspoly", "tendon_dampingpoly"), names.tendons),
         ),
         (
             "of these actuators only the affine part is kept, without dynamics, muscles and plugins",
@@ -72,6 +80,16 @@ def _any(m: Any, field: str) -> Any:
     """Which rows of a field are not zero; none if MuJoCo is older than the field."""
     values = getattr(m, field, None)
     return () if values is None else np.any(values, axis=tuple(range(1, values.ndim)))
+
+
+def _some(m: Any, *fields: str) -> Any:
+    """Which rows are not zero in any of some fields."""
+    return sum((np.asarray(_any(m, field), int) for field in fields if hasattr(m, field)), np.zeros((), int))
+
+
+def _strings(m: Any) -> Any:
+    """Which tendons are strings through sites, no sums over joints."""
+    return np.array([m.wrap_type[first] != WRAP_JOINT for first in m.tendon_adr], int)
 
 
 def _where(flags: Any, names: Sequence[str]) -> list[str]:

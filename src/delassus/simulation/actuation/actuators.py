@@ -2,8 +2,9 @@
 
 The force of an actuator is affine, f = (g₀ + g₁ l + g₂ l̇) u + b₀ + b₁ l + b₂ l̇ (see `Actuator`). In a step of time it
 is that of the step's end: what grows with l and l̇ resists the joint and goes into its own inertia, so that servos of
-any stiffness are stable. An actuator at its limit pushes with it, and resists nothing; whether it is there is seen at
-the step's end.
+any stiffness are stable. So do springs and dampers; those of tendons, and actuators that pull tendons, resist several
+joints at once. An actuator at its limit pushes with it, and resists nothing; whether it is there is seen at the step's
+end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.dynamics.forces.passive import passive_forces
+from delassus.constrained.elimination.tree_factor import RankOne
+from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.errors import DelassusError
 from delassus.model.joints import Free
@@ -32,7 +34,7 @@ class ActuatorError(DelassusError, ValueError):
 
 
 class Drive(NamedTuple):
-    """Generalised forces (nv,), what is added to the diagonal of M (nv,), and how many controls were clipped.
+    """Generalised forces (nv,), what is added to the diagonal of M (nv,) and what couples joints; clipped controls.
 
     `modes` (servos,) says of each servo with limits whether it is within (0) or at its upper (1) or lower (-1) one, and
     `modes_at` what they are with the velocity (nv,) of the step's end.
@@ -40,9 +42,17 @@ class Drive(NamedTuple):
 
     force: Any
     added: Any
+    rank_ones: tuple[RankOne, ...]
     clipped: Any
     modes: Any
     modes_at: Callable[[Any], Any]
+
+    def resistance(self, v: Any) -> Any:
+        """(M̂ - M) v (nv,)."""
+        total = self.added * v
+        for term in self.rank_ones:
+            total = total + term.times(v)
+        return total
 
 
 def driven_velocities(model: Model) -> tuple[int, ...]:
@@ -148,11 +158,11 @@ def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
 
 
 def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
-    """The actuators of a joint whose force depends on its motion, and has limits."""
+    """The actuators of a joint or a tendon whose force depends on its motion, and has limits."""
     return [
         k
         for k, one in enumerate(actuators)
-        if one.drives == "joint" and one.force_range and any((*one.gain[1:], *one.bias[1:]))
+        if one.drives != "site" and one.force_range and any((*one.gain[1:], *one.bias[1:]))
     ]
 
 
@@ -162,9 +172,10 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
     A servo is implicit within its limits, and pushes with the limit elsewhere: which of the two is said by `modes`, or
     by the velocity of the step's beginning.
     """
-    stiffness, damping = passive_gains(model)
-    force = passive_forces.function(model, q, v) - h * stiffness * v
-    added = h * damping + h * h * stiffness + np.zeros(model.nv)
+    passive = PassiveElements.of(model, q, v)
+    force = passive.force - h * passive.stiffness_times(v)
+    added = h * passive.damping + h * h * passive.stiffness + np.zeros(model.nv)
+    rank_ones = [RankOne(t.moment_arms, h * t.damping + h * h * t.stiffness) for t in passive.tendons]
     clipped = np.array(0.0)
     if not actuators:
         for k, i in enumerate(driven_velocities(model)):
@@ -172,7 +183,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             taken = np.clip(u[k], -most, most)
             clipped = clipped + np.where(taken != u[k], 1.0, 0.0)
             force[i] = force[i] + taken
-        return Drive(force, added, clipped, np.zeros(0), lambda end: np.zeros(0))
+        return Drive(force, added, tuple(rank_ones), clipped, np.zeros(0), lambda end: np.zeros(0))
     servos, taken_modes, later = limited_servos(actuators), [], []  # type: list[int], list[Any], list[Any]
     for k, actuator in enumerate(actuators):
         control = u[k]
@@ -191,8 +202,7 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
         length = sum(c * q[i] for i, _, c in terms) + h * rate
         (_, g1, g2), (_, b1, b2) = actuator.gain, actuator.bias
         pull = _affine(actuator, control, length, rate)
-        # What the force loses per unit of l̇: in a tendon, which couples its joints, none of it is implicit.
-        slope = h * (g1 * control + b1) + (g2 * control + b2) if len(terms) == 1 else 0.0
+        slope = h * (g1 * control + b1) + (g2 * control + b2)  # what the force gains per unit of l̇
         if actuator.force_range:
             mode = _mode(pull, *actuator.force_range)
             if k in servos:
@@ -204,9 +214,15 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             lower, upper = actuator.force_range
             pull = np.where(mode > 0.0, upper, np.where(mode < 0.0, lower, pull))
             slope = np.where(at_limit, 0.0, slope)
+        moment_arms = numpy.zeros(model.nv)
         for _, j, c in terms:
             force[j] = force[j] + c * pull
+            moment_arms[j] += c
+        if len(terms) == 1:
+            ((_, j, c),) = terms
             added[j] = added[j] + np.maximum(-h * c * c * slope, 0.0)
+        elif any((g1, g2, b1, b2)):  # a tendon, which resists its joints together
+            rank_ones.append(RankOne(moment_arms, np.maximum(-h * slope, 0.0)))
 
     def modes_at(end: Any) -> Any:
         found = []
@@ -215,7 +231,8 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             found.append(_mode(pull + slope * changed, *limits))
         return np.stack(found) if found else np.zeros(0)
 
-    return Drive(force, added, clipped, np.stack(taken_modes) if taken_modes else np.zeros(0), modes_at)
+    found_modes = np.stack(taken_modes) if taken_modes else np.zeros(0)
+    return Drive(force, added, tuple(rank_ones), clipped, found_modes, modes_at)
 
 
 def _mode(pull: Any, lower: float, upper: float) -> Any:
@@ -238,15 +255,3 @@ def _site_moment(model: Model, actuator: Actuator, q: Any) -> Any:
 
 def _places(model: Model, actuator: Actuator) -> list[tuple[int, float]]:
     return [(model.joint_index(name), factor) for name, factor in driving_terms(model, actuator)]
-
-
-def passive_gains(model: Model) -> tuple[Any, Any]:
-    """Stiffness and damping (nv,) of springs and dampers in the joints, each as its velocity feels it."""
-    stiffness, damping = numpy.zeros(model.nv), numpy.zeros(model.nv)
-    for joint, start in zip(model.joints, model.v_starts, strict=True):
-        ratio = joint.mimic.ratio if joint.mimic else 1.0
-        own = slice(start, start + joint.kind.nv)
-        for total, values in ((stiffness, joint.stiffness), (damping, joint.damping)):
-            if values:
-                total[own] += ratio * ratio * numpy.array(values)
-    return stiffness, damping

@@ -90,7 +90,7 @@ def closed(world: World, problem: Problem, q: Any, v: Any, time: Any) -> tuple[A
         return (carry[2] > 0.0) & (carry[3] < _PATIENCE)
 
     change = taken_off(opening(v)[0])
-    inertia = newton_euler(weightless, near, np.zeros(world.nv), change) + problem.driven.added * change  # M̂⁺ of it
+    inertia = newton_euler(weightless, near, np.zeros(world.nv), change) + problem.driven.resistance(change)  # M̂⁺ of it
     first = v - 2.0 * change + problem.solve(inertia)
     slow, _, fast, _ = while_loop(opens, slower, (first, *opening(first), np.array(0.0)), _PATIENCE)
     bad = ~((size <= TOLERANCE) & (fast <= 0.0))

@@ -1,6 +1,7 @@
 """The contact problem of a step of time: its rows, G = J M̂⁻¹ Jᵀ, and what rows are held to.
 
-With M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos:
+With M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos, and (h d + h² k) r rᵀ for those of a
+tendon with moment arms r:
 
     v_f = v + h M̂⁻¹ (τ - c)                       what the velocity would be without contacts, c at the middle
     g = J v_f + what rows are held to
@@ -103,7 +104,7 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     poses = world_poses(links_of(model), q)
     rows = step_rows(world, q, v, poses, given.ground, h, time)
     driven = drive(model, world.actuators, q, v, given.control, h, modes)
-    factor = tree_factor(model, q, rows.J, added=driven.added)
+    factor = tree_factor(model, q, rows.J, added=driven.added, rank_ones=driven.rank_ones)
 
     def solve(force: Any) -> Any:
         return substitute(factor.above, factor.U, factor.D, force)

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy
 
-import delassus.numpy as np
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.dynamics.forces.passive import passive_forces
+from delassus.dynamics.forces.passive import PassiveElements
+from delassus.dynamics.forces.tendons import TendonState
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.model.model import Model
 from delassus.stepping.compliant.geometric import geometric_stiffness, not_negative
-from delassus.stepping.compliant.tendons import tendons_of
 from delassus.stepping.scheme.blend import Blend
 
 
@@ -32,24 +31,25 @@ class Servo(NamedTuple):
 
 
 class Elements(NamedTuple):
-    """K (nv,), D (nv,) and the forces (nv,) of all springs, dampers and servos; None where there are none."""
+    """K (nv,), D (nv,) of joints and servos and all forces (nv,), None where there are none; and the tendons."""
 
     stiffness: Any
     damping: Any
     force: Any
+    tendons: list[TendonState]
 
     @classmethod
     def of(cls, model: Model, q: Any, v: Any, servo: Servo) -> Elements:
         """Those of a state."""
-        K, D, force = _own(model, "stiffness"), _own(model, "damping"), None
-        if K is not None or D is not None:
-            force = passive_forces(model, q, v)
+        passive = PassiveElements.of(model, q, v)
+        K, D = (gains if gains.any() else None for gains in (passive.stiffness, passive.damping))
+        force = None if K is None and D is None and not passive.tendons else passive.force
         if servo.stiffness is not None:
             pull = servo.stiffness * difference(model, q, servo.target)
             K, force = _sum(K, servo.stiffness), _sum(force, pull)
         if servo.damping is not None:
             D, force = _sum(D, servo.damping), _sum(force, -servo.damping * v)
-        return cls(K, D, force)
+        return cls(K, D, force, passive.tendons)
 
     def added(self, blend: Blend) -> Any:
         """h α D + h² α β K (nv,), or None."""
@@ -60,7 +60,10 @@ class Elements(NamedTuple):
     def push(self, tau: Any, v: Any, blend: Blend) -> Any:
         """τ + f - α h K v (nv,)."""
         tau = tau if self.force is None else tau + self.force
-        return tau if self.stiffness is None else tau - blend.alpha * blend.h * self.stiffness * v
+        tau = tau if self.stiffness is None else tau - blend.alpha * blend.h * self.stiffness * v
+        for tendon in self.tendons:
+            tau = tendon.pulled(tau, -blend.alpha * blend.h * tendon.stiffness * tendon.rate_at(v))
+        return tau
 
 
 class Acting(NamedTuple):
@@ -78,29 +81,13 @@ class Acting(NamedTuple):
         (h, alpha, beta), more = blend, None
         elements = Elements.of(mechanism.model, q, v, servo)
         added, push = elements.added(blend), elements.push(tau, v, blend)
-        for tendon in tendons_of(mechanism.model, q, v):
+        for tendon in elements.tendons:
             own = h * alpha * tendon.damping + h * h * alpha * beta * tendon.stiffness
-            more = _sum(more, own * numpy.outer(tendon.row, tendon.row))
-            push = push + tendon.row * (tendon.force - alpha * h * tendon.stiffness * tendon.rate)
+            more = _sum(more, own * numpy.outer(tendon.moment_arms, tendon.moment_arms))
         if geometric is not None:
             K = not_negative(geometric_stiffness(mechanism, q, geometric / h, time))
             more, push = _sum(more, h * h * alpha * beta * K), push - alpha * h * (K @ v)
         return cls(added, more, push)
-
-
-def _own(model: Model, field: str) -> Any:
-    """What the joints of a model have themselves (nv,), or None; joints that mimic others add to theirs."""
-    total = np.zeros(model.nv)
-    some = False
-    for joint, j in zip(model.joints, model.v_starts, strict=True):
-        values = getattr(joint, field)
-        if not any(values):
-            continue
-        some = True
-        ratio = joint.mimic.ratio if joint.mimic else 1.0
-        own = slice(j, j + joint.kind.nv)
-        total[own] = total[own] + ratio * ratio * numpy.array(values)
-    return total if some else None
 
 
 def _sum(one: Any, other: Any) -> Any:

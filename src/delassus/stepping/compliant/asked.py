@@ -15,12 +15,12 @@ from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
+from delassus.dynamics.forces.tendons import check_tendons
 from delassus.errors import DelassusError, short
 from delassus.model.model import Model, UnknownName
 from delassus.stepping.compliant.inputs import IMPACTS, STABILIZATIONS
 from delassus.stepping.compliant.scheme import EXPLICIT
 from delassus.stepping.compliant.solve import RUBBING
-from delassus.stepping.compliant.tendons import check_tendons
 
 SHORTEST: Final = 1e-12
 LONGEST: Final = 1e6

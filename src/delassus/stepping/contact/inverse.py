@@ -29,7 +29,7 @@ class ContactExplanation(InContact):
     """Forces of contacts that explain a motion, one state or a batch, and the torques that are left.
 
     Attributes:
-        torque: (…, nv) tau = M a + c - Jᵀ f [N·m, N].
+        torque: (…, nv) tau = M a + c - Jᵀ f [N·m, N], of motors, springs and dampers together.
         force: (…, m) of all rows [N, N·m]: of a contact t1, t2, n, on its first body.
         unexplained: (…, nv) what is left to do for velocities without a motor [N·m, N].
     """
@@ -87,7 +87,8 @@ def contact_inverse_dynamics(
         model: "ncp", "ccp" or "relaxed", as for `contact_dynamics`.
         yielding: R [1/kg], one number or (…, m), by which all rows give way.
         passive: (nv,) not zero for velocities without a motor; by default those of free joints.
-        tau: (…, nv) generalised forces of passive velocities, where they are known [N·m, N]; by default none.
+        tau: (…, nv) generalised forces of passive velocities, where they are known [N·m, N], such as `passive_forces`;
+            by default none.
         rest_speed: [m/s] contacts that open more slowly push, and those that slide more slowly stick.
         method: A method of `ContactProblem.solve`.
         tolerance: As for `contact_dynamics`.

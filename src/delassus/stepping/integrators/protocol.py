@@ -35,7 +35,7 @@ _CORRECTIONS: Final = 40
 
 @dataclass(frozen=True)
 class System:
-    """What moves: a mechanism under gravity, its joints' springs and dampers, and forces.
+    """What moves: a mechanism under gravity, springs and dampers of its joints and tendons, and forces.
 
     Attributes:
         mechanism: The robot and its constraints.

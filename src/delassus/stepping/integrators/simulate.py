@@ -57,7 +57,7 @@ def simulate_motion(
     max_steps: int = 1_000_000,
     parameters: ArrayLike | None = None,
 ) -> Trajectory:
-    """The motion of a robot, one or a batch, under gravity, the springs and dampers of its joints, and forces.
+    """The motion of a robot, one or a batch, under gravity, springs and dampers of joints and tendons, and forces.
 
     Args:
         mechanism: The robot and its constraints; a model moves with those that come with it.

@@ -95,7 +95,7 @@ def turning_dofs(model: Model, parts: tuple[Component, ...]) -> list[int]:
 
 def _is_grounded(constraint: Constraint, model: Model, on_root: bool) -> bool:
     """Whether a constraint ties bodies to the world, or the joint that connects a tree with it."""
-    return on_root or bool(constraint.links(model)) and not constraint.relative(model)
+    return on_root or (bool(constraint.links(model)) and not constraint.relative(model))
 
 
 def _roots(tree: Links) -> list[int]:

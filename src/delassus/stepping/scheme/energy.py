@@ -164,7 +164,8 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
     s = np.where(target.grounded, even, s)
     velocity = np.where(target.grounded, even * now.P, P) / now.mass
     omega = np.where(target.grounded, even * spin, omega)
-    q, v, free = np.array(q), np.array(v), set()
+    free: set[int] = set()
+    q, v = np.array(q), np.array(v)
     for (root, own), i, base in zip(roots.items(), places, bases, strict=True):
         j = tree.links[root].v
         q[i : i + 7] = base

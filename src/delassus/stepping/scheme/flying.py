@@ -63,8 +63,9 @@ def moved(model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, shif
             c, s = np.cos(step[j + 2]), np.sin(step[j + 2])
             v_end[j], v_end[j + 1] = c * v[j] + s * v[j + 1], c * v[j + 1] - s * v[j]
     substeps = np.array(1.0)
-    for link, i, j in free_bodies(model, parts):
-        q_end[i], v_end[j], needed = fly(link, q[i], v[j], h, None if shift is None else shift[j])
+    for link, at, dofs in free_bodies(model, parts):
+        own = None if shift is None else shift[dofs]
+        q_end[at], v_end[dofs], needed = fly(link, q[at], v[dofs], h, own)
         substeps = np.maximum(substeps, needed)
     return q_end, v_end, substeps
 

@@ -70,15 +70,14 @@ def principal_axes(I: Any) -> PrincipalAxes:
 
 
 def rotate_freely(axes: PrincipalAxes, turn: Any, omega: Any, h: Any) -> tuple[Any, Any, Any]:
-    """Orientation (4,) and angular velocity (3,) [rad/s] after a time h [s], both in the body's axes; h may be negative.
+    """Orientation (4,) and angular velocity (3,) [rad/s] after a time h [s], in the body's axes; h may be negative.
 
     The third result is the number of substeps that it would have taken, `SUBSTEPS` of which at most are made.
     """
-    i_a, i_b, i_c = (axes.inverse[k] for k in range(3))
     principal = quaternion_multiply(turn, axes.turn)
     L = quaternion_rotate(quaternion_conjugate(axes.turn), omega) / axes.inverse
     if axes.symmetric:
-        principal, L = _rotate_top(principal, L, h, i_a, i_c)
+        principal, L = _rotate_top(principal, L, h, axes.inverse[0], axes.inverse[2])
         needed = np.array(1.0)
     else:
         principal, L, needed = _rotate_split(axes.inverse, principal, L, h)

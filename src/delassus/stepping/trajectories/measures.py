@@ -16,7 +16,7 @@ from delassus.model.model import Model
 
 @kernel("(nq),(nv)->()")
 def mechanical_energy(model: Model, q: Any, v: Any) -> Floats:
-    """Kinetic energy, that of gravity, and that of the springs in the joints [J]."""
+    """Kinetic energy, that of gravity, and that of the springs in joints and tendons [J]."""
     return kinetic_energy(model, q, v) + potential_energy(model, q) + spring_energy(model, q)
 
 

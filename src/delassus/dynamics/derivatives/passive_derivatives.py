@@ -1,0 +1,60 @@
+"""Derivatives of passive forces: how springs and dampers of joints and tendons pull elsewhere, and at other speeds.
+
+A spring of a coordinate has -k on the diagonal, a damper -d; a tendon with moment arms r has -k r rᵀ and -d r rᵀ. Where
+a joint turns in space, δ is no difference of coordinates, and its block is what the compiler makes of the force. O(n).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.differentiation.derivatives import jacobian
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.dynamics.forces.passive import joint_gains, passive_forces
+from delassus.dynamics.forces.tendons import tendon_states
+from delassus.dynamics.kinematics.manifold import coordinate_rates, parts
+from delassus.model.joints import Motion
+from delassus.model.model import Model
+
+
+@kernel("(nq),(nv)->(nv,nv),(nv,nv)")
+def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Floats, Floats]:
+    """Derivatives (nv, nv) of `passive_forces`: ∂f/∂q along tangent vectors [N·m/rad, N/m], and ∂f/∂v.
+
+    Where a tendon has lengths at which it rests, the one side of their ends is taken.
+
+    Args:
+        model: The robot.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+    """
+    stiffness, damping = joint_gains(model)
+    by_q, by_v = np.array(-numpy.diag(stiffness)), np.array(-numpy.diag(damping))
+    for motion, _, start in parts(model):
+        at = list(range(start, start + motion.nv))
+        if motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR) and stiffness[at].any():
+            block = _block(model, q, at)
+            for i, row in enumerate(at):
+                for j, column in enumerate(at):
+                    by_q[row, column] = block[i, j]
+    for tendon in tendon_states(model, q, v):
+        r = tendon.moment_arms
+        for i in tendon.dofs:
+            for j in tendon.dofs:
+                by_q[i, j] = by_q[i, j] - tendon.stiffness * (r[i] * r[j])
+                by_v[i, j] = by_v[i, j] - tendon.damping * (r[i] * r[j])
+    return by_q, by_v
+
+
+def _block(model: Model, q: Any, at: list[int]) -> Any:
+    """The part of ∂f/∂q (n, n) of a joint's own spring, for velocities that follow each other; no tendon moves it."""
+
+    def force(step: Any) -> Any:
+        whole = np.zeros(model.nv)
+        whole[at] = step
+        return passive_forces.function(model, q + coordinate_rates(model, q, whole), np.zeros(model.nv))[at]
+
+    return jacobian(force)(np.zeros(len(at)))
