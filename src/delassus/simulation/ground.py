@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.simulation.checks import SimulationError, number, numbers
-from delassus.simulation.geometry.surfaces import Field
+from delassus.simulation.geometry.fields import Field
 
 FRICTION: Final = 0.7
 """Of shapes that say nothing, on a ground that says nothing."""

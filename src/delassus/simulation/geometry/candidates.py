@@ -25,6 +25,7 @@ from delassus.dynamics.tree.poses import Pair
 from delassus.model.links import Links
 from delassus.model.model import WORLD, Geometry
 from delassus.model.placement import Vector
+from delassus.simulation.geometry.fields import MINIMA, HeightField, RoundBody
 from delassus.simulation.geometry.surfaces import Surface
 
 THIRD = 2.0 * math.pi / 3.0
@@ -42,28 +43,28 @@ class Touch(NamedTuple):
 class Shape:
     """What is compiled of a collision shape: its joint, its placement there, its kind, its lengths; vertices of a mesh.
 
-    `name` is that of the geometry; kernels do not read it.
+    `on_field` if it may touch a height field, where a ball has several contacts. `name` is that of the geometry;
+    kernels do not read it.
     """
 
     geometry: Geometry
     vertices: tuple[Vector, ...] = ()
+    on_field: bool = False
 
     @property
     def count(self) -> int:
         """How many places of it may touch."""
-        return {"sphere": 1, "capsule": 2, "box": 8, "cylinder": 6, "ellipsoid": 1}.get(
+        ball = MINIMA if self.on_field else 1
+        return {"sphere": ball, "capsule": 2 * ball, "box": 8, "cylinder": 6, "ellipsoid": ball}.get(
             self.geometry.shape, len(self.vertices)
         )
 
     @property
     def rolls(self) -> tuple[bool, ...]:
         """Of each place, whether it is another point of the body when the body has turned; nothing for corners."""
-        return {
-            "sphere": (True,),
-            "capsule": (True, True),
-            "cylinder": (True, False, False) * 2,
-            "ellipsoid": (True,),
-        }.get(self.geometry.shape, ())
+        if self.geometry.shape in ("sphere", "capsule", "ellipsoid"):
+            return (True,) * self.count
+        return (True, False, False) * 2 if self.geometry.shape == "cylinder" else ()
 
 
 def placed_shape(shape: Shape, tree: Links, world: list[Pair]) -> Pair:
@@ -85,27 +86,40 @@ def touches(shape: Shape, tree: Links, world: list[Pair], surface: Surface) -> l
 
     match geometry.shape:
         case "sphere":
-            return [_ball(surface, center, geometry.size[0])]
+            return _round(shape, surface, RoundBody(center, numpy.full(3, geometry.size[0])))
         case "capsule":
             radius, length = geometry.size
-            return [_ball(surface, placed((0.0, 0.0, z)), radius) for z in (0.5 * length, -0.5 * length)]
+            ends = [RoundBody(placed((0.0, 0.0, z)), numpy.full(3, radius)) for z in (0.5 * length, -0.5 * length)]
+            return [touch for end in ends for touch in _round(shape, surface, end)]
         case "box":
             signs = numpy.array(numpy.meshgrid(*[(0.5, -0.5)] * 3, indexing="ij")).reshape(3, 8).T
-            return [_ball(surface, placed(corner), 0.0) for corner in signs * numpy.array(geometry.size)]
+            return [_point(surface, placed(corner)) for corner in signs * numpy.array(geometry.size)]
         case "cylinder":
             return _rims(surface, placed, turn, *geometry.size)
         case "ellipsoid":
-            return [_ellipsoid(surface, center, turn, numpy.array(geometry.size))]
+            return _round(shape, surface, RoundBody(center, numpy.array(geometry.size), turn))
         case _:
-            return [_ball(surface, placed(vertex), 0.0) for vertex in shape.vertices]
+            return [_point(surface, placed(vertex)) for vertex in shape.vertices]
 
 
-def _ball(surface: Surface, center: Any, radius: float) -> Touch:
-    distance, normal = surface(center)
-    if radius == 0.0:
-        return Touch(distance, center, normal)
-    distance, normal = surface(center - radius * normal)
-    return Touch(distance, center - radius * normal, normal)
+def _point(surface: Surface, x: Any) -> Touch:
+    distance, normal = surface(x)
+    return Touch(distance, x, normal)
+
+
+def _round(shape: Shape, surface: Surface, body: RoundBody) -> list[Touch]:
+    """Of a ball or an ellipsoid: all contacts with a height field, or that with a plane.
+
+    The support point in direction -m is -A² m/‖A m‖, m the normal in the ellipsoid's axes, A its half-axes.
+    """
+    if isinstance(surface, HeightField):
+        return [Touch(*contact) for contact in surface.minima(body)]
+    height, normal = surface(body.center)
+    m = body.halves * (normal if body.turn is None else body.turn.T @ normal)
+    reach = body.halves[0] if body.turn is None else np.sqrt(np.sum(m * m))
+    nearest = Touch(height - reach, body.center - body.to_world(m / reach), normal)
+    # Where a robot stands is looked up on a plane, too: there, a ball has no other contacts.
+    return [nearest, *[nearest._replace(gap=np.abs(height) + 10.0 * reach)] * (MINIMA - 1 if shape.on_field else 0)]
 
 
 def _rims(surface: Surface, placed: Callable[[Any], Any], turn: Any, radius: float, length: float) -> list[Touch]:
@@ -113,7 +127,7 @@ def _rims(surface: Surface, placed: Callable[[Any], Any], turn: Any, radius: flo
     found = []
     for z in (0.5 * length, -0.5 * length):
         center = placed((0.0, 0.0, z))
-        _, normal = surface(center)
+        normal = surface.mean_normal(center, radius) if isinstance(surface, HeightField) else surface(center)[1]
         x, y = -(turn[:, 0] @ normal), -(turn[:, 1] @ normal)
         size = np.sqrt(x * x + y * y)
         upright = size < 1e-9  # every direction is as low as any other
@@ -124,15 +138,5 @@ def _rims(surface: Surface, placed: Callable[[Any], Any], turn: Any, radius: flo
         for angle in (0.0, THIRD, -THIRD):
             a, b = math.cos(angle), math.sin(angle)
             around = turn[:, 0] * (c * a - s * b) + turn[:, 1] * (s * a + c * b)
-            found.append(_ball(surface, center + radius * around, 0.0))
+            found.append(_point(surface, center + radius * around))
     return found
-
-
-def _ellipsoid(surface: Surface, center: Any, turn: Any, halves: Any) -> Touch:
-    """The support point -A² m/‖A m‖ in direction -m, m the normal in the ellipsoid's axes, A its half-axes."""
-    _, normal = surface(center)
-    for _ in range(2):
-        stretched = halves * (turn.T @ normal)
-        point = center - turn @ (halves * stretched / np.sqrt(np.sum(stretched * stretched)))
-        distance, normal = surface(point)
-    return Touch(distance, point, normal)

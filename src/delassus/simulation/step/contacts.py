@@ -19,8 +19,9 @@ from delassus.model.links import Links, links_of
 from delassus.model.model import WORLD
 from delassus.simulation.geometry.candidates import Shape, touches
 from delassus.simulation.geometry.collisions import collision_touches
+from delassus.simulation.geometry.fields import HeightField
 from delassus.simulation.geometry.reach import Reach
-from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
+from delassus.simulation.geometry.surfaces import Surface, plane_surface
 from delassus.simulation.step.sharing import Sharing, shared_motions
 from delassus.simulation.step.world import World
 from delassus.spatial.rotations import skew
@@ -43,7 +44,7 @@ class GroundNumbers(NamedTuple):
         """As geometry sees it."""
         if world.field is None:
             return plane_surface(self.normal, self.height)
-        return field_surface(world.field, self.heights)
+        return HeightField(world.field, self.heights)
 
 
 class Touching(NamedTuple):
