@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from bodies import G, H, body
-from delassus.simulation.geometry.fields import Field, HeightField, RoundBody
+from delassus.simulation.geometry.fields import Field, HeightField
 
 MASS, RADIUS = 0.1, 0.05
 BALL = body("sphere", (RADIUS,), MASS, (0.4 * MASS * RADIUS**2,) * 3)
@@ -54,47 +54,49 @@ def mesh_of(corners: np.ndarray) -> coal.BVHModelOBBRSS:
     return mesh
 
 
+def nearest(radius: float, field: dl.Ground, centers: np.ndarray):
+    """Gaps (n,), points and normals (n, 3) of the nearest contacts of balls at `centers` (n, 3)."""
+    q = np.concatenate([centers, np.tile([0.0, 0, 0, 1], (len(centers), 1))], 1)
+    contacts = dl.Simulation(body("sphere", (radius,), 1.0, (1e-3, 1e-3, 1e-3)), field).contacts(q)
+    first = contacts.gap.argmin(-1)
+    return tuple(np.asarray(x)[np.arange(len(q)), first] for x in contacts[:3])
+
+
+def surface(field: dl.Ground, x: np.ndarray) -> float:
+    """How far a point is above the ground, straight down."""
+    distance, normal = HeightField(field.field, field.heights)(x)
+    return float(distance / normal[2])
+
+
 @pytest.mark.parametrize("radius", [0.03, 0.15, 0.33])
 def test_the_distance_of_a_ball_is_that_of_coal_to_the_nearest_triangle(radius):
     rng = np.random.default_rng(0)
-    field = Field(9, 11, 0.1, (-0.4, -0.5))
-    heights = 0.15 * rng.normal(size=(9, 11))
-    surface, tiny, seen = HeightField(field, heights), coal.Sphere(1e-6), 0
-    mesh = mesh_of(triangles(field, heights))
-    for _ in range(12):
-        center = np.array([*rng.uniform(-0.1, 0.1, 2), 0.0])
-        center[2] -= surface(center)[0] / surface(center)[1][2]  # on the ground
-        center[2] += radius * rng.uniform(0.3, 1.1)
-        place, request = coal.Transform3s(np.eye(3), center), coal.DistanceRequest()
-        far = coal.distance(mesh, coal.Transform3s(), tiny, place, request, coal.DistanceResult())
+    rough = dl.Ground(heights=0.15 * rng.normal(size=(9, 11)), spacing=0.1)
+    centers = np.concatenate([rng.uniform(-0.1, 0.1, (40, 2)), np.zeros((40, 1))], 1)
+    centers[:, 2] = [radius * rng.uniform(0.3, 1.1) - surface(rough, x) for x in centers]
+    mesh, tiny = mesh_of(triangles(rough.field, rough.heights)), coal.Sphere(1e-6)
+    gap, point, normal = nearest(radius, rough, centers)
+    for k, center in enumerate(centers):
+        place, result = coal.Transform3s(np.eye(3), center), coal.DistanceResult()
+        far = coal.distance(mesh, coal.Transform3s(), tiny, place, coal.DistanceRequest(), result)
         wanted = far + 1e-6 - radius
-        gap, point, normal = min(surface.minima(RoundBody(center, np.full(3, radius))), key=lambda touch: touch[0])
         if wanted < 0.09 * radius:
-            seen += 1
-            assert gap == pytest.approx(wanted, abs=1e-7)
-            np.testing.assert_allclose(np.linalg.norm(point - center), radius, rtol=1e-12)
-            np.testing.assert_allclose(np.linalg.norm(normal), 1.0, rtol=1e-12)
-            np.testing.assert_allclose(point, center - radius * normal, atol=1e-12)
-    assert seen > 5
+            assert gap[k] == pytest.approx(wanted, abs=1e-7)
+    assert (gap < 0.09 * radius).sum() > 20
+    np.testing.assert_allclose(np.linalg.norm(normal, axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(point, centers - radius * normal, atol=1e-12)
 
 
 def test_the_distance_of_a_ball_changes_by_no_more_than_the_ball_moves():
     rng = np.random.default_rng(1)
-    heights = rng.choice([0.0, 0.1, 0.3], size=(12, 12))
-    surface = HeightField(Field(12, 12, SPACING, (0.0, 0.0)), heights)
-
-    def distance(center: np.ndarray) -> float:
-        return min(touch[0] for touch in surface.minima(RoundBody(center, np.full(3, RADIUS))))
-
-    for _ in range(60):
-        center = rng.uniform([0.02, 0.02, 0.0], [0.2, 0.2, 0.35])
-        near = distance(center)
-        if abs(near) < 0.9 * RADIUS:
-            for size in (1e-2, 1e-4, 1e-7):
-                move = rng.normal(size=3)
-                move *= 1e-1 * size / np.linalg.norm(move)
-                bound = np.linalg.norm(move) * (1.0 + 1e-6) + 1e-12
-                assert abs(distance(center + move) - near) <= bound
+    spikes = dl.Ground(heights=rng.choice([0.0, 0.1, 0.3], size=(12, 12)), spacing=SPACING, origin=(0.0, 0.0))
+    centers = rng.uniform([0.02, 0.02, 0.0], [0.2, 0.2, 0.35], (2000, 3))
+    moves = rng.normal(size=(2000, 3))
+    moves *= 10.0 ** rng.uniform(-8, -3, (2000, 1)) / np.linalg.norm(moves, axis=1)[:, None]
+    one, other = (nearest(RADIUS, spikes, x)[0] for x in (centers, centers + moves))
+    near = np.abs(one) < 0.9 * RADIUS
+    bound = np.linalg.norm(moves, axis=1) * (1.0 + 1e-6) + 1e-12
+    assert near.sum() > 200 and np.all(np.abs(other - one)[near] <= bound[near])
 
 
 @pytest.mark.parametrize("speed", [0.3, 1.0, 3.0, 10.0])
@@ -144,17 +146,15 @@ def test_a_field_is_the_one_of_mujoco():
       </worldbody></mujoco>"""
     m = mujoco.MjModel.from_xml_string(xml)
     m.hfield_data[:] = heights.T.ravel()  # its rows are along y
-    data, seen = mujoco.MjData(m), 0
-    surface = HeightField(Field(7, 9, 0.1, (-0.3, -0.4)), 0.3 * heights)
-    for _ in range(300):
-        center = rng.uniform([-0.2, -0.3, 0.05], [0.2, 0.3, 0.35])
-        data.qpos[:3], data.qpos[3:] = center, (1.0, 0.0, 0.0, 0.0)
+    data, field = mujoco.MjData(m), dl.Ground(heights=0.3 * heights, spacing=0.1)
+    centers = rng.uniform([-0.2, -0.3, 0.05], [0.2, 0.3, 0.35], (300, 3))
+    gap = nearest(0.06, field, centers)[0]
+    chosen = [k for k in range(300) if -0.02 < gap[k] < -1e-6 and surface(field, centers[k]) > 0.0]
+    assert len(chosen) > 20
+    for k in chosen:
+        data.qpos[:3], data.qpos[3:] = centers[k], (1.0, 0.0, 0.0, 0.0)
         mujoco.mj_forward(m, data)
-        gap = min(touch[0] for touch in surface.minima(RoundBody(center, np.full(3, 0.06))))
-        if -0.02 < gap < -1e-6 and surface(center)[0] > 0.0:
-            seen += 1
-            assert data.ncon and data.contact.dist.min() == pytest.approx(gap, abs=1e-5)
-    assert seen > 20
+        assert data.contact.dist.min() == pytest.approx(gap[k], abs=1e-5)
 
 
 def test_an_ellipsoid_on_a_slope_touches_where_it_does_on_a_plane():
@@ -171,6 +171,45 @@ def test_an_ellipsoid_on_a_slope_touches_where_it_does_on_a_plane():
         assert contacts.gap[nearest] == pytest.approx(wanted.gap[0], abs=1e-12)
         np.testing.assert_allclose(contacts.point[nearest], wanted.point[0], atol=1e-9)
         np.testing.assert_allclose(contacts.normal[nearest], wanted.normal[0], atol=1e-9)
+
+
+ROUND = {
+    "sphere": body("sphere", (0.05,), 1.0, (0.001, 0.001, 0.001)),
+    "capsule": body("capsule", (0.05, 0.2), 1.0, (0.006, 0.006, 0.0012)),
+    "ellipsoid": body("ellipsoid", (0.1, 0.08, 0.05), 1.0, (0.00178, 0.0025, 0.00328)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*larger than the spacing")
+@pytest.mark.parametrize("shape", ROUND)
+def test_round_shapes_thrown_onto_stairs_hills_and_spikes_gain_no_energy(shape):
+    """Its largest rise above its running minimum, as a share of the largest kinetic energy so far."""
+    rng, model = np.random.default_rng(4), ROUND[shape]
+    x = SPACING * (np.arange(201) - 100)
+    stairs = np.tile(np.where(np.floor(x / 0.4) % 2 == 0, 0.1, 0.0)[:, None], (1, 201))
+    hills = 0.1 * np.sin(5.0 * x)[:, None] * np.cos(4.0 * x)[None, :]
+    for heights in (stairs, hills, rng.choice([0.0, 0.1], size=(201, 201))):
+        sim = dl.Simulation(model, dl.Ground(heights=heights, spacing=SPACING, friction=0.5))
+        q0 = np.zeros((16, 7))
+        q0[:, :2], q0[:, 2] = rng.uniform(-0.5, 0.5, (16, 2)), 0.4
+        q0[:, 3:] = Rotation.random(16, rng=rng).as_quat()
+        log = sim.run(q0, rng.normal(size=(16, 6)) * [1.5, 1.5, 1.5, 3, 3, 3], steps=400)
+        spent = energy(model, log)
+        kinetic = spent - model.joints[0].inertia.mass * G * log.q[..., 2]
+        rise = spent - np.minimum.accumulate(spent, 0)
+        assert np.all(rise <= 1e-3 * np.maximum.accumulate(kinetic, 0))
+
+
+def test_a_cylinder_rolls_on_a_field_that_is_a_slope_as_on_the_slope():
+    wheel, angle = body("cylinder", (0.05, 0.04), 1.0, (0.0008, 0.0008, 0.00125)), 0.1
+    normal = np.array([-math.sin(angle), 0.0, math.cos(angle)])
+    q0 = np.array([0.2, 0.0, 0.2 * math.tan(angle) + 0.05 / math.cos(angle), math.sqrt(0.5), 0, 0, math.sqrt(0.5)])
+    runs = [
+        dl.Simulation(wheel, given).run(q0, steps=300)
+        for given in (dl.Ground(normal=normal), ground(math.tan(angle) * X))
+    ]
+    np.testing.assert_allclose(runs[1].q, runs[0].q, atol=1e-6)
+    assert runs[0].q[-1, 0] < 0.18
 
 
 CARD = body("box", (0.3, 0.3, 0.02), 1.0, (0.01, 0.01, 0.02))

@@ -35,7 +35,8 @@ class Ground:
         restitution: (…) the share of the approach speed that a strike throws back with, from 0 to 1.
         normal: (…, 3) direction of a plane, of any length: (-sin a, 0, cos a) rises along x at the angle a.
         height: (…) of a plane, its distance from the world's origin along the normal [m].
-        heights: (rows, columns) of a height field [m], rows along x and columns along y, instead of a plane.
+        heights: (rows, columns) of a height field [m], rows along x and columns along y, instead of a plane. A cell is
+            two triangles that share the diagonal from its first to its last point.
         spacing: Between the points of the height field [m].
         origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
         torsional: (…) coefficient of torsional friction [m]: a moment about the normal of at most so much times the

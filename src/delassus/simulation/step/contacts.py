@@ -32,6 +32,9 @@ CLOSED: Final = 1e-6
 _NEAR: Final = 1e-2
 """Squared, the share of its distance from the origin that a point on a rolling body may move by in half a step."""
 
+_SAME_FACE: Final = 1.0 - 1e-12
+"""The cosine of the angle between normals that are those of one face of a height field."""
+
 
 class GroundNumbers(NamedTuple):
     """The numbers of the ground in a state: of a plane its normal (3,) and height [m], of a field its heights [m]."""
@@ -152,6 +155,8 @@ def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers,
             moved = then[k].point - now[k].point - shift
             arm = now[k].point - poses[i][1]
             little = moved @ moved < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
+            if world.field is not None:  # from one face to another, the point jumps, and nothing of the body moves so
+                little = little & (then[k].normal @ now[k].normal > _SAME_FACE)
             lead = np.where(little, np.cross(spin, moved), 0.0)
             found.append(lead if shape.rolls[k] else np.zeros(3))
     found += [np.zeros(3)] * (world.candidates - world.on_ground)
