@@ -230,3 +230,24 @@ def test_shapes_on_smooth_hills_and_balls_on_ridges_are_not_named():
     dl.Simulation(CARD, ground(0.02 * X**2))
     dl.Simulation(CARD, ground(-0.02 * X**2))
     dl.Simulation(BALL, ground(RIDGE))
+
+
+def test_a_ball_that_starts_in_a_wall_is_moved_aside_and_not_up():
+    wall = np.where(X > 0.0, 1000.0, 0.0)
+    state = dl.Simulation(BALL, ground(wall)).start([-0.02, 0, RADIUS, 0, 0, 0, 1.0])
+    assert -0.1 < state.q[0] < -0.04 and state.q[2] < 2.0 * RADIUS
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"), [("sphere", (1.5,)), ("capsule", (1.5, 0.1)), ("ellipsoid", (0.1, 0.1, 1.5))]
+)
+def test_balls_that_would_meet_too_many_cells_are_refused(shape, size):
+    with pytest.raises(
+        dl.DelassusError, match=f"the {shape} '{shape}' has a radius of 1.5 m.*spacing of 0.03 m or more"
+    ):
+        dl.Simulation(body(shape, size, 1.0, (1.0, 1.0, 1.0)), ground(RIDGE))
+
+
+def test_heights_beyond_all_mountains_are_refused():
+    with pytest.raises(dl.DelassusError, match=r"go to 1e\+300 m"):
+        dl.Ground(heights=[[0.0, 1e300], [0.0, 0.0]])

@@ -14,6 +14,9 @@ from delassus.simulation.geometry.fields import Field
 FRICTION: Final = 0.7
 """Of shapes that say nothing, on a ground that says nothing."""
 
+HIGHEST: Final = 1e6
+"""Of the points of a height field [m], and of the deepest below zero."""
+
 COEFFICIENTS: Final = ("friction", "torsional", "rolling")
 
 
@@ -89,6 +92,10 @@ class Ground:
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.all(np.isfinite(heights)):
             raise SimulationError(
                 f"the ground's heights have shape {heights.shape}; they are finite numbers on a grid of at least 2 × 2."
+            )
+        if np.abs(heights).max() > HIGHEST:
+            raise SimulationError(
+                f"the ground's heights go to {np.abs(heights).max():.3g} m; they are at most {HIGHEST:g} m."
             )
         if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
             raise SimulationError(

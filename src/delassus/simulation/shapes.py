@@ -16,7 +16,7 @@ from delassus.model.readers.meshes import hull_points
 from delassus.simulation.checks import SimulationError, names
 from delassus.simulation.geometry.candidates import Shape
 from delassus.simulation.geometry.collisions import SURFACES, Collision, collisions_of
-from delassus.simulation.geometry.fields import Field
+from delassus.simulation.geometry.fields import MOST_SPACINGS, Field
 from delassus.simulation.ground import Ground
 
 _ENTERED: Final = 0.05
@@ -32,7 +32,23 @@ def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None =
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every])
         chosen += [g for g in found if g not in chosen]
-    return tuple(_shape(g, field is not None) for g in every if g in chosen)
+    shapes = tuple(_shape(g, field is not None) for g in every if g in chosen)
+    if field is not None:
+        for shape in shapes:
+            _check_reach(shape.geometry, field)
+    return shapes
+
+
+def _check_reach(geometry: Geometry, field: Field) -> None:
+    """Refuse balls that are so much larger than the spacing of a height field that a step would take seconds."""
+    radius = {"sphere": geometry.size[:1], "capsule": geometry.size[:1], "ellipsoid": geometry.size}
+    largest = max(radius.get(geometry.shape, ()), default=0.0)
+    if largest > MOST_SPACINGS * field.spacing:
+        raise SimulationError(
+            f"the {geometry.shape} {geometry.name!r} has a radius of {largest:g} m, and the ground's heights a spacing "
+            f"of {field.spacing:g} m: a ball meets all cells below it, and spans at most {MOST_SPACINGS:g} spacings. "
+            f"Give heights with a spacing of {largest / MOST_SPACINGS:.2g} m or more, or cover it with smaller balls."
+        )
 
 
 def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision, ...]:

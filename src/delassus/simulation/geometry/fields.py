@@ -30,6 +30,9 @@ from delassus.compiler.tracing.flow.control import scan
 MINIMA: Final = 3
 """Contacts of a ball with a height field at most: a floor and two walls."""
 
+MOST_SPACINGS: Final = 50.0
+"""Of a ball's radius: a larger one would meet more than 12 000 cells."""
+
 _REACH: Final = 1.1
 """Of a body's radius: how far from its centre, across, the ground is looked at."""
 
