@@ -1,5 +1,6 @@
 """What is wrong in an MJCF file is said in a sentence with file, line and element, and nothing is left behind."""
 
+import os
 import threading
 from pathlib import Path
 
@@ -264,3 +265,39 @@ def test_threads_may_load_at_once():
     assert len(warnings) == 8
     assert len(set(warnings)) == 1
     assert mujoco.get_mju_user_warning() is None
+
+
+REFERENCES = {
+    "mesh": "<asset><mesh name='m' file='pipe.obj'/></asset>",
+    "a mesh in a folder": "<compiler meshdir='parts'/><asset><mesh name='m' file='pipe.obj'/></asset>",
+    "a mesh without its path": "<compiler strippath='true'/><asset><mesh name='m' file='no/pipe.obj'/></asset>",
+    "hfield": "<asset><hfield name='m' file='pipe.obj' size='1 1 1 1'/></asset>",
+    "texture": "<asset><texture name='m' type='2d' file='pipe.obj'/></asset>",
+    "a side of a cube": "<asset><texture name='m' type='cube' fileright='pipe.obj'/></asset>",
+    "skin": "<asset><skin name='m' file='pipe.obj'/></asset>",
+    "model": "<asset><model name='m' file='pipe.obj'/></asset>",
+    "include": "<include file='pipe.obj'/>",
+    "an included mesh": "<include file='parts/inner.xml'/>",
+    "what is not quite XML": "<asset><mesh name='m' file='pipe.obj' name='m'/></asset>",
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are those of POSIX")
+@pytest.mark.parametrize("reference", REFERENCES.values(), ids=REFERENCES.keys())
+def test_references_to_named_pipes_are_refused_before_they_are_opened(tmp_path, reference):
+    (tmp_path / "parts").mkdir()
+    for folder in (tmp_path, tmp_path / "parts"):
+        os.mkfifo(folder / "pipe.obj")
+    inner = "<mujoco><asset><mesh name='m' file='pipe.obj'/></asset></mujoco>"
+    (tmp_path / "parts" / "inner.xml").write_text(inner)
+    (tmp_path / "r.xml").write_text(f"<mujoco>{reference}<worldbody/></mujoco>")
+    error = refusal(tmp_path / "r.xml")
+    assert "is a named pipe; only regular files are read" in str(error) and error.line == 1
+
+
+def test_references_to_devices_and_huge_files_are_refused(tmp_path):
+    with (tmp_path / "huge.obj").open("wb") as file:
+        file.truncate(2**30)  # without any blocks on the disk
+    for name, words in (("/dev/zero", "is a device"), ("huge.obj", "has 1024 MB")):
+        (tmp_path / "r.xml").write_text(f"<mujoco><asset><mesh name='m' file='{name}'/></asset></mujoco>")
+        assert words in str(refusal(tmp_path / "r.xml"))

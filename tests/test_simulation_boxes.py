@@ -2,6 +2,7 @@
 
 import math
 
+import coal
 import mujoco
 import numpy as np
 import pytest
@@ -22,6 +23,11 @@ XML = """
     <body><freejoint/><geom type="box" size="0.12 0.08 0.2" mass="1" margin="0.02"/></body>
   </worldbody>
 </mujoco>"""
+
+
+@dl.kernel("(3,3),(3),(3,3),(3)->(17)")
+def gaps_of_boxes(model, R1, p1, R2, p2):
+    return dl.numpy.stack([touch.gap for touch in box_touches((R1, p1), ONE, (R2, p2), OTHER)])
 
 
 def touching(one, size, other, other_size):
@@ -114,6 +120,92 @@ def test_where_boxes_touch_depends_neither_on_the_world_nor_on_their_order(seed)
     np.testing.assert_allclose(np.sort(swapped[0]), np.sort(gap), atol=1e-9)
     if len(gap):
         np.testing.assert_allclose(swapped[2][0], -normal[0], atol=1e-9)
+
+
+LONG, THICK = 0.2, 0.004
+
+
+def card(width: float = 0.1) -> dl.Model:
+    size = np.array([THICK, width, LONG])
+    return body("box", tuple(size), 1.0, tuple((np.sum(size**2) - size**2) / 12))
+
+
+def leaning(theta: float) -> np.ndarray:
+    """Two cards that lean against each other with an edge, θ from upright, above x = 0."""
+    q = []
+    for side in (1.0, -1.0):
+        along = np.array([side * math.sin(theta), 0.0, math.cos(theta)])
+        inwards = np.array([side * math.cos(theta), 0.0, -math.sin(theta)])
+        top, bottom = 0.5 * LONG * along + 0.5 * THICK * inwards, -0.5 * LONG * along + 0.5 * THICK * inwards
+        q.append([-top[0], 0, -bottom[2], 0, side * math.sin(theta / 2), 0, math.cos(theta / 2)])
+    return np.concatenate(q)
+
+
+@pytest.mark.parametrize(("theta", "width"), [(0.2, 0.1), (0.4, 0.17)])
+def test_leaning_cards_stand_exactly_where_friction_is_enough(theta, width):
+    """The floor carries the weight of each, and N = ½ m g (tan θ - t/L) along it."""
+    critical = 0.5 * (math.tan(theta) - THICK / LONG)
+    friction = critical * np.array([0.98, 0.999, 1.001, 1.2])
+    model = card().attach(card(width), "world", prefix="other_")
+    sim = dl.Simulation(model, dl.Ground(friction=friction), colliding=[("box", "other_box")], max_contacts=12)
+    q0 = np.tile(leaning(theta), (4, 1))
+    q0[3, 10:] = (Rotation.from_rotvec([0, 0, 1e-4]) * Rotation.from_quat(q0[3, 10:])).as_quat()  # not quite parallel
+    log = sim.run(q0, steps=1000, every=100)
+    fallen = log.q[0, :, 2] - log.q[-1, :, 2]
+    assert np.all(fallen[:2] > 0.01) and np.all(fallen[2:] < 1e-5)
+    assert np.abs(log.v[-1, 2:]).max() < 1e-9
+    np.testing.assert_allclose(log.normal_force("box")[-1, 2], G, rtol=1e-6)
+
+
+def test_the_normal_of_parallel_edges_is_between_the_faces_at_any_angle_between_them():
+    """Cubes that touch with an edge each, one of them turned about the line across by next to nothing, and by more."""
+    one = turned(0, math.pi / 4, 0), np.array([-0.1 * math.sqrt(2), 0, 0])
+    for angle in [0.0, *10.0 ** np.arange(-16.0, -0.5)]:
+        other = turned(angle, 0, 0) @ turned(0, math.pi / 4, 0), np.array([0.1 * math.sqrt(2), 0, 0])
+        gap, point, normal = touching(one, CUBE, other, CUBE)
+        assert gap.min() == pytest.approx(0.0, abs=5e-4) and len(gap) >= 1
+        slack = 1e-12 + (0.0 if angle > 1e-3 else 0.6 * angle)  # crossing edges have one normal
+        np.testing.assert_allclose(normal, np.tile([-1.0, 0, 0], (len(gap), 1)), atol=slack)
+        np.testing.assert_allclose(point[gap.argmin(), [0, 2]], 0.0, atol=1e-6 + 0.1 * angle)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_where_parallel_edges_touch_does_not_depend_on_units_or_sides(scale):
+    mirror = np.diag([-1.0, 1.0, 1.0])
+    one = turned(0, 0.3, 0), np.array([-0.131, 0.01, 0.002])
+    other = turned(0, -0.5, 0), np.array([0.0998, 0.0, 0.0])
+    gap, _, normal = touching(one, ONE, other, ONE)
+    size = tuple(scale * x for x in ONE)
+    scaled = touching((one[0], scale * one[1]), size, (other[0], scale * other[1]), size)
+    np.testing.assert_allclose(scaled[0], scale * gap, atol=1e-12 * scale)
+    np.testing.assert_allclose(scaled[2], normal, atol=1e-9)
+    seen = touching(*((part for R, p in (one, other) for part in ((mirror @ R @ mirror, mirror @ p), ONE))))
+    np.testing.assert_allclose(np.sort(seen[0]), np.sort(gap), atol=1e-12)
+    np.testing.assert_allclose(seen[2][0], mirror @ normal[0], atol=1e-9)
+
+
+def test_depths_are_those_of_coal_and_change_by_no_more_than_boxes_move():
+    """Random ones, and those with edges that are parallel to 1e-16 … 0.1 rad."""
+    rng, count = np.random.default_rng(1), 3000
+    one, free = Rotation.random(count, rng=rng), Rotation.random(count, rng=rng).as_matrix()
+    turn = np.eye(3)[rng.integers(3, size=count)] * rng.choice([0.0, math.pi / 2, 0.3, 0.7], (count, 1))
+    little = Rotation.from_rotvec(rng.normal(size=(count, 3)) * 10.0 ** rng.uniform(-16, -1, (count, 1)))
+    other = np.where(
+        rng.integers(3, size=count)[:, None, None] == 0, free, (one * Rotation.from_rotvec(turn) * little).as_matrix()
+    )
+    place, move = 0.14 * rng.normal(size=(count, 3)), rng.normal(size=(count, 3))
+    move *= 10.0 ** rng.uniform(-9, -3, (count, 1)) / np.linalg.norm(move, axis=1)[:, None]
+    A, zero = one.as_matrix(), np.zeros((count, 3))
+    gap, moved = (gaps_of_boxes(None, A, zero, other, p).min(-1) for p in (place, place + move))
+    boxes, seen = (coal.Box(*ONE), coal.Box(*OTHER)), 0
+    for k in range(count):
+        poses = coal.Transform3s(A[k], zero[k]), coal.Transform3s(other[k], place[k])
+        wanted = coal.distance(boxes[0], poses[0], boxes[1], poses[1], coal.DistanceRequest(), coal.DistanceResult())
+        if -0.04 < wanted < 0.0:
+            seen += 1
+            assert gap[k] == pytest.approx(wanted, abs=2e-6)
+            assert abs(moved[k] - gap[k]) <= np.linalg.norm(move[k]) * (1.0 + 1e-6) + 1e-12
+    assert seen > 300
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(1.0, 1000.0), (1000.0, 1.0)])

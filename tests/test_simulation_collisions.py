@@ -6,6 +6,7 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from bodies import BALL, BRICK, G, body
@@ -125,3 +126,31 @@ def test_pairs_that_cannot_be_are_refused(pairs, words):
     model = BRICK.attach(BALL, "world", prefix="b_").attach(egg, "world", prefix="c_")
     with pytest.raises(dl.DelassusError, match=words):
         dl.Simulation(model, colliding=pairs)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "turn", "across"),
+    [
+        ("capsule", "capsule", (0.0, 0.0, 0.0), [(0, 0, 1)]),  # on one axis
+        ("capsule", "capsule", (0.0, math.pi / 2, 0.0), [(0, 0, 1), (1, 0, 0)]),
+        ("capsule", "capsule", (1e-9, 0.0, 0.0), [(0, 0, 1)]),
+        ("sphere", "capsule", (0.0, 0.0, 0.0), [(0, 0, 1)]),
+        ("sphere", "cylinder", (0.0, 0.0, 0.0), [(0, 0, 1)]),
+    ],
+)
+def test_shapes_whose_axes_meet_are_parted_across_them(one, other, turn, across):
+    q = np.zeros(14)
+    q[6], q[10:] = 1.0, Rotation.from_euler("xyz", turn).as_quat()
+    sim = dl.Simulation(two(one, other), touching=[], colliding=[(one, f"other_{other}")])
+    contacts = sim.contacts(q)
+    deepest = contacts.normal[contacts.gap.argmin()]
+    np.testing.assert_allclose(np.array(across) @ deepest, 0.0, atol=1e-6)
+    assert np.linalg.norm(deepest) == pytest.approx(1.0)
+
+
+def test_a_capsule_without_length_is_a_ball():
+    model = body("capsule", (0.06, 0.0), 1.0, (0.01, 0.01, 0.01))
+    pair = model.attach(body("capsule", (0.06, 0.3), 1.0, (0.01, 0.01, 0.01)), "world", prefix="other_")
+    sim = dl.Simulation(pair, touching=[], colliding=[("capsule", "other_capsule")])
+    contacts = sim.contacts(np.array([0.2, 0, 0, 0, 0, 0, 1, 0, 0, 0.1, 0, 0, 0, 1]))
+    assert np.all(np.isfinite(contacts.gap)) and contacts.gap.min() == pytest.approx(0.2 - 0.12, abs=1e-15)

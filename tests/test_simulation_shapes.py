@@ -91,6 +91,21 @@ def test_meshes_that_are_missing_or_unknown_are_named(tmp_path):
         assert dl.Simulation(meshed(path), max_contacts=0).world.m == 0
 
 
+@pytest.mark.parametrize(
+    ("vertices", "words"),
+    [
+        (["0 0 0"], "in one point or line"),
+        (["0 0 0", "1 0 0", "3 0 0"], "in one point or line"),
+        (["0 0 0", "3e38 0 0", "0 1 0", "0 0 1"], "a vertex at 6e"),  # scaled by two
+        (["0 0 0", "1e400 0 0", "0 1 0", "0 0 1"], "not finite"),
+    ],
+)
+def test_meshes_that_are_no_bodies_are_named(tmp_path, vertices, words):
+    (tmp_path / "m.obj").write_text("".join(f"v {vertex}\n" for vertex in vertices))
+    with pytest.raises(dl.DelassusError, match=words):
+        dl.Simulation(meshed(tmp_path / "m.obj"))
+
+
 def test_another_step_compiles_nothing_and_lands_as_well():
     coarse = dl.Simulation(BALL, dl.Ground(), 10 * H).run(np.array([0, 0, 0.3, 0, 0, 0, 1.0]), steps=60)
     assert coarse.q[-1, 2] == pytest.approx(0.1, abs=1e-6) and np.abs(coarse.v[-1]).max() < 1e-9

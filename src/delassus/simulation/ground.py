@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.simulation.checks import SimulationError, number, numbers
-from delassus.simulation.geometry.surfaces import Field
+from delassus.simulation.geometry.fields import Field
 
 FRICTION: Final = 0.7
 """Of shapes that say nothing, on a ground that says nothing."""
+
+HIGHEST: Final = 1e6
+"""Of the points of a height field [m], and of the deepest below zero."""
 
 COEFFICIENTS: Final = ("friction", "torsional", "rolling")
 
@@ -35,7 +38,8 @@ class Ground:
         restitution: (…) the share of the approach speed that a strike throws back with, from 0 to 1.
         normal: (…, 3) direction of a plane, of any length: (-sin a, 0, cos a) rises along x at the angle a.
         height: (…) of a plane, its distance from the world's origin along the normal [m].
-        heights: (rows, columns) of a height field [m], rows along x and columns along y, instead of a plane.
+        heights: (rows, columns) of a height field [m], rows along x and columns along y, instead of a plane. A cell is
+            two triangles that share the diagonal from its first to its last point.
         spacing: Between the points of the height field [m].
         origin: Where its first point is, (x, y) [m]; by default its centre is at the world's origin.
         torsional: (…) coefficient of torsional friction [m]: a moment about the normal of at most so much times the
@@ -88,6 +92,10 @@ class Ground:
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.all(np.isfinite(heights)):
             raise SimulationError(
                 f"the ground's heights have shape {heights.shape}; they are finite numbers on a grid of at least 2 × 2."
+            )
+        if np.abs(heights).max() > HIGHEST:
+            raise SimulationError(
+                f"the ground's heights go to {np.abs(heights).max():.3g} m; they are at most {HIGHEST:g} m."
             )
         if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
             raise SimulationError(

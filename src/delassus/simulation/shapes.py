@@ -5,6 +5,10 @@ from __future__ import annotations
 import fnmatch
 import math
 from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from delassus.errors import warn
 from delassus.model.model import WORLD, Geometry, Model, UnknownName
@@ -12,9 +16,14 @@ from delassus.model.readers.meshes import hull_points
 from delassus.simulation.checks import SimulationError, names
 from delassus.simulation.geometry.candidates import Shape
 from delassus.simulation.geometry.collisions import SURFACES, Collision, collisions_of
+from delassus.simulation.geometry.fields import MOST_SPACINGS, Field
+from delassus.simulation.ground import Ground
+
+_ENTERED: Final = 0.05
+"""Of a shape's smallest length: ridges of a height field that enter it less are not worth a warning."""
 
 
-def shapes_of(model: Model, patterns: str | Iterable[str]) -> tuple[Shape, ...]:
+def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None = None) -> tuple[Shape, ...]:
     """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out."""
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
@@ -23,7 +32,23 @@ def shapes_of(model: Model, patterns: str | Iterable[str]) -> tuple[Shape, ...]:
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every])
         chosen += [g for g in found if g not in chosen]
-    return tuple(_shape(g) for g in every if g in chosen)
+    shapes = tuple(_shape(g, field is not None) for g in every if g in chosen)
+    if field is not None:
+        for shape in shapes:
+            _check_reach(shape.geometry, field)
+    return shapes
+
+
+def _check_reach(geometry: Geometry, field: Field) -> None:
+    """Refuse balls that are so much larger than the spacing of a height field that a step would take seconds."""
+    radius = {"sphere": geometry.size[:1], "capsule": geometry.size[:1], "ellipsoid": geometry.size}
+    largest = max(radius.get(geometry.shape, ()), default=0.0)
+    if largest > MOST_SPACINGS * field.spacing:
+        raise SimulationError(
+            f"the {geometry.shape} {geometry.name!r} has a radius of {largest:g} m, and the ground's heights a spacing "
+            f"of {field.spacing:g} m: a ball meets all cells below it, and spans at most {MOST_SPACINGS:g} spacings. "
+            f"Give heights with a spacing of {largest / MOST_SPACINGS:.2g} m or more, or cover it with smaller balls."
+        )
 
 
 def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision, ...]:
@@ -73,13 +98,66 @@ def warn_of_scenery(model: Model, ground_given: bool, touched: frozenset[Geometr
             )
 
 
-def _shape(geometry: Geometry) -> Shape:
+def warn_of_ridges(shapes: Iterable[Shape], ground: Ground) -> None:
+    """Say which shapes the ridges of a height field may enter between the places that they touch with."""
+    if ground.field is None:
+        return
+    spacing, entered = ground.field.spacing, []
+    for shape in shapes:
+        lengths = _flat_lengths(shape)
+        if not lengths or max(lengths) <= spacing * (1.0 + 1e-9):
+            continue
+        depth = highest_ridge(ground.heights, spacing, max(lengths))
+        if depth > _ENTERED * min(lengths):
+            entered.append((depth, shape.geometry))
+    if entered:
+        depth, worst = max(entered, key=lambda pair: pair[0])
+        others = f" (and {len(entered) - 1} other shapes)" if len(entered) > 1 else ""
+        warn(
+            f"the {worst.shape} {worst.name!r}{others} is larger than the spacing of the ground's heights, "
+            f"{spacing:g} m, and touches them with its ends or corners alone: a ridge between them may be "
+            f"{depth:.2g} m inside of it. Cover its lower side with balls, which touch all of the ground, or leave it "
+            "out by touching=."
+        )
+
+
+def highest_ridge(heights: NDArray[np.float64], spacing: float, length: float) -> float:
+    """How high [m] heights rise above a straight line between two points of the grid that are at most `length` apart.
+
+    Lines are along rows and columns, and around their middle; cost: log₂(length/spacing) passes over the heights.
+    """
+    highest, half = 0.0, max(int(0.5 * length / spacing + 1e-9), 1)
+    for k in sorted({min(2**power, half) for power in range(half.bit_length() + 1)}):
+        share = min(0.5 * length / (k * spacing), 1.0)  # of a line that ends within the cells beside its middle
+        for z in (heights, heights.T):
+            if len(z) > 2 * k:
+                rise = z[k:-k] - 0.5 * (z[: -2 * k] + z[2 * k :])
+                highest = max(highest, share * float(rise.max()))
+    return highest
+
+
+def _flat_lengths(shape: Shape) -> tuple[float, ...]:
+    """The lengths [m] of a shape that touches with corners, rims or ends; nothing for balls and ellipsoids."""
+    size = shape.geometry.size
+    match shape.geometry.shape:
+        case "box":
+            return size
+        case "capsule" | "cylinder":
+            return (2.0 * size[0], size[1]) if size[1] > 0.0 else ()
+        case "mesh":
+            extent = np.ptp(np.array(shape.vertices), axis=0)
+            return tuple(extent.tolist())
+        case _:
+            return ()
+
+
+def _shape(geometry: Geometry, on_field: bool = False) -> Shape:
     if geometry.shape == "mesh":
-        return Shape(geometry, hull_points(geometry))
+        return Shape(geometry, hull_points(geometry), on_field)
     sizes = geometry.size[:1] if geometry.shape == "capsule" else geometry.size
     if not all(math.isfinite(x) and x > 0.0 for x in sizes):
         raise SimulationError(
             f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; lengths are positive. "
             "Correct it, or leave it out by touching=."
         )
-    return Shape(geometry)
+    return Shape(geometry, on_field=on_field)

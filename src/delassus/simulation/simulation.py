@@ -26,7 +26,7 @@ from delassus.simulation.ground import COEFFICIENTS, Ground
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, some
 from delassus.simulation.shapes import colliding as shapes_colliding
-from delassus.simulation.shapes import shapes_of, warn_of_scenery
+from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
 from delassus.simulation.step.friction import of_contacts
@@ -140,7 +140,8 @@ class Simulation:
         check_tendons(model)
         self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
         self.tolerance = float(tolerance)
-        shapes = shapes_of(model, touching) if max_contacts else ()
+        shapes = shapes_of(model, touching, ground.field) if max_contacts else ()
+        warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
         self.world = World(
             robot,

@@ -21,6 +21,9 @@ from delassus.simulation.step.world import World
 _LIFTS = 5
 """Of a robot out of hills, at most."""
 
+_STEEP = 0.2
+"""The upward part of a normal below which ground is a wall, out of which robots are moved aside."""
+
 
 def repaired(world: World, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
     """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
@@ -104,10 +107,16 @@ def _raised(world: World, gap: Any, normal: Any, q: Any) -> Any:
 
 
 def _lift(world: World, gap: Any, normal: Any) -> Any:
-    """(…, 3) what takes all places of a robot out of the ground: along a plane's normal, or straight up."""
+    """(…, 3) what takes all places of a robot out of the ground: along a plane's normal, or straight up; out of a wall
+    aside."""
     if world.field is not None:  # along a normal, other places would come below other hills
-        depth = (-gap / normal[..., 2]).max(-1)[..., None]
-        return np.where(depth > DEEP, depth, 0.0) * np.array([0.0, 0.0, 1.0])
+        up = normal[..., 2]
+        depth = (-gap / np.maximum(up, _STEEP)).max(-1)[..., None]
+        lift = np.where(depth > DEEP, depth, 0.0) * np.array([0.0, 0.0, 1.0])
+        deepest = gap.argmin(-1)[..., None]
+        wall = np.take_along_axis(normal, deepest[..., None], -2)[..., 0, :]
+        aside = np.maximum(-np.take_along_axis(gap, deepest, -1), 0.0) * wall
+        return np.where(np.take_along_axis(up, deepest, -1) < _STEEP, aside, lift)
     depth = -gap.min(-1)[..., None]
     return np.where(depth > DEEP, depth, 0.0) * normal[..., 0, :]
 

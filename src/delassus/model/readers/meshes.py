@@ -20,6 +20,12 @@ from delassus.model.placement import Vector
 
 DIRECTIONS = 42
 
+MAX_COORDINATE = 1e9
+"""Of vertices [m]: products of lengths and masses stay far from overflow."""
+
+MAX_MESH_BYTES = 512 * 2**20
+"""Of a file that a model refers to: a mesh, a texture, a height field."""
+
 
 class MeshError(DelassusError, ValueError):
     """A mesh that cannot be read."""
@@ -34,10 +40,32 @@ def hull_points(geometry: Geometry) -> tuple[Vector, ...]:
             f"{where} is not there: {geometry.mesh or 'its file is not known'!r}. Give its folder to load by "
             "packages=, or leave the shape out by touching=."
         )
-    vertices = _vertices(path, where) * np.array(geometry.size or (1.0, 1.0, 1.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        vertices = _vertices(path, where) * np.array(geometry.size or (1.0, 1.0, 1.0))
     if len(vertices) < 1 or not np.all(np.isfinite(vertices)):
         raise MeshError(f"{where}, {path}, has no vertices, or some that are not finite.")
+    furthest = np.abs(vertices).max()
+    if furthest > MAX_COORDINATE:
+        raise MeshError(
+            f"{where}, {path}, has a vertex at {furthest:.3g} m; coordinates are at most {MAX_COORDINATE:g} m. Correct "
+            "the file or its scale, or leave the shape out by touching=."
+        )
+    if not _spans_a_triangle(vertices):
+        raise MeshError(
+            f"{where}, {path}, has all of its vertices in one point or line; a mesh has at "
+            "least three that are not. Correct the file, or leave the shape out by touching=."
+        )
     return support_points(vertices)
+
+
+def _spans_a_triangle(vertices: NDArray[np.float64]) -> bool:
+    """Whether vertices (n, 3) are not all in one point or line, to 1e-9 of their extent."""
+    arms = vertices - vertices[0]
+    longest = arms[np.argmax(np.sum(arms * arms, -1))]
+    size = float(np.linalg.norm(longest))
+    if size == 0.0:
+        return False
+    return bool(np.linalg.norm(np.cross(arms, longest / size), axis=-1).max() > 1e-9 * size)
 
 
 def support_points(vertices: NDArray[np.float64], directions: int = DIRECTIONS) -> tuple[Vector, ...]:
@@ -67,14 +95,18 @@ def hull_triangles(points: tuple[Vector, ...]) -> NDArray[np.float64]:
 
 
 def _vertices(path: Path, where: str) -> NDArray[np.float64]:
-    kind, data = path.suffix.lower(), path.read_bytes()
+    kind, size = path.suffix.lower(), path.stat().st_size
+    if size > MAX_MESH_BYTES:
+        most = MAX_MESH_BYTES // 2**20
+        raise MeshError(f"{where}, {path}, has {size / 2**20:.0f} MB; meshes are read up to {most} MB.")
     try:
+        data = path.read_bytes()
         if kind == ".stl":
             return _stl(data)
         if kind == ".obj":
             lines = (line.split() for line in data.decode("utf-8", "replace").splitlines() if line.startswith("v "))
             return np.array([[float(x) for x in line[1:4]] for line in lines]).reshape(-1, 3)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise MeshError(f"{where}, {path}, cannot be read: {error}.") from error
     raise MeshError(
         f"{where} is a file of kind {kind or 'unknown'!r}; STL and OBJ can be read. Leave it out by touching=."

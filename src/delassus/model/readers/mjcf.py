@@ -24,7 +24,7 @@ from delassus.model.placement import vector
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number
 from delassus.model.readers.mjcf_parts import actuators, equalities, shapes, tendons
-from delassus.model.readers.mjcf_places import Places
+from delassus.model.readers.mjcf_places import Places, check_assets
 from delassus.model.readers.mjcf_refusals import one_line, refused
 from delassus.model.readers.mjcf_support import unsupported
 from delassus.model.readers.mjcf_tree import frames, our_quaternion, read_tree
@@ -45,6 +45,7 @@ def read_mjcf(source: str | bytes, file: str = _TEXT) -> Model:
     check_size(source, file)
     text = decoded(source)
     places = Places.of(text, file)
+    check_assets(text, file)
     with _warnings_of(mujoco) as said:
         try:
             compiled = _parsed(mujoco, text, file).compile()

@@ -22,6 +22,9 @@ from delassus.simulation.geometry.surfaces import Surface
 
 _TINY: Final = 1e-12
 
+_ALONG: Final = 1e-6
+"""The sine of the angle between axes that count as parallel."""
+
 
 @dataclass(frozen=True)
 class Collision:
@@ -88,18 +91,25 @@ def _length(x: Any) -> Any:
     return np.sqrt(np.sum(x * x))
 
 
-def _sphere(R: Any, p: Any, size: Any) -> Surface:
-    def surface(x: Any) -> tuple[Any, Any]:
-        away = x - p
-        far = _length(away)
-        return far - size[0], np.where(far > _TINY, away / np.maximum(far, _TINY), np.array((0.0, 0.0, 1.0)))
+def _around(x: Any, center: Any, radius: float, at_center: Any) -> tuple[Any, Any]:
+    """How far a point is outside of a ball, and the direction away from its centre; `at_center` if it is there."""
+    away = x - center
+    far = _length(away)
+    return far - radius, np.where(far > _TINY, away / np.maximum(far, _TINY), at_center)
 
-    return surface
+
+def _sphere(R: Any, p: Any, size: Any) -> Surface:
+    return lambda x: _around(x, p, size[0], np.array((0.0, 0.0, 1.0)))
 
 
 def _capsule(R: Any, p: Any, size: Any) -> Surface:
     radius, length = size
-    return lambda x: _sphere(R, p + R[:, 2] * np.clip(R[:, 2] @ (x - p), -0.5 * length, 0.5 * length), (radius,))(x)
+
+    def surface(x: Any) -> tuple[Any, Any]:
+        nearest = p + R[:, 2] * np.clip(R[:, 2] @ (x - p), -0.5 * length, 0.5 * length)
+        return _around(x, nearest, radius, R[:, 0])  # from the axis, the way out is across it
+
+    return surface
 
 
 def _corner(beyond: Any, directions: list[Any]) -> tuple[Any, Any]:
@@ -161,8 +171,12 @@ def _axes(collision: Collision, tree: Links, world: list[Pair]) -> Touch:
     cross = a * e - b * b
     parallel = cross <= 1e-9 * a * e
     s = np.where(parallel, 0.0, np.clip((b * f - c * e) / np.where(parallel, 1.0, cross), -1.0, 1.0))
-    t = np.clip((b * s + f) / e, -1.0, 1.0)
-    s = np.clip((b * t - c) / a, -1.0, 1.0)
+    t = np.clip((b * s + f) / (e if l2 > 0.0 else 1.0), -1.0, 1.0)
+    s = np.clip((b * t - c) / (a if l1 > 0.0 else 1.0), -1.0, 1.0)
     center, other = p1 + s * d1, p2 + t * d2
-    gap, normal = _sphere(R2, other, (r2,))(center)
+    # Axes that meet are parted across both.
+    across = np.cross(R1[:, 2], R2[:, 2])
+    size = _length(across)
+    across = np.where(size > _ALONG, across / np.maximum(size, _ALONG), R2[:, 0])
+    gap, normal = _around(center, other, r2, across)
     return Touch(gap - r1, center - r1 * normal, normal)

@@ -19,8 +19,9 @@ from delassus.model.links import Links, links_of
 from delassus.model.model import WORLD
 from delassus.simulation.geometry.candidates import Shape, touches
 from delassus.simulation.geometry.collisions import collision_touches
+from delassus.simulation.geometry.fields import HeightField
 from delassus.simulation.geometry.reach import Reach
-from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
+from delassus.simulation.geometry.surfaces import Surface, plane_surface
 from delassus.simulation.step.sharing import Sharing, shared_motions
 from delassus.simulation.step.world import World
 from delassus.spatial.quaternions import quaternion_exp, quaternion_to_rotation
@@ -32,6 +33,9 @@ CLOSED: Final = 1e-6
 
 _NEAR: Final = 1e-2
 """Squared, the share of its distance from the origin that a point on a rolling body may move by in half a step."""
+
+_SAME_FACE: Final = 1.0 - 1e-12
+"""The cosine of the angle between normals that are those of one face of a height field."""
 
 
 class GroundNumbers(NamedTuple):
@@ -45,7 +49,7 @@ class GroundNumbers(NamedTuple):
         """As geometry sees it."""
         if world.field is None:
             return plane_surface(self.normal, self.height)
-        return field_surface(world.field, self.heights)
+        return HeightField(world.field, self.heights)
 
 
 class Touching(NamedTuple):
@@ -164,6 +168,8 @@ def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: Ground
             arm, arm_then = now[k].point - poses[i][1], then[k].point - later[i][1]
             moved = 0.5 * (arm_then - arm)
             little = moved @ moved < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
+            if world.field is not None:  # from one face to another, the point jumps, and nothing of the body moves so
+                little = little & (then[k].normal @ now[k].normal > _SAME_FACE)
             lead = 0.5 * (v_then - v_now + np.cross(w_then, arm_then) - np.cross(w_now, arm))
             found.append(np.where(little, lead, 0.0) if shape.rolls[k] else np.zeros(3))
     found += [np.zeros(3)] * (world.candidates - world.on_ground)

@@ -15,7 +15,7 @@ from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import driven_velocities
 from delassus.simulation.geometry.candidates import Shape
 from delassus.simulation.geometry.collisions import Collision
-from delassus.simulation.geometry.surfaces import Field
+from delassus.simulation.geometry.fields import Field
 
 
 @dataclass(frozen=True)
