@@ -20,8 +20,6 @@ import scipy.linalg
 import delassus as dl
 from benchmarks.dynamics import ROBOTS, folder
 from benchmarks.timing import best_of_each
-from delassus.constrained.delassus.by_products import kkt_factor
-from delassus.constrained.delassus.proximal import natural_proximal
 from delassus.model.generators import balanced_tree, chain
 
 BATCH, ITERATIONS, PROXIMAL = 4096, 3, 1e-6
@@ -208,7 +206,7 @@ WITHIN = (2, 3, 4, 5, 6, 8, 10, 20, 100)
 def solved_within(name: str, constraints: str, natural: bool) -> tuple[float, ...]:
     """Percentage of 10 000 random states that are solved within some numbers of iterations."""
     held = mechanism(name, constraints)
-    epsilon = natural_proximal(held, 1e-7) if natural else PROXIMAL
+    epsilon = dl.natural_proximal(held, 1e-7) if natural else PROXIMAL
     *_, count, status, _ = dl.constrained_dynamics(
         held, *states(held, 10_000, seed=1), method="prox_pv", proximal=epsilon
     )
@@ -359,7 +357,7 @@ def factorisation() -> str:
 
 def _factor_row(name: str, held: dl.Mechanism) -> str:
     q = states(held, BATCH)[0]
-    ufunc = kkt_factor.specialize(held)
+    ufunc = dl.kkt_factor.specialize(held)
     J, M = dl.constrained.constraint_jacobian(held, q[0]), dl.crba(held.model, q[0])
     K = np.block([[-PROXIMAL * np.eye(held.m), J], [J.T, M]])
     one = q[0].copy()
