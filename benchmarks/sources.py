@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,7 @@ import delassus as dl
 from benchmarks.constrained import BATCH, ITERATIONS, PROXIMAL, Theirs, mechanism, robot, side_by_side, states
 from benchmarks.dynamics import ROBOTS, folder
 from benchmarks.timing import best_of_each
+from delassus.model import WORLD
 
 MATRICES: Final = 1024
 """States of a batch whose results are matrices."""
@@ -77,6 +79,19 @@ def atlas_with_hands() -> dl.Model | None:
     return atlas
 
 
+def depth_first(model: dl.Model) -> dl.Model:
+    """The same robot with the joints of each subtree next to each other, which Pinocchio's contact Cholesky assumes."""
+    order: list[int] = []
+    waiting = [k for k, joint in enumerate(model.joints) if joint.parent == WORLD][::-1]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += [k for k, joint in enumerate(model.joints) if joint.parent == order[-1]][::-1]
+    place = {WORLD: WORLD} | {old: new for new, old in enumerate(order)}
+    joints = [replace(model.joints[k], parent=place[model.joints[k].parent]) for k in order]
+    frames = [replace(frame, joint=place[frame.joint]) for frame in model.frame_list if frame.name != "world"]
+    return dl.Model(model.name, tuple(joints), tuple(frames), gravity=model.gravity)
+
+
 def fingertips(atlas: dl.Model, sides: tuple[str, ...]) -> list[dl.Point]:
     """A point on the last link of each of five fingers."""
     tips = [frame.name for side in sides for frame in atlas.frames(f"{side}_?h_??distal")]
@@ -94,7 +109,7 @@ def table_one_cases() -> Iterator[tuple[str, dl.Mechanism, Any]]:
         yield f"{name} {rows}", mechanism(name, rows), robot(name)[1]
     atlas = atlas_with_hands()
     if atlas is not None:
-        theirs = to_pinocchio(atlas)
+        theirs = to_pinocchio(depth_first(atlas))
         feet: list[Any] = [dl.Weld("l_foot"), dl.Weld("r_foot")]
         for rows, sides in (("F6×2", ()), ("F6×2 T3×5", ("right",)), ("F6×2 T3×10", ("left", "right"))):
             yield f"Atlas with hands {rows}", dl.Mechanism(atlas, feet + fingertips(atlas, sides)), theirs
