@@ -1,6 +1,7 @@
 """`python -m benchmarks [--save] [section …]`: run the benchmarks, all or those of some sections, and print them.
 
-`--save` also puts them into docs/performance.md.
+`--save` also puts them into docs/performance.md. The tables of the sources want robots of other people in the folder
+that the environment variable DELASSUS_ROBOTS names, and leave out those that are not there.
 """
 
 import os
@@ -30,6 +31,7 @@ from benchmarks import (
     sampling,
     simulation,
     single,
+    sources,
     stepping,
     stepping_compliant,
 )
@@ -50,6 +52,7 @@ def cpu_name() -> str:
 SECTIONS: Final = {
     "Robot dynamics": (dynamics, derivatives, single, parameters),
     "Constrained dynamics": (constrained, closed_loops, delassus, constrained_derivatives),
+    "Tables of the sources": (sources,),
     "Contact": (contact,),
     "Control": (control, reactive, sampling),
     "Motion in time": (stepping, stepping_compliant),

@@ -1,4 +1,4 @@
-"""Constrained dynamics against Pinocchio: the table of Sathya and Carpentier, convergence, scaling, factorisation.
+"""Constrained dynamics against Pinocchio: the table of Sathya and Carpentier, convergence, scaling.
 
 Everything is called from Python, in one process, on one thread. Three proximal iterations, ε = 1e-6, no warm start,
 random states. H is a hand, F a foot, T a fingertip; 3 is a point, 6 a weld, and the count follows.
@@ -7,7 +7,7 @@ random states. H is a hand, F a foot, T a fingertip; 3 is a point, 6 a weld, and
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -15,13 +15,10 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-import scipy.linalg
 
 import delassus as dl
 from benchmarks.dynamics import ROBOTS, folder
 from benchmarks.timing import best_of_each
-from delassus.constrained.delassus.by_products import kkt_factor
-from delassus.constrained.delassus.proximal import natural_proximal
 from delassus.model.generators import balanced_tree, chain
 
 BATCH, ITERATIONS, PROXIMAL = 4096, 3, 1e-6
@@ -140,13 +137,18 @@ def states(held: dl.Mechanism, count: int, seed: int = 0) -> tuple[Any, Any, Any
 
 def table() -> str:
     """Our four algorithms next to Pinocchio's two."""
+    cases = [(f"{name} {rows}", mechanism(name, rows), robot(name)[1]) for name, rows in TABLE]
+    return f"### Three proximal iterations\n\n{side_by_side(cases)}"
+
+
+def side_by_side(cases: Iterable[tuple[str, dl.Mechanism, Any]]) -> str:
+    """The tables of some mechanisms, each with a label and the robot in Pinocchio."""
     rows, summary = [], []
-    for name, constraints in TABLE:
-        held = mechanism(name, constraints)
+    for name, held, theirs in cases:
         q, v, tau = states(held, BATCH)
         one = [x[0].copy() for x in (q, v, tau)]
-        pq = pin.randomConfiguration(robot(name)[1], *_bounds(robot(name)[1]))
-        tasks = dict(Theirs.of(held, robot(name)[1]).calls(pq, one[1].copy(), one[2].copy()))
+        pq = pin.randomConfiguration(theirs, *_bounds(theirs))
+        tasks = dict(Theirs.of(held, theirs).calls(pq, one[1].copy(), one[2].copy()))
         outs, batch = {}, {}
         for method in METHODS:
             ufunc = method.specialize(held)
@@ -158,7 +160,7 @@ def table() -> str:
         t = best_of_each(tasks, repeat=30, number=200)
         b = {k: x / BATCH for k, x in best_of_each(batch, repeat=12).items()}
         best = min(t["constraintDynamics"], t["lcaba"])
-        label = f"| {name} {constraints} | {held.nv} | {held.m} "
+        label = f"| {name} | {held.nv} | {held.m} "
         rows.append(
             label
             + f"| {1e6 * t['constraintDynamics']:.2f} | {1e6 * t['lcaba']:.2f} "
@@ -179,10 +181,8 @@ def table() -> str:
             + f"| {best / b[fastest['batch'].name]:.0f}× {fastest['batch'].name} |"
         )
     names = " | ".join(m.name for m in METHODS)
-    return f"""### Three proximal iterations
-
-µs per state: Pinocchio's two algorithms, our four called one state at a time through the ufunc, and in a batch of
-{BATCH}.
+    return f"""µs per state: Pinocchio's two algorithms, and our four, one state a call through the ufunc and in a
+batch of {BATCH}.
 
 | | nv | rows | pin.constraintDynamics | pin.lcaba | {names} | batch {names.replace(" | ", " | batch ")} |
 |---|---|---|---|---|{"---|" * 8}
@@ -208,7 +208,7 @@ WITHIN = (2, 3, 4, 5, 6, 8, 10, 20, 100)
 def solved_within(name: str, constraints: str, natural: bool) -> tuple[float, ...]:
     """Percentage of 10 000 random states that are solved within some numbers of iterations."""
     held = mechanism(name, constraints)
-    epsilon = natural_proximal(held, 1e-7) if natural else PROXIMAL
+    epsilon = dl.natural_proximal(held, 1e-7) if natural else PROXIMAL
     *_, count, status, _ = dl.constrained_dynamics(
         held, *states(held, 10_000, seed=1), method="prox_pv", proximal=epsilon
     )
@@ -336,46 +336,6 @@ def _tree(n: int) -> dl.Mechanism:
     return dl.Mechanism(tree, [dl.Point(f"link{i}") for i in range(n) if i not in parents])
 
 
-def factorisation() -> str:
-    """The sparse factorisation of the KKT matrix against dense ones."""
-    rows = []
-    quadruped = {"Solo8": "solo_description/robots/solo.urdf", "ANYmal": ROBOTS["ANYmal"][0]}
-    for name, path in quadruped.items():
-        model = dl.load(folder() / path, root="free", mimic="ignore")
-        feet = [f.name for f in model.frames("*_FOOT") if "ADAPTER" not in f.name]
-        rows.append(_factor_row(name, dl.Mechanism(model, [dl.Point(foot) for foot in feet])))
-    icub = dl.load(folder() / ROBOTS["iCub"][0], root="free", mimic="ignore")
-    rows.append(_factor_row("iCub", dl.Mechanism(icub, [dl.Weld("l_sole"), dl.Weld("r_sole")])))
-    rows.append(_factor_row("Talos", mechanism("Talos", "F6×2")))
-    return f"""### Factorisation of the KKT matrix
-
-[-εI, J; Jᵀ, M] = U D Uᵀ from the configuration, M and J included, next to dense algebra on a matrix that is given: µs.
-
-| | nv | rows | kkt_factor, one call | batch of {BATCH} | scipy.linalg.ldl | scipy.linalg.lu_factor |
-|---|---|---|---|---|---|---|
-{chr(10).join(rows)}
-"""
-
-
-def _factor_row(name: str, held: dl.Mechanism) -> str:
-    q = states(held, BATCH)[0]
-    ufunc = kkt_factor.specialize(held)
-    J, M = dl.constrained.constraint_jacobian(held, q[0]), dl.crba(held.model, q[0])
-    K = np.block([[-PROXIMAL * np.eye(held.m), J], [J.T, M]])
-    one = q[0].copy()
-    tasks = {
-        "one": lambda: ufunc(one),
-        "ldl": lambda: scipy.linalg.ldl(K, check_finite=False),
-        "lu": lambda: scipy.linalg.lu_factor(K, check_finite=False),
-    }
-    t = best_of_each(tasks, repeat=20, number=100)
-    batch = best_of_each({"": lambda: ufunc(q)}, repeat=8)[""] / BATCH
-    return (
-        f"| {name} | {held.nv} | {held.m} | {1e6 * t['one']:.2f} | {1e6 * batch:.2f} | {1e6 * t['ldl']:.1f} "
-        f"| {1e6 * t['lu']:.1f} |"
-    )
-
-
 def run() -> str:
     """All of them."""
-    return "\n".join((table(), convergence(), scaling(), factorisation()))
+    return "\n".join((table(), convergence(), scaling()))

@@ -20,7 +20,6 @@ from sticks import LOOP, View, draw
 
 import delassus as dl
 from delassus.compiler import scan
-from delassus.constrained.rows.residual import constraint_residual
 
 STATES, COMPARED = 4096, 64  # solved by each method; of those, compared with the dense answer
 ROBOTS, SECONDS, STEP, RECORD_EVERY = 64, 10.0, 1e-3, 20
@@ -64,7 +63,7 @@ def compare_methods(mechanism: dl.Mechanism) -> None:
     for method in METHODS:
         solve = method.specialize(mechanism)
         a, force = solve(q, v, tau)
-        residual, _ = constraint_residual(mechanism, q, v, a, force)
+        residual, _ = dl.constrained.constraint_residual(mechanism, q, v, a, force)
         apart = abs(a[:COMPARED] - dense).max() / abs(dense).max()
         each = 1e6 * best_time(lambda solve=solve: solve(q, v, tau)) / STATES
         print(f"  {method.name:10} {each:13.3f} {abs(residual).max():22.1e} {apart:25.1e}")

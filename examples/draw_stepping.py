@@ -53,7 +53,7 @@ def elastic_to_rigid() -> None:
     start = [np.sin(1.2), 0.0, 1.0 - np.cos(1.2)]
     for C, color in zip((3e-2, 1e-2, 1e-3, None), COLORS, strict=True):
         rod = {} if C is None else {"compliance": C}
-        q, _ = run(pendulum(), start, np.zeros(3), 260, time_step=5e-3, **rod)
+        q, _ = run(pendulum(), start, np.zeros(3), 260, time_step=5e-3, alpha=1.0, **rod)
         left.plot(q[:, 0], q[:, 2] - 1.0, color=color, label="rigid" if C is None else f"C = {C:g} m/N")
     left.plot(0.0, 0.0, "o", color=INK)
     left.set(

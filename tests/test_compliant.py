@@ -297,10 +297,25 @@ def test_a_governor_on_stiff_couplers_follows_a_stiff_solver():
         end = run(mechanism, q, v, round(T / h), time_step=h, compliance=1 / K, damping=B, **options)[0][-1]
         return np.abs(end - exact).max()
 
-    errors = [error(h) for h in (5e-3, 2.5e-3, 1e-3)]
+    errors = [error(h, alpha=1.0, beta=1.0) for h in (5e-3, 2.5e-3, 1e-3)]
     np.testing.assert_allclose(np.array(errors[:-1]) / errors[1:], [2.0, 2.5], rtol=0.1)
-    assert error(5e-3, beta=0.5, midpoint=True) < 1e-3
-    assert error(1e-3, beta=0.5, midpoint=True) < 1e-4
+    assert error(5e-3) < 1e-3
+    assert error(1e-3) < 1e-4
+
+
+def test_the_default_is_the_middle_of_the_step_where_all_forces_are_smooth():
+    mechanism, q, v = governor()
+    middle = {"alpha": 1.0, "beta": 0.5, "midpoint": True}
+
+    def same(options, others):
+        found, expected = (step(mechanism, q, v, np.zeros(4), time_step=1e-2, **o) for o in (options, others))
+        return np.array_equal(found.v, expected.v) and np.array_equal(found.q, expected.q)
+
+    elastic = {"compliance": 1e-6, "damping": 10.0}
+    assert same(elastic, elastic | middle)
+    for rough in ({}, {"compliance": {"left": 1e-6}}, elastic | {"driven": {"axis_joint": 1.0}}):
+        assert same(rough, rough | {"alpha": 1.0, "beta": 1.0})  # rigid rows and driven joints
+    assert same(elastic | {"beta": 0.7}, elastic | {"alpha": 1.0, "beta": 0.7, "midpoint": False})
 
 
 @pytest.mark.parametrize("h", [1e-3, 5e-3])
@@ -426,7 +441,7 @@ def test_joints_that_mimic_others_are_stepped_as_well():
     stiff = {"stiffness": (50.0,), "damping": (1.0,)}
     model = replace(model, joints=(replace(first, **stiff), replace(second, mimic=Mimic(0, -0.5, 0.1), **stiff)))
     q, v, h = np.array([0.4]), np.array([0.7]), 1e-2
-    found = step(model, q, v, [0.0], time_step=h)
+    found = step(model, q, v, [0.0], time_step=h, alpha=1.0)
     M, c = dl.crba(model, q)[0, 0], dl.bias_torques(model, q, v)[0]
     K, D = 50.0 * 1.25, 1.0 * 1.25
     force = dl.passive_forces(model, q, v)[0] - c - h * K * v[0]
@@ -487,7 +502,7 @@ def test_a_batch_in_contact_is_the_same_bits_as_its_states():
         ({"time_step": 0.0}, "time_step is 0 s; it is from 1e-12 to"),
         ({"time_step": 1e-300}, "time_step is 1e-300 s"),
         ({"time_step": None}, "time_step is None; it is a number of seconds"),
-        ({"alpha": None}, "alpha is None; it is a number from 0"),
+        ({"alpha": "half"}, "alpha is 'half'; it is a number from 0"),
         ({"alpha": True}, "alpha is True; it is a number from 0"),
         ({"beta": 1e-300}, "beta is 1e-300: positions then do not feel"),
         ({"compliance": 0.0, "damping": np.inf}, "damping is infinite; leave the compliance out"),

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import delassus as dl
 from constrained_cases import CASES, clear, mechanism_of, mechanisms, problem
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.constrained.rows.residual import constraint_residual
 from delassus.constrained.solvers.kkt import DenseSystem, dense_system, solve_dense
 from delassus.model.generators import chain
 from how_many import examples
@@ -123,7 +122,7 @@ def test_kkt_takes_batches():
 def test_the_reported_residual_is_the_dense_one():
     mechanism, q, v, tau, system = problem("solo12.urdf", "contradiction", "random")
     a, force = solve(dl.prox_pv, mechanism, q, v, tau, system)
-    r, pull = constraint_residual.python(mechanism, q, v, a, force)
+    r, pull = dl.constraint_residual.python(mechanism, q, v, a, force)
     assert relative(r, system.J @ a + system.gamma) < 1e-12
     assert np.max(np.abs(pull - system.J.T @ r)) < 1e-12 * np.linalg.norm(system.J, 2) * np.linalg.norm(r)
 

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
         "docs/control.md",
         "docs/reactive.md",
         "docs/sampling.md",
+        "docs/errata.md",
     ],
 )
 def test_python_blocks_run_in_order(page, monkeypatch):

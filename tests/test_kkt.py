@@ -1,21 +1,20 @@
-"""The dense system and its inverse, the three steps, and what the sparse factors give besides accelerations."""
+"""The three steps, and what the sparse factors give besides accelerations."""
 
 import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.constrained.delassus.by_products import (
+from delassus.constrained import (
+    constraint_residual,
     delassus_matrix,
-    factor,
     kkt_factor,
     kkt_inverse_blocks,
     operational_inertia,
 )
+from delassus.constrained.delassus.by_products import factor
 from delassus.constrained.rows.problem import Problem
-from delassus.constrained.rows.residual import constraint_residual
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.choice import SOLVERS
-from delassus.constrained.solvers.kkt import kkt_inverse
 from delassus.constrained.solvers.status import Solution, Status
 from delassus.constrained.solvers.three_steps import three_steps
 from delassus.model.generators import random_tree
@@ -37,20 +36,6 @@ EPSILON = 1e-3
 
 def whole(top_left, J, M):
     return np.block([[top_left, J], [J.T, M]])
-
-
-# --- dense ------------------------------------------------------------------------------------------------------------
-
-
-def test_the_block_inverse_is_the_inverse():
-    K = np.block([[M, J.T], [J, np.zeros((len(J), len(J)))]])
-    np.testing.assert_allclose(kkt_inverse(M, J) @ K, np.eye(len(K)), atol=1e-9)
-
-
-def test_the_damped_block_inverse_is_the_inverse_whatever_the_rank():
-    twice = np.concatenate([J, J])
-    K = np.block([[M, twice.T], [twice, -EPSILON * np.eye(len(twice))]])
-    np.testing.assert_allclose(kkt_inverse(M, twice, EPSILON) @ K, np.eye(len(K)), atol=1e-8)
 
 
 # --- three steps ------------------------------------------------------------------------------------------------------

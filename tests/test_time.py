@@ -5,8 +5,6 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.constrained.delassus.by_products import kkt_factor, kkt_inverse_blocks
-from delassus.constrained.rows.residual import constraint_residual
 from delassus.constrained.solvers.kkt import dense_system
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import random_tree
@@ -52,7 +50,7 @@ OF_REFERENCES = {
     "three_steps": dl.three_steps,
     "constraint_bias": dl.constraint_bias,
     "constraint_error": dl.constraint_error,
-    "constraint_residual": constraint_residual,
+    "constraint_residual": dl.constraint_residual,
     "constrained_derivatives": dl.constrained_derivatives,
     "constrained_dynamics": dl.constrained_dynamics,
     "assemble": dl.assemble,
@@ -66,8 +64,8 @@ OF_ROWS = {
     "operational_inertia": dl.operational_inertia,
     "delassus_apply": dl.delassus_apply,
     "delassus_solve": dl.delassus_solve,
-    "kkt_factor": kkt_factor,
-    "kkt_inverse_blocks": kkt_inverse_blocks,
+    "kkt_factor": dl.kkt_factor,
+    "kkt_inverse_blocks": dl.kkt_inverse_blocks,
 }
 
 

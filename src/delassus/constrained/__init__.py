@@ -5,13 +5,22 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.constrained.delassus.by_products import delassus_matrix, operational_inertia
+    from delassus.constrained.delassus.by_products import (
+        KktFactors,
+        KktInverse,
+        delassus_matrix,
+        kkt_factor,
+        kkt_inverse_blocks,
+        operational_inertia,
+    )
     from delassus.constrained.delassus.delassus_operator import delassus_apply, delassus_solve
+    from delassus.constrained.delassus.proximal import natural_proximal
     from delassus.constrained.projection.assemble import Assembly, assemble
     from delassus.constrained.projection.impact import Impact, impact
     from delassus.constrained.projection.project import project
     from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
     from delassus.constrained.rows.references import constraint_error
+    from delassus.constrained.rows.residual import Residual, constraint_residual
     from delassus.constrained.solvers.caba import caba
     from delassus.constrained.solvers.dynamics import constrained_dynamics
     from delassus.constrained.solvers.kkt import kkt
@@ -26,6 +35,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Assembly",
     "Impact",
+    "KktFactors",
+    "KktInverse",
+    "Residual",
     "Solution",
     "Status",
     "assemble",
@@ -34,11 +46,15 @@ __all__ = [
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
+    "constraint_residual",
     "delassus_apply",
     "delassus_matrix",
     "delassus_solve",
     "impact",
     "kkt",
+    "kkt_factor",
+    "kkt_inverse_blocks",
+    "natural_proximal",
     "operational_inertia",
     "project",
     "prox_ltl",
@@ -54,13 +70,17 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
-            "constrained.delassus.by_products": "delassus_matrix operational_inertia",
+            "constrained.delassus.by_products": (
+                "KktFactors KktInverse delassus_matrix kkt_factor kkt_inverse_blocks operational_inertia"
+            ),
             "constrained.delassus.delassus_operator": "delassus_apply delassus_solve",
+            "constrained.delassus.proximal": "natural_proximal",
             "constrained.projection.assemble": "Assembly assemble",
             "constrained.projection.impact": "Impact impact",
             "constrained.projection.project": "project",
             "constrained.rows.jacobian": "constraint_bias constraint_jacobian",
             "constrained.rows.references": "constraint_error",
+            "constrained.rows.residual": "Residual constraint_residual",
             "constrained.solvers.caba": "caba",
             "constrained.solvers.dynamics": "constrained_dynamics",
             "constrained.solvers.kkt": "kkt",

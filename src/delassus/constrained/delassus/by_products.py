@@ -6,12 +6,13 @@ K = [-E - C, J; Jᵀ, M] with E = diag(ε) the `proximal` parameter. M⁻¹ itse
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.caba_osim import caba_osim
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS, lower_delassus
+from delassus.constrained.delassus.exact_inverse import exact_blocks
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
 from delassus.constrained.rows.inputs import PROXIMAL, TIME
@@ -19,10 +20,11 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.options import check_method
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import compliance_of
-from delassus.dynamics.mass.factor import forward
+from delassus.dynamics.mass.factor import forward, inverse_mass_matrix
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.dynamics.tree.ldl import Ldl, ldl, ldl_semidefinite
 from delassus.dynamics.tree.poses import mirrored
+from delassus.errors import DelassusError
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,13 @@ class KktFactor:
         return self.corner.solve(b[::-1])[::-1]
 
 
-def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None) -> KktFactor:
-    """The factors of K in a configuration, as a part of other kernels."""
+def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None, exact: bool = False) -> KktFactor:
+    """The factors of K in a configuration, as a part of other kernels; those without E are `exact`."""
     check_inertias(mechanism.model)
     tree = tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time))
+    if exact:
+        G = mirrored(tree.delassus) + np.diag(compliance_of(mechanism))
+        return KktFactor(tree, ldl_semidefinite(G[::-1, ::-1])[0])
     return KktFactor(tree, _corner(tree.delassus, damping_rows(mechanism, proximal)))
 
 
@@ -85,30 +90,92 @@ def operational_inertia(
     return mirrored(factors.solve(np.eye(mechanism.m)))
 
 
-@kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": TIME, "proximal": PROXIMAL})
+class KktFactors(NamedTuple):
+    """K = U D Uᵀ with U = [U_Λ Y; 0 U_M], unit upper triangular, and D = (-D_Λ, D_M)."""
+
+    U_rows: Any
+    """U_Λ (…, m, m): J M⁻¹ Jᵀ + E + C = U_Λ D_Λ U_Λᵀ."""
+    D_rows: Any
+    """D_Λ (…, m)."""
+    Y: Any
+    """J U_Mᵀ⁻¹ D_M⁻¹ (…, m, nv)."""
+    U_tree: Any
+    """U_M (…, nv, nv): M = U_M D_M U_Mᵀ, zero where two velocities are on different branches of the tree."""
+    D_tree: Any
+    """D_M (…, nv)."""
+
+
+class KktInverse(NamedTuple):
+    """K⁻¹ = [-Λ, B; Bᵀ, N]."""
+
+    corner: Any
+    """-Λ (…, m, m), Λ = (J M⁻¹ Jᵀ + E + C)⁻¹ the operational-space inertia [kg, kg·m²]."""
+    coupling: Any
+    """B = Λ J M⁻¹ (…, m, nv): the transposed of the pseudo-inverse of J that is weighted by M."""
+    free: Any
+    """N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (…, nv, nv): accelerations per generalised force, where the rows allow them."""
+
+
+@kernel("(nq)->(m,m),(m),(m,nv),(nv,nv),(nv)", inputs={"time": TIME, "proximal": PROXIMAL}, result=KktFactors)
 def kkt_factor(
-    mechanism: Mechanism, q: Any, *, time: Any = None, proximal: Proximal = None
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """U_Λ (m, m), D_Λ (m,), Y (m, nv), U_M (nv, nv), D_M (nv,): K = U D Uᵀ, U = [U_Λ Y; 0 U_M], D = (-D_Λ, D_M)."""
-    factors = factor(mechanism, q, proximal, time)
+    mechanism: Mechanism, q: Any, *, exact: bool = False, time: Any = None, proximal: Proximal = None
+) -> KktFactors:
+    """The sparse factors K = U D Uᵀ of the constrained system, K = [-E - C, J; Jᵀ, M], of one configuration or a batch.
+
+    Rows come first, then velocities from the root to the leaves: nothing is filled in that M, J and the Delassus matrix
+    do not have. D has m negative and nv positive entries. O(n d² + m d² + m² d + m³) operations for depth d.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (nq,) [rad, m].
+        exact: Factors of [-C, J; Jᵀ, M], without E. Rows that depend on others below them have a pivot of zero in
+            D_Λ, and K = U D Uᵀ all the same.
+        time: () [s] what rows move with, needed where they do (input at run time).
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
+            yield (`natural_proximal`).
+    """
+    if exact and proximal is not None:
+        raise DelassusError("proximal is given to factors that are exact, which have none: leave out one of the two.")
+    factors = factor(mechanism, q, proximal, time, exact)
     U = np.tril(factors.corner.L, -1)[::-1, ::-1] + np.eye(mechanism.m)
-    return U, 1.0 / factors.corner.inverse[::-1], factors.tree.Y, factors.tree.U, factors.tree.D
+    inverse = factors.corner.inverse[::-1]
+    vanished = inverse == 0.0
+    D = np.where(vanished, 0.0, 1.0 / np.where(vanished, 1.0, inverse)) if exact else 1.0 / inverse
+    return KktFactors(U, D, factors.tree.Y, factors.tree.U, factors.tree.D)
 
 
-@kernel("(nq)->(m,m),(m,nv),(nv,nv)", inputs={"time": TIME, "proximal": PROXIMAL})
+@kernel("(nq)->(m,m),(m,nv),(nv,nv)", inputs={"time": TIME, "proximal": PROXIMAL}, result=KktInverse)
 def kkt_inverse_blocks(
-    mechanism: Mechanism, q: Any, *, time: Any = None, proximal: Proximal = None
-) -> tuple[Floats, Floats, Floats]:
-    """K⁻¹ = [-Λ, B; Bᵀ, N] as -Λ (m, m), B = Λ J M⁻¹ (m, nv) and N = M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹ (nv, nv)."""
+    mechanism: Mechanism, q: Any, *, exact: bool = False, time: Any = None, proximal: Proximal = None
+) -> KktInverse:
+    """The blocks of K⁻¹ = [-Λ, B; Bᵀ, N], K = [-E - C, J; Jᵀ, M], of one configuration or a batch.
+
+    Accelerations and forces are linear in what acts: with h = tau - c and J a + γ + C λ = 0,
+
+        a = N h - Bᵀ γ,      λ = -B h - Λ γ.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (nq,) [rad, m].
+        exact: The inverse of [-C, J; Jᵀ, M] by singular values (see `exact_inverse`), to the last digits next to
+            singular poses, too; where rows depend on each other the pseudo-inverse, whose a and λ are those of `kkt`.
+            Some ten times the operations.
+        time: () [s] what rows move with, needed where they do (input at run time).
+        proximal: E = diag(ε) [1/kg, 1/(kg·m²)], one number or one per row; by default a millionth of what the rows
+            yield (`natural_proximal`). An exact inverse takes no more than its ratios, as the norm of forces where
+            they are not unique; one number makes that the Euclidean norm.
+    """
+    M_inverse = inverse_mass_matrix(mechanism.model, q)
+    if exact:
+        tree = tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time))
+        epsilon = proximal_rows(mechanism, proximal)
+        return KktInverse(*exact_blocks(tree, M_inverse, epsilon, compliance_of(mechanism)))
     factors = factor(mechanism, q, proximal, time)
-    tree, n = factors.tree, mechanism.nv
-    # Columns of U_Mᵀ⁻¹: M⁻¹ = V D⁻¹ Vᵀ and J M⁻¹ = Y Vᵀ.
-    columns = [forward(tree.above, tree.U, np.eye(n)[:, k]) for k in range(n)]
-    V = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
-    JM = tree.Y @ V.T
+    tree, m = factors.tree, mechanism.m
+    # J M⁻¹ = Y U_M⁻¹, a row at a time.
+    JM = np.stack([forward(tree.above, tree.U, y) for y in tree.Y]) if m else np.zeros((0, mechanism.nv))
     B = factors.solve_rows(JM)
-    N = (V / tree.D) @ V.T - JM.T @ B
-    return -mirrored(factors.solve_rows(np.eye(mechanism.m))), B, mirrored(N)
+    return KktInverse(-mirrored(factors.solve_rows(np.eye(m))), B, mirrored(M_inverse - JM.T @ B))
 
 
 def damping_rows(mechanism: Mechanism, proximal: Proximal) -> Any:

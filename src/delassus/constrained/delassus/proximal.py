@@ -14,24 +14,34 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy
+from numpy.typing import NDArray
 
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.errors import DelassusError
 
 Proximal: TypeAlias = float | tuple[float, ...] | None
 """ε [1/kg, 1/(kg·m²)]: one number, one per row, or None for the natural one."""
 
 
-def natural_proximal(mechanism: Mechanism, share: float) -> tuple[float, ...]:
-    """ε (m,) that suits a mechanism: a share of the mobility of each row.
+def natural_proximal(mechanism: Mechanism, share: float = 1e-6) -> NDArray[numpy.float64]:
+    """ε (m,) [1/kg, 1/(kg·m²)] that suits a mechanism: a share of the mobility of each row.
 
-    A smaller share needs fewer iterations, and costs digits, sooner in the methods with penalties.
+    Mobility is the acceleration of a row per unit of its force, the diagonal of J M⁻¹ Jᵀ, in the neutral configuration
+    and some others, rounded to a power of two: one number for the linear rows of a constraint, and one for its angular
+    rows. What the methods take without a `proximal` is this, with a share of a millionth.
+
+    Args:
+        mechanism: The robot and its constraints.
+        share: A smaller one needs fewer iterations, and costs digits, sooner in the methods with penalties.
     """
-    return tuple(share * mobility for mobility in row_mobilities(mechanism))
+    if not share > 0.0 or share == numpy.inf:
+        raise DelassusError(f"share is {share:g}; it must be positive and finite, such as 1e-6.")
+    return share * numpy.array(row_mobilities(mechanism))
 
 
 def proximal_rows(mechanism: Mechanism, proximal: Any, share: float = 1e-6) -> Any:
     """ε (m,): what is given, which `read_proximal` has checked, or the natural one with a share."""
     if proximal is None:
-        return numpy.array(natural_proximal(mechanism, share))
+        return natural_proximal(mechanism, share)
     return numpy.full(mechanism.m, proximal) if isinstance(proximal, float) else proximal

@@ -59,7 +59,7 @@ class LeastMotion:
     def of(cls, mechanism: Mechanism, q: Any, J: Any, locked: tuple[int, ...] = ()) -> LeastMotion:
         """From a configuration (nq,) and the rows J (m, nv); velocities that are locked do not change at all."""
         tree = tree_factor(mechanism.model, q, J, locked)
-        epsilon = numpy.array(natural_proximal(mechanism, _SHARE))
+        epsilon = natural_proximal(mechanism, _SHARE)
         return cls(tree, ldl(tree.delassus + np.diag(epsilon)), epsilon)
 
     def solve(self, r: Any, tolerance: Any, iterations: int) -> Response:

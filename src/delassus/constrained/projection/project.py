@@ -13,6 +13,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
+from delassus.compiler.host.signature import Input
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.projection.least_motion import LeastMotion
@@ -23,7 +24,7 @@ from delassus.constrained.rows.locked import locked_coordinates, locked_velociti
 from delassus.constrained.rows.options import check_iterations, check_method
 from delassus.constrained.rows.references import constraint_error, error_derivative, velocities_asked
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.dynamics.kinematics.manifold import integrate
+from delassus.dynamics.kinematics.manifold import difference, integrate
 from delassus.dynamics.tree.check import check_inertias
 
 METHODS: Final = ("mass", "svd")
@@ -39,7 +40,11 @@ class Projection(NamedTuple):
     v: Any
 
 
-@kernel("(nq),(nv)->(nq),(nv)", inputs={"time": TIME, "tolerance": tolerance_input(1e-12)}, result=Projection)
+@kernel(
+    "(nq),(nv)->(nq),(nv)",
+    inputs={"time": TIME, "tolerance": tolerance_input(1e-12), "linearization": Input("(nq)")},
+    result=Projection,
+)
 def project(
     mechanism: Mechanism,
     q: Any,
@@ -50,6 +55,7 @@ def project(
     iterations: int = 10,
     time: Any = None,
     tolerance: Any = 1e-12,
+    linearization: Any = None,
 ) -> Projection:
     """The configuration and velocity nearest to some that meet the constraints, of one state or a batch.
 
@@ -70,6 +76,10 @@ def project(
         time: (…) [s] what references move with, needed where they do.
         tolerance: What errors may remain, as a share of the robot's length or of a radian, and of the velocities that
             cancel in the rows; "svd" does not look.
+        linearization: Configurations q₀ (…, nq) [rad, m] in which the constraints are linearised, instead of q itself:
+            e(q₀) + J(q₀) (q' ⊖ q₀) = 0, and of all such q' the one nearest to q. It may be the last configuration
+            that met them, or a desired one; q' depends on it by terms of second order. "svd" projects velocities by
+            J(q₀), too; "mass" goes on from q' to the tolerance, and projects velocities where it ends.
     """
     check_method(method, METHODS)
     check_iterations(iterations)
@@ -77,9 +87,10 @@ def project(
     if not mechanism.m:
         return Projection(q, v)
     if method == "svd":
-        found = project_by_svd(mechanism, q, v, held, time)
+        found = project_by_svd(mechanism, q, v, held, time, linearization)
     else:
-        found = project_by_mass(mechanism, q, v, held, time, tolerance, iterations)[:2]
+        start = q if linearization is None else _linearized(mechanism, linearization, q, held, time, tolerance)
+        found = project_by_mass(mechanism, start, v, held, time, tolerance, iterations)[:2]
     return Projection(_with_own(mechanism, held, found[0], q), found[1])
 
 
@@ -103,9 +114,7 @@ def project_by_mass(
     """
     check_inertias(mechanism.model)
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
-    # J is not the derivative of e where rows are left out, or are on velocities alone: corrections of position then
-    # need factors of their own.
-    holonomic = all(c.holds_positions and (c.holonomic or not c.has_reference) for c in mechanism.constraints)
+    holonomic = _rows_are_rates(mechanism)
 
     def correct(carry: Any) -> Any:
         trial, best, least, _ = carry
@@ -132,6 +141,28 @@ def project_by_mass(
     start = (q, nothing, np.array(np.inf), np.array(np.inf))
     _, best, least, _ = while_loop(lambda carry: carry[3] > tolerance, correct, start, iterations + 1)
     return best[0], best[1], least
+
+
+def _rows_are_rates(mechanism: Mechanism) -> bool:
+    """Whether J is the derivative of e. It is not where rows are left out, or are on velocities alone: corrections of
+    position then need factors of their own.
+    """
+    return all(c.holds_positions and (c.holonomic or not c.has_reference) for c in mechanism.constraints)
+
+
+def _linearized(mechanism: Mechanism, q0: Any, q: Any, locked: tuple[int, ...], time: Any, tolerance: Any) -> Any:
+    """The configuration (nq,) nearest to q, by M(q₀), that meets the constraints as they are linearised in q₀.
+
+    q₀ ⊕ (d + δ) with d = q ⊖ q₀ and the least δ that e(q₀) + J (d + δ) = 0.
+    """
+    check_inertias(mechanism.model)
+    derivative = constraint_jacobian if _rows_are_rates(mechanism) else error_derivative
+    F = derivative(mechanism, q0, time=time)
+    d = difference(mechanism.model, q0, q)
+    off = constraint_error(mechanism, q0, time=time) + F @ d
+    sizes = numpy.array(row_sizes(mechanism))
+    change = LeastMotion.of(mechanism, q0, F, locked).solve(off, 0.1 * tolerance * sizes, _PROXIMAL_ITERATIONS).change
+    return integrate(mechanism.model, q0, d + change)
 
 
 def _with_own(mechanism: Mechanism, locked: tuple[int, ...], found: Any, q: Any) -> Any:

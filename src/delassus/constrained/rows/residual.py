@@ -1,26 +1,65 @@
 """How well accelerations meet the constraints.
 
 Constraints may contradict each other. Then J a + γ + C λ = r cannot vanish, and the best that can be had is the least
-squares, Jᵀ r = 0: the residual of iterations that run on, and the measure to stop them by.
+squares, Jᵀ E⁻¹ r = 0: the residual of iterations that run on, and the measure to stop them by.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.host.kernel import Floats, kernel
-from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.rows.inputs import ROW_INPUTS
+from delassus.constrained.rows.jacobian import bias_of, jacobian_of
+from delassus.constrained.rows.problem import Problem
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.constraints.mechanism.rows import compliance_of
+from delassus.constraints.mechanism.rows import Wanted
+
+_INPUTS: Final = {name: ROW_INPUTS[name] for name in ("mask", "acceleration", "time", "position_gain", "velocity_gain")}
 
 
-@kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs={"time": "()"})
+class Residual(NamedTuple):
+    """What rows lack, and its effect on the joints."""
+
+    rows: Any
+    """r = J a + γ + C λ (…, m) [m/s², rad/s²], zero in rows that are switched off."""
+    joints: Any
+    """Jᵀ r (…, nv)."""
+
+
+@kernel("(nq),(nv),(nv),(m)->(m),(nv)", inputs=_INPUTS, result=Residual)
 def constraint_residual(
-    mechanism: Mechanism, q: Any, v: Any, a: Any, force: Any, *, time: Any = None
-) -> tuple[Floats, Floats]:
-    """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations a (nv,) and forces λ (m,)."""
-    J = constraint_jacobian(mechanism, q, time=time)
-    compliance = np.array(compliance_of(mechanism))
-    r = J @ a + constraint_bias(mechanism, q, v, time=time) + compliance * force
-    return r, J.T @ r
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    a: Any,
+    force: Any,
+    *,
+    mask: Any = None,
+    acceleration: Any = None,
+    time: Any = None,
+    position_gain: Any = None,
+    velocity_gain: Any = None,
+) -> Residual:
+    """r = J a + γ + C λ (m,) and Jᵀ r (nv,) of accelerations and forces, of one state or a batch.
+
+    With one ε for all rows, Jᵀ r = 0 says that r is as small as it can be; with others, Jᵀ E⁻¹ r = 0.
+
+    Args:
+        mechanism: The robot and its constraints.
+        q: Configuration (nq,) [rad, m].
+        v: Velocity (nv,) [rad/s, m/s].
+        a: Acceleration (nv,) [rad/s², m/s²].
+        force: λ (m,) [N, N·m], which counts where rows have compliance.
+        mask: (m,) not zero where a row acts (input at run time).
+        acceleration: (m,) what rows are to accelerate by, instead of the constraints' own.
+        time: () [s] what references move with, needed where they do (input at run time).
+        position_gain: (m,) instead of the constraints' own [1/s²].
+        velocity_gain: (m,) instead of the constraints' own [1/s].
+    """
+    wanted = Wanted(acceleration, position_gain, velocity_gain)
+    problem = Problem.of(mechanism, q, v, np.zeros(mechanism.nv), mask, time, wanted)
+    J = jacobian_of(problem)
+    r = J @ a + bias_of(problem) + problem.active(problem.rows.compliance * force)
+    return Residual(r, J.T @ r)

@@ -102,22 +102,6 @@ def solve_dense(system: DenseSystem) -> tuple[Floats, Floats]:
     return np.linalg.solve(L.mT, (free + np.matvec(A, force))[..., None])[..., 0], weight * force
 
 
-def kkt_inverse(M: Floats, J: Floats, damping: float = 0.0) -> Floats:
-    """The inverse (n + m, n + m) of [M, Jᵀ; J, -damping], in blocks:
-
-    [M⁻¹ - M⁻¹ Jᵀ Λ J M⁻¹,  M⁻¹ Jᵀ Λ; Λ J M⁻¹,  -Λ] with Λ = (J M⁻¹ Jᵀ + damping)⁻¹, or the pseudo-inverse of it.
-    """
-    L = np.linalg.cholesky(M)
-    A = np.linalg.solve(L, J.mT)
-    Lam = _pseudo_inverse(A, np.full(J.shape[-2], damping))
-    L_inv = np.linalg.inv(L)
-    M_inv, JM = L_inv.mT @ L_inv, A.mT @ L_inv
-    upper = np.concatenate([M_inv - JM.mT @ Lam @ JM, JM.mT @ Lam], axis=-1)
-    lower = np.concatenate([Lam @ JM, -Lam], axis=-1)
-    inverse: Floats = np.concatenate([upper, lower], axis=-2)
-    return inverse
-
-
 def _pseudo_inverse(A: Floats, C: Floats) -> Floats:
     """(Aᵀ A + C)⁺ (m, m)."""
     if np.any(C):

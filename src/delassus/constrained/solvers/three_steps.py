@@ -24,10 +24,7 @@ from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.factor import backward, forward
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.ldl import Ldl
-
-_VANISHED = 1e-10
-"""Pivots below this share of their diagonal entry count as zero."""
+from delassus.dynamics.tree.ldl import ldl_semidefinite
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"time": "()"})
@@ -42,25 +39,9 @@ def three_steps(mechanism: Mechanism, q: Any, v: Any, tau: Any, *, time: Any = N
     tree = tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time))
     half = backward(tree.above, tree.U, tau - bias_torques(mechanism.model, q, v))
     b = constraint_bias(mechanism, q, v, time=time) + tree.Y @ half
-    factors, rank_loss = _guarded(tree.delassus + np.diag(compliance_of(mechanism)))
+    factors, rank_loss = ldl_semidefinite(tree.delassus + np.diag(compliance_of(mechanism)))
     force = -factors.solve(b)
     a = forward(tree.above, tree.U, half / tree.D + tree.Y.T @ force)
     finite = np.isfinite(np.sum(a) + np.sum(force))
     status = np.where(rank_loss, float(Status.RANK_LOSS), float(Status.CONVERGED))
     return a, force, np.where(finite, status, float(Status.NOT_FINITE))
-
-
-def _guarded(G: Any) -> tuple[Ldl, Any]:
-    """L D Lᵀ of a positive semidefinite matrix, the inverse of a vanished pivot zero; and whether there was one."""
-    A = np.array(G)
-    n = len(A)
-    inverse, lost = np.zeros(n), np.array(0.0)
-    for j in range(n):
-        vanished = ~(A[j, j] > _VANISHED * G[j, j])
-        lost = np.where(vanished, 1.0, lost)
-        inverse[j] = np.where(vanished, 0.0, 1.0 / np.where(vanished, 1.0, A[j, j]))
-        below = np.array(A[j + 1 :, j])
-        A[j + 1 :, j] = below * inverse[j]
-        for i in range(j + 1, n):
-            A[i, j + 1 : i + 1] = A[i, j + 1 : i + 1] - A[i, j] * below[: i - j]
-    return Ldl(A, inverse), lost > 0.5

@@ -7,9 +7,12 @@ definite matrices. Only the lower triangle is read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import delassus.numpy as np
+
+_VANISHED: Final = 1e-10
+"""Pivots of a semidefinite matrix below this share of their diagonal entry count as zero."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,26 @@ def ldl(A: Any) -> Ldl:
         for i in range(j + 1, n):  # the lower triangle alone
             A[i, j + 1 : i + 1] = A[i, j + 1 : i + 1] - A[i, j] * below[: i - j]
     return Ldl(A, inverse)
+
+
+def ldl_semidefinite(A: Any) -> tuple[Ldl, Any]:
+    """The factors of a positive semidefinite matrix (n, n), and whether it has lost rank.
+
+    A pivot that vanishes, and with it all of its column, is left out: its entry of `inverse` is zero, and so is what
+    `solve` gives it.
+    """
+    diagonal, A = np.diagonal(A), np.array(A)
+    n = len(A)
+    inverse, lost = np.zeros(n), np.array(0.0)
+    for j in range(n):
+        vanished = ~(A[j, j] > _VANISHED * diagonal[j])
+        lost = np.where(vanished, 1.0, lost)
+        inverse[j] = np.where(vanished, 0.0, 1.0 / np.where(vanished, 1.0, A[j, j]))
+        below = np.array(A[j + 1 :, j])
+        A[j + 1 :, j] = below * inverse[j]
+        for i in range(j + 1, n):
+            A[i, j + 1 : i + 1] = A[i, j + 1 : i + 1] - A[i, j] * below[: i - j]
+    return Ldl(A, inverse), lost > 0.5
 
 
 def _times(column: Any, row: Any) -> Any:

@@ -99,6 +99,16 @@ def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
         return ()
 
 
+def has_smooth_forces(asked: Asked) -> bool:
+    """Whether all that acts is smooth in time: springs, dampers, servos and elastic rows, and nothing rigid.
+
+    Rigid rows change velocities at once, and with β = ½ what they hold alternates.
+    """
+    scene = asked.scene
+    rigid = len(asked.fixed["elastic"]) < scene.mechanism.m or asked.fixed["driven"]
+    return not (rigid or scene.points or scene.stops or scene.dry_bounds)
+
+
 def read(what: str, value: Any, form: str) -> NDArray[np.float64]:
     """Numbers (…); `form` says in errors what they should have been."""
     try:

@@ -15,7 +15,7 @@ from delassus.constrained.solvers.status import statuses_of, worst_status
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS as CONTACT_METHODS
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
-from delassus.stepping.compliant.asked import batch_of, check_impacts, prepared, solver_numbers
+from delassus.stepping.compliant.asked import batch_of, check_impacts, has_smooth_forces, prepared, solver_numbers
 from delassus.stepping.compliant.kernel import compliant_kernel
 from delassus.stepping.compliant.system import SOLVERS, check_rows
 from delassus.stepping.impacts.dissipation import lowered_restitution
@@ -99,8 +99,8 @@ def compliant_step(
     tau: Any,
     *,
     time_step: Any,
-    alpha: Any = 1.0,
-    beta: Any = 1.0,
+    alpha: Any = None,
+    beta: Any = None,
     compliance: Any = None,
     damping: Any = None,
     servo_stiffness: Any = None,
@@ -117,7 +117,7 @@ def compliant_step(
     limits: bool = False,
     joint_friction: bool = False,
     stabilization: str = "none",
-    midpoint: bool = False,
+    midpoint: bool | None = None,
     impacts: str = "newton",
     geometric_stiffness: Any = None,
     method: str = "auto",
@@ -140,8 +140,9 @@ def compliant_step(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N], constant during the step.
         time_step: (…) h [s].
-        alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit.
+        alpha: (…) how implicit forces of springs and dampers are: 1 damps, ½ conserves, 0 is explicit. 1 by default.
         beta: (…) how implicit positions are: q⁺ = q ⊕ h ((1-β) v + β v⁺); what flies goes straight on (see `flying`).
+            1 by default; ½ where all forces are smooth (see `midpoint`).
         compliance: C [m/N, rad/(N·m)] of constraints, which makes them elastic: by name, {"rod": 1e-6}, one number for
             all constraints, or one for each row (…, m). By the names or numbers of rows, {"bushing": {"rx": 1e-3}}, the
             others stay rigid. 0 is the limit of stiff springs, inf a damper alone. A constraint may have a symmetric
@@ -159,7 +160,9 @@ def compliant_step(
         stabilization: How errors of position are taken off: "none" by velocities that kinematic rows ask for; "pre" or
             "post" by a motion of its own before or after, that leaves velocities alone; "project" by `project`.
         midpoint: Whether inertias, rows and velocity products are those of the middle of the step, which a first step
-            finds. Twice the work; with α = β = ½, second order instead of first. Take it where something turns fast.
+            finds. Twice the work; with α = β = ½, second order instead of first. By default, where α and β are left
+            out, too, it is on and β = ½ if all forces are smooth: springs, dampers, servos and elastic rows, but
+            neither rigid rows, driven joints, contacts, limits nor dry friction, with which it is off and β = 1.
         impacts: How contacts with restitution strike: "newton", each is thrown back by its own speed, as far as that
             adds no energy, or "reflections", in the order in which a blow travels (see `reflections`).
         geometric_stiffness: (…, m) impulses of the step before [N·s], whose forces turn with the robot; implicit, then.
@@ -171,11 +174,12 @@ def compliant_step(
         time: (…) [s] what references move with, needed where they do.
         parameters: (…, nparameters) those of a mechanism whose model has some.
     """
+    default = alpha is None and beta is None and midpoint is None
     asked = prepared(
         mechanism,
         time_step=time_step,
-        alpha=alpha,
-        beta=beta,
+        alpha=1.0 if alpha is None else alpha,
+        beta=1.0 if beta is None else beta,
         compliance=compliance,
         damping=damping,
         servo_stiffness=servo_stiffness,
@@ -200,6 +204,8 @@ def compliant_step(
     check_method(method, METHODS)
     check_impacts(impacts)
     scene, numbers = asked.scene, asked.numbers
+    if default and has_smooth_forces(asked):
+        numbers, midpoint = numbers | {"alpha": np.array(1.0), "beta": np.array(0.5)}, True
     check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
     solving = solver_numbers(scene, tolerance, iterations, start)
     if method != "auto" or scene.points or scene.stops or scene.dry_bounds:
