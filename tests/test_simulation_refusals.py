@@ -1,8 +1,10 @@
 """What makes no sense in a simulation: a sentence each, and nothing that was simulated is lost."""
 
+import gc
 import math
 import os
 import subprocess
+import weakref
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from delassus.model import Inertia, Joint, Model, Prismatic
 from delassus.simulation import Mark, motors, position_servos
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import ControlError
+from delassus.simulation.runner import Runner
 
 Q = np.array([0, 0, 0.2, 0, 0, 0, 1.0])
 
@@ -176,6 +179,7 @@ def test_a_callback_that_fails_loses_nothing():
     with pytest.raises(RunError, match=r"progress failed at 0.01 s: KeyError, 'window closed'") as caught:
         RAIL.run(np.zeros(1), steps=100, every=4, progress=progress)
     np.testing.assert_allclose(caught.value.log.time, [0.0, 0.004, 0.008, 0.01], atol=1e-15)
+    assert "interrupted" in caught.value.log.describe()
 
 
 def test_torques_beyond_limits_are_clipped_and_counted():
@@ -183,6 +187,77 @@ def test_torques_beyond_limits_are_clipped_and_counted():
     log = dl.Simulation(model).run(np.zeros(1), control=np.array([[10.0], [50.0], [-math.inf]]))
     np.testing.assert_allclose(np.diff(log.v[:, 0]) / 1e-3 + 9.81, [5.0, 15.0, -15.0], rtol=1e-9)
     assert log.status.tolist() == [0, 0, Mark.CLIPPED, Mark.CLIPPED] and "in 2 of 4" in log.describe()
+
+
+@pytest.mark.parametrize(
+    ("batch", "shape"), [((4,), (4, 1)), ((2, 4), (4, 1)), ((2, 4), (2, 4, 1)), ((2, 4), (2, 1, 1))]
+)
+def test_controls_of_periods_or_of_items_are_not_guessed(batch, shape):
+    u, q0 = np.arange(float(math.prod(shape))).reshape(shape), np.zeros((*batch, 1))
+    with pytest.raises(dl.DelassusError, match=r"two ways.* each period, give .* each item, give") as error:
+        RAIL.run(q0, control=u, steps=2)
+    remedies = [part.partition("give ")[2] for part in str(error.value)[:-1].split(";")]
+    in_time, per_item = (eval(remedy, {"control": u, "np": np}) for remedy in remedies)
+    moved = np.diff(RAIL.run(q0, control=in_time, steps=2).v[..., 0], axis=0) * 2e3 + 9.81 * 2.0
+    np.testing.assert_allclose(moved[1], np.broadcast_to(u[1, ..., 0], batch), atol=1e-9)
+    state = RAIL.start(q0)
+    for _ in range(2):
+        state = RAIL.step(state, u)
+    np.testing.assert_array_equal(RAIL.run(q0, control=per_item, steps=2).q[-1], state.q)
+
+
+def test_controls_with_one_reading_are_taken():
+    u = np.arange(4.0)[:, None]
+    assert len(RAIL.run(np.zeros((4, 1)), control=u)) == 5  # without steps, they are those of periods
+    assert len(RAIL.run(np.zeros((5, 1)), control=u, steps=3)) == 4
+    assert len(RAIL.run(np.zeros((1, 1)), control=u, steps=3)) == 4
+    assert len(RAIL.run(np.zeros((4, 1)), control=u[:1], steps=1)) == 2  # both readings are the same
+    with pytest.raises(dl.DelassusError, match=r"steps is 9\. If .* np\.broadcast_to\(control, \(9, 4, 1\)"):
+        RAIL.run(np.zeros((4, 1)), control=u, steps=9)
+
+
+def test_a_kernel_that_was_a_control_leaves_nothing_behind():
+    def kernel():
+        @dl.kernel("(),(nq),(nv)->(nv)")
+        def carry(model, time, q, v):
+            return dl.rnea(model, q, 0.0 * v, 0.0 * v)
+
+        return carry
+
+    carry = kernel()
+    RAIL.run(np.zeros(1), control=carry, steps=3)
+    RAIL.run(np.zeros((2, 1)), control=carry, steps=3)
+    gone = weakref.ref(carry)
+    del carry
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("every", [1, 7])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_a_run_that_ctrl_c_ends_says_so(batch, every):
+    def interrupt(k, state):
+        if k == 29:
+            raise KeyboardInterrupt
+
+    log = RAIL.run(np.zeros((*batch, 1)), steps=100, every=every, progress=interrupt)
+    assert log.time[-1] == pytest.approx(0.03) and "interrupted" in log.describe()
+    assert (log.status[-1] & Mark.INTERRUPTED).all() and not log.status[:-1].any()
+    assert "All went well" in RAIL.run(np.zeros((*batch, 1)), steps=10).describe()
+
+
+def test_a_log_has_no_state_of_a_period_that_ctrl_c_cut(monkeypatch):
+    whole = RAIL.run(np.zeros(1), steps=100, every=7)
+
+    def cut(self):  # after machine code has changed the arrays, before the clock is set
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Runner, "_look_again", cut)
+    controls = np.zeros((100, 1))
+    controls[30] = np.nan  # a period that is looked at again
+    log = RAIL.run(np.zeros(1), control=controls, steps=100, every=7, progress=lambda k, state: None)
+    np.testing.assert_array_equal(log.q, whole.q[: len(log)])
+    assert len(log) == 5 and "interrupted" in log.describe()
 
 
 def test_a_kernel_is_a_control_of_each_robot_that_it_is_given_to():

@@ -11,6 +11,7 @@ from delassus.simulation.checks import SimulationError
 from delassus.simulation.free_memory import free_memory
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
+from delassus.stepping.marks import Mark
 from delassus.stepping.trajectories.contacts import ContactRecord
 from delassus.stepping.trajectories.trajectory import Trajectory
 
@@ -65,12 +66,14 @@ class Recorder:
             self.keep_last(runner)
 
     def keep_last(self, state: State | Runner) -> None:
-        """Copy a state unless it has been, as the last of a run that ends early."""
+        """Copy a state unless it has been, as the last of a run."""
         if state.count != self.last:
             self.keep(state)
 
-    def trajectory(self, sim: Simulation) -> Trajectory:
-        """What has been kept of a run."""
+    def trajectory(self, sim: Simulation, interrupted: bool = False) -> Trajectory:
+        """What has been kept of a run; the last state of one that was interrupted is marked."""
+        if interrupted:
+            self.arrays["status"][self.count - 1] |= int(Mark.INTERRUPTED)
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
         impulse, contact = kept.pop("impulse"), kept.pop("contact")
         return Trajectory(

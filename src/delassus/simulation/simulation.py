@@ -254,14 +254,16 @@ class Simulation:
         repair: bool = True,
         progress: Callable[[int, State], None] | None = None,
     ) -> Trajectory:
-        """Simulate some control periods and keep what happened; Ctrl-C ends it, and what was simulated is given.
+        """Simulate some control periods and keep what happened.
+
+        Ctrl-C ends it; what was simulated is given, and its last state has `Mark.INTERRUPTED`.
 
         Args:
             q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
-            control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu); a function
-                control(time, q, v) of the whole batch; or a kernel (model, time, q, v) -> (nu,), compiled into
-                the step.
+            control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
+                be one for each item; a function control(time, q, v) of the whole batch; or a kernel
+                (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
             every: Of so many states one is kept, the first and the last among them.
             repair: As for `start`.
@@ -294,10 +296,12 @@ class Simulation:
                         _told(progress, k, runner)
                 k += made
         except KeyboardInterrupt:
-            log.keep_last(runner)
+            if runner.consistent:
+                log.keep_last(runner)
+            return log.trajectory(self, interrupted=True)
         except RunError as error:
             log.keep_last(runner)
-            error.log = log.trajectory(self)
+            error.log = log.trajectory(self, interrupted=True)
             error.add_note("What was simulated until then is the `log` of this error.")
             raise
         return log.trajectory(self)

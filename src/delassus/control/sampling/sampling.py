@@ -196,11 +196,11 @@ class Sampling:
             raise SamplingError(f"the controls have shape {u.shape}; they are (…, {self.horizon}, {self.sim.nu}).")
         rolled = self._rolled(state, u)
         cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
+        end = float(time[-1] + self.sim.period)  # before the cost, which may write to its arguments
         if self._stage is None:
             stages = called_cost("cost", self.cost, u.shape[:-1], time, rolled.path_q, rolled.path_v, u)
             cost = cost + self.sim.period * stages.sum(-1)
         if self.final is not None and self._final is None:
-            end = float(time[-1] + self.sim.period)
             cost = cost + called_cost("final cost", self.final, u.shape[:-2], end, rolled.q, rolled.v)
         return np.asarray(cost)
 
