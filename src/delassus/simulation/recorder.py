@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from delassus.common.memory import free_memory
 from delassus.simulation.checks import SimulationError
-from delassus.simulation.free_memory import free_memory
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
 from delassus.stepping.marks import Mark

@@ -22,6 +22,10 @@ class ContactProblemError(DelassusError):
     """Numbers that do not make a contact problem."""
 
 
+class ContactFileError(ContactProblemError, OSError):
+    """A contact problem that could not be written or read."""
+
+
 def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Layout:
     """The cones of a problem: those given, or contacts of three rows each."""
     if G.ndim < 2 or G.shape[-1] != G.shape[-2]:

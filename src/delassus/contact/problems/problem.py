@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.archives import read_arrays, write_arrays
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.problems.checks import (
+    ContactFileError,
     ContactProblemError,
     check_matrix,
     layout_of,
@@ -187,9 +189,8 @@ class ContactProblem:
         """Write everything to a `.npz` file."""
         self._needs_entries("be saved")
         cones = np.array([f"{type(c).__name__} {c.rows}" for c in self.layout.cones])
-        with Path(path).open("wb") as file:
-            arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
-            np.savez_compressed(file, **arrays)
+        arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
+        write_arrays("the contact problem", path, arrays, ContactFileError)
 
     def _needs_entries(self, what: str) -> None:
         if self.operator is not None:
@@ -198,26 +199,21 @@ class ContactProblem:
     @classmethod
     def load(cls, path: str | Path) -> ContactProblem:
         """Read what `save` has written."""
-        try:
-            file = np.load(Path(path), allow_pickle=False)
-        except (ValueError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise ContactProblemError(f"{path} is not a contact problem: it is no .npz file.") from None
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ContactProblemError(f"{path} is not a contact problem: it has one array alone.")
-        with file:
-            missing = {"G", "g", "cones"} - set(file.files)
-            if missing:
-                raise ContactProblemError(f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.")
-            cones = [_cone(str(text), path) for text in file["cones"]]
-            numbers: dict[str, Any] = {name: file[name] for name in _NUMBERS if name in file.files}
-            return cls(file["G"], file["g"], cones, **numbers)
+        arrays = read_arrays("the contact problem", path, ContactFileError)
+        missing = {"G", "g", "cones"} - set(arrays)
+        if missing:
+            raise ContactProblemError(f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.")
+        texts = {name: x.shape for name, x in arrays.items() if (x.dtype.kind == "U") != (name == "cones")}
+        if texts or arrays["cones"].ndim != 1:
+            raise ContactProblemError(f"{path} is not a contact problem: cones are a list of texts, the rest numbers.")
+        cones = [_cone(str(text), path) for text in arrays["cones"]]
+        numbers: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
+        return cls(arrays["G"], arrays["g"], cones, **numbers)
 
 
 def _cone(text: str, path: str | Path) -> Cone:
     name, _, rows = text.partition(" ")
-    if name not in _KINDS or not rows.isdigit():
+    if name not in _KINDS or not rows.isdecimal() or len(rows) > 9:
         raise ContactProblemError(
             f"{path} has a cone {text!r}; there are {', '.join(_KINDS)}, each with a number of rows."
         )
