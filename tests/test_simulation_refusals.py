@@ -3,8 +3,10 @@
 import gc
 import math
 import os
+import pickle
 import subprocess
 import weakref
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import pytest
 import delassus as dl
 from bodies import BALL, BRICK
 from delassus.model import Inertia, Joint, Model, Prismatic
-from delassus.simulation import Mark, motors, position_servos
+from delassus.simulation import Mark, State, motors, position_servos
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import ControlError
 from delassus.simulation.runner import Runner
@@ -89,6 +91,91 @@ def test_states_of_other_simulations_are_refused():
         RAIL.step(dl.Simulation(BALL).start(Q))
     with pytest.raises(TypeError, match=r"such as sim\.start"):
         RAIL.step(np.zeros(1))
+
+
+STATE = RAIL.start(np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"q": "home"}, "q of a state is 'home'"),
+        ({"q": None}, "q of a state is None"),
+        ({"q": np.zeros(())}, "q of a state has shape"),
+        ({"v": np.zeros((3, 1))}, r"v of a state has shape \(3, 1\), and q has \(2, 1\)"),
+        ({"v": [[1.0], [1.0, 2.0]]}, "array of numbers"),
+        ({"impulse": np.zeros(STATE.impulse.shape[1:])}, "impulse of a state has shape"),
+        ({"residual": np.zeros((2, 1))}, r"it is \(2\)"),
+        ({"status": np.zeros(2)}, "whole numbers"),
+        ({"status": np.zeros(3, int)}, "status of a state has shape"),
+        ({"time": [0.0, 1.0]}, "time of a state has shape"),
+        ({"time": 10**400}, "time of a state is 1000"),
+        ({"count": 0.5}, "count of a state is 0.5"),
+        ({"seed": -1}, "seed of a state is -1"),
+    ],
+)
+def test_states_that_do_not_fit_together_are_refused(changes, words):
+    with pytest.raises(dl.DelassusError, match=words):
+        replace(STATE, **changes)
+
+
+def test_a_state_without_a_time_goes_nowhere():
+    with pytest.raises(dl.DelassusError, match="the state's time is nan"):
+        RAIL.run(replace(STATE, time=math.nan), steps=1)
+
+
+def test_a_state_may_be_put_together_from_lists():
+    parts = {name: getattr(STATE, name).tolist() for name in ("q", "v", "impulse", "contact", "residual", "status")}
+    found, wanted = RAIL.step(State(time=0.0, **parts)), RAIL.step(STATE)
+    np.testing.assert_array_equal(found.q, wanted.q)
+
+
+@pytest.mark.parametrize("name", ["time_step", "ground", "tolerance", "world", "mechanism", "anything"])
+def test_a_simulation_cannot_be_changed(name):
+    before = RAIL.time_step
+    with pytest.raises(AttributeError, match=f"{name} of this Simulation cannot be changed") as caught:
+        setattr(RAIL, name, 2e-3)
+    assert isinstance(caught.value, dl.DelassusError) and RAIL.time_step == before
+    with pytest.raises(dl.DelassusError):
+        del RAIL.ground
+    again = pickle.loads(pickle.dumps(RAIL))
+    with pytest.raises(dl.DelassusError):
+        again.time_step = 1.0
+
+
+def test_a_planner_cannot_be_changed():
+    planner = dl.control.Sampling(RAIL, lambda time, q, v, u: q[..., 0], 5, noise=1.0)
+    with pytest.raises(dl.DelassusError, match="horizon of this Sampling"):
+        planner.horizon = 7
+    with pytest.raises(ValueError, match="read-only"):
+        planner.noise[0] = math.nan
+
+
+@pytest.mark.parametrize(
+    "ground",
+    [
+        dl.Ground(friction=np.array([0.1, 0.2]), restitution=0.1, torsional=0.1, rolling=[0.1, 0.2], height=0.2),
+        dl.Ground(heights=np.zeros((3, 3)), origin=np.zeros(2)),
+    ],
+    ids=["plane", "field"],
+)
+def test_arrays_of_a_ground_stay_as_they_were_checked(ground):
+    for field in fields(ground):
+        array = getattr(ground, field.name)
+        assert not isinstance(array, np.ndarray) or not array.flags.writeable
+
+
+def test_a_ground_has_arrays_of_its_own():
+    friction, heights = np.array([0.1, 0.2]), np.zeros((3, 3))
+    ground, field = dl.Ground(friction=friction), dl.Ground(heights=heights)
+    friction[0] = heights[0, 0] = math.nan
+    assert np.isfinite(ground.friction).all() and np.isfinite(field.heights).all()
+
+
+def test_contact_problems_stay_as_they_were_checked():
+    problem = dl.ContactProblem(np.eye(3), np.ones(3), friction=0.5)
+    for array in (problem.G, problem.g, problem.friction):
+        assert not array.flags.writeable
 
 
 @pytest.mark.parametrize("at", [-1, slice(None)])

@@ -38,8 +38,8 @@ def numbers(what: str, x: Any, copy: bool = True) -> NDArray[np.float64]:
 def number(what: str, x: Any, least: float = -math.inf, most: float = math.inf, hint: str = "") -> float:
     """One finite number within bounds."""
     try:
-        value = float(x) if not isinstance(x, (bool, str)) else math.nan
-    except (TypeError, ValueError):
+        value = float(x) if not isinstance(x, (bool, str, bytes)) else math.nan
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not (math.isfinite(value) and least <= value <= most):
         raise SimulationError(f"{what} is {short(repr(x))}; it is {hint or 'a finite number'}.")

@@ -148,16 +148,16 @@ class Runner:
 
     def state(self) -> State:
         """A copy of the present state."""
-        return State(
-            self.q.copy(),
-            self.v.copy(),
-            self.time,
-            self.impulse.copy(),
-            self.contact.copy(),
-            self.residual.copy(),
-            self.status.astype(np.int64),
-            self.count,
-            self.seed,
+        return State.unchecked(
+            q=self.q.copy(),
+            v=self.v.copy(),
+            time=self.time,
+            impulse=self.impulse.copy(),
+            contact=self.contact.copy(),
+            residual=self.residual.copy(),
+            status=self.status.astype(np.int64),
+            count=self.count,
+            seed=self.seed,
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.frozen import Frozen
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
@@ -64,7 +65,7 @@ class GroundContacts(NamedTuple):
     shape: tuple[str, ...]
 
 
-class Simulation:
+class Simulation(Frozen):
     """A robot on the ground, and how it is stepped through time.
 
         sim = dl.Simulation(robot, ground=dl.Ground(friction=0.7), time_step=1e-3)
@@ -72,7 +73,7 @@ class Simulation:
 
     Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
     friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
-    implicit.
+    implicit. It cannot be changed: another time step, ground or robot is another simulation.
     """
 
     def __init__(
@@ -154,6 +155,7 @@ class Simulation:
             contact_rows=friction.rows,
             own_friction=friction.own,
         )
+        self.freeze()
 
     def __repr__(self) -> str:
         world = self.world
@@ -316,6 +318,7 @@ class Simulation:
                 f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
                 f"{state.impulse.shape}; here they have {world.nq} and {world.m} elements."
             )
+        number("the state's time", state.time, hint="a finite number [s]")
         batch = state.q.shape[:-1]
         if not fits(self.ground.batch, batch):
             raise SimulationError(f"the ground is one of items {self.ground.batch}, and the state has {batch}.")

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.frozen import read_only
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
 from delassus.control.programmes.solution import ProgrammeSolution
@@ -80,7 +81,7 @@ class QuadraticProgramme:
                 f"cones is {cones}; K has {given['K'].shape[-2]} rows, of which each cone has one or more."
             )
         for name, value in given.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value))
         object.__setattr__(self, "cones", cones)
         equalities, rows = given["A"].shape[-2], given["C"].shape[-2]
         usual = [f"equality {i}" for i in range(equalities)] + [f"row {i}" for i in range(rows)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.frozen import Frozen, read_only
 from delassus.compiler.host.kernel import Kernel
 from delassus.control.sampling.checks import SamplingError, called_cost, limits_of, noise_of, traced_cost
 from delassus.control.sampling.methods import METHODS, Drawn, best, cross_entropy, mppi
@@ -28,7 +29,7 @@ KNOTS = 8
 """Of the spline, unless another number is given."""
 
 
-class Sampling:
+class Sampling(Frozen):
     """Model predictive control by trying: many controls are rolled out in simulation, and what costs least is done.
 
         planner = dl.control.Sampling(sim, cost, horizon=50, samples=1024, limits=20.0)
@@ -104,11 +105,12 @@ class Sampling:
             if name not in names:
                 raise SamplingError(f"{what} is {name!r}; it is {', '.join(map(repr, names))}.")
         self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, method, spline
-        self.lower, self.upper = limits_of(sim, limits)
-        self.noise = noise_of(sim, noise, self.lower, self.upper)
+        self.lower, self.upper = map(read_only, limits_of(sim, limits))
+        self.noise = read_only(noise_of(sim, noise, self.lower, self.upper))
         self._stage = traced_cost(sim, "cost", cost, "(model, time, q, v, u)")
         self._final = traced_cost(sim, "final cost", final, "(model, time, q, v)")
         self._matrix = spline_matrix(spline, self.knots, self.horizon)
+        self.freeze()
 
     def __repr__(self) -> str:
         return (

@@ -126,8 +126,8 @@ def _check_shapes(path: Any, arrays: dict[str, NDArray[Any]], particles: Particl
         array, whole = arrays[name], name in ("status", "contacts", "touched")
         if array.shape != shape or array.dtype.kind not in ("iu" if whole else "f") or not all(times):
             raise TrajectoryFileError(
-                f"{path} is a file of another system, or damaged: {name} is an array of {array.dtype} of shape {array.shape}, "
-                f"and {particles!r} needs {shape}."
+                f"{path} is a file of another system, or damaged: {name} is an array of {array.dtype} of shape "
+                f"{array.shape}, and {particles!r} needs {shape}."
             )
     if not set(np.unique(arrays["status"]).tolist()) <= set(map(int, Status)):
         raise TrajectoryFileError(f"{path} is a file of another system, or damaged: a status is no `Status`.")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.frozen import read_only
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import expect, short
 from delassus.model.model import Model
@@ -29,13 +31,6 @@ _AT_TIMES: Final = ("status", "residual")
 """Of simulations, these have a time axis."""
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers, which cannot be written to; whose array it is may still write to his."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def checked_parts(log: Trajectory) -> dict[str, Any]:
     """The fields of a trajectory as arrays that cannot be written to; raises unless they fit each other."""
     time, q, v = (_numbers(name, getattr(log, name)) for name in ("time", "q", "v"))
@@ -53,13 +48,15 @@ def checked_parts(log: Trajectory) -> dict[str, Any]:
         parts[name] = np.full(batch, value) if given is None else _numbers(name, given, name in _WHOLE)
         _fits(name, parts[name], batch, *([(len(time), *batch)] if name in _AT_TIMES else []))
     for name, shape in (("events", (len(time) - 1, *batch)), ("measures", (len(time), *batch))):
-        parts[name] = {key: frozen(_fits(key, _numbers(key, x), shape)) for key, x in _named(log, name).items()}
+        parts[name] = {key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _named(log, name).items()}
     if log.parameters is not None:
         _check_parameters(log.parameters, batch)
     parts["mechanism"] = mechanism_of(log.mechanism, q.shape[-1], v.shape[-1])
     if log.contacts is not None:
         _check_contacts(log.contacts, q.shape[:-1])
-    return {name: frozen(x) if isinstance(x, np.ndarray) else x for name, x in parts.items()}
+        impulse, contact = read_only(log.contacts.impulse), read_only(log.contacts.contact)
+        parts["contacts"] = replace(log.contacts, impulse=impulse, contact=contact)
+    return {name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in parts.items()}
 
 
 def mechanism_of(given: Any, nq: int, nv: int) -> Mechanism | None:

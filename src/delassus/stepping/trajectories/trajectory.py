@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.frozen import read_only
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.stepping.marks import Mark, described
 from delassus.stepping.status import MotionStatus
 from delassus.stepping.trajectories.between import between
-from delassus.stepping.trajectories.checks import ARRAYS, checked_parts, frozen
+from delassus.stepping.trajectories.checks import ARRAYS, checked_parts
 from delassus.stepping.trajectories.choices import moments
 from delassus.stepping.trajectories.contacts import ContactRecord
 from delassus.stepping.trajectories.errors import NotRecorded, TrajectoryError
@@ -140,7 +141,7 @@ class Trajectory:
         """(times, …) [J]: kinetic, of gravity, and of the springs in the joints."""
         if "energy" in self.measures:
             return self.measures["energy"]
-        return frozen(mechanical_energy(self._known("energies"), self.q, self.v, **self._given))
+        return read_only(mechanical_energy(self._known("energies"), self.q, self.v, **self._given))
 
     @cached_property
     def drift(self) -> Floats:
@@ -285,7 +286,7 @@ class Trajectory:
         return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))
 
     def _worst(self, rows: Any) -> Floats:
-        return frozen(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
+        return read_only(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
 
     def _known(self, what: str) -> Mechanism:
         if self.mechanism is None:
