@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.memory import free_memory
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
 
 PathLike = str | os.PathLike[str]
 
@@ -40,6 +40,8 @@ def write(
     A link stays, and the file that it leads to is replaced. What is no file, such as a pipe or a device, is written to
     as it is: a file must not take its place.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.")
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
@@ -79,6 +81,8 @@ def write_arrays(what: str, path: PathLike, arrays: Mapping[str, Any], kind: typ
 
 def read_arrays(what: str, path: PathLike, kind: type[DelassusError]) -> dict[str, NDArray[Any]]:
     """The arrays of an archive, which may come from anybody: of numbers and texts, and of sizes that memory has."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.")
     path = Path(path)
     try:
         if path.exists() and not path.is_file():

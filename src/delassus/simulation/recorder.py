@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from delassus.common.memory import free_memory
+from delassus.errors import short
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
@@ -30,10 +30,10 @@ def check_memory(states: int, each: int) -> None:
         return
     free = free_memory()
     if states * each > free:
-        fewer = math.ceil(states * each / max(0.5 * free, 1.0))
+        fewer = -(-states * each // int(max(0.5 * free, 1.0)))
         raise SimulationError(
-            f"a log of {states} states would take {states * each / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free. "
-            f"Keep fewer of them: every={fewer}."
+            f"a log of {short(str(states), 20)} states would take {short(str(states * each // 10**9), 20)} GB, and "
+            f"{free / 1e9:.3g} GB are free. Keep fewer of them: every={short(str(fewer), 20)}."
         )
 
 

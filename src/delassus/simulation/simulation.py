@@ -118,6 +118,7 @@ class Simulation(Frozen):
         if not robot.nv:
             raise SimulationError(f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.")
         joint_friction = flag("joint_friction", joint_friction)
+        max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
         meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
         if max_contacts:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
@@ -127,11 +128,10 @@ class Simulation(Frozen):
         hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
         time_step = number("time_step", time_step, SHORTEST_STEP, LONGEST_STEP, hint)
         substeps = count("substeps", substeps, 1)
-        max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
         hint = f"from {TIGHTEST:g} to {LOOSEST:g}, such as 1e-8"
         tolerance = number("tolerance", tolerance, TIGHTEST, LOOSEST, hint)
         model = robot.model
-        if actuators is not None and not isinstance(actuators, Iterable):
+        if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
                 f"actuators is {actuators!r}; they are several, such as position_servos(model, 40.0, 1.0)."
             )

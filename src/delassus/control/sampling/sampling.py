@@ -16,7 +16,7 @@ from delassus.control.sampling.methods import METHODS, Drawn, best, cross_entrop
 from delassus.control.sampling.plan import Plan, PlanStatus
 from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
 from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
-from delassus.errors import expect
+from delassus.errors import expect, short
 from delassus.simulation.checks import SimulationError, count, last_axis, number, numbers
 from delassus.simulation.runner import some
 from delassus.simulation.simulation import Simulation
@@ -24,6 +24,9 @@ from delassus.simulation.state import State, is_alive
 from delassus.simulation.step.advance import MISSED
 
 Array = NDArray[np.float64]
+
+MOST = 10**7
+"""Periods of a horizon, and samples: more are taken for a mistake."""
 
 KNOTS = 8
 """Of the spline, unless another number is given."""
@@ -89,7 +92,7 @@ class Sampling(Frozen):
             if not callable(given) and not (given is None and what != "cost"):
                 raise SamplingError(f"the {what} is {given!r}; it is a kernel, or a function of NumPy.")
         try:
-            self.horizon, self.samples = count("horizon", horizon, 1), count("samples", samples, 2)
+            self.horizon, self.samples = count("horizon", horizon, 1, MOST), count("samples", samples, 2, MOST)
             self.iterations = count("iterations", iterations, 1)
             self.knots = min(KNOTS, self.horizon) if knots is None else count("knots", knots, 1)
             hint = "positive, such as 0.1"
@@ -102,8 +105,8 @@ class Sampling(Frozen):
         if self.knots > self.horizon:
             raise SamplingError(f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.")
         for what, name, names in (("method", method, METHODS), ("spline", spline, SPLINES)):
-            if name not in names:
-                raise SamplingError(f"{what} is {name!r}; it is {', '.join(map(repr, names))}.")
+            if not isinstance(name, str) or name not in names:
+                raise SamplingError(f"{what} is {short(repr(name))}; it is {', '.join(map(repr, names))}.")
         self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, method, spline
         self.lower, self.upper = map(read_only, limits_of(sim, limits))
         self.noise = read_only(noise_of(sim, noise, self.lower, self.upper))
@@ -167,7 +170,13 @@ class Sampling(Frozen):
 
     def controls(self, knots: Array) -> Array:
         """The controls (…, horizon, nu) of knots (…, knots, nu), within the limits."""
-        found: Array = np.clip(self._matrix @ knots, self.lower, self.upper)
+        try:
+            x = numbers("knots", knots, copy=False)
+        except SimulationError as error:
+            raise SamplingError(str(error)) from None
+        if x.shape[-2:] != (self.knots, self.sim.nu):
+            raise SamplingError(f"the knots have shape {x.shape}; they are (…, {self.knots}, {self.sim.nu}).")
+        found: Array = np.clip(self._matrix @ x, self.lower, self.upper)
         return found
 
     def _samples(self, drawn: Drawn, seed: tuple[int, ...]) -> Array:

@@ -26,6 +26,16 @@ def item_number(item: Any, batch: tuple[int, ...]) -> int:
     raise TrajectoryError(f"item is {short(repr(item))}; there are {count}{axes}, numbered from 0.")
 
 
+def check_items(chosen: tuple[Any, ...], batch: tuple[int, ...]) -> None:
+    """Raise unless items of a batch can be chosen by these numbers, slices or arrays, one for each axis."""
+    try:
+        np.broadcast_to(False, batch)[chosen]
+    except (IndexError, TypeError, ValueError, OverflowError):
+        raise TrajectoryError(
+            f"items are chosen by {short(repr(chosen))}; those of this trajectory have the axes {batch}."
+        ) from None
+
+
 def item_numbers(items: Any, count: int, most: int) -> NDArray[np.int64]:
     """Several items by their numbers; the first ones, if none are given."""
     if items is None:

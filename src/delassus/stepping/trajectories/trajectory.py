@@ -15,13 +15,14 @@ from delassus.common.frozen import read_only
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.errors import short
 from delassus.stepping.marks import Mark, described
 from delassus.stepping.status import MotionStatus
 from delassus.stepping.trajectories.between import between
 from delassus.stepping.trajectories.checks import ARRAYS, checked_parts
-from delassus.stepping.trajectories.choices import moments
+from delassus.stepping.trajectories.choices import check_items, moments
 from delassus.stepping.trajectories.contacts import ContactRecord
-from delassus.stepping.trajectories.errors import NotRecorded, TrajectoryError
+from delassus.stepping.trajectories.errors import NoSuchTime, NotRecorded, TrajectoryError
 from delassus.stepping.trajectories.measures import mechanical_energy, velocity_error
 
 Floats = NDArray[np.float64]
@@ -89,14 +90,20 @@ class Trajectory:
 
     def __getitem__(self, index: Any) -> Trajectory | State:
         """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`."""
-        first, *items = index if isinstance(index, tuple) else (index,)
+        first, *items = index if isinstance(index, tuple) and index else (index,)
         chosen = tuple(items)
-        if isinstance(first, (int, np.integer)):
+        check_items(chosen, self.q.shape[1:-1])
+        if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
+            if not -len(self) <= first < len(self):
+                raise NoSuchTime(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
             return State(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
-        start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
+        try:
+            start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
+        except (TypeError, ValueError):  # a step of zero, or of something else
+            start = stop = step = 0
         if not isinstance(first, slice) or step < 1 or stop <= start:
             raise TrajectoryError(
-                f"the times of a trajectory are chosen by a number or a slice forwards, not {first!r}."
+                f"the times of a trajectory are chosen by a number or a slice forwards, not {short(repr(first))}."
             )
 
         def part(x: Any) -> Any:
@@ -283,7 +290,10 @@ class Trajectory:
 
     def of_items(self, x: Any) -> Any:
         """An array (…, n) with all axes of the batch."""
-        return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))
+        try:
+            return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))
+        except (IndexError, ValueError):
+            raise TrajectoryError(f"{short(repr(x))} is no array for the items {self.q.shape[1:-1]}.") from None
 
     def _worst(self, rows: Any) -> Floats:
         return read_only(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
