@@ -138,7 +138,7 @@ def _compiled_in(sim: Simulation, policy: Kernel[..., Any]) -> Kernel[..., Any]:
             raise SimulationError("the kernel that was the control is gone: it is needed while a run goes on.")
         try:
             given = policy(model, time, q, v)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise SimulationError(
                 f"{policy.name} cannot be a control, which is (model, time, q, v) -> (nu,): {error}"
             ) from error

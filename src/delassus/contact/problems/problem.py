@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
+from delassus.common.checks import real_array
 from delassus.common.frozen import read_only
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.problems.checks import (
     ContactFileError,
     ContactProblemError,
+    NoSuchProblem,
     check_matrix,
     layout_of,
     not_negative,
@@ -27,6 +29,7 @@ from delassus.contact.problems.checks import (
 from delassus.contact.problems.operators import operator_of
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.problems.solving import solve_problem
+from delassus.errors import short
 
 _KINDS: Final = {kind.__name__: kind for kind in (Friction, Free, NonNegative, Interval)}
 _NUMBERS: Final = ("friction", "torsional", "rolling", "lower", "upper", "compliance")
@@ -90,11 +93,11 @@ class ContactProblem:
         """
         operator = operator_of(G)
         G = G.toarray() if hasattr(G, "toarray") else G  # a sparse matrix
-        if np.iscomplexobj(G if operator is None else 0.0) or np.iscomplexobj(g):
-            raise ContactProblemError("G or g has complex numbers; they have real ones.")
         # An operator has no entries: an array of zeros that takes no memory stands for its shape.
-        G = np.asarray(G, float) if operator is None else np.broadcast_to(0.0, operator.shape)
-        g = np.asarray(g, float)
+        form = "an array of real numbers"
+        entries = np.broadcast_to(0.0, () if operator is None else operator.shape)
+        G = real_array("G", G, ContactProblemError, form) if operator is None else entries
+        g = real_array("g", g, ContactProblemError, form)
         layout = layout_of(G, g, cones)
         values = {
             "friction": spread("friction", friction, layout.contacts, "contacts"),
@@ -113,6 +116,8 @@ class ContactProblem:
             shapes = {"G": G.shape, "g": g.shape} | {k: x.shape for k, x in values.items() if x is not None}
             named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise ContactProblemError(f"the batch axes do not fit each other: {named}.") from None
+        if not isinstance(check, (bool, np.bool_)):
+            raise ContactProblemError(f"check is {short(repr(check))}; it is True or False.")
         if check and operator is None:
             check_matrix(G)
         for name, value in {"G": G, "operator": operator, "g": g, "layout": layout, **values}.items():
@@ -177,6 +182,11 @@ class ContactProblem:
 
         def at(x: NDArray[np.float64], core: int) -> NDArray[np.float64]:
             return np.broadcast_to(x, (*batch, *x.shape[x.ndim - core :]))[index]
+
+        try:
+            np.broadcast_to(False, batch)[index]
+        except (IndexError, TypeError, ValueError, OverflowError):
+            raise NoSuchProblem(f"there is no problem {short(repr(index))} in the batch {batch}.") from None
 
         rest = {name: at(x, 1) for name, x in self.numbers.items()}
         return ContactProblem(at(self.G, 2), at(self.g, 1), self.layout.cones, **rest, check=False)

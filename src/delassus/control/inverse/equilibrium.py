@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
 from delassus.contact.dynamics.inverse import ContactExplanation, contact_inverse_dynamics
+from delassus.contact.robots.contact import contacts_of
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.inverse.actuation import ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
@@ -95,6 +96,7 @@ def equilibrium(
         options: friction, normal, height, limits and the like, as for `contact_inverse_dynamics`.
     """
     robot = actuated(mechanism, actuation)
+    contacts = contacts_of(contacts)
     if not contacts and not robot.m and not options.get("limits"):
         raise ActuationError("there are no contacts or constraints: gravity_compensation gives the torques.")
     if not 0.0 <= share < np.inf:

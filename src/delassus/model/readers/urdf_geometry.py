@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from delassus.errors import short
+from delassus.common.checks import elements
+from delassus.errors import DelassusError, short
 from delassus.model.model import Geometry
 from delassus.model.placement import Placement
 from delassus.model.readers.urdf_parts import origin
@@ -157,7 +158,10 @@ class _Meshes:
 
 def _folders(packages: PathName | Iterable[PathName]) -> list[Path]:
     several = [packages] if isinstance(packages, str | os.PathLike) else packages
-    return [expanded(folder).absolute() for folder in several]
+    folders = elements(several)
+    if not all(isinstance(folder, (str, os.PathLike)) for folder in folders):
+        raise DelassusError(f"packages is {packages!r}; it has paths of folders, or names and folders.")
+    return [expanded(folder).absolute() for folder in folders]
 
 
 def expanded(path: PathName) -> Path:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import is_one_of
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
@@ -98,7 +99,7 @@ def compliant_system(
         **options: As for `compliant_step`.
     """
     for what, value, known in (("form", form, FORMS), ("phase", phase, PHASES)):
-        if value not in known:
+        if not is_one_of(value, known):
             raise StepError(f"there is no {what} {value!r}; they are: {', '.join(known)}.")
     asked = prepared(mechanism, time_step=time_step, stabilization=stabilization, **options)
     if not asked.scene.m:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
+from delassus.common.checks import real_array
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.host.signature import Input
 from delassus.constrained.delassus.delassus_methods import lower_delassus
@@ -84,6 +85,6 @@ def reflections(
         raise ContactProblemError("contacts is empty: nothing strikes.")
     if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= MOST:
         raise ContactProblemError(f"rounds is {rounds!r}; it is a whole number from 1 to {MOST}.")
-    e = numbers_of(scene, given, {"restitution": restitution})["restitution"]
-    more = {} if touching is None else {"touching": np.asarray(touching, float)}
+    e = numbers_of(scene, given, {"restitution": 1.0 if restitution is None else restitution})["restitution"]
+    more = {} if touching is None else {"touching": real_array("touching", touching, ContactProblemError)}
     return reflections_kernel(scene, q, v, restitution=e, rounds=float(rounds), **more)

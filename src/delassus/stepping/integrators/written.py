@@ -40,8 +40,8 @@ class Event:
             raise MotionError(f"the name of an event is {short(repr(self.name))}; it is a text.")
         if not isinstance(self.direction, (int, float, np.integer)) or self.direction not in (-1, 0, 1):
             raise MotionError(
-                f"the direction of an event is {short(repr(self.direction))}; it is 1 for rising, -1 for falling, 0 for "
-                "both."
+                f"the direction of an event is {short(repr(self.direction))}; it is 1 for rising, -1 for falling, 0 "
+                "for both."
             )
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))

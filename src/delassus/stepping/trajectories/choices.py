@@ -68,7 +68,7 @@ def moments(what: str, times: Any, first: float, last: float, slack: float = 0.0
         if wanted.dtype.kind not in "iuf":
             raise TypeError
         wanted = wanted.astype(float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TrajectoryError(f"{what} is {short(repr(times))}; it is a time [s], or an array of them.") from None
     outside = ~((wanted >= first - slack) & (wanted <= last + slack))
     if np.any(outside):

@@ -99,7 +99,7 @@ class Trajectory:
             return State(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
         try:
             start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
-        except (TypeError, ValueError):  # a step of zero, or of something else
+        except (TypeError, ValueError, OverflowError):  # a step of zero, or of something else
             start = stop = step = 0
         if not isinstance(first, slice) or step < 1 or stop <= start:
             raise TrajectoryError(
