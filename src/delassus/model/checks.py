@@ -33,6 +33,8 @@ def check_parts(model: Any, **kinds: type) -> None:
         if not isinstance(parts, (tuple, list)) or not all(isinstance(part, kind) for part in parts):
             raise DelassusError(f"{what} of a model is {short(repr(parts))}; it is a tuple of {kind.__name__}.")
     for part in (*model.joints, *model.frame_list, *model.geometries):
+        if not isinstance(part.name, str):
+            raise DelassusError(f"a part of a model has the name {short(repr(part.name))}; it is a text.")
         number = part.parent if hasattr(part, "parent") else part.joint
         if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
             raise DelassusError(f"{part.name!r} is on the joint {short(repr(number))}; joints are given by number.")

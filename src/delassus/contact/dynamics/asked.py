@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,10 @@ from delassus.contact.robots.contact import Contact
 from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS
+from delassus.dynamics.kinematics.manifold import parts
+from delassus.model.joints import Motion
+
+_TURNING: Final = (Motion.FREE, Motion.SPHERICAL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,7 @@ class Asked:
         return cls(
             scene,
             given,
-            state,
+            (_without_zero_quaternions(scene, state[0]), *state[1:]),
             None if time_step is None else _step(time_step),
             numbers_of(scene, given, numbers),
             _given(rest),
@@ -84,6 +88,16 @@ def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> Non
         named = ", ".join(f"{name} {np.shape(x)}" for name, x in zip(("q", "v", "tau"), state, strict=True))
         more = "" if start is None else f", start {np.shape(start)}"
         raise ContactProblemError(f"the batch axes do not fit each other: {named}{more}.")
+
+
+def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
+    """Configurations (…, nq) with NaN where a quaternion is zero, which is no rotation: the status says so then."""
+    starts = [i + (3 if motion is Motion.FREE else 0) for motion, i, _ in parts(scene.model) if motion in _TURNING]
+    if not starts or np.shape(q)[-1:] != (scene.model.nq,):
+        return q
+    array = np.asarray(q, float)
+    zero = np.logical_or.reduce([~np.any(array[..., i : i + 4], -1) for i in starts])
+    return np.where(zero[..., None], np.nan, array) if zero.any() else q
 
 
 def resting(name: str, value: Any) -> float:

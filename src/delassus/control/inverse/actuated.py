@@ -182,7 +182,7 @@ def actuated(mechanism: Any, actuation: Any = None) -> Actuated:
         if actuation is not None:
             raise ActuationError("actuation is given twice: by the mechanism, which is an Actuated, and by itself.")
         return mechanism
-    if isinstance(mechanism, (list, dict, set, np.ndarray)):
+    if type(mechanism).__hash__ is None:
         raise ActuationError(f"the mechanism is {short(repr(mechanism))}; it is a Mechanism or a Model.")
     if isinstance(actuation, np.ndarray) and actuation.dtype == float:
         return _of_array(mechanism, actuation.shape, actuation.tobytes())

@@ -116,9 +116,7 @@ class _Meshes:
     """Finds the files of meshes."""
 
     def __init__(self, file: str, packages: Packages) -> None:
-        self.named = (
-            {name: expanded(p).absolute() for name, p in packages.items()} if isinstance(packages, Mapping) else {}
-        )
+        self.named = {name: _folders(p)[0] for name, p in packages.items()} if isinstance(packages, Mapping) else {}
         given = [] if isinstance(packages, Mapping) else _folders(packages)
         self.base = Path(file).absolute().parent if _is_file(Path(file)) else None
         above = (self.base, *self.base.parents) if self.base else ()
