@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "delassus"
 ROOMS = [
     "errors",
     "lazy",
+    "common",
     "compiler",
     "numpy",
     "spatial",

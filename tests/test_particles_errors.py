@@ -8,11 +8,11 @@ import pytest
 
 import delassus as dl
 import delassus.particles as P
+from delassus.common import memory as free_memory
 from delassus.errors import DelassusError
 from delassus.particles.algebra import memory
 from delassus.particles.motion.step import Stepper
 from delassus.particles.solvers.choice import METHODS
-from delassus.simulation import free_memory
 
 LINE = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
 

@@ -1,8 +1,12 @@
 """What makes no sense in a simulation: a sentence each, and nothing that was simulated is lost."""
 
+import gc
 import math
 import os
+import pickle
 import subprocess
+import weakref
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,9 +14,10 @@ import pytest
 import delassus as dl
 from bodies import BALL, BRICK
 from delassus.model import Inertia, Joint, Model, Prismatic
-from delassus.simulation import Mark, motors, position_servos
+from delassus.simulation import Mark, State, motors, position_servos
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import ControlError
+from delassus.simulation.runner import Runner
 
 Q = np.array([0, 0, 0.2, 0, 0, 0, 1.0])
 
@@ -86,6 +91,91 @@ def test_states_of_other_simulations_are_refused():
         RAIL.step(dl.Simulation(BALL).start(Q))
     with pytest.raises(TypeError, match=r"such as sim\.start"):
         RAIL.step(np.zeros(1))
+
+
+STATE = RAIL.start(np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"q": "home"}, "q of a state is 'home'"),
+        ({"q": None}, "q of a state is None"),
+        ({"q": np.zeros(())}, "q of a state has shape"),
+        ({"v": np.zeros((3, 1))}, r"v of a state has shape \(3, 1\), and q has \(2, 1\)"),
+        ({"v": [[1.0], [1.0, 2.0]]}, "array of numbers"),
+        ({"impulse": np.zeros(STATE.impulse.shape[1:])}, "impulse of a state has shape"),
+        ({"residual": np.zeros((2, 1))}, r"it is \(2\)"),
+        ({"status": np.zeros(2)}, "whole numbers"),
+        ({"status": np.zeros(3, int)}, "status of a state has shape"),
+        ({"time": [0.0, 1.0]}, "time of a state has shape"),
+        ({"time": 10**400}, "time of a state is 1000"),
+        ({"count": 0.5}, "count of a state is 0.5"),
+        ({"seed": -1}, "seed of a state is -1"),
+    ],
+)
+def test_states_that_do_not_fit_together_are_refused(changes, words):
+    with pytest.raises(dl.DelassusError, match=words):
+        replace(STATE, **changes)
+
+
+def test_a_state_without_a_time_goes_nowhere():
+    with pytest.raises(dl.DelassusError, match="the state's time is nan"):
+        RAIL.run(replace(STATE, time=math.nan), steps=1)
+
+
+def test_a_state_may_be_put_together_from_lists():
+    parts = {name: getattr(STATE, name).tolist() for name in ("q", "v", "impulse", "contact", "residual", "status")}
+    found, wanted = RAIL.step(State(time=0.0, **parts)), RAIL.step(STATE)
+    np.testing.assert_array_equal(found.q, wanted.q)
+
+
+@pytest.mark.parametrize("name", ["time_step", "ground", "tolerance", "world", "mechanism", "anything"])
+def test_a_simulation_cannot_be_changed(name):
+    before = RAIL.time_step
+    with pytest.raises(AttributeError, match=f"{name} of this Simulation cannot be changed") as caught:
+        setattr(RAIL, name, 2e-3)
+    assert isinstance(caught.value, dl.DelassusError) and RAIL.time_step == before
+    with pytest.raises(dl.DelassusError):
+        del RAIL.ground
+    again = pickle.loads(pickle.dumps(RAIL))
+    with pytest.raises(dl.DelassusError):
+        again.time_step = 1.0
+
+
+def test_a_planner_cannot_be_changed():
+    planner = dl.control.Sampling(RAIL, lambda time, q, v, u: q[..., 0], 5, noise=1.0)
+    with pytest.raises(dl.DelassusError, match="horizon of this Sampling"):
+        planner.horizon = 7
+    with pytest.raises(ValueError, match="read-only"):
+        planner.noise[0] = math.nan
+
+
+@pytest.mark.parametrize(
+    "ground",
+    [
+        dl.Ground(friction=np.array([0.1, 0.2]), restitution=0.1, torsional=0.1, rolling=[0.1, 0.2], height=0.2),
+        dl.Ground(heights=np.zeros((3, 3)), origin=np.zeros(2)),
+    ],
+    ids=["plane", "field"],
+)
+def test_arrays_of_a_ground_stay_as_they_were_checked(ground):
+    for field in fields(ground):
+        array = getattr(ground, field.name)
+        assert not isinstance(array, np.ndarray) or not array.flags.writeable
+
+
+def test_a_ground_has_arrays_of_its_own():
+    friction, heights = np.array([0.1, 0.2]), np.zeros((3, 3))
+    ground, field = dl.Ground(friction=friction), dl.Ground(heights=heights)
+    friction[0] = heights[0, 0] = math.nan
+    assert np.isfinite(ground.friction).all() and np.isfinite(field.heights).all()
+
+
+def test_contact_problems_stay_as_they_were_checked():
+    problem = dl.ContactProblem(np.eye(3), np.ones(3), friction=0.5)
+    for array in (problem.G, problem.g, problem.friction):
+        assert not array.flags.writeable
 
 
 @pytest.mark.parametrize("at", [-1, slice(None)])
@@ -176,6 +266,7 @@ def test_a_callback_that_fails_loses_nothing():
     with pytest.raises(RunError, match=r"progress failed at 0.01 s: KeyError, 'window closed'") as caught:
         RAIL.run(np.zeros(1), steps=100, every=4, progress=progress)
     np.testing.assert_allclose(caught.value.log.time, [0.0, 0.004, 0.008, 0.01], atol=1e-15)
+    assert "interrupted" in caught.value.log.describe()
 
 
 def test_torques_beyond_limits_are_clipped_and_counted():
@@ -183,6 +274,77 @@ def test_torques_beyond_limits_are_clipped_and_counted():
     log = dl.Simulation(model).run(np.zeros(1), control=np.array([[10.0], [50.0], [-math.inf]]))
     np.testing.assert_allclose(np.diff(log.v[:, 0]) / 1e-3 + 9.81, [5.0, 15.0, -15.0], rtol=1e-9)
     assert log.status.tolist() == [0, 0, Mark.CLIPPED, Mark.CLIPPED] and "in 2 of 4" in log.describe()
+
+
+@pytest.mark.parametrize(
+    ("batch", "shape"), [((4,), (4, 1)), ((2, 4), (4, 1)), ((2, 4), (2, 4, 1)), ((2, 4), (2, 1, 1))]
+)
+def test_controls_of_periods_or_of_items_are_not_guessed(batch, shape):
+    u, q0 = np.arange(float(math.prod(shape))).reshape(shape), np.zeros((*batch, 1))
+    with pytest.raises(dl.DelassusError, match=r"two ways.* each period, give .* each item, give") as error:
+        RAIL.run(q0, control=u, steps=2)
+    remedies = [part.partition("give ")[2] for part in str(error.value)[:-1].split(";")]
+    in_time, per_item = (eval(remedy, {"control": u, "np": np}) for remedy in remedies)
+    moved = np.diff(RAIL.run(q0, control=in_time, steps=2).v[..., 0], axis=0) * 2e3 + 9.81 * 2.0
+    np.testing.assert_allclose(moved[1], np.broadcast_to(u[1, ..., 0], batch), atol=1e-9)
+    state = RAIL.start(q0)
+    for _ in range(2):
+        state = RAIL.step(state, u)
+    np.testing.assert_array_equal(RAIL.run(q0, control=per_item, steps=2).q[-1], state.q)
+
+
+def test_controls_with_one_reading_are_taken():
+    u = np.arange(4.0)[:, None]
+    assert len(RAIL.run(np.zeros((4, 1)), control=u)) == 5  # without steps, they are those of periods
+    assert len(RAIL.run(np.zeros((5, 1)), control=u, steps=3)) == 4
+    assert len(RAIL.run(np.zeros((1, 1)), control=u, steps=3)) == 4
+    assert len(RAIL.run(np.zeros((4, 1)), control=u[:1], steps=1)) == 2  # both readings are the same
+    with pytest.raises(dl.DelassusError, match=r"steps is 9\. If .* np\.broadcast_to\(control, \(9, 4, 1\)"):
+        RAIL.run(np.zeros((4, 1)), control=u, steps=9)
+
+
+def test_a_kernel_that_was_a_control_leaves_nothing_behind():
+    def kernel():
+        @dl.kernel("(),(nq),(nv)->(nv)")
+        def carry(model, time, q, v):
+            return dl.rnea(model, q, 0.0 * v, 0.0 * v)
+
+        return carry
+
+    carry = kernel()
+    RAIL.run(np.zeros(1), control=carry, steps=3)
+    RAIL.run(np.zeros((2, 1)), control=carry, steps=3)
+    gone = weakref.ref(carry)
+    del carry
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("every", [1, 7])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_a_run_that_ctrl_c_ends_says_so(batch, every):
+    def interrupt(k, state):
+        if k == 29:
+            raise KeyboardInterrupt
+
+    log = RAIL.run(np.zeros((*batch, 1)), steps=100, every=every, progress=interrupt)
+    assert log.time[-1] == pytest.approx(0.03) and "interrupted" in log.describe()
+    assert (log.status[-1] & Mark.INTERRUPTED).all() and not log.status[:-1].any()
+    assert "All went well" in RAIL.run(np.zeros((*batch, 1)), steps=10).describe()
+
+
+def test_a_log_has_no_state_of_a_period_that_ctrl_c_cut(monkeypatch):
+    whole = RAIL.run(np.zeros(1), steps=100, every=7)
+
+    def cut(self):  # after machine code has changed the arrays, before the clock is set
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Runner, "_look_again", cut)
+    controls = np.zeros((100, 1))
+    controls[30] = np.nan  # a period that is looked at again
+    log = RAIL.run(np.zeros(1), control=controls, steps=100, every=7, progress=lambda k, state: None)
+    np.testing.assert_array_equal(log.q, whole.q[: len(log)])
+    assert len(log) == 5 and "interrupted" in log.describe()
 
 
 def test_a_kernel_is_a_control_of_each_robot_that_it_is_given_to():

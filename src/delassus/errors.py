@@ -47,10 +47,14 @@ class Sentences(IntEnum):
         return self.sentence
 
 
+class WrongType(DelassusError, TypeError):
+    """An argument of another type than the one that is needed."""
+
+
 def expect(what: str, value: object, kind: type, example: str) -> None:
-    """Raise a `TypeError` unless an argument is of the kind that it has to be; the example shows how to make one."""
+    """Raise `WrongType` unless an argument is of the kind that it has to be; the example shows how to make one."""
     if not isinstance(value, kind):
-        raise TypeError(f"{what} has the type {type(value).__name__}; it needs {kind.__name__}, such as {example}.")
+        raise WrongType(f"{what} has the type {type(value).__name__}; it needs {kind.__name__}, such as {example}.")
 
 
 def short(text: str, length: int = 60) -> str:

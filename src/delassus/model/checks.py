@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delassus.errors import DelassusError
-from delassus.model.placement import Inertia
+from delassus.errors import DelassusError, expect, short
+from delassus.model.placement import Inertia, Placement
 
 if TYPE_CHECKING:
     from delassus.model.model import Frame, Geometry, Joint
@@ -18,12 +18,46 @@ if TYPE_CHECKING:
 _LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
 
 
+def is_real(x: Any) -> bool:
+    """Whether something is a number that fits into a float; NaN is told elsewhere."""
+    try:
+        return isinstance(x, (int, float, np.number)) and isinstance(float(x), float)
+    except (TypeError, OverflowError):
+        return False
+
+
+def check_parts(model: Any, **kinds: type) -> None:
+    """Raise unless the parts of a model are tuples of these kinds, on joints that they give by number, of numbers."""
+    for what, kind in kinds.items():
+        parts = getattr(model, what)
+        if not isinstance(parts, (tuple, list)) or not all(isinstance(part, kind) for part in parts):
+            raise DelassusError(f"{what} of a model is {short(repr(parts))}; it is a tuple of {kind.__name__}.")
+    for part in (*model.joints, *model.frame_list, *model.geometries):
+        if not isinstance(part.name, str):
+            raise DelassusError(f"a part of a model has the name {short(repr(part.name))}; it is a text.")
+        number = part.parent if hasattr(part, "parent") else part.joint
+        if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+            raise DelassusError(f"{part.name!r} is on the joint {short(repr(number))}; joints are given by number.")
+        mimic = getattr(part, "mimic", None)
+        if mimic is not None and not all(is_real(getattr(mimic, x, None)) for x in ("source", "ratio", "offset")):
+            raise DelassusError(f"joint {part.name!r} mimics {short(repr(mimic))}; Mimic(0) says which joint.")
+    vectors = {"gravity": model.gravity} | {f"the posture {p.name!r}": p.q for p in model.postures}
+    for what, numbers in vectors.items():
+        if not isinstance(numbers, (tuple, list)) or not all(map(is_real, numbers)):
+            raise DelassusError(f"{what} is {short(repr(numbers))}; it is a tuple of numbers.")
+
+
 def check_numbers(joint: Joint) -> None:
     """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
+    for name in ("nq", "nv"):
+        if not hasattr(joint.kind, name):
+            raise DelassusError(f"the kind of joint {joint.name!r} is {short(repr(joint.kind))}; Revolute() is one.")
     nq, nv = joint.kind.nq, joint.kind.nv
     counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
     for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv}).items():
         given = getattr(joint, name)
+        if not isinstance(given, (tuple, list)) or not all(map(is_real, given)):
+            raise DelassusError(f"{name} of joint {joint.name!r} is {short(repr(given))}; it is a tuple of numbers.")
         if len(given) not in (0, count):
             raise DelassusError(f"{name} of joint {joint.name!r} has {len(given)} numbers; it needs {count}, or none.")
         if name in _LIMITS and any(map(math.isnan, given)):
@@ -35,6 +69,7 @@ def check_numbers(joint: Joint) -> None:
 
 def check_inertia(what: str, inertia: Inertia) -> None:
     """Raise unless an inertia is finite and its mass not negative."""
+    expect(f"the inertia of {what}", inertia, Inertia, "Inertia(mass=1.0)")
     if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
         raise DelassusError(f"{what} has an inertia that is not finite: {inertia}.")
     if inertia.mass < 0.0:
@@ -45,6 +80,8 @@ def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
     """Raise unless all placements are finite and their matrices rotations, to six digits."""
     if not items:
         return
+    for item in items:
+        expect(f"the placement of {item.name!r}", item.placement, Placement, "Placement()")
     R = np.array([item.placement.rotation for item in items])
     p = np.array([item.placement.translation for item in items])
     finite = np.isfinite(R).all((1, 2)) & np.isfinite(p).all(1)

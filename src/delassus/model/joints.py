@@ -23,7 +23,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import DelassusError
+from delassus.common.checks import real_array
+from delassus.errors import DelassusError, short
 from delassus.model.placement import Vector, vector
 
 
@@ -163,8 +164,9 @@ class Helical(_Kind):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not math.isfinite(self.pitch):
-            raise DelassusError(f"the pitch is {self.pitch:g} m/rad; it must be finite.")
+        pitch = real_array("the pitch", self.pitch, DelassusError, "one number [m/rad]")
+        if pitch.ndim or not math.isfinite(pitch):
+            raise DelassusError(f"the pitch is {short(repr(self.pitch))} m/rad; it must be finite.")
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -258,6 +260,7 @@ JointKind: TypeAlias = (
 
 def direction(axis: Vector) -> Vector:
     """An axis with length 1; one that has it already, but for rounding, is kept to the bit."""
+    axis = vector(axis)
     length = math.hypot(*axis)
     if not (0.0 < length < math.inf):
         raise DelassusError(f"the axis {tuple(axis)} has no direction: its length is {length:g}.")

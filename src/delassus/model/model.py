@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.graph.digest import UNREAD, content_digest
 from delassus.errors import DelassusError, expect
-from delassus.model.checks import check_inertia, check_numbers, check_placements
+from delassus.model.checks import check_inertia, check_numbers, check_parts, check_placements
 from delassus.model.coordinates import Coordinates
 from delassus.model.joints import JointKind
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
@@ -156,6 +156,7 @@ class Model(Coordinates):
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        check_parts(self, joints=Joint, frame_list=Frame, geometries=Geometry, postures=Posture)
         for i, joint in enumerate(self.joints):
             if not WORLD <= joint.parent < i:
                 raise DelassusError(
@@ -278,7 +279,7 @@ class Model(Coordinates):
     def frame(self, name: str | Frame) -> Frame:
         """A frame by its name; "world" is one of every model."""
         key = name.name if isinstance(name, Frame) else name
-        if key == WORLD_FRAME.name and key not in self._frame_index:
+        if isinstance(key, str) and key == WORLD_FRAME.name and key not in self._frame_index:
             return WORLD_FRAME
         return self.frame_list[self.frame_index(name)]
 

@@ -9,6 +9,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.checks import real_array
+from delassus.errors import DelassusError
+
 Vector: TypeAlias = tuple[float, float, float]
 Matrix: TypeAlias = tuple[Vector, Vector, Vector]
 
@@ -19,14 +22,26 @@ NOTHING: Matrix = (ZERO, ZERO, ZERO)
 
 def vector(x: ArrayLike) -> Vector:
     """Three numbers as frozen data."""
-    a, b, c = np.asarray(x, float).tolist()
+    numbers = _numbers(x, (3,), "three numbers")
+    a, b, c = numbers.tolist()
     return (a, b, c)
 
 
 def matrix(A: ArrayLike) -> Matrix:
     """A 3×3 matrix as frozen data."""
-    a, b, c = (vector(row) for row in np.asarray(A, float))
+    a, b, c = (vector(row) for row in _numbers(A, (3, 3), "a matrix of 3 × 3 numbers"))
     return (a, b, c)
+
+
+def _numbers(x: ArrayLike, shape: tuple[int, ...], form: str) -> NDArray[np.float64]:
+    numbers: NDArray[np.float64] = real_array("an argument", x, PlacementError, form)
+    if numbers.shape != shape:
+        raise PlacementError(f"an argument has shape {numbers.shape}; it is {form}.")
+    return numbers
+
+
+class PlacementError(DelassusError, ValueError):
+    """Numbers that are no vector, matrix or mass."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +125,10 @@ class Inertia:
     @classmethod
     def of(cls, mass: float, com: ArrayLike = ZERO, rotational: ArrayLike = NOTHING) -> Inertia:
         """From arrays."""
-        return cls(float(mass), vector(com), matrix(rotational))
+        kilograms = real_array("the mass", mass, PlacementError, "one number [kg]")
+        if kilograms.ndim:
+            raise PlacementError(f"the mass has shape {kilograms.shape}; it is one number [kg].")
+        return cls(float(kilograms), vector(com), matrix(rotational))
 
     @property
     def first_moment(self) -> NDArray[np.float64]:

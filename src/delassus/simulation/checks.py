@@ -38,8 +38,8 @@ def numbers(what: str, x: Any, copy: bool = True) -> NDArray[np.float64]:
 def number(what: str, x: Any, least: float = -math.inf, most: float = math.inf, hint: str = "") -> float:
     """One finite number within bounds."""
     try:
-        value = float(x) if not isinstance(x, (bool, str)) else math.nan
-    except (TypeError, ValueError):
+        value = float(x) if not isinstance(x, (bool, str, bytes)) else math.nan
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not (math.isfinite(value) and least <= value <= most):
         raise SimulationError(f"{what} is {short(repr(x))}; it is {hint or 'a finite number'}.")
@@ -53,10 +53,12 @@ def flag(what: str, x: Any) -> bool:
     return bool(x)
 
 
-def count(what: str, x: Any, least: int) -> int:
+def count(what: str, x: Any, least: int, most: int | None = None) -> int:
     """A whole number."""
-    if not isinstance(x, (int, np.integer)) or isinstance(x, bool) or x < least:
-        raise SimulationError(f"{what} is {short(repr(x))}; it is a whole number from {least} on.")
+    whole = isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+    if not whole or x < least or (most is not None and x > most):
+        span = f"from {least} on" if most is None else f"from {least} to {most:.0e}"
+        raise SimulationError(f"{what} is {short(repr(x))}; it is a whole number {span}.")
     return int(x)
 
 

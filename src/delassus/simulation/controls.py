@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
 
 _policies: WeakKeyDictionary[Any, dict[tuple[Any, int], Kernel[..., Any]]] = WeakKeyDictionary()
-"""The step's kernel for each kernel of a user that is compiled into it, by robot and number of controls."""
+"""The step's kernel for each kernel of a user that is compiled into it, by robot and number of controls.
+
+It knows the user's kernel by a weak reference: as a value here it must not keep its key alive.
+"""
 
 
 class ControlError(RunError):
@@ -93,9 +96,24 @@ def _from_array(sim: Simulation, u: Any, steps: int | None, batch: tuple[int, ..
     if not fits(u.shape[1:-1], batch):
         raise SimulationError(f"the controls have shape {u.shape}; for these items they have {forms}.")
     count = len(u) if steps is None else int(steps)
+    per_item = steps is not None and fits(u.shape[:-1], batch)
+    in_time, constant = _readings(u.shape, batch, count)
     if count > len(u):
-        raise SimulationError(f"there are controls for {len(u)} periods, and steps is {count}.")
+        hint = f" If they are one for each item, {constant}." if per_item else ""
+        raise SimulationError(f"there are controls for {len(u)} periods, and steps is {count}.{hint}")
+    if per_item and len(u) > 1:
+        raise SimulationError(
+            f"the controls have shape {u.shape}, which can be read in two ways for items {batch} and steps={steps}. "
+            f"If they are one for each period, {in_time}; if they are one for each item, {constant}."
+        )
     return Control(count, simulate, lambda k, *_: (u[k],), ahead=lambda k, n: u[k : k + n])
+
+
+def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tuple[str, str]:
+    """How to give controls so that they can only be those of periods, and only those of items."""
+    ones = len(batch) + 2 - len(shape)
+    in_time, constant = (shape[0], *(1,) * ones, *shape[1:]), (steps, *batch, shape[-1])
+    return f"give control.reshape{in_time}", f"give np.broadcast_to(control, {constant})"
 
 
 def fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
@@ -112,11 +130,15 @@ def _compiled_in(sim: Simulation, policy: Kernel[..., Any]) -> Kernel[..., Any]:
     known = _policies.setdefault(policy, {})
     if (model, nu) in known:
         return known[model, nu]
+    weakly = ref(policy)
 
     def asked(time: Any, q: Any, v: Any) -> Any:
+        policy = weakly()
+        if policy is None:
+            raise SimulationError("the kernel that was the control is gone: it is needed while a run goes on.")
         try:
             given = policy(model, time, q, v)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise SimulationError(
                 f"{policy.name} cannot be a control, which is (model, time, q, v) -> (nu,): {error}"
             ) from error

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.frozen import read_only
 from delassus.simulation.checks import SimulationError, number, numbers
 from delassus.simulation.geometry.fields import Field
 
@@ -76,6 +77,9 @@ class Ground:
         if self.heights is not None:
             self._check_field()
         self.batch  # noqa: B018 - refuses axes that do not fit
+        for name in ("restitution", "normal", "height", "heights", *COEFFICIENTS):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def _check_coefficient(self, name: str) -> None:
         given = getattr(self, name)
@@ -112,6 +116,7 @@ class Ground:
         origin = numbers("the origin of the ground's heights", self.origin)
         if origin.shape != (2,) or not np.all(np.isfinite(origin)):
             raise SimulationError(f"the origin of the ground's heights is {self.origin}; it is (x, y) [m].")
+        object.__setattr__(self, "origin", (float(origin[0]), float(origin[1])))
 
     @property
     def field(self) -> Field | None:

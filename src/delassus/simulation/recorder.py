@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from delassus.common.memory import free_memory
+from delassus.errors import short
 from delassus.simulation.checks import SimulationError
-from delassus.simulation.free_memory import free_memory
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
+from delassus.stepping.marks import Mark
 from delassus.stepping.trajectories.contacts import ContactRecord
 from delassus.stepping.trajectories.trajectory import Trajectory
 
@@ -29,10 +30,10 @@ def check_memory(states: int, each: int) -> None:
         return
     free = free_memory()
     if states * each > free:
-        fewer = math.ceil(states * each / max(0.5 * free, 1.0))
+        fewer = -(-states * each // int(max(0.5 * free, 1.0)))
         raise SimulationError(
-            f"a log of {states} states would take {states * each / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free. "
-            f"Keep fewer of them: every={fewer}."
+            f"a log of {short(str(states), 20)} states would take {short(str(states * each // 10**9), 20)} GB, and "
+            f"{free / 1e9:.3g} GB are free. Keep fewer of them: every={short(str(fewer), 20)}."
         )
 
 
@@ -65,12 +66,14 @@ class Recorder:
             self.keep_last(runner)
 
     def keep_last(self, state: State | Runner) -> None:
-        """Copy a state unless it has been, as the last of a run that ends early."""
+        """Copy a state unless it has been, as the last of a run."""
         if state.count != self.last:
             self.keep(state)
 
-    def trajectory(self, sim: Simulation) -> Trajectory:
-        """What has been kept of a run."""
+    def trajectory(self, sim: Simulation, interrupted: bool = False) -> Trajectory:
+        """What has been kept of a run; the last state of one that was interrupted is marked."""
+        if interrupted:
+            self.arrays["status"][self.count - 1] |= int(Mark.INTERRUPTED)
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
         impulse, contact = kept.pop("impulse"), kept.pop("contact")
         return Trajectory(

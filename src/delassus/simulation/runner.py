@@ -39,7 +39,11 @@ _MANY: Final = 0.05
 
 
 class Runner:
-    """The present state of a run, by the names of `State`; bound arrays change with every step."""
+    """The present state of a run, by the names of `State`; bound arrays change with every step.
+
+    Attributes:
+        consistent: Whether arrays, time and count are those of one state: Ctrl-C may come in the middle of a step.
+    """
 
     def __init__(self, sim: Simulation, state: State, control: Control, bound: bool = True) -> None:
         self.sim, self.control = sim, control
@@ -53,6 +57,7 @@ class Runner:
         self._period, self._sizes = sim.period, (sim.world.m, sim.world.slots)
         self._tick = self._alone() if self.alone and bound else None
         self.stretch: Stretch | None = None
+        self.consistent = True
         self._ahead = 8
 
     @property
@@ -89,26 +94,27 @@ class Runner:
 
     def step(self, k: int) -> None:
         """Make the k-th control period."""
-        live = self._tick is not None
-        seen = (self.time, self.q.copy(), self.v.copy()) if live and self.control.asks else (self.time, self.q, self.v)
-        given = self.control.at(k, *seen)
-        if self._tick is None:
-            self._call(given)
-        else:
+        q, v = (self.q.copy(), self.v.copy()) if self.control.asks else (self.q, self.v)  # users may write to theirs
+        given = self.control.at(k, self.time, q, v)
+        if self._tick is not None:
             if given:
                 self._own[:] = given[0]
             self._advance()
             return
+        self._call(given)
         self.time, self.count = self.time + self._period, self.count + 1
+        self.consistent = True
 
     def _advance(self) -> None:
         """One period of the bound arrays."""
         self._clock.fill(self.time)
+        self.consistent = False
         if self._tick is not None:
             self._tick()
         if self.status.item():
             self._look_again()
         self.time, self.count = self.time + self._period, self.count + 1
+        self.consistent = True
 
     def _look_again(self) -> None:
         """What has a mark: a step that the whole world is needed for, or an item that ends here."""
@@ -142,16 +148,16 @@ class Runner:
 
     def state(self) -> State:
         """A copy of the present state."""
-        return State(
-            self.q.copy(),
-            self.v.copy(),
-            self.time,
-            self.impulse.copy(),
-            self.contact.copy(),
-            self.residual.copy(),
-            self.status.astype(np.int64),
-            self.count,
-            self.seed,
+        return State.unchecked(
+            q=self.q.copy(),
+            v=self.v.copy(),
+            time=self.time,
+            impulse=self.impulse.copy(),
+            contact=self.contact.copy(),
+            residual=self.residual.copy(),
+            status=self.status.astype(np.int64),
+            count=self.count,
+            seed=self.seed,
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
@@ -171,6 +177,7 @@ class Runner:
             if again.any():
                 for every, part in zip(found, self._made(used, patience, others, again), strict=True):
                     every[again] = part
+        self.consistent = False
         self.q, self.v, self._rows, self._places, self.residual, _, mark = found
         self.status = mark.astype(np.int64)
 

@@ -55,7 +55,7 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
     """Ways in which shapes touch each other, by pairs of names or patterns; shapes of one body do not."""
     every = [g for g in model.geometries if g.role == "collision" and g.shape != "plane"]
     found: dict[Collision, None] = {}
-    if not isinstance(pairs, Iterable):
+    if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise SimulationError(f"colliding= is {pairs!r}; it has pairs of names or patterns, such as ('*_hand', 'box').")
     for pair in pairs:
         patterns = () if isinstance(pair, str) else names("a pair of colliding=", pair)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.frozen import Frozen
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.problem import ContactProblem
@@ -65,7 +66,7 @@ class GroundContacts(NamedTuple):
     shape: tuple[str, ...]
 
 
-class Simulation:
+class Simulation(Frozen):
     """A robot on the ground, and how it is stepped through time.
 
         sim = dl.Simulation(robot, ground=dl.Ground(friction=0.7), time_step=1e-3)
@@ -73,7 +74,7 @@ class Simulation:
 
     Everything is compiled into one kernel when the first step is made. Contacts, closed loops, joint limits and dry
     friction are solved for together, to a residual of 1e-8 of the velocities involved; damping, springs and servos are
-    implicit.
+    implicit. It cannot be changed: another time step, ground or robot is another simulation.
     """
 
     def __init__(
@@ -118,6 +119,7 @@ class Simulation:
         if not robot.nv:
             raise SimulationError(f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.")
         joint_friction = flag("joint_friction", joint_friction)
+        max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
         meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
         if max_contacts:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
@@ -127,11 +129,10 @@ class Simulation:
         hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
         time_step = number("time_step", time_step, SHORTEST_STEP, LONGEST_STEP, hint)
         substeps = count("substeps", substeps, 1)
-        max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
         hint = f"from {TIGHTEST:g} to {LOOSEST:g}, such as 1e-8"
         tolerance = number("tolerance", tolerance, TIGHTEST, LOOSEST, hint)
         model = robot.model
-        if actuators is not None and not isinstance(actuators, Iterable):
+        if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
                 f"actuators is {actuators!r}; they are several, such as position_servos(model, 40.0, 1.0)."
             )
@@ -157,6 +158,7 @@ class Simulation:
             contact_rows=friction.rows,
             own_friction=friction.own,
         )
+        self.freeze()
 
     def __repr__(self) -> str:
         world = self.world
@@ -257,14 +259,16 @@ class Simulation:
         repair: bool = True,
         progress: Callable[[int, State], None] | None = None,
     ) -> Trajectory:
-        """Simulate some control periods and keep what happened; Ctrl-C ends it, and what was simulated is given.
+        """Simulate some control periods and keep what happened.
+
+        Ctrl-C ends it; what was simulated is given, and its last state has `Mark.INTERRUPTED`.
 
         Args:
             q0: (…, nq) configurations to start from [rad, m], or a `State` to go on with.
             v0: (…, nv) velocities [rad/s, m/s], by default none.
-            control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu); a function
-                control(time, q, v) of the whole batch; or a kernel (model, time, q, v) -> (nu,), compiled into
-                the step.
+            control: None; an array (nu,), (steps, nu) for all items or (steps, …, nu), refused where it could as well
+                be one for each item; a function control(time, q, v) of the whole batch; or a kernel
+                (model, time, q, v) -> (nu,), compiled into the step.
             steps: Control periods; by default as many as the array of controls has.
             every: Of so many states one is kept, the first and the last among them.
             repair: As for `start`.
@@ -297,10 +301,12 @@ class Simulation:
                         _told(progress, k, runner)
                 k += made
         except KeyboardInterrupt:
-            log.keep_last(runner)
+            if runner.consistent:
+                log.keep_last(runner)
+            return log.trajectory(self, interrupted=True)
         except RunError as error:
             log.keep_last(runner)
-            error.log = log.trajectory(self)
+            error.log = log.trajectory(self, interrupted=True)
             error.add_note("What was simulated until then is the `log` of this error.")
             raise
         return log.trajectory(self)
@@ -315,6 +321,7 @@ class Simulation:
                 f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
                 f"{state.impulse.shape}; here they have {world.nq} and {world.m} elements."
             )
+        number("the state's time", state.time, hint="a finite number [s]")
         batch = state.q.shape[:-1]
         if not fits(self.ground.batch, batch):
             raise SimulationError(f"the ground is one of items {self.ground.batch}, and the state has {batch}.")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.errors import short
+from delassus.simulation.checks import SimulationError, count, numbers
 from delassus.stepping.marks import Mark, described
 
 Array = NDArray[np.float64]
@@ -39,6 +42,36 @@ class State:
     status: NDArray[np.int64]
     count: int = 0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        arrays: dict[str, Any] = {}
+        for name in ("q", "v", "impulse", "contact", "residual", "status"):
+            arrays[name] = numbers(f"{name} of a state", getattr(self, name), copy=False)
+        batch = arrays["q"].shape[:-1]
+        for name, array in arrays.items():
+            core = "" if name in ("residual", "status") else f"n_{name}"
+            if (array.shape[:-1] if core else array.shape) != batch or (core and not array.ndim):
+                raise SimulationError(
+                    f"{name} of a state has shape {array.shape}, and q has {arrays['q'].shape}: with the items {batch} "
+                    f"it is ({', '.join(filter(None, (*map(str, batch), core)))})."
+                )
+        if np.asarray(self.status).dtype.kind not in "iu":
+            raise SimulationError(f"status of a state is {short(repr(self.status))}; it is whole numbers, see `Mark`.")
+        arrays["status"] = np.asarray(self.status).astype(np.int64, copy=False)
+        time = numbers("time of a state", self.time)
+        if time.ndim:
+            raise SimulationError(f"time of a state has shape {time.shape}; it is one number [s].")
+        arrays["time"] = float(time)
+        for name in ("count", "seed"):
+            arrays[name] = count(f"{name} of a state", getattr(self, name), 0)
+        vars(self).update(arrays)
+
+    @classmethod
+    def unchecked(cls, **parts: Any) -> State:
+        """One whose parts are known to fit: a check takes as long as a step."""
+        state = cls.__new__(cls)
+        vars(state).update(parts)
+        return state
 
     def describe(self) -> str:
         """What happened, in a sentence or several."""

@@ -52,11 +52,13 @@ class Stretch:
         made = self._calls(periods)
         if self._mark[made - 1]:
             made -= 1
+        runner.consistent = False
         for rows, x in zip(self._moving, runner.moving, strict=True):
             x[...] = rows[made]
         if made:
             runner.residual[...], runner.status[...] = self.residual[made - 1], 0.0
         runner.time, runner.count = float(self.time[made]), runner.count + made
+        runner.consistent = True
         return made
 
     def rows(self, runner: Runner, some: slice) -> dict[str, Any]:

@@ -9,13 +9,17 @@ import numpy as np
 
 
 class Mark(IntFlag):
-    """Marks of an item; zero if all went well. `describe` says them in words."""
+    """Marks of an item; zero if all went well. `describe` says them in words.
+
+    INTERRUPTED is for the last state of a log alone: Ctrl-C, or an error in a function of the user, ended the run.
+    """
 
     FROZEN = 1
     MANY_CONTACTS = 2
     UNSOLVED = 4
     CLIPPED = 8
     TOO_LONG = 16
+    INTERRUPTED = 256
 
 
 SENTENCES = {
@@ -24,6 +28,7 @@ SENTENCES = {
     Mark.UNSOLVED: "The contact solver ended before its tolerance was met.",
     Mark.CLIPPED: "A control or an actuator's force was clipped to its limits.",
     Mark.TOO_LONG: "A body or a joint turned too far in a step of time, even in substeps: the motion is inaccurate.",
+    Mark.INTERRUPTED: "The run was interrupted before its last control period.",
 }
 
 
@@ -31,7 +36,7 @@ def described(status: Any) -> str:
     """Marks in words."""
     marks = np.asarray(status)
     found = [
-        f"{sentence[:-1]}, in {count} of {marks.size}."
+        sentence if mark is Mark.INTERRUPTED else f"{sentence[:-1]}, in {count} of {marks.size}."
         for mark, sentence in SENTENCES.items()
         if (count := int(np.count_nonzero(marks & int(mark))))
     ]

@@ -197,7 +197,7 @@ class Case:
                     f"{name}.python computes with numbers, and {operand.name} is traced: inside a kernel, call {name} "
                     "itself."
                 )
-        states = [np.asarray(x, float) for x in arrays]
+        states = [np.array(x, float) for x in arrays]  # copies, which the function may change
         for state, operand in zip(states, inputs, strict=True):
             if state.shape != operand.shape:
                 raise ValueError(

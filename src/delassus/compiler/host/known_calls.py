@@ -36,7 +36,10 @@ def spread(x: Any, shape: tuple[int, ...]) -> Any:
     if not shape or type(x) not in (float, int):
         return x
     spread = np.empty(shape)
-    spread.fill(x)
+    try:
+        spread.fill(x)
+    except OverflowError:
+        raise TypeError("a whole number is too large to be an input of a kernel.") from None
     return spread
 
 

@@ -85,6 +85,8 @@ def run(kernel: Compiled, arrays: tuple[Any, ...], out: Any) -> Any:
             return kernel.ufunc(*arrays) if out is None else kernel.ufunc(*arrays, out=out)
         except ValueError as error:
             raise _explained(kernel, arrays, error) from None
+        except OverflowError:
+            raise TypeError(f"{kernel.name} got a whole number that is too large for {kernel.dtype}.") from None
     batch, axis, pieces = plan
     kernel.widths.need(many=True)  # not in the threads, which would wait if this one compiles something else
     outs = tuple(np.empty(batch + o.shape, kernel.dtype) for o in kernel.outputs) if out is None else _as_tuple(out)

@@ -87,7 +87,8 @@ def inline(
         raise KernelError(f"{name} cannot be inlined: nothing is being traced.")
     if call in trace.calls:
         raise KernelError(f"{name} calls itself with the same model: the trace would never end.")
-    lifted = [trace.lift(x) for x in arguments]
+    # Copies: a function that changes its arguments in place changes nothing of its caller, as when it is compiled.
+    lifted = [x if isinstance(x, SharedArray) else x.copy() for x in map(trace.lift, arguments)]
     for array, operand in zip(lifted, inputs, strict=True):
         if array.shape != operand.shape:
             raise ValueError(

@@ -23,7 +23,7 @@ def per_row(name: str, least: float = -numpy.inf) -> Input:
     """An input with a number for each row, which is not below the least."""
 
     def read(mechanism: Mechanism, value: Any) -> Any:
-        if type(value) is not numpy.ndarray:
+        if type(value) is not numpy.ndarray or value.dtype.kind not in "biuf":
             value = _numbers(name, value)
         shape = value.shape
         if shape and shape[-1] != mechanism.m:
@@ -42,7 +42,7 @@ def _numbers(name: str, value: Any, example: str = "1.0") -> Any:
     """An array of what may be one."""
     try:
         return numpy.asarray(value, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DelassusError(f"{name} is {value!r}; it is one number, or one per row, such as {example}.") from None
 
 

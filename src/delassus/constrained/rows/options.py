@@ -7,13 +7,28 @@ from typing import Any
 
 import numpy
 
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
+
+MOST_ITERATIONS = 10**9
+MOST_UNROLLED = 10_000
 
 
 def check_iterations(iterations: Any) -> None:
-    """Raise unless it is a whole number, 1 or more."""
+    """Raise unless it is a whole number, 1 or more, and not beyond what anybody would wait for."""
     if not isinstance(iterations, (int, numpy.integer)) or isinstance(iterations, bool) or iterations < 1:
-        raise DelassusError(f"iterations is {iterations!r}; it is a whole number, 1 or more.")
+        raise DelassusError(f"iterations is {short(repr(iterations))}; it is a whole number, 1 or more.")
+    if iterations > MOST_ITERATIONS:
+        raise DelassusError(f"iterations is {short(repr(iterations), 30)}; {MOST_ITERATIONS:.0e} is the most.")
+
+
+def check_unrolled(iterations: Any) -> None:
+    """Raise unless it is a number of iterations that can be compiled one after the other."""
+    check_iterations(iterations)
+    if iterations > MOST_UNROLLED:
+        raise DelassusError(
+            f"iterations is {iterations}; they are compiled one after the other, and {MOST_UNROLLED} is the most. "
+            "constrained_dynamics iterates to a tolerance."
+        )
 
 
 def checked_tolerance(tolerance: Any, usual: float) -> float:

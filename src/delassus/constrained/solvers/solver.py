@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import delassus.numpy as np
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
-from delassus.constrained.rows.options import check_iterations
+from delassus.constrained.rows.options import check_unrolled
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -92,7 +92,7 @@ def solve(
 
     `asked` is what `Problem.of` takes after the mechanism: q, v, tau and what follows.
     """
-    check_iterations(iterations)
+    check_unrolled(iterations)
     if not mechanism.m:
         return aba(mechanism.model, *asked[:3]), np.zeros(0)
     solver = solver.on(mechanism)

@@ -188,7 +188,7 @@ def frozen_numbers(what: str, value: Any, form: str = "one number, or one per ro
         if array.dtype.kind not in "biufO":  # text that looks like a number, complex numbers, dates
             raise TypeError
         array = array.astype(float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ConstraintError(f"{what} is {value!r}; it is {form}.") from None
     if array.ndim > 1 or array.size == 0:
         raise ConstraintError(f"{what} has shape {array.shape}; it is {form}.")
@@ -209,7 +209,7 @@ def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str,
     for row in given:
         if isinstance(row, str):
             listed.append(str(row))
-        elif isinstance(row, Real) and not isinstance(row, bool) and float(row).is_integer():
+        elif isinstance(row, Real) and not isinstance(row, bool) and row == row // 1 and abs(row) < 2**31:
             listed.append(int(row))
         else:
             raise ConstraintError(f"{row!r} is no row of {label!r}: rows are given by their numbers or names.")

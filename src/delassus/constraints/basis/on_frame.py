@@ -86,7 +86,9 @@ class OnFrame(Constraint):
     def label(self) -> str:
         """The name, or the frames'."""
         named = [frame if isinstance(frame, str) else f"frame {frame}" for frame in (self.frame, self.frame2)]
-        return self.name or (named[0] if self.frame2 is None else f"{named[0]}-{named[1]}")
+        return (isinstance(self.name, str) and self.name) or (
+            named[0] if self.frame2 is None else f"{named[0]}-{named[1]}"
+        )
 
     @property
     def has_reference(self) -> bool:

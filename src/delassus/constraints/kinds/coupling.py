@@ -10,6 +10,7 @@ from numpy.polynomial.polynomial import polyder
 import delassus.numpy as np
 from delassus.constraints.basis.constraint import Constraint, ConstraintError, JointRow, frozen_numbers
 from delassus.constraints.basis.motions import LinkMotions
+from delassus.errors import short
 from delassus.model.model import Model
 
 
@@ -46,6 +47,9 @@ class Coupling(Constraint):
             if isinstance(number, tuple):
                 raise ConstraintError(f"{field} of {self.label!r} is {number!r}; it is one number.")
             object.__setattr__(self, field, number)
+        for joint in (self.joint, self.joint2):
+            if not isinstance(joint, str | None):
+                raise ConstraintError(f"a coupling ties joints by their names, not by {short(repr(joint))}.")
         if self.joint == self.joint2:
             raise ConstraintError(f"the joint {self.joint!r} cannot follow itself: name the joint that leads.")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.checks import is_one_of
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import ROW_NAMES
@@ -26,7 +27,7 @@ class Hinge(Point):
     axis: str = "z"
 
     def __post_init__(self) -> None:
-        if self.axis not in ("x", "y", "z"):
+        if not is_one_of(self.axis, ("x", "y", "z")):
             raise ConstraintError(f"the axis of {self.label!r} is {self.axis!r}; it is 'x', 'y' or 'z'.")
         if self.axes != "frame":
             raise ConstraintError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -69,7 +68,7 @@ class Mechanism(OfModel):
         own = map(constraint_of, self.model.constraints if self.model_constraints else ())
         object.__setattr__(self, "constraints", tuple(self.bind(c) for c in (*own, *given)))
         object.__setattr__(self, "model_constraints", False)
-        if self.step is not None and not (isinstance(self.step, Real) and 0.0 < self.step < math.inf):
+        if self.step is not None and not (isinstance(self.step, Real) and 0.0 < self.step < 1e9):
             raise DelassusError(f"the step is {self.step!r} s; it is one number, positive and finite.")
         for constraint in self.constraints:
             constraint.links(self.model), constraint.velocities(self.model)
@@ -203,7 +202,8 @@ def _several(constraints: Any) -> tuple[Any, ...]:
     """One constraint alone, or those of a list."""
     if isinstance(constraints, Constraint | Frame | str):
         return (constraints,)
-    if isinstance(constraints, bytes | Mapping) or not isinstance(constraints, Iterable):
+    alone = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
+    if alone or not isinstance(constraints, Iterable):
         raise ConstraintError(
             f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them."
         )

@@ -30,6 +30,6 @@ class Softness:
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping", "slip_speed"):
             value = getattr(self, name)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-            if not number or value < 0.0 or (name == "slip_speed" and value == 0.0):
+            number = isinstance(value, (int, float)) and not isinstance(value, bool) and value < math.inf
+            if not number or not value >= 0.0 or (name == "slip_speed" and value == 0.0):
                 raise SoftnessError(f"{name} is {value!r}; it is a finite number, not negative, and no speed of zero.")

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import elements, real_array
 from delassus.contact.cones.kinds import Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.errors import DelassusError
@@ -20,6 +21,14 @@ _ROUNDING: Final = 1e-8
 
 class ContactProblemError(DelassusError):
     """Numbers that do not make a contact problem."""
+
+
+class NoSuchProblem(ContactProblemError, IndexError):
+    """A problem that a batch has not; it ends a loop over one."""
+
+
+class ContactFileError(ContactProblemError, OSError):
+    """A contact problem that could not be written or read."""
 
 
 def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Layout:
@@ -36,7 +45,7 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
                 "a contact. Name the cones, such as cones=[dl.cones.Friction(), dl.cones.Free(2)]."
             )
         cones = [Friction()] * (m // 3)
-    cones = list(cones) if isinstance(cones, Iterable) else [cones, None]
+    cones = list(elements(cones)) if isinstance(cones, Iterable) else [cones, None]
     if not all(isinstance(cone, _CONES) for cone in cones):
         raise ContactProblemError(
             f"cones has {cones[0]!r}; it is a list of cones, such as [dl.cones.Friction(), dl.cones.Free(2)]."
@@ -52,15 +61,15 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
 
 def spread(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] | None:
     """Numbers (…, count) from one for all or one for each; None where there is nothing that needs them."""
+    if value is not None:
+        value = real_array(name, value, ContactProblemError)
     if not count:
-        if value is not None and np.size(value):
+        if value is not None and value.size:
             raise ContactProblemError(f"{name} is given, but no cone has {what}: leave it out, or name such a cone.")
         return None
     if value is None:
         raise ContactProblemError(f"{name} is missing: {count} {what} need it, such as {name}=0.5.")
-    if np.iscomplexobj(value):
-        raise ContactProblemError(f"{name} has complex numbers; it has real ones.")
-    numbers = np.asarray(value, float)
+    numbers: NDArray[np.float64] = value
     if numbers.ndim == 0:
         return np.full(count, float(numbers))
     if numbers.shape[-1] != count and numbers.shape[-1] != 1:

@@ -11,10 +11,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.archives import read_arrays, write_arrays
+from delassus.common.checks import real_array
+from delassus.common.frozen import read_only
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.problems.checks import (
+    ContactFileError,
     ContactProblemError,
+    NoSuchProblem,
     check_matrix,
     layout_of,
     not_negative,
@@ -24,6 +29,7 @@ from delassus.contact.problems.checks import (
 from delassus.contact.problems.operators import operator_of
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.problems.solving import solve_problem
+from delassus.errors import short
 
 _KINDS: Final = {kind.__name__: kind for kind in (Friction, Free, NonNegative, Interval)}
 _NUMBERS: Final = ("friction", "torsional", "rolling", "lower", "upper", "compliance")
@@ -87,11 +93,11 @@ class ContactProblem:
         """
         operator = operator_of(G)
         G = G.toarray() if hasattr(G, "toarray") else G  # a sparse matrix
-        if np.iscomplexobj(G if operator is None else 0.0) or np.iscomplexobj(g):
-            raise ContactProblemError("G or g has complex numbers; they have real ones.")
         # An operator has no entries: an array of zeros that takes no memory stands for its shape.
-        G = np.asarray(G, float) if operator is None else np.broadcast_to(0.0, operator.shape)
-        g = np.asarray(g, float)
+        form = "an array of real numbers"
+        entries = np.broadcast_to(0.0, () if operator is None else operator.shape)
+        G = real_array("G", G, ContactProblemError, form) if operator is None else entries
+        g = real_array("g", g, ContactProblemError, form)
         layout = layout_of(G, g, cones)
         values = {
             "friction": spread("friction", friction, layout.contacts, "contacts"),
@@ -110,10 +116,12 @@ class ContactProblem:
             shapes = {"G": G.shape, "g": g.shape} | {k: x.shape for k, x in values.items() if x is not None}
             named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
             raise ContactProblemError(f"the batch axes do not fit each other: {named}.") from None
+        if not isinstance(check, (bool, np.bool_)):
+            raise ContactProblemError(f"check is {short(repr(check))}; it is True or False.")
         if check and operator is None:
             check_matrix(G)
         for name, value in {"G": G, "operator": operator, "g": g, "layout": layout, **values}.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value) if isinstance(value, np.ndarray) else value)
 
     @property
     def m(self) -> int:
@@ -175,6 +183,11 @@ class ContactProblem:
         def at(x: NDArray[np.float64], core: int) -> NDArray[np.float64]:
             return np.broadcast_to(x, (*batch, *x.shape[x.ndim - core :]))[index]
 
+        try:
+            np.broadcast_to(False, batch)[index]
+        except (IndexError, TypeError, ValueError, OverflowError):
+            raise NoSuchProblem(f"there is no problem {short(repr(index))} in the batch {batch}.") from None
+
         rest = {name: at(x, 1) for name, x in self.numbers.items()}
         return ContactProblem(at(self.G, 2), at(self.g, 1), self.layout.cones, **rest, check=False)
 
@@ -187,9 +200,8 @@ class ContactProblem:
         """Write everything to a `.npz` file."""
         self._needs_entries("be saved")
         cones = np.array([f"{type(c).__name__} {c.rows}" for c in self.layout.cones])
-        with Path(path).open("wb") as file:
-            arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
-            np.savez_compressed(file, **arrays)
+        arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
+        write_arrays("the contact problem", path, arrays, ContactFileError)
 
     def _needs_entries(self, what: str) -> None:
         if self.operator is not None:
@@ -198,26 +210,21 @@ class ContactProblem:
     @classmethod
     def load(cls, path: str | Path) -> ContactProblem:
         """Read what `save` has written."""
-        try:
-            file = np.load(Path(path), allow_pickle=False)
-        except (ValueError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise ContactProblemError(f"{path} is not a contact problem: it is no .npz file.") from None
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ContactProblemError(f"{path} is not a contact problem: it has one array alone.")
-        with file:
-            missing = {"G", "g", "cones"} - set(file.files)
-            if missing:
-                raise ContactProblemError(f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.")
-            cones = [_cone(str(text), path) for text in file["cones"]]
-            numbers: dict[str, Any] = {name: file[name] for name in _NUMBERS if name in file.files}
-            return cls(file["G"], file["g"], cones, **numbers)
+        arrays = read_arrays("the contact problem", path, ContactFileError)
+        missing = {"G", "g", "cones"} - set(arrays)
+        if missing:
+            raise ContactProblemError(f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.")
+        texts = {name: x.shape for name, x in arrays.items() if (x.dtype.kind == "U") != (name == "cones")}
+        if texts or arrays["cones"].ndim != 1:
+            raise ContactProblemError(f"{path} is not a contact problem: cones are a list of texts, the rest numbers.")
+        cones = [_cone(str(text), path) for text in arrays["cones"]]
+        numbers: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
+        return cls(arrays["G"], arrays["g"], cones, **numbers)
 
 
 def _cone(text: str, path: str | Path) -> Cone:
     name, _, rows = text.partition(" ")
-    if name not in _KINDS or not rows.isdigit():
+    if name not in _KINDS or not rows.isdecimal() or len(rows) > 9:
         raise ContactProblemError(
             f"{path} has a cone {text!r}; there are {', '.join(_KINDS)}, each with a number of rows."
         )

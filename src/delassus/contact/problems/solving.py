@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import is_one_of, real_array
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
@@ -58,12 +59,14 @@ def solve_problem(
     States of a batch that are computed together wait for the slowest of them. So a batch is tried quickly first, and
     what is left is solved as a batch of its own. What even that leaves is given to another method.
     """
-    if model not in MODELS:
+    if not is_one_of(model, MODELS):
         raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(MODELS)}.")
     if model != "lcp" and problem.operator is None:
         check_method(method, _NAMES)
     check_iterations(iterations)
     checked_tolerance(tolerance, 1e-8)
+    if start is not None:
+        start = real_array("start", start, ContactProblemError)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
         raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.")
     if start is not None and not _fits(np.shape(start)[:-1], problem.batch):

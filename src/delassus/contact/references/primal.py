@@ -13,10 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.contact.cones.kinds import ConeError, Free, Interval, NonNegative
+from delassus.common.checks import elements, real_array
+from delassus.contact.cones.kinds import ConeError, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.second_order import project
 from delassus.contact.references.programme import Programme, answers_of_clarabel
+from delassus.errors import short
 
 Array = NDArray[np.float64]
 
@@ -34,11 +36,24 @@ def primal_impulses(cones: Any, M: Any, J: Any, free_velocity: Any, friction: An
         free_velocity: (n,) v_f, without any impulses.
         friction: (contacts,) coefficients, or one for all.
     """
-    layout = Layout(tuple(cones))
+    if not all(isinstance(cone, Free | Friction | NonNegative | Interval) for cone in elements(cones)):
+        raise ConeError(f"cones is {short(repr(cones))}; it is a list of cones, such as [dl.cones.Friction()].")
+    layout = Layout(elements(cones))
     if layout.rows(Interval) or layout.torsional:
         raise ConeError("the primal programme has free rows, half-lines and contacts of three rows, and no others.")
-    M, J, v_f = (np.asarray(x, float) for x in (M, J, free_velocity))
-    mu = np.broadcast_to(np.asarray(0.0 if friction is None else friction, float), (layout.contacts,))
+    M, J, v_f = (real_array(name, x, ConeError) for name, x in (("M", M), ("J", J), ("free_velocity", free_velocity)))
+    n = v_f.shape[-1] if v_f.ndim == 1 else -1
+    if M.shape != (n, n) or J.shape != (layout.m, n) or not layout.m:
+        raise ConeError(
+            f"M has shape {M.shape}, J {J.shape} and free_velocity {v_f.shape}; with {layout.m} rows they are (n, n), "
+            f"({layout.m}, n) and (n,), of one problem."
+        )
+    mu = real_array("friction", 0.0 if friction is None else friction, ConeError)
+    if mu.shape not in ((), (1,), (layout.contacts,)):
+        raise ConeError(
+            f"friction has shape {mu.shape}; it is one number or one for each of {layout.contacts} contacts."
+        )
+    mu = np.broadcast_to(mu, (layout.contacts,))
     # In units in which M is one and the free velocity, too: x = Lᵀ v / scale with M = L Lᵀ.
     L = np.linalg.cholesky(M)
     rows = np.linalg.solve(L, J.T).T

@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import elements, real_array
 from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
 from delassus.constraints.basis.on_frame import WORLD_FRAME
 from delassus.contact.cones.tangents import contact_axes
+from delassus.errors import short
 from delassus.model.model import Frame
 from delassus.model.placement import ZERO, Vector, vector
 
@@ -125,7 +127,7 @@ class Contact:
         form = "a list of points (x, y, z) in the frame"
         if isinstance(self.corners, str) or not isinstance(self.corners, Iterable):
             raise ConstraintError(f"the corners of {self.label!r} are {self.corners!r}; they are {form}.")
-        points = np.asarray(list(self.corners), float)
+        points = real_array(f"corners of {self.label!r}", elements(self.corners), ConstraintError, form)
         if points.ndim != 2 or points.shape[1] != 3 or not len(points) or not np.all(np.isfinite(points)):
             raise ConstraintError(f"the corners of {self.label!r} have shape {points.shape}; they are {form}, finite.")
         return tuple(vector(point) for point in points)
@@ -151,7 +153,10 @@ class Contact:
             value = getattr(self, field)
             if value is None and field in ("torsional", "rolling"):
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or math.isnan(value):
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+                raise ConstraintError(f"{field} of {self.label!r} is {short(repr(value))}; it is a number.")
+            value = float(real_array(f"{field} of {self.label!r}", value, ConstraintError, "a number"))
+            if math.isnan(value):
                 raise ConstraintError(f"{field} of {self.label!r} is {value!r}; it is a number.")
             if field != "height" and value < 0.0:
                 raise ConstraintError(f"{field} of {self.label!r} is {value:g}; it must not be negative.")
@@ -168,7 +173,7 @@ class Contact:
 def contacts_of(contacts: Any) -> tuple[Contact, ...]:
     """Contacts from one, or a list of them."""
     given = (contacts,) if isinstance(contacts, Contact | Frame | str) else contacts
-    if not isinstance(given, Iterable):
+    if not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
         raise ConstraintError(f"the contacts are {contacts!r}; they are one Contact or a list of them.")
     found = []
     for contact in given:

@@ -8,12 +8,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import real_array
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
 from delassus.contact.robots.contact import Contact, contacts_of
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.scaled import LARGEST_FRICTION
 from delassus.errors import expect
+from delassus.errors import short as text_of
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
 
@@ -34,6 +36,9 @@ def scene_for(
         mechanism = _alone(mechanism)
     expect("the mechanism", mechanism, Mechanism, "Mechanism(model, Point('foot'))")
     given = contacts_of(contacts)
+    for name, value in (("limits", limits), ("joint_friction", joint_friction)):
+        if not isinstance(value, bool | int | float | np.bool_ | np.number | None):
+            raise ContactProblemError(f"{name} is {text_of(repr(value))}; it is True or False.")
     return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
 
 
@@ -91,7 +96,7 @@ def _values(contacts: tuple[Contact, ...], name: str) -> list[float]:
 
 def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float64]:
     """Normals (…, points, 3) or heights (…, points); one stands for all points."""
-    array = np.asarray(value, float)
+    array: NDArray[np.float64] = real_array(name, value, ContactProblemError)
     if name == "normal" and array.shape[-1:] != (3,):
         raise ContactProblemError(f"normal has shape {array.shape}; its last axis is a direction (x, y, z).")
     short = array.ndim < len(core)

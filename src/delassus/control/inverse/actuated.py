@@ -182,6 +182,8 @@ def actuated(mechanism: Any, actuation: Any = None) -> Actuated:
         if actuation is not None:
             raise ActuationError("actuation is given twice: by the mechanism, which is an Actuated, and by itself.")
         return mechanism
+    if type(mechanism).__hash__ is None:
+        raise ActuationError(f"the mechanism is {short(repr(mechanism))}; it is a Mechanism or a Model.")
     if isinstance(actuation, np.ndarray) and actuation.dtype == float:
         return _of_array(mechanism, actuation.shape, actuation.tobytes())
     named = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)

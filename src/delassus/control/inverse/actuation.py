@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import elements
 from delassus.errors import DelassusError, short
 from delassus.model.model import Model, UnknownName
 from delassus.model.transmission import Actuator
@@ -31,7 +32,7 @@ def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...
         actuation = (actuation,)
     if isinstance(actuation, Actuator):
         actuation = (actuation,)
-    several = list(actuation) if isinstance(actuation, Iterable) else []
+    several = list(elements(actuation)) if isinstance(actuation, Iterable) else []
     if several and all(isinstance(x, Actuator) for x in several):
         return _of_actuators(model, several)
     if several and all(isinstance(x, str) for x in several):
@@ -42,7 +43,7 @@ def read_actuation(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...
 def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
     try:
         B = np.array(actuation, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ActuationError(
             f"actuation is {short(repr(actuation))}; it is a matrix ({model.nv}, nu), names of joints, or actuators."
         ) from None

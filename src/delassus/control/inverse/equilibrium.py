@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
+from delassus.contact.robots.contact import contacts_of
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.inverse.actuation import ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
@@ -99,6 +100,7 @@ def equilibrium(
             generalised forces besides those of the model's springs [N·m, N].
     """
     robot = actuated(mechanism, actuation)
+    contacts = contacts_of(contacts)
     if not contacts and not robot.m and not options.get("limits"):
         raise ActuationError("there are no contacts or constraints: gravity_compensation gives the torques.")
     if not 0.0 <= share < np.inf:

@@ -17,7 +17,7 @@ def per_actuator(name: str, positive: bool = False) -> Input:
     def read(robot: Any, value: Any) -> Any:
         try:
             numbers = numpy.asarray(value, float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ActuationError(f"{name} is {value!r}; it is one number, or one for each actuator.") from None
         if numbers.ndim and numbers.shape[-1] != robot.nu:
             raise ActuationError(

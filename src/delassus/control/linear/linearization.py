@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
+from delassus.compiler.tracing.trace import current
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.jacobian import constraint_jacobian
@@ -47,6 +48,10 @@ from delassus.model.model import Model
 from delassus.spatial.motions import motion_cross
 
 Floats = NDArray[np.float64]
+
+
+LONGEST = 1e6
+"""Steps of time [s] beyond are taken for a mistake."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +90,8 @@ class Linearization:
     def coordinates(self, q: Any, v: Any) -> Any:
         """x (…, 2p) of states near the one of the model; those of one state inside kernels."""
         left = self.basis * self.metric[..., None]
+        if current() is None:
+            q, v = _sized("q", q, self.robot.nq), _sized("v", v, self.robot.nv)
         way, faster = difference(self.robot.mechanism.plain.model, self.q, q), dnp.asarray(v) - self.v
         if left.ndim == 2:
             return dnp.concatenate([way @ left, faster @ left], -1)
@@ -93,7 +100,8 @@ class Linearization:
     def state(self, x: Any) -> tuple[Floats, Floats]:
         """q (…, nq) and v (…, nv) of coordinates (…, 2p), which meet the constraints to first order."""
         p = self.freedoms
-        xi, eta = np.asarray(x, float)[..., :p], np.asarray(x, float)[..., p:]
+        x = _sized("x", x, 2 * p)
+        xi, eta = x[..., :p], x[..., p:]
         q: Floats = integrate(self.robot.mechanism.plain.model, self.q, np.matvec(self.basis, xi))
         return q, self.v + np.matvec(self.basis, eta) + np.matvec(self.lift, xi)
 
@@ -101,8 +109,10 @@ class Linearization:
         """The same for steps of time [s], in which the actuators' forces are constant: exact for the linear model."""
         if self.time_step is not None:
             raise LinearizationError(f"the model has a time step of {self.time_step:g} s already.")
-        if not (isinstance(time_step, Real) and 0.0 < time_step < np.inf):
-            raise LinearizationError(f"time_step is {time_step!r} s; it is one number, positive and finite.")
+        if not (isinstance(time_step, Real) and 0.0 < time_step <= LONGEST):
+            raise LinearizationError(
+                f"time_step is {short(repr(time_step))} s; it is one number, positive and at most {LONGEST:g}."
+            )
         A, B = held_input(self.A, self.B, float(time_step))
         return replace(self, A=A, B=B, time_step=float(time_step))
 
@@ -148,13 +158,18 @@ def linearize(
     q, v = _numbers("q", q), np.zeros(robot.nv) if v is None else _numbers("v", v)
     torque = np.zeros(robot.nu) if torque is None else _numbers("torque", torque)
     for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("torque", torque, robot.nu)):
-        if x.shape[-1:] != (size,):
-            raise LinearizationError(f"{name} has shape {x.shape}; its last axis has {size} numbers.")
-    total = np.matvec(robot.B, torque) + (0.0 if tau is None else _numbers("tau", tau))
+        _sized(name, x, size)
+    total = np.matvec(robot.B, torque) + (0.0 if tau is None else _sized("tau", tau, robot.nv))
+    for name, x in (("time", time), ("parameters", parameters)):
+        if x is not None:
+            _numbers(name, x)
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
         raise LinearizationError("the state or its torques are not finite numbers.")
     others = (np.shape(time), np.shape(parameters)[:-1])
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *others)
+    try:
+        batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *others)
+    except ValueError:
+        raise LinearizationError("the batch axes of q, v, torques, time and parameters do not fit.") from None
     q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
     given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     check_constraints(held, q, v, given)
@@ -181,10 +196,17 @@ def linearize(
     return found if time_step is None else found.discrete(time_step)
 
 
+def _sized(name: str, value: Any, size: int) -> Floats:
+    x = _numbers(name, value)
+    if x.shape[-1:] != (size,):
+        raise LinearizationError(f"{name} has shape {x.shape}; its last axis has {size} numbers.")
+    return x
+
+
 def _numbers(name: str, value: Any) -> Floats:
     try:
         return np.asarray(value, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise LinearizationError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None
 
 

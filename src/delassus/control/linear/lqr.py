@@ -102,7 +102,7 @@ def _unstable(linear: Linearization) -> str:
 def _matrix(name: str, given: Any, n: int) -> Floats:
     try:
         values = np.asarray(given, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise LinearizationError(f"{name} is {short(repr(given))}; it is one number, or an array.") from None
     if values.ndim < 2:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values

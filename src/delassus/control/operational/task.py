@@ -15,12 +15,13 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import elements
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacobian, total_mass
 from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
 from delassus.model.links import links_of
 from delassus.model.model import Joint, Model, UnknownName
 from delassus.spatial.quaternions import quaternion_to_rotation
@@ -90,11 +91,16 @@ class _Chosen(Task):
         if isinstance(given, str):
             rows = tuple(row for row in SOME.get(given, given.split()) if row in known or given not in SOME)
         else:
-            rows = tuple(ROWS[row] if row in range(len(ROWS)) else row for row in given)
-        if not rows or len(set(rows)) < len(rows) or not set(rows) <= set(known):
+            rows = tuple(ROWS[row] if _is_number(row) else row for row in elements(given))
+        if (
+            not all(isinstance(row, str) for row in rows)
+            or not rows
+            or len(set(rows)) < len(rows)
+            or not set(rows) <= set(known)
+        ):
             raise TaskError(
-                f"the rows are {given!r}; they are some of {', '.join(known)}, each once, or their numbers, or "
-                "'position', 'rotation' or 'all'."
+                f"the rows are {short(repr(given))}; they are some of {', '.join(known)}, each once, or their numbers, "
+                "or 'position', 'rotation' or 'all'."
             )
         object.__setattr__(self, "rows", rows)
 
@@ -202,7 +208,10 @@ class PostureTask(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "joints", (self.joints,) if isinstance(self.joints, str) else tuple(self.joints))
+        object.__setattr__(self, "joints", elements(self.joints))
+        for joint in self.joints:
+            if not isinstance(joint, str):
+                raise TaskError(f"joints are {short(repr(joint))}; they are names or patterns.")
 
     def chosen(self, model: Model) -> list[Joint]:
         """The joints, in the order of the patterns."""
@@ -248,3 +257,8 @@ class PostureTask(Task):
         for link in links_of(model).links:
             angles[list(link.dofs)] = [direction >= 3 for direction in link.motion.directions]
         return tuple(bool(angles[v]) for v in self.velocities(model))
+
+
+def _is_number(row: Any) -> bool:
+    """Whether a row is given by its number."""
+    return isinstance(row, (int, numpy.integer)) and not isinstance(row, bool) and bool(0 <= row < len(ROWS))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import elements
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import length_of
@@ -49,7 +50,7 @@ class Tasks(OfModel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "robot", actuated(self.robot))
-        several = tuple(self.tasks) if isinstance(self.tasks, Iterable) else (self.tasks,)
+        several = elements(self.tasks)
         for task in several:
             if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
                 raise TaskError(f"{task!r} is no task; FrameTask('tool') is one.")

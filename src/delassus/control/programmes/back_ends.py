@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import is_one_of, real_array
+from delassus.constrained.rows.options import MOST_ITERATIONS
 from delassus.contact.references.packages import package
 from delassus.control.programmes.measures import errors_of
 from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.solution import ProgrammeSolution
 from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solve_programme
 from delassus.control.programmes.status import ProgrammeStatus
-from delassus.errors import expect
+from delassus.errors import expect, short
 
 if TYPE_CHECKING:
     from delassus.control.programmes.programme import QuadraticProgramme
@@ -31,16 +33,20 @@ def solve_by(
     iterations: int | None,
 ) -> ProgrammeSolution:
     """The answer of a method by its name."""
-    tolerance = TOLERANCE if tolerance is None else float(tolerance)
-    iterations = ITERATIONS if iterations is None else int(iterations)
-    if not tolerance >= 0.0 or iterations < 0:
-        raise ProgrammeError(f"tolerance is {tolerance} and iterations {iterations}; neither is negative.")
+    bounds = real_array("tolerance", TOLERANCE if tolerance is None else tolerance, ProgrammeError, "one number")
+    counts = real_array("iterations", ITERATIONS if iterations is None else iterations, ProgrammeError, "one number")
+    if bounds.ndim or counts.ndim or not bounds >= 0.0 or not 0 <= counts <= MOST_ITERATIONS:
+        raise ProgrammeError(
+            f"tolerance is {short(repr(tolerance))} and iterations {short(repr(iterations))}; neither is negative, and "
+            f"{MOST_ITERATIONS:.0e} iterations are the most."
+        )
+    tolerance, iterations = float(bounds), int(counts)
     if start is not None:
         _check_start(programme, start)
-    if method == "proximal":
+    if isinstance(method, str) and method == "proximal":
         return _in_lanes(programme, start, tolerance, iterations)
-    if method not in PACKAGES:
-        raise ProgrammeError(f"method is {method!r}; it is 'proximal', {' or '.join(map(repr, PACKAGES))}.")
+    if not is_one_of(method, PACKAGES):
+        raise ProgrammeError(f"method is {short(repr(method))}; it is 'proximal', {' or '.join(map(repr, PACKAGES))}.")
     batch = programme.batch
     answers = [
         _alone(programme.item(*index), method, start.item(*index) if start else None, tolerance, iterations)

@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import elements
+from delassus.common.frozen import read_only
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
 from delassus.control.programmes.solution import ProgrammeSolution
@@ -74,13 +76,19 @@ class QuadraticProgramme:
             rows = n if of is None else given[of].shape[-2]
             none = {"lower": -np.inf, "upper": np.inf}.get(name, 0.0)
             given[name] = _vector(name, given[name], rows, none)
-        cones = tuple(int(size) for size in self.cones)
+        sizes = elements(self.cones)
+        if not all(isinstance(size, (int, np.integer)) for size in sizes):
+            raise ProgrammeError(f"cones is {short(repr(self.cones))}; it has the number of rows of each cone.")
+        for what in ("names", "unknowns"):
+            if not all(isinstance(name, str) for name in elements(getattr(self, what))):
+                raise ProgrammeError(f"{what} is {short(repr(getattr(self, what)))}; they are texts.")
+        cones = tuple(int(size) for size in sizes)
         if sum(cones) != given["K"].shape[-2] or any(size < 1 for size in cones):
             raise ProgrammeError(
                 f"cones is {cones}; K has {given['K'].shape[-2]} rows, of which each cone has one or more."
             )
         for name, value in given.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, read_only(value))
         object.__setattr__(self, "cones", cones)
         equalities, rows = given["A"].shape[-2], given["C"].shape[-2]
         usual = [f"equality {i}" for i in range(equalities)] + [f"row {i}" for i in range(rows)]
@@ -138,12 +146,16 @@ class QuadraticProgramme:
         for name in (*_MATRICES, *_VECTORS):
             value = getattr(self, name)
             own = 2 if name in _MATRICES else 1
+            try:
+                np.broadcast_to(False, batch)[index]
+            except (IndexError, TypeError, ValueError, OverflowError):
+                raise ProgrammeError(f"there is no programme {short(repr(index))} in the batch {batch}.") from None
             chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-own:]))[index]
         return replace(self, **chosen)
 
     def missed(self, x: Any) -> Array:
         """(…, multipliers) by how much x breaks each row, in its own units; rows of one cone share its distance."""
-        x = np.asarray(x, float)
+        x = self._unknowns(x)
         equal = np.abs(_times(self.A, x) - self.b)
         rows = _times(self.C, x)
         over = np.maximum(np.maximum(rows - self.upper, self.lower - rows), 0.0)
@@ -152,9 +164,15 @@ class QuadraticProgramme:
         batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
 
+    def _unknowns(self, x: Any) -> Array:
+        found = _numbers("x", x)
+        if found.shape[-1:] != (self.shape.n,):
+            raise ProgrammeError(f"x has shape {found.shape}; its last axis has the {self.shape.n} unknowns.")
+        return found
+
     def slack(self, x: Any) -> Array:
         """(…, rows + cones) how far x is from the nearer bound of each row of C and the edge of each cone."""
-        x = np.asarray(x, float)
+        x = self._unknowns(x)
         rows = _times(self.C, x)
         parts = [np.minimum(self.upper - rows, rows - self.lower)]
         parts += [left[..., None] for left, _ in self._cones_left(x)]
@@ -170,7 +188,7 @@ class QuadraticProgramme:
 
     def value(self, x: Any) -> Array:
         """(…) ½ xᵀ H x + gᵀ x."""
-        x = np.asarray(x, float)
+        x = self._unknowns(x)
         found: Array = np.sum(x * (0.5 * _times(self.H, x) + self.g), -1)
         return found
 
@@ -210,7 +228,7 @@ def _times(M: Array, x: Array) -> Array:
 def _numbers(name: str, value: Any) -> Array:
     try:
         return np.asarray(value, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ProgrammeError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import real_array
 from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
 
@@ -60,11 +61,13 @@ class ProgrammeSolution:
 
     def active(self, tolerance: float = 1e-7) -> list[str]:
         """The names of the rows of C and of the cones of which a single programme's answer is at the bound."""
+        tolerance = _bound(tolerance)
         slack = self._single(self.slack, "active")
         return [name for name, left in zip(self.programme.bounded_names, slack, strict=True) if left <= tolerance]
 
     def broken(self, tolerance: float = BROKEN) -> dict[str, float]:
         """The rows that a single programme's answer breaks, the worst first, and by how much, in their own units."""
+        tolerance = _bound(tolerance)
         missed = self._single(self.missed, "broken")
         found = {
             name: float(max(missed[rows], default=0.0))
@@ -101,3 +104,10 @@ class ProgrammeSolution:
         """The answer to one programme of a batch."""
         numbers = (self.x, self.multipliers, self.primal, self.dual, self.iterations, self.status)
         return ProgrammeSolution(self.programme.item(*index), *(x[index] for x in numbers))
+
+
+def _bound(tolerance: Any) -> float:
+    found = real_array("tolerance", tolerance, ProgrammeError, "one number")
+    if found.ndim:
+        raise ProgrammeError(f"tolerance has shape {found.shape}; it is one number.")
+    return float(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from delassus.common.checks import elements, is_one_of
 from delassus.control.inverse.actuated import RANK, actuated
 from delassus.control.reactive.limits import limited_joints, row_names, torque_limits
 from delassus.control.reactive.references import moves_in_time, reference_of, rest_of
@@ -60,7 +61,7 @@ class ReactiveControl(OfModel):
         object.__setattr__(self, "actuated", actuated(self.actuated))
         object.__setattr__(self, "tasks", _several(self.tasks))
         object.__setattr__(self, "supports", _several(self.supports))
-        if self.cone not in CONES:
+        if not is_one_of(self.cone, CONES):
             raise ReactiveError(f"cone is {self.cone!r}; it is {', '.join(map(repr, CONES))}.")
         if not (isinstance(self.horizon, Real) and 0.0 < self.horizon < math.inf):
             raise ReactiveError(f"the horizon is {self.horizon!r} s; it is positive.")
@@ -294,4 +295,4 @@ class ReactiveControl(OfModel):
 
 
 def _several(given: Any) -> tuple[Any, ...]:
-    return tuple(given) if isinstance(given, Iterable) else (given,)
+    return elements(given)

@@ -211,5 +211,5 @@ def _checked(control: ReactiveControl, q: Any, v: Any, reference: Any) -> tuple[
 def _numbers(name: str, value: Any) -> Array:
     try:
         return np.asarray(value, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ReactiveError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None

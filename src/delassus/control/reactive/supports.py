@@ -57,7 +57,7 @@ class Support:
         object.__setattr__(self, "frame", getattr(self.frame, "name", self.frame))
         for what in ("friction", "gain", "torsional", "least"):
             value = getattr(self, what)
-            good = isinstance(value, Real) and 0.0 <= float(value) < math.inf
+            good = _is_finite(value)
             if not good and not (value is None and what == "torsional"):
                 raise ReactiveError(f"{what} of {self.frame!r} is {value!r}; it is finite and not negative.")
         if not (isinstance(self.most, Real) and self.most >= self.least):
@@ -75,7 +75,7 @@ class Support:
     def _numbers(self, what: str, count: int, means: str) -> tuple[float, ...]:
         try:
             found = numpy.asarray(getattr(self, what), float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             found = numpy.zeros(0)
         if found.shape != (count,) or not numpy.isfinite(found).all():
             raise ReactiveError(f"the {what} of {self.frame!r} is {getattr(self, what)!r}; it is {means}.")
@@ -129,3 +129,11 @@ class Support:
         rows = [[0.0] * self.rows for _ in range(3)]
         rows[0][0], rows[1][1], rows[2][2] = 1.0, 1.0, self.friction
         return rows
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether something is a finite number, not negative."""
+    try:
+        return isinstance(value, Real) and 0.0 <= float(value) < math.inf
+    except OverflowError:
+        return False

@@ -18,6 +18,7 @@ import numpy
 from delassus.control.operational.task import Task as Quantity
 from delassus.control.reactive.situation import Situation
 from delassus.control.reactive.supports import ReactiveError
+from delassus.errors import short
 from delassus.model.model import Model
 
 Weights: TypeAlias = "float | tuple[float, ...] | tuple[tuple[float, ...], ...]"
@@ -52,6 +53,8 @@ class Task:
     damping: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ReactiveError(f"the name of a task is {short(repr(self.name))}; it is a text.")
         object.__setattr__(self, "name", self.name or self._usual_name)
         object.__setattr__(self, "weight", frozen_weight(self.name, self.weight))
         damping = self.damping
@@ -119,7 +122,7 @@ def frozen_weight(name: str, weight: Any) -> Weights:
     """A weight that can be hashed: a number, a tuple of them, or rows of a symmetric matrix; none is negative."""
     try:
         found = numpy.asarray(weight, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = numpy.array(numpy.nan)
     if found.ndim > 2 or not numpy.isfinite(found).all():
         raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is a finite number, some, or a matrix.")
@@ -136,5 +139,8 @@ def frozen_weight(name: str, weight: Any) -> Weights:
 
 
 def _number(value: Any) -> float:
-    """A number, NaN if it is none."""
-    return float(value) if isinstance(value, numbers.Real) else math.nan
+    """A number, NaN if it is none, or too large to be one."""
+    try:
+        return float(value) if isinstance(value, numbers.Real) else math.nan
+    except OverflowError:
+        return math.nan

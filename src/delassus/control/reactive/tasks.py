@@ -8,12 +8,14 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import elements
 from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask
 from delassus.control.reactive.situation import Situation
 from delassus.control.reactive.supports import ReactiveError
 from delassus.control.reactive.task import Fields, Follow, Sizes, Task, Term, Weighted, frozen_weight
 from delassus.dynamics.kinematics.kinematics import frame_in_world
 from delassus.dynamics.mass.centroid import center_of_mass
+from delassus.errors import short
 from delassus.model.joints import Free
 from delassus.model.model import Model, UnknownName
 from delassus.spatial.quaternions import quaternion_from_rotation
@@ -31,7 +33,7 @@ class FollowPosture(Follow):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "joints", (self.joints,) if isinstance(self.joints, str) else tuple(self.joints))
+        object.__setattr__(self, "joints", elements(self.joints))
 
     def quantity(self, model: Model) -> PostureTask:
         """Its joints, by name."""
@@ -67,7 +69,7 @@ class FollowFrame(Follow):
     rows: Any = "all"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "frame", getattr(self.frame, "name", self.frame) or self.name)
+        object.__setattr__(self, "frame", _name_of(self.frame) or self.name)
         super().__post_init__()
         object.__setattr__(self, "rows", FrameTask(self.frame, rows=self.rows).rows)
 
@@ -228,3 +230,11 @@ class Nominal(Task):
             target = s.given(f"{self.name}.torque") - u0
             found.append(Term(U[:, : control.nv], U[:, control.nv :], target, self.torque))
         return found
+
+
+def _name_of(frame: Any) -> str:
+    """Of a frame, or of its name."""
+    name = getattr(frame, "name", frame)
+    if not isinstance(name, str):
+        raise ReactiveError(f"the frame of a task is {short(repr(frame))}; it is a frame or its name.")
+    return name

@@ -95,7 +95,7 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
     def asked(*state: Any) -> Any:
         try:
             found = cost(sim.model, *state)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise SamplingError(f"{cost.name} cannot be the {what}, a kernel {forms} -> (): {error}") from error
         if np.shape(found) != ():
             raise SamplingError(f"{cost.name} gives an array of shape {np.shape(found)}; the {what} is one number.")

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.frozen import Frozen, read_only
 from delassus.compiler.host.kernel import Kernel
 from delassus.control.sampling.checks import SamplingError, called_cost, limits_of, noise_of, traced_cost
 from delassus.control.sampling.methods import METHODS, Drawn, best, cross_entropy, mppi
 from delassus.control.sampling.plan import Plan, PlanStatus
 from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
 from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
-from delassus.errors import expect
+from delassus.errors import expect, short
 from delassus.simulation.checks import SimulationError, count, last_axis, number, numbers
 from delassus.simulation.runner import some
 from delassus.simulation.simulation import Simulation
@@ -24,11 +25,14 @@ from delassus.simulation.step.advance import MISSED
 
 Array = NDArray[np.float64]
 
+MOST = 10**7
+"""Periods of a horizon, and samples: more are taken for a mistake."""
+
 KNOTS = 8
 """Of the spline, unless another number is given."""
 
 
-class Sampling:
+class Sampling(Frozen):
     """Model predictive control by trying: many controls are rolled out in simulation, and what costs least is done.
 
         planner = dl.control.Sampling(sim, cost, horizon=50, samples=1024, limits=20.0)
@@ -88,7 +92,7 @@ class Sampling:
             if not callable(given) and not (given is None and what != "cost"):
                 raise SamplingError(f"the {what} is {given!r}; it is a kernel, or a function of NumPy.")
         try:
-            self.horizon, self.samples = count("horizon", horizon, 1), count("samples", samples, 2)
+            self.horizon, self.samples = count("horizon", horizon, 1, MOST), count("samples", samples, 2, MOST)
             self.iterations = count("iterations", iterations, 1)
             self.knots = min(KNOTS, self.horizon) if knots is None else count("knots", knots, 1)
             hint = "positive, such as 0.1"
@@ -101,14 +105,15 @@ class Sampling:
         if self.knots > self.horizon:
             raise SamplingError(f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.")
         for what, name, names in (("method", method, METHODS), ("spline", spline, SPLINES)):
-            if name not in names:
-                raise SamplingError(f"{what} is {name!r}; it is {', '.join(map(repr, names))}.")
+            if not isinstance(name, str) or name not in names:
+                raise SamplingError(f"{what} is {short(repr(name))}; it is {', '.join(map(repr, names))}.")
         self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, method, spline
-        self.lower, self.upper = limits_of(sim, limits)
-        self.noise = noise_of(sim, noise, self.lower, self.upper)
+        self.lower, self.upper = map(read_only, limits_of(sim, limits))
+        self.noise = read_only(noise_of(sim, noise, self.lower, self.upper))
         self._stage = traced_cost(sim, "cost", cost, "(model, time, q, v, u)")
         self._final = traced_cost(sim, "final cost", final, "(model, time, q, v)")
         self._matrix = spline_matrix(spline, self.knots, self.horizon)
+        self.freeze()
 
     def __repr__(self) -> str:
         return (
@@ -165,7 +170,13 @@ class Sampling:
 
     def controls(self, knots: Array) -> Array:
         """The controls (…, horizon, nu) of knots (…, knots, nu), within the limits."""
-        found: Array = np.clip(self._matrix @ knots, self.lower, self.upper)
+        try:
+            x = numbers("knots", knots, copy=False)
+        except SimulationError as error:
+            raise SamplingError(str(error)) from None
+        if x.shape[-2:] != (self.knots, self.sim.nu):
+            raise SamplingError(f"the knots have shape {x.shape}; they are (…, {self.knots}, {self.sim.nu}).")
+        found: Array = np.clip(self._matrix @ x, self.lower, self.upper)
         return found
 
     def _samples(self, drawn: Drawn, seed: tuple[int, ...]) -> Array:
@@ -196,11 +207,11 @@ class Sampling:
             raise SamplingError(f"the controls have shape {u.shape}; they are (…, {self.horizon}, {self.sim.nu}).")
         rolled = self._rolled(state, u)
         cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
+        end = float(time[-1] + self.sim.period)  # before the cost, which may write to its arguments
         if self._stage is None:
             stages = called_cost("cost", self.cost, u.shape[:-1], time, rolled.path_q, rolled.path_v, u)
             cost = cost + self.sim.period * stages.sum(-1)
         if self.final is not None and self._final is None:
-            end = float(time[-1] + self.sim.period)
             cost = cost + called_cost("final cost", self.final, u.shape[:-2], end, rolled.q, rolled.v)
         return np.asarray(cost)
 

@@ -6,6 +6,7 @@ import difflib
 import os
 from pathlib import Path
 
+from delassus.common.checks import is_one_of
 from delassus.errors import DelassusError, short
 from delassus.model.bundled import BUNDLED, bundled
 from delassus.model.model import Model
@@ -39,7 +40,7 @@ def load(
     `packages` says where meshes are. MJCF says all of that itself.
     """
     check_options(root, mimic)
-    if format is not None and format not in FORMATS:
+    if format is not None and not is_one_of(format, FORMATS):
         raise ValueError(f"format is {format!r}; it is None or one of {', '.join(map(repr, FORMATS))}.")
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"source is a {type(source).__name__}; it is a path, XML text or the name of a robot.")

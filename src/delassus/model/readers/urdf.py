@@ -16,6 +16,7 @@ from collections.abc import Mapping, Set
 from itertools import count
 from typing import Literal, TypeAlias, get_args
 
+from delassus.common.checks import is_one_of
 from delassus.errors import short
 from delassus.model.joints import Free, JointKind
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model, is_world
@@ -51,7 +52,7 @@ def read_urdf(
 def check_options(root: str, mimic: str) -> None:
     """Refuses unknown values."""
     for name, value, allowed in (("root", root, get_args(Root)), ("mimic", mimic, get_args(MimicMode))):
-        if value not in allowed:
+        if not is_one_of(value, allowed):
             raise ValueError(f"{name} is {value!r}; it is one of {', '.join(map(repr, allowed))}.")
 
 

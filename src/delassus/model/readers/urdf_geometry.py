@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from delassus.errors import short
+from delassus.common.checks import elements
+from delassus.errors import DelassusError, short
 from delassus.model.model import Geometry
 from delassus.model.placement import Placement
 from delassus.model.readers.urdf_parts import origin
@@ -115,9 +116,7 @@ class _Meshes:
     """Finds the files of meshes."""
 
     def __init__(self, file: str, packages: Packages) -> None:
-        self.named = (
-            {name: expanded(p).absolute() for name, p in packages.items()} if isinstance(packages, Mapping) else {}
-        )
+        self.named = {name: _folders(p)[0] for name, p in packages.items()} if isinstance(packages, Mapping) else {}
         given = [] if isinstance(packages, Mapping) else _folders(packages)
         self.base = Path(file).absolute().parent if _is_file(Path(file)) else None
         above = (self.base, *self.base.parents) if self.base else ()
@@ -157,7 +156,10 @@ class _Meshes:
 
 def _folders(packages: PathName | Iterable[PathName]) -> list[Path]:
     several = [packages] if isinstance(packages, str | os.PathLike) else packages
-    return [expanded(folder).absolute() for folder in several]
+    folders = elements(several)
+    if not all(isinstance(folder, (str, os.PathLike)) for folder in folders):
+        raise DelassusError(f"packages is {packages!r}; it has paths of folders, or names and folders.")
+    return [expanded(folder).absolute() for folder in folders]
 
 
 def expanded(path: PathName) -> Path:

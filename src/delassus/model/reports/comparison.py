@@ -14,7 +14,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from delassus.errors import expect
+from delassus.common.checks import real_array
+from delassus.errors import DelassusError, expect
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model
 from delassus.model.placement import Inertia, Placement
 
@@ -49,6 +50,9 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
     """
     for model in (first, second):
         expect("a model to compare", model, Model, 'delassus.load("robot.urdf")')
+    share = real_array("tolerance", tolerance, DelassusError, "one number")
+    if share.ndim or not share >= 0.0:
+        raise DelassusError(f"tolerance is {tolerance!r}; it is one number, not negative.")
     found = [
         Difference("model", "", field, _text(left), _text(right))
         for field, left, right in (

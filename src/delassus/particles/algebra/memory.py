@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from delassus.common.memory import free_memory
 from delassus.errors import DelassusError
-from delassus.simulation.free_memory import free_memory
 
 if TYPE_CHECKING:
     from delassus.particles.description.particles import Particles

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.archives import read_arrays, write_arrays
 from delassus.constrained.solvers.status import Status, worst_status
 from delassus.particles.algebra.memory import check_bytes
 from delassus.particles.description.checks import counted
@@ -19,7 +20,6 @@ from delassus.particles.motion.energy import energy_of
 from delassus.particles.motion.film import save_film
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
-from delassus.stepping.trajectories.archives import read_arrays, write_arrays
 from delassus.stepping.trajectories.errors import TrajectoryFileError
 
 Array = NDArray[np.float64]
@@ -100,19 +100,37 @@ class ParticleTrajectory:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the arrays to a file of NumPy (.npz), without the system; what was there is replaced at the end."""
         arrays = {name: getattr(self, name) for name in _ARRAYS} | {name: getattr(self.end, name) for name in _END}
-        write_arrays("the motion", path, arrays)
+        write_arrays("the motion", path, arrays, TrajectoryFileError)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], particles: Particles) -> ParticleTrajectory:
         """Read what `save` wrote, of this system: `end` goes on where it ended."""
-        arrays = read_arrays(path)
+        arrays = read_arrays("the motion", path, TrajectoryFileError)
         missing = [name for name in (*_ARRAYS, *_END) if name not in arrays]
         if missing:
             raise TrajectoryFileError(f"{path} is not a motion of a large system: it has no {', '.join(missing)}.")
+        _check_shapes(path, arrays, particles)
         last = {name: arrays[name][-1] for name in ("x", "v", "orientations")}
         end = ParticleState(float(arrays["time"][-1]), **last, **{name: arrays[name] for name in _END})
         check_state(particles, end)
         return cls(particles, **{name: arrays[name] for name in _ARRAYS}, end=end)
+
+
+def _check_shapes(path: Any, arrays: dict[str, NDArray[Any]], particles: Particles) -> None:
+    """Raise unless the arrays of a file have the same times, and the particles of this system."""
+    times, touched = arrays["time"].shape[:1], arrays["touched"].shape[:1]
+    sizes = {"x": (particles.n + particles.b, 3), "v": (particles.nodes, 3), "orientations": (particles.b, 4)}
+    shapes = {name: (*times, *sizes.get(name, ())) for name in _ARRAYS}
+    shapes |= {"impulse": (particles.rows,), "touched": touched, "contact": (*touched, 3)}
+    for name, shape in shapes.items():
+        array, whole = arrays[name], name in ("status", "contacts", "touched")
+        if array.shape != shape or array.dtype.kind not in ("iu" if whole else "f") or not all(times):
+            raise TrajectoryFileError(
+                f"{path} is a file of another system, or damaged: {name} is an array of {array.dtype} of shape "
+                f"{array.shape}, and {particles!r} needs {shape}."
+            )
+    if not set(np.unique(arrays["status"]).tolist()) <= set(map(int, Status)):
+        raise TrajectoryFileError(f"{path} is a file of another system, or damaged: a status is no `Status`.")
 
 
 def simulate_particles(

@@ -20,7 +20,7 @@ import delassus.numpy as np
 from delassus.constrained.elimination.tree_factor import RankOne
 from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, expect, short
 from delassus.model.joints import Free
 from delassus.model.model import Joint, Model, UnknownName
 from delassus.model.transmission import Actuator
@@ -92,17 +92,28 @@ def motors(model: Any, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...
     return tuple(_servo(joint, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for joint in _servo_joints(model, joints))
 
 
-def _check_gains(**gains: float) -> None:
+def _check_gains(**gains: Any) -> None:
     for name, gain in gains.items():
-        if isinstance(gain, (str, bool)) or not (np.ndim(gain) == 0 and math.isfinite(gain) and gain >= 0.0):
-            raise ActuatorError(f"the {name} is {gain!r}; it is finite and not negative.")
+        try:
+            value = math.nan if isinstance(gain, (str, bytes, bool)) else float(gain)
+        except (TypeError, ValueError, OverflowError):
+            value = math.nan
+        if not 0.0 <= value < math.inf:
+            raise ActuatorError(f"the {name} is {short(repr(gain))}; it is finite and not negative.")
 
 
 def _servo_joints(model: Any, patterns: str | Iterable[str]) -> list[Joint]:
     model = getattr(model, "model", model)
+    expect("the model", model, Model, 'load("quadruped")')
+    try:
+        several: tuple[Any, ...] = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    except TypeError:  # it has no elements
+        several = (patterns,)
     every = [joint for joint in model.joints if joint.mimic is None and joint.kind.nv == 1]
     found = []
-    for pattern in (patterns,) if isinstance(patterns, str) else patterns:
+    for pattern in several:
+        if not isinstance(pattern, str):
+            raise ActuatorError(f"joints has {short(repr(pattern))}; it is a name or pattern, or several of them.")
         matching = [joint for joint in every if fnmatch.fnmatchcase(joint.name, pattern)]
         if not matching:
             raise UnknownName("joint of one coordinate that matches", pattern, [joint.name for joint in every])

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import is_one_of
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.options import check_iterations, checked_tolerance
 from delassus.constraints.basis.constraint import chosen_rows
@@ -116,7 +117,7 @@ def read(what: str, value: Any, form: str) -> NDArray[np.float64]:
         if given.dtype.kind not in "iuf" and given.size:  # None, truth values, text, complex numbers
             raise TypeError
         return given.astype(float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise StepError(f"{what} is {short(repr(value))}; it is {form}.") from None
 
 
@@ -351,12 +352,12 @@ def solver_numbers(scene: Scene, tolerance: Any, iterations: Any, start: Any) ->
 
 def check_stabilization(stabilization: Any) -> None:
     """Raise unless it is the name of one."""
-    if stabilization not in STABILIZATIONS:
+    if not is_one_of(stabilization, STABILIZATIONS):
         known = ", ".join(STABILIZATIONS)
         raise StepError(f"there is no stabilization {stabilization!r}; they are: {known}.")
 
 
 def check_impacts(impacts: Any) -> None:
     """Raise unless it is the name of a law of impacts."""
-    if impacts not in IMPACTS:
+    if not is_one_of(impacts, IMPACTS):
         raise StepError(f"there is no law of impacts {impacts!r}; they are: {', '.join(IMPACTS)}.")

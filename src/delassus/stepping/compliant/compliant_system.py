@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import is_one_of
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
 from delassus.contact.robots.scene import Scene
@@ -113,7 +114,7 @@ def compliant_system(
         **options: As for `compliant_step`.
     """
     for what, value, known in (("form", form, FORMS), ("phase", phase, PHASES)):
-        if value not in known:
+        if not is_one_of(value, known):
             raise StepError(f"there is no {what} {value!r}; they are: {', '.join(known)}.")
     batch = batch_of(q, v, tau, time_step)
     asked = prepared(mechanism, time_step=time_step, stabilization=stabilization, batch=batch, **options)

@@ -15,7 +15,15 @@ from delassus.constrained.solvers.status import statuses_of, worst_status
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS as CONTACT_METHODS
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
-from delassus.stepping.compliant.asked import batch_of, check_impacts, has_smooth_forces, prepared, solver_numbers
+from delassus.errors import short
+from delassus.stepping.compliant.asked import (
+    StepError,
+    batch_of,
+    check_impacts,
+    has_smooth_forces,
+    prepared,
+    solver_numbers,
+)
 from delassus.stepping.compliant.kernel import compliant_kernel
 from delassus.stepping.compliant.system import SOLVERS, check_rows
 from delassus.stepping.impacts.dissipation import lowered_restitution
@@ -211,6 +219,8 @@ def compliant_step(
     if method != "auto" or scene.points or scene.stops or scene.dry_bounds:
         numbers = numbers | solving
     rubbing = {} if not scene.points else asked.rubbing
+    if not isinstance(midpoint, bool | int | np.bool_):
+        raise StepError(f"midpoint is {short(repr(midpoint))}; it is True or False.")
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
     found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)
     ended = whole(found.iterations), whole(found.status), found.restitution_share

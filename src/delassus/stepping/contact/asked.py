@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import real_array
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.robots.contact import Contact
 from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS
+from delassus.dynamics.kinematics.manifold import parts
+from delassus.model.joints import Motion
+
+_TURNING: Final = (Motion.FREE, Motion.SPHERICAL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +61,7 @@ class Asked:
         return cls(
             scene,
             given,
-            state,
+            (_without_zero_quaternions(scene, state[0]), *state[1:]),
             None if time_step is None else _step(time_step),
             numbers_of(scene, given, numbers),
             _given(rest),
@@ -70,6 +75,9 @@ class Asked:
 
 def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> None:
     """Raise unless the batch axes of a state fit each other, and those of a start fit them."""
+    for name, x in zip(("q", "v", "tau", "time_step", "start"), (*state, time_step, start), strict=True):
+        if x is not None or name in ("q", "v", "tau"):
+            real_array(name, x, ContactProblemError)
     shapes = [np.shape(x)[:-1] for x in state] + [() if time_step is None else np.shape(time_step)]
     try:
         batch = np.broadcast_shapes(*shapes)
@@ -82,16 +90,26 @@ def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> Non
         raise ContactProblemError(f"the batch axes do not fit each other: {named}{more}.")
 
 
+def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
+    """Configurations (…, nq) with NaN where a quaternion is zero, which is no rotation: the status says so then."""
+    starts = [i + (3 if motion is Motion.FREE else 0) for motion, i, _ in parts(scene.model) if motion in _TURNING]
+    if not starts or np.shape(q)[-1:] != (scene.model.nq,):
+        return q
+    array = np.asarray(q, float)
+    zero = np.logical_or.reduce([~np.any(array[..., i : i + 4], -1) for i in starts])
+    return np.where(zero[..., None], np.nan, array) if zero.any() else q
+
+
 def resting(name: str, value: Any) -> float:
     """A distance or speed below which something rests: not negative."""
-    number = float(value)
-    if not number >= 0.0:
+    number = real_array(name, value, ContactProblemError, "a number from 0 on")
+    if number.ndim or not number >= 0.0:
         raise ContactProblemError(f"{name} is {value!r}; it is a number from 0 on.")
-    return number
+    return float(number)
 
 
 def _step(time_step: Any) -> NDArray[np.float64]:
-    h = np.asarray(time_step, float)
+    h: NDArray[np.float64] = real_array("time_step", time_step, ContactProblemError, "positive and finite")
     if np.any(h <= 0.0) or np.any(np.isinf(h)):
         raise ContactProblemError(f"time_step is {time_step!r} s; it is positive and finite.")
     return h
@@ -99,7 +117,7 @@ def _step(time_step: Any) -> NDArray[np.float64]:
 
 def _given(rest: dict[str, Any]) -> dict[str, Any]:
     asked = rest.get("stabilization")
-    share = np.asarray(0.0 if asked is None else asked, float)
+    share = real_array("stabilization", 0.0 if asked is None else asked, ContactProblemError, "a share from 0 to 1")
     if np.any(share < 0.0) or np.any(share > 1.0):
         raise ContactProblemError(f"stabilization is {rest['stabilization']!r}; it is a share from 0 to 1.")
     found = rest | {"stabilization": share if np.any(share) else None}

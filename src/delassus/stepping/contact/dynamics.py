@@ -10,6 +10,7 @@ from delassus.contact.models.softness import Softness
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS
+from delassus.errors import short
 from delassus.stepping.contact.asked import Asked
 from delassus.stepping.contact.origins import rigid_problem
 from delassus.stepping.contact.steps import Relaxed, accelerations, free, relaxed, rigid, soft
@@ -102,6 +103,8 @@ def contact_dynamics(
     numbers |= {"compliance": compliance, "normal": normal, "height": height}
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
     solver = {"method": method, "tolerance": tolerance, "iterations": iterations, "start": start}
+    if not isinstance(model, str):
+        raise ContactProblemError(f"there is no model {short(repr(model))}; it is a name, such as 'ncp'.")
     if model == "lcp":
         solver |= {"methods": PYRAMID_METHODS}
     rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}

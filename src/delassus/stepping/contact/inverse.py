@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import is_one_of, real_array
 from delassus.constrained.rows.counts import whole
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.errors import short
 from delassus.model.joints import Motion
 from delassus.model.links import links_of
 from delassus.model.model import Model
@@ -97,7 +99,7 @@ def contact_inverse_dynamics(
             `contact_dynamics`.
         relaxation, impratio, cone, time, parameters: As for `contact_dynamics`.
     """
-    if model not in ("ncp", "ccp", "relaxed"):
+    if not is_one_of(model, ("ncp", "ccp", "relaxed")):
         raise ContactProblemError(f"there is no inverse of the model {model!r}; the models are: ncp, ccp, relaxed.")
     if time_step is None and model != "relaxed":
         raise ContactProblemError("time_step is missing: rigid contacts are told apart by where a step leads.")
@@ -119,9 +121,12 @@ def contact_inverse_dynamics(
         found = explain_relaxed(asked.scene, *asked.state, h, **given, cone=cone)
         return _explanation(asked, model, where, tau, *found)
     if yielding is not None:
-        R = np.asarray(yielding, float)
-        if np.any(R <= 0.0):
-            raise ContactProblemError(f"yielding is {yielding!r}; it is positive.")
+        R = real_array("yielding", yielding, ContactProblemError)
+        if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, asked.scene.m)):
+            raise ContactProblemError(
+                f"yielding is {short(repr(yielding))}; it is positive, one number or one for each of {asked.scene.m} "
+                "rows."
+            )
         R = np.broadcast_to(R, (*R.shape[:-1], asked.scene.m))
         found = explain_yielding(
             asked.scene, *asked.state, asked.step, **asked.numbers, **asked.rest, yielding=R, law=model
@@ -150,7 +155,7 @@ def _passive(asked: Asked, passive: Any) -> Array:
             if link.motion is Motion.FREE:
                 found[list(link.dofs)] = 1.0
         return found
-    given = np.asarray(passive)
+    given = real_array("passive", passive, ContactProblemError)
     if given.shape != (robot.nv,):
         raise ContactProblemError(
             f"passive has shape {given.shape}; it has one number for each of {robot.nv} velocities."

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import real_array
 from delassus.constrained.solvers.status import Status, statuses_of, worst_status
+from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.robots.scene import Scene
@@ -59,7 +61,11 @@ class InContact:
 
     def by_name(self, values: Array) -> Mapping[str, Array]:
         """Views of values (…, m) by the names of contacts, constraints and joints."""
-        return {name: values[..., rows] for name, rows in self.scene.rows.slices.items()}
+        given: Array = real_array("values", values, ContactProblemError)
+        m = self.scene.m
+        if given.shape[-1:] != (m,):
+            raise ContactProblemError(f"values have shape {given.shape}; their last axis has the {m} rows.")
+        return {name: given[..., rows] for name, rows in self.scene.rows.slices.items()}
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""

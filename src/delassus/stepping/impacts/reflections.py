@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
+from delassus.common.checks import real_array
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.host.signature import Input
 from delassus.constrained.delassus.delassus_methods import lower_delassus
@@ -88,5 +89,5 @@ def reflections(
     numbers = numbers_of(scene, given, {"restitution": restitution})
     more = {name: numbers[name] for name in ("restitution",) if name in numbers}
     if touching is not None:
-        more["touching"] = np.asarray(touching, float)
+        more["touching"] = real_array("touching", touching, ContactProblemError)
     return reflections_kernel(scene, q, v, rounds=float(rounds), **more)

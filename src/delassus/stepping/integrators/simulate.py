@@ -192,7 +192,7 @@ def _numbers(name: str, given: Any) -> Floats:
     """An array of real numbers."""
     try:
         return np.array(given, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MotionError(f"{name} is {short(repr(given))}; it is an array of real numbers.") from None
 
 
@@ -253,7 +253,7 @@ def _projection(project: Any) -> str:
 
 
 def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
-    alone = isinstance(events, Event) or callable(events) or not isinstance(events, Iterable)
+    alone = isinstance(events, (Event, np.ndarray)) or callable(events) or not isinstance(events, Iterable)
     given = (events,) if alone else tuple(events)
     found = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in given]
     names = [event.name for event in found]
@@ -279,9 +279,9 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
         if not integrator.adaptive:
             raise MotionError(f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.")
         return np.asarray(apart / 100.0)
-    real = np.ndim(step) == 0 and np.asarray(step).dtype.kind in "iuf"
-    if not (real and 0.0 < step < math.inf):
-        raise MotionError(f"the step is {step!r} s; it is one number, positive and finite, such as 1e-3.")
+    real = isinstance(step, (int, float, np.number)) or (isinstance(step, np.ndarray) and not step.ndim)
+    if not (real and np.asarray(step).dtype.kind in "iuf" and 0.0 < step < math.inf):
+        raise MotionError(f"the step is {short(repr(step))} s; it is one number, positive and finite, such as 1e-3.")
     if integrator.adaptive:
         return np.minimum(apart, float(step))
     counts = np.ceil(apart / step - 1e-9)

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from delassus.compiler.differentiation.recorded import Recorded
-from delassus.errors import DelassusError
+from delassus.errors import DelassusError, short
 from delassus.model.of_model import OfModel
 
 
@@ -34,9 +36,12 @@ class Event:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise MotionError(f"an event needs a function g(time, q, v), not {self.function!r}.")
-        if self.direction not in (-1, 0, 1):
+        if not isinstance(self.name, str):
+            raise MotionError(f"the name of an event is {short(repr(self.name))}; it is a text.")
+        if not isinstance(self.direction, (int, float, np.integer)) or self.direction not in (-1, 0, 1):
             raise MotionError(
-                f"the direction of an event is {self.direction!r}; it is 1 for rising, -1 for falling, 0 for both."
+                f"the direction of an event is {short(repr(self.direction))}; it is 1 for rising, -1 for falling, 0 "
+                "for both."
             )
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -70,7 +71,7 @@ class ContactRecord:
 
     def normal_force(self, shape: str) -> Array:
         """(times, …) the normal force [N] on one shape, all of its points together."""
-        if shape not in self.shapes:
+        if not isinstance(shape, str) or shape not in self.shapes:
             may = f"those that may are: {', '.join(self.touching)}" if self.shapes else "none of this robot may"
             raise TrajectoryError(f"no shape {shape!r} may touch; {may}.")
         own = np.array([name == shape for name in self.shapes])[self.contact.astype(int)]
@@ -84,6 +85,15 @@ class ContactRecord:
     @classmethod
     def of_arrays(cls, arrays: dict[str, NDArray[Any]]) -> ContactRecord:
         """What `arrays` gave."""
-        impulse, contact, time_step, shapes = (arrays[name] for name in ("impulse", "contact", "time_step", "shapes"))
-        rows = int(arrays.get("rows", np.array(3)))  # files of before have three
-        return cls(impulse, contact, float(time_step), tuple(map(str, shapes)), rows)
+        sizes = {"impulse": None, "contact": None, "time_step": 0, "shapes": 1}
+        arrays = {"rows": np.array(3), **arrays}  # files of before have three
+        for name, ndim in (sizes | {"rows": 0}).items():
+            kinds = "U" if name == "shapes" and arrays.get(name, np.zeros(0)).size else "iuf"
+            if name not in arrays or arrays[name].dtype.kind not in kinds or ndim not in (None, arrays[name].ndim):
+                raise TrajectoryError(f"its contacts have no {name} as simulations record them.")
+        impulse, contact, time_step, shapes = (arrays[name] for name in sizes)
+        if not 0.0 < float(time_step) < math.inf:
+            raise TrajectoryError(f"its contacts have steps of {float(time_step)} s; they are positive.")
+        if np.any(contact != np.floor(contact)) or np.any((contact < 0) | (contact >= max(len(shapes), 1))):
+            raise TrajectoryError(f"its contacts have numbers beyond the {len(shapes)} candidates.")
+        return cls(impulse, contact, float(time_step), tuple(map(str, shapes)), int(arrays["rows"]))

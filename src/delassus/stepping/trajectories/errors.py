@@ -9,6 +9,10 @@ class TrajectoryError(DelassusError, ValueError):
     """Something that a trajectory has not."""
 
 
+class NoSuchTime(TrajectoryError, IndexError):
+    """A number of a time beyond those of a trajectory: it ends a loop over one."""
+
+
 class NotRecorded(DelassusError, AttributeError):
     """A part that the run of a trajectory did not record; `hasattr` says False of it."""
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
+from delassus.common.archives import read_arrays, write_arrays
 from delassus.compiler.graph.parameters import PARAMETERS
-from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.model.model import Model
-from delassus.model.parametric import ParametricModel
-from delassus.stepping.trajectories.archives import read_arrays, write_arrays
+from delassus.stepping.marks import Mark
+from delassus.stepping.status import MotionStatus
+from delassus.stepping.trajectories.checks import ARRAYS, MEASURES
 from delassus.stepping.trajectories.contacts import ContactRecord
 from delassus.stepping.trajectories.errors import TrajectoryError, TrajectoryFileError
-from delassus.stepping.trajectories.trajectory import ARRAYS, MEASURES, Trajectory
+from delassus.stepping.trajectories.trajectory import Trajectory
 
 _EVENT: Final = "event "
 _CONTACTS: Final = "contacts "
@@ -29,43 +30,43 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
         arrays[PARAMETERS] = np.asarray(log.parameters)
     if log.contacts is not None:
         arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
-    write_arrays("the trajectory", path, arrays)
+    write_arrays("the trajectory", path, arrays, TrajectoryFileError)
 
 
 def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     """Read what `save` wrote, of a mechanism, model or simulation."""
-    arrays = read_arrays(path)
+    arrays = read_arrays("the trajectory", path, TrajectoryFileError)
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
         raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.")
     contacts = _named(_CONTACTS, arrays)
-    simulation = of if hasattr(of, "mechanism") else None
-    return Trajectory(
-        **{name: arrays[name] for name in ARRAYS},
-        events=_named(_EVENT, arrays),
-        mechanism=_mechanism(path, arrays, of if simulation is None else of.mechanism),
-        contacts=ContactRecord.of_arrays(contacts) if contacts else None,
-        simulation=simulation,
-        measures={name: arrays[name] for name in MEASURES if name in arrays},
-        parameters=arrays.get(PARAMETERS),
-    )
+    try:
+        fields: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
+        log = Trajectory(
+            **fields,
+            events=_named(_EVENT, arrays),
+            contacts=ContactRecord.of_arrays(contacts) if contacts else None,
+            measures={name: arrays[name] for name in MEASURES if name in arrays},
+            parameters=arrays.get(PARAMETERS),
+        )
+        _check_status(log)
+    except TrajectoryError as error:
+        raise TrajectoryFileError(f"{path} is not a trajectory: {error}") from error
+    simulation = of if hasattr(of, "mechanism") and hasattr(of, "candidates") else None
+    if simulation is not None and contacts and len(simulation.candidates) != len(contacts["shapes"]):
+        raise TrajectoryError(
+            f"{path} is a trajectory with {len(contacts['shapes'])} candidates for contacts; the simulation has "
+            f"{len(simulation.candidates)}."
+        )
+    return replace(log, mechanism=of if simulation is None else of.mechanism, simulation=simulation)
 
 
 def _named(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
 
 
-def _mechanism(path: Any, arrays: dict[str, Any], given: Any) -> Mechanism | None:
-    found = Mechanism(given) if isinstance(given, (Model, ParametricModel)) else given
-    if found is None:
-        return None
-    if not isinstance(found, Mechanism):
-        raise TrajectoryError(
-            f"a trajectory is one of a Mechanism, a Model or a Simulation, not of {type(given).__name__}."
-        )
-    nq, nv = arrays["q"].shape[-1], arrays["v"].shape[-1]
-    if (nq, nv) != (found.nq, found.nv):
-        raise TrajectoryError(
-            f"{path} is a trajectory with nq {nq} and nv {nv}; the mechanism has {found.nq} and {found.nv}."
-        )
-    return found
+def _check_status(log: Trajectory) -> None:
+    """Raise unless the numbers of the status have a meaning."""
+    most = max(MotionStatus) if log.contacts is None else sum(Mark)
+    if np.any(log.status < 0) or np.any(log.status > most):
+        raise TrajectoryError(f"its status is {log.status.min()} to {log.status.max()}; it is from 0 to {int(most)}.")

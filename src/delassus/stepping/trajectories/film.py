@@ -8,19 +8,21 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.archives import write
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.model.model import Geometry, Model
 from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
-from delassus.stepping.trajectories.archives import write
-from delassus.stepping.trajectories.errors import TrajectoryError
+from delassus.stepping.trajectories.choices import item_numbers, real
+from delassus.stepping.trajectories.errors import TrajectoryError, TrajectoryFileError
 
 if TYPE_CHECKING:
     from delassus.stepping.trajectories.trajectory import Trajectory
@@ -33,18 +35,26 @@ SCRIPTS: Final = ("numbers.js", "shapes.js", "scene.js", "play.js")
 
 def save_html(log: Trajectory, path: str | os.PathLike[str], items: Any, frames_per_second: float) -> None:
     """Write the film of some items."""
-    if not frames_per_second > 0.0:
-        raise TrajectoryError(f"frames_per_second is {frames_per_second!r}; it is positive.")
-    write_page(film(log, items, frames_per_second), path)
+    rate = real("frames_per_second", frames_per_second, 1e-6, 1e6, "positive, such as 50")
+    write_page(film(log, items, rate), path)
 
 
 def write_page(shown: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write the page that shows what `film` gives, or something like it."""
-    page = (PAGE / "page.html").read_text(encoding="utf-8")
+    template = (PAGE / "page.html").read_text(encoding="utf-8")
     script = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    data = json.dumps(shown, allow_nan=False)
-    page = page.replace("/*data*/", f"const film = {data};").replace("/*script*/", script)
-    write("the film", path, lambda file: file.write(page.encode()))
+    parts = {"data": f"const film = {_json_for_script(shown)};", "script": script}
+    page = re.sub(r"/\*(data|script)\*/", lambda mark: parts[mark[1]], template)  # once: names may have such marks
+    write("the film", path, lambda file: file.write(page.encode()), TrajectoryFileError)
+
+
+def _json_for_script(value: Any) -> str:
+    """JSON in ASCII without <, > and &, with which a name could end the script that it is in, or begin another."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise TrajectoryError("a film needs finite numbers: times, sizes of shapes or masses are not finite.") from None
+    return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&"})
 
 
 def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any]:
@@ -56,9 +66,7 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
     sim, model = log.simulation, log.mechanism.model
     times = _frames(log.time, frames_per_second)
     count = int(np.prod(log.q.shape[1:-1], dtype=int))
-    chosen = np.arange(min(count, MOST_ITEMS)) if items is None else np.atleast_1d(items)
-    if not chosen.size or np.any(chosen < 0) or np.any(chosen >= count):
-        raise TrajectoryError(f"items are {chosen.tolist()}; there are {count}, numbered from 0. Show one or more.")
+    chosen = item_numbers(items, count, MOST_ITEMS)
 
     def taken(x: NDArray[Any], core: int) -> Any:
         return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, chosen]
@@ -88,9 +96,11 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
 
 
 def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
-    """The times that are shown: the nearest ones to those of an even film."""
-    wanted = np.arange(time[0], time[-1] + 0.5 / rate, 1.0 / rate)
-    return np.unique(np.clip(np.searchsorted(time, wanted - 1e-12), 0, len(time) - 1))
+    """The times that are shown: the first of each frame of an even film, and the last if half a frame is left."""
+    frame = (time - time[0] + 1e-12) * rate
+    shown = np.diff(np.floor(frame), prepend=-1.0) > 0.0
+    shown[-1] |= frame[-1] % 1.0 > 0.5
+    return np.flatnonzero(shown)
 
 
 def drawn_shapes(model: Model) -> list[tuple[Geometry, Any]]:

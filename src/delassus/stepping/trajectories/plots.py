@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from delassus.stepping.trajectories.choices import item_number
 from delassus.stepping.trajectories.errors import PlotError, TrajectoryError
 
 if TYPE_CHECKING:
@@ -34,13 +35,14 @@ def plot(log: Trajectory, what: str | None, item: Any, ax: Any) -> Any:
     """The axes of a drawing."""
     labels = OF_MOTIONS if log.contacts is None else OF_SIMULATIONS | OF_MOTIONS
     what = next(iter(labels)) if what is None else what
-    if what not in labels:
+    if not isinstance(what, str) or what not in labels:
         raise TrajectoryError(f"there is no drawing of {what!r}; there are those of: {', '.join(labels)}.")
+    check_axes(ax)
     if ax is None:
         _, ax = pyplot().subplots(layout="constrained")
     for values, label in _curves(log, what):
         drawn = ax.plot(log.time, _of_items(log, values, item), color=next_color(ax) if label else None)
-        drawn[0].set_label(label)
+        drawn[0].set_label(plain_text(label))
     ax.set(xlabel="time [s]", ylabel=labels[what])
     if what in ("drift", "velocity_drift", "residual"):
         ax.set_yscale("symlog", linthresh=1e-16)
@@ -56,6 +58,21 @@ def pyplot() -> Any:
     except ImportError as error:
         raise PlotError("drawings need matplotlib: pip install 'delassus[plot]'.") from error
     return pyplot
+
+
+def check_axes(*axes: Any) -> None:
+    """Raise unless these are axes of matplotlib, or None."""
+    for ax in axes:
+        if ax is not None and not hasattr(ax, "annotate"):
+            raise TrajectoryError(f"one draws on axes of matplotlib, not on {type(ax).__name__}.")
+
+
+def plain_text(name: str | None) -> str | None:
+    """A name as matplotlib shows it: a dollar would begin a formula, and an underscore hides it from legends."""
+    if name is None:
+        return None
+    text = name.replace("$", r"\$")
+    return "\u200b" + text if text.startswith("_") else text
 
 
 def next_color(ax: Any) -> str:
@@ -81,10 +98,4 @@ def _of_items(log: Trajectory, values: Any, item: Any) -> Any:
     rows = values.reshape(len(log), count, -1)
     if item is None:
         return rows[:, :ITEMS].reshape(len(log), -1)
-    try:
-        number = int(np.ravel_multi_index(item, batch)) if isinstance(item, tuple) else int(item)
-    except ValueError:
-        number = -1
-    if not 0 <= number < count:
-        raise TrajectoryError(f"item is {item!r}; there are {count}, numbered from 0.")
-    return rows[:, number]
+    return rows[:, item_number(item, batch)]

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.model.model import Geometry
+from delassus.stepping.trajectories.choices import item_number, moments, real
 from delassus.stepping.trajectories.errors import TrajectoryError
 from delassus.stepping.trajectories.film import drawn_shapes, joint_depths, world_forces
-from delassus.stepping.trajectories.plots import pyplot
+from delassus.stepping.trajectories.plots import check_axes, pyplot
 
 if TYPE_CHECKING:
     from delassus.stepping.trajectories.trajectory import Trajectory
@@ -68,9 +69,11 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     sim, model = log.simulation, log.mechanism.model
     batch = log.q.shape[1:-1]
     if batch:
-        numbers = item if isinstance(item, tuple) else _numbers(item, batch)
+        numbers = (int(k) for k in np.unravel_index(item_number(item, batch), batch))
         return draw(cast("Trajectory", log[(slice(None), *numbers)]), times, 0, turn, rise, axes)
+    item_number(item, batch)
     frames = _frames(log, times)
+    camera = Camera.at(*(real(name, x, -1e3, 1e3, "an angle [rad]") for name, x in (("turn", turn), ("rise", rise))))
     q, given = log.q[frames], {} if log.parameters is None else {PARAMETERS: log.parameters}
     R, p = forward_kinematics(log.mechanism, q, **given)
     forces = np.zeros((len(frames), 0, 6))
@@ -81,9 +84,9 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
             1, len(frames), squeeze=False, layout="constrained", figsize=(max(4.0, 2.6 * len(frames)), 3.2)
         )
     axes = np.atleast_1d(np.asarray(axes, object)).reshape(-1)
+    check_axes(*axes)
     if len(axes) != len(frames):
         raise TrajectoryError(f"there are {len(axes)} axes for {len(frames)} times.")
-    camera = Camera.at(turn, rise)
     pictures = [list(_patches(model, R[k], p[k], camera)) for k in range(len(frames))]
     seen = np.concatenate([patch.outline for picture in pictures for patch in picture] or [np.zeros((1, 2))])
     low, high = seen.min(0), seen.max(0)
@@ -103,25 +106,15 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     return axes
 
 
-def _numbers(item: Any, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """Of an item by its number among all of a batch."""
-    count = int(np.prod(batch))
-    if not isinstance(item, (int, np.integer)) or not 0 <= item < count:
-        raise TrajectoryError(f"item is {item!r}; there are {count}, numbered from 0.")
-    return tuple(int(i) for i in np.unravel_index(int(item), batch))
-
-
 def _frames(log: Trajectory, times: Any) -> list[int]:
     if isinstance(times, (int, np.integer)):
         if times < 1:
             raise TrajectoryError(f"times is {times}; it is how many drawings there are, one or more, or their times.")
-        return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(times)).round())]
-    wanted = np.atleast_1d(np.asarray(times, float))
-    if not wanted.size:
-        raise TrajectoryError("times is empty; it is how many drawings there are, one or more, or their times.")
-    if np.any(wanted < log.time[0] - 1e-9) or np.any(wanted > log.time[-1] + 1e-9):
+        return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(min(times, len(log)))).round())]
+    wanted = np.atleast_1d(moments("times", times, log.time[0], log.time[-1], 1e-9))
+    if not wanted.size or wanted.ndim != 1:
         raise TrajectoryError(
-            f"times are {wanted.tolist()} s; the trajectory goes from {log.time[0]:g} to {log.time[-1]:g} s."
+            f"times has shape {wanted.shape}; it is how many drawings there are, one or more, or a list of their times."
         )
     return [int(np.argmin(np.abs(log.time - moment))) for moment in wanted]
 

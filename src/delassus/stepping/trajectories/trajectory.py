@@ -6,28 +6,26 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.frozen import read_only
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.errors import short
 from delassus.stepping.marks import Mark, described
 from delassus.stepping.status import MotionStatus
 from delassus.stepping.trajectories.between import between
+from delassus.stepping.trajectories.checks import ARRAYS, checked_parts
+from delassus.stepping.trajectories.choices import check_items, moments
 from delassus.stepping.trajectories.contacts import ContactRecord
-from delassus.stepping.trajectories.errors import NotRecorded, TrajectoryError
+from delassus.stepping.trajectories.errors import NoSuchTime, NotRecorded, TrajectoryError
 from delassus.stepping.trajectories.measures import mechanical_energy, velocity_error
 
 Floats = NDArray[np.float64]
-
-ARRAYS: Final = ("time", "q", "v", "status", "ended", "steps", "rejected", "residual")
-"""What every trajectory has."""
-
-MEASURES: Final = ("energy", "drift", "velocity_drift")
-"""What follows from states and the mechanism."""
 
 
 class State(NamedTuple):
@@ -36,13 +34,6 @@ class State(NamedTuple):
     time: float
     q: Floats
     v: Floats
-
-
-def _frozen(array: Any) -> Any:
-    """The same array, which can no longer be written to."""
-    if isinstance(array, np.ndarray):
-        array.flags.writeable = False
-    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +76,8 @@ class Trajectory:
     parameters: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        batch = self.q.shape[1:-1]
-        usual = {"status": 0, "ended": self.time[-1], "steps": len(self) - 1, "rejected": 0, "residual": 0.0}
-        for name, value in usual.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, np.full(batch, value))
-        for array in (*(getattr(self, name) for name in ARRAYS), *self.events.values(), *self.measures.values()):
-            _frozen(array)
+        for name, value in checked_parts(self).items():
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -104,14 +90,20 @@ class Trajectory:
 
     def __getitem__(self, index: Any) -> Trajectory | State:
         """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`."""
-        first, *items = index if isinstance(index, tuple) else (index,)
+        first, *items = index if isinstance(index, tuple) and index else (index,)
         chosen = tuple(items)
-        if isinstance(first, (int, np.integer)):
+        check_items(chosen, self.q.shape[1:-1])
+        if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
+            if not -len(self) <= first < len(self):
+                raise NoSuchTime(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
             return State(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
-        start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
+        try:
+            start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
+        except (TypeError, ValueError, OverflowError):  # a step of zero, or of something else
+            start = stop = step = 0
         if not isinstance(first, slice) or step < 1 or stop <= start:
             raise TrajectoryError(
-                f"the times of a trajectory are chosen by a number or a slice forwards, not {first!r}."
+                f"the times of a trajectory are chosen by a number or a slice forwards, not {short(repr(first))}."
             )
 
         def part(x: Any) -> Any:
@@ -156,7 +148,7 @@ class Trajectory:
         """(times, …) [J]: kinetic, of gravity, and of the springs in the joints."""
         if "energy" in self.measures:
             return self.measures["energy"]
-        return _frozen(mechanical_energy(self._known("energies"), self.q, self.v, **self._given))
+        return read_only(mechanical_energy(self._known("energies"), self.q, self.v, **self._given))
 
     @cached_property
     def drift(self) -> Floats:
@@ -183,14 +175,9 @@ class Trajectory:
 
         Errors go with the fourth power of the distance of the times, and q keeps to its manifold.
         """
-        wanted = np.asarray(times, float)
-        low, high = self.time[0], self.time[-1]
-        outside = ~((wanted >= low) & (wanted <= high))
-        if np.any(outside):
-            raise TrajectoryError(
-                f"the time {np.atleast_1d(wanted)[np.atleast_1d(outside)][0]:g} s is not in the trajectory, which goes "
-                f"from {low:g} to {high:g} s."
-            )
+        wanted = moments("times", times, self.time[0], self.time[-1])
+        if len(self) < 2:
+            raise TrajectoryError("this trajectory has one time alone: there are no states between times.")
         k = np.clip(np.searchsorted(self.time, wanted, side="right") - 1, 0, len(self) - 2)
         span = self.time[k + 1] - self.time[k]
         batch = (...,) + (None,) * (self.q.ndim - 2)
@@ -303,10 +290,13 @@ class Trajectory:
 
     def of_items(self, x: Any) -> Any:
         """An array (…, n) with all axes of the batch."""
-        return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))
+        try:
+            return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))
+        except (IndexError, ValueError):
+            raise TrajectoryError(f"{short(repr(x))} is no array for the items {self.q.shape[1:-1]}.") from None
 
     def _worst(self, rows: Any) -> Floats:
-        return _frozen(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
+        return read_only(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
 
     def _known(self, what: str) -> Mechanism:
         if self.mechanism is None:

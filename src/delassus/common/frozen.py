@@ -1,0 +1,42 @@
+"""Objects and arrays that stay as they were checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.errors import DelassusError
+
+
+class FrozenError(DelassusError, AttributeError):
+    """An attribute of something that cannot be changed any more."""
+
+
+class Frozen:
+    """Attributes are set until `freeze` is called, at the end of the constructor: what was compiled depends on them."""
+
+    def freeze(self) -> None:
+        """From now on, attributes cannot be set."""
+        self.__dict__["_is_frozen"] = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._check_open(name)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._check_open(name)
+        object.__delattr__(self, name)
+
+    def _check_open(self, name: str) -> None:
+        if "_is_frozen" in self.__dict__:
+            kind = type(self).__name__
+            raise FrozenError(f"{name} of this {kind} cannot be changed: make another {kind} with what it is to be.")
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers, which cannot be written to; whose array it is may still write to his."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
