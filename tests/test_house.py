@@ -75,7 +75,7 @@ INNER = {
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
-    "contact": ["cones", "solvers", "references", "problems", "robots", "models", "dynamics"],
+    "contact": ["cones", "solvers", "references", "large", "problems", "robots", "models", "dynamics"],
     "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant"],
     "simulation": ["geometry", "actuation", "step", ""],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
