@@ -134,8 +134,9 @@ def largest_response(G: Array) -> Array:
 def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
     """Make so many sweeps of all problems that are open, and look at what came of them at the end alone."""
     live = best.open(budget)
-    if not len(live) or not sweeps:
+    if not len(live):
         return
+    sweeps = min(sweeps, int(np.min(budget.iterations - best.count[live])))
     some = rows[live]
     impulse = best.impulse[live].copy()
     velocity, steps = some.velocity(impulse), plan_sweep(some)
