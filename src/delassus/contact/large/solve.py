@@ -33,6 +33,10 @@ _CONTRADICTION: Final = 1e-3
 _FIRST: Final = WARM + 4
 """Attempts of Newton's method before other ways are tried."""
 
+_HUGE: Final = 600
+"""Rows from which on an iteration of Newton's method takes as long as ten of ADMM or more: ADMM gets its turn earlier
+then, and for longer."""
+
 _SWEEPS: Final = 100
 _ADMM: Final = 200
 """Iterations of the cheaper methods that lead to another start for Newton's method."""
@@ -106,8 +110,8 @@ def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool
 
     Returns (B,) whether they do.
     """
-    warm = bool(best.impulse.any())
-    newton(rows, best, budget, 0 if warm else WARM, _FIRST)
+    warm, huge = bool(best.impulse.any()), rows.layout.m > _HUGE
+    newton(rows, best, budget, 0 if warm else WARM, WARM + 2 if huge else _FIRST)
     contradictory = np.zeros(len(best.error), bool)
     left = best.open(budget)
     if not len(left):
@@ -115,7 +119,8 @@ def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool
     suspect = left[best.error[left] > 0.1 * _CONTRADICTION]
     if len(suspect):
         contradictory[suspect] = _solve_contradictory(rows, best, suspect, budget)
-    for way in (_from_sweeps, _from_admm, _by_other_attempts, admm):
+    ways = (_from_admm, _by_other_attempts) if huge else (_from_sweeps, _from_admm, _by_other_attempts)
+    for way in (*ways, admm):
         left = best.open(budget)
         left = left[~contradictory[left]]
         if len(left):
@@ -134,13 +139,14 @@ def _from_sweeps(rows: Rows, best: Best, budget: Budget) -> None:
 
 def _from_admm(rows: Rows, best: Best, budget: Budget) -> None:
     begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
-    admm(rows, begun, budget, _ADMM)
+    left = budget.iterations - int(best.count.min())
+    admm(rows, begun, budget, max(_ADMM, int(0.7 * left)) if rows.layout.m > _HUGE else _ADMM)
     newton(rows, begun, budget, 0, WARM)
     best.put(np.arange(len(best.error)), begun)
 
 
 def _by_other_attempts(rows: Rows, best: Best, budget: Budget) -> None:
-    newton(rows, best, budget, _FIRST, len(ATTEMPTS))
+    newton(rows, best, budget, WARM + 2 if rows.layout.m > _HUGE else _FIRST, len(ATTEMPTS))
 
 
 def _solve_contradictory(rows: Rows, best: Best, problems: Any, budget: Budget) -> NDArray[np.bool_]:
