@@ -53,6 +53,49 @@ def random_problems(
     return Problems(*map(np.array, zip(*drawn, strict=True)))
 
 
+def sphere_pile(seed: int, size: tuple[int, int, int], mass_ratio: float = 1e3, friction: float = 0.5) -> Problems:
+    """One problem: spheres on a crooked lattice that touch their neighbours and, in the lowest layer, the ground.
+
+    They fall by a centimetre per second and tumble a little. There are more rows than the six velocities of each sphere
+    can meet one by one, so that G is singular.
+    """
+    rng = np.random.default_rng(seed)
+    places = np.array(list(np.ndindex(size)), int)
+    centers = places + rng.uniform(-0.1, 0.1, places.shape)
+    number = {tuple(place): k for k, place in enumerate(places)}
+    rows, n = [], 6 * len(places)
+    for k, place in enumerate(places):
+        for axis in range(3):
+            lower = place - np.eye(3, dtype=int)[axis]
+            other = number.get(tuple(lower))
+            if other is None and axis < 2:
+                continue
+            apart = np.array([0.0, 0.0, 1.0]) if other is None else centers[k] - centers[other]
+            rows.append(_touching(n, k, other, apart))
+    J = np.concatenate(rows)
+    masses = np.exp(rng.uniform(0.0, np.log(mass_ratio), len(places)))
+    Minv = np.diag(np.repeat(np.stack([1.0 / masses, 1.0 / (0.1 * masses)], 1), 3, axis=1).ravel())
+    v = 1e-2 * rng.normal(size=n)
+    v[2::6] -= 0.1
+    G = J @ Minv @ J.T
+    found = G, J @ v, np.full(len(J) // 3, friction), J, Minv, v
+    return Problems(*(x[None] for x in found))
+
+
+def _touching(n: int, first: int, second: int | None, apart: Array) -> Array:
+    """The rows t1, t2, n (3, n) of two spheres, or of one and the ground, whose centres are `apart`."""
+    normal = apart / np.linalg.norm(apart)
+    tangent = np.cross(normal, [0.3, 0.5, -0.8])
+    tangent /= np.linalg.norm(tangent)
+    axes = np.stack([tangent, np.cross(normal, tangent), normal])
+    found = np.zeros((3, n))
+    for body, sign in ((first, 1.0), (second, -1.0)):
+        if body is not None:
+            found[:, 6 * body : 6 * body + 3] = sign * axes
+            found[:, 6 * body + 3 : 6 * body + 6] = sign * np.cross(-sign * 0.5 * apart, axes)
+    return found
+
+
 def cones_of(contacts: int, free: int = 0) -> list[Friction | Free]:
     """The cones of such problems."""
     return [Friction()] * contacts + ([Free(free)] if free else [])

@@ -198,6 +198,7 @@ def test_the_regulator_of_a_standing_quadruped_is_that_of_scipy():
     ("call", "message"),
     [
         (lambda: C.lqr(C.linearize(C.Actuated(dl.load("cart_pole"), np.zeros((2, 1))), np.zeros(2))), "do not reach"),
+        (lambda: C.lqr(None), "type NoneType; lqr needs what `linearize` returns"),
         (lambda: C.lqr(C.linearize(CRANK, closed(0.1)[0]), np.ones(3)), r"state_cost has shape \(3,\)"),
         (lambda: C.lqr(C.linearize(CRANK, closed(0.1)[0]), 1.0, -1.0), "positive definite"),
         (lambda: C.lqr(C.linearize(CRANK, closed(0.1)[0]), -1.0), "negative"),
@@ -211,6 +212,31 @@ def test_the_regulator_of_a_standing_quadruped_is_that_of_scipy():
 def test_what_cannot_be_done_is_said(call, message):
     with pytest.raises(LinearizationError, match=message):
         call()
+
+
+@pytest.mark.parametrize("time_step", [None, 0.01])
+def test_modes_that_no_actuator_reaches_are_named(time_step):
+    hanging = C.Actuated(dl.load("double_pendulum"), np.zeros((2, 1)))  # swings for ever, so that nothing grows
+    with pytest.raises(LinearizationError, match=r"do not reach the mode .* moves '\w+' most and the mode"):
+        C.lqr(C.linearize(hanging, np.zeros(2), time_step=time_step))
+
+
+@pytest.mark.parametrize("time_step", [None, 0.01])
+def test_a_floating_robot_has_a_base_that_its_joints_do_not_move(time_step):
+    q = QUADRUPED.posture("home")
+    with pytest.raises(LinearizationError, match=r"eigenvalue [01], which moves 'trunk_joint' most"):
+        C.lqr(C.linearize(QUADRUPED, q, time_step=time_step))
+
+
+@pytest.mark.parametrize("time_step", [None, 0.01])
+def test_costs_may_have_any_unit_but_not_any_ratio(time_step):
+    linear = C.linearize(C.Actuated(dl.load("cart_pole"), "cart*"), np.zeros(2), time_step=time_step)
+    gain = C.lqr(linear).gain
+    for unit in (1e-300, 1e-30, 1e200):
+        np.testing.assert_allclose(C.lqr(linear, unit, unit).gain, gain, rtol=1e-9)
+    for state, torque in ((1e-300, 1.0), (1.0, 1e-300), (1e200, 1e-300), (5e-324, 1.0)):
+        with pytest.raises(LinearizationError, match="too far apart"):
+            C.lqr(linear, state, torque)
 
 
 def still(kinematics, q, v):

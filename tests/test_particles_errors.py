@@ -9,6 +9,7 @@ import pytest
 import delassus as dl
 import delassus.particles as P
 from delassus.common import memory as free_memory
+from delassus.constrained.solvers.status import Status
 from delassus.errors import DelassusError
 from delassus.particles.algebra import memory
 from delassus.particles.motion.step import Stepper
@@ -60,6 +61,10 @@ BAD = {
     "an absurd step": (lambda: Stepper(P.rope(), 1e9), "to 1e\\+06 s"),
     "a blend beyond one": (lambda: Stepper(P.rope(), 1e-2, alpha=1.5), "alpha is 1.5"),
     "an explicit rod": (lambda: Stepper(P.chain(), 1e-2, beta=0.0), "need beta > 0"),
+    "an explicit spring with rows": (lambda: Stepper(P.rope(), 1e-2, beta=0.0), "elastic ones among them"),
+    "an end that is no function": (lambda: P.simulate_particles(P.rope(), steps=1, until=3), "until is 3"),
+    "a motion from a state of another size": (
+        lambda: P.simulate_particles(P.rope(), P.start_of(P.rope(segments=3))), "state is one of another system"),
     "a method that is none": (lambda: Stepper(P.rope(), 1e-2, method="magic"), "magic"),
     "sweeps with energies": (
         lambda: P.particle_step(energetic(), P.start_of(energetic()), time_step=1e-2, method="gauss_seidel"),
@@ -125,6 +130,26 @@ def braced():
 
 def energetic():
     return P.Particles(LINE, 1.0, P.Elements(P.spring, [[0, 1], [1, 2]], [[1.0, 10.0]]))
+
+
+def test_a_motion_starts_from_a_state():
+    with pytest.raises((DelassusError, TypeError), match="the state has the type str"):
+        P.simulate_particles(P.rope(), state="x")
+
+
+def test_energies_may_be_explicit():
+    system = energetic()
+    v = np.array([[0.0, 0, 0], [0.1, 0, 0], [0, 0, 0]])
+    after = P.particle_step(system, P.start_of(system, v=v), time_step=1e-2, alpha=0.0, beta=0.0).state
+    np.testing.assert_allclose(after.x, system.positions + 1e-2 * v, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"superlu"}))
+def test_rods_that_contradict_each_other_end_with_finite_velocities(method):
+    line = P.Particles(LINE, 1.0, rods([[0, 1], [1, 2], [0, 2]], [[1.0], [1.0], [3.0]]))
+    step = P.particle_step(line, P.start_of(line), time_step=1e-2, method=method, iterations=50)
+    assert step.status is not Status.CONVERGED
+    assert np.isfinite(step.state.v).all()
 
 
 @pytest.mark.parametrize("case", BAD)

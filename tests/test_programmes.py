@@ -180,6 +180,46 @@ def test_a_cost_without_a_least_value_is_told():
     assert alone(dl.QuadraticProgramme(-np.eye(2), np.ones(2))).status == Status.NOT_FINITE
 
 
+def falls_along(rows: str) -> dl.QuadraticProgramme:
+    """A cost that falls without end along (0, 1, 1), in spite of rows of one kind that do not end that direction."""
+    given = {
+        "nothing": {},
+        "equality": {"A": [[0.0, 1.0, -1.0]], "b": [1.0]},
+        "bounds": {"C": np.eye(3), "lower": [-1.0, -3.0, -np.inf], "upper": [1.0, np.inf, np.inf]},
+        "cone": {"K": np.eye(3), "cones": (3,)},
+    }[rows]
+    return dl.QuadraticProgramme(np.diag([2.0, 0.0, 0.0]), [1.0, -1.0, -2.0], **given)
+
+
+@pytest.mark.parametrize("rows", ["nothing", "equality", "bounds", "cone"])
+def test_a_cost_that_falls_without_end_has_no_answer(rows):
+    found = falls_along(rows).solve()
+    assert found.status == Status.NOT_FINITE
+    assert not found.x.any()
+    assert found.residual == np.inf
+
+
+@pytest.mark.parametrize("method", ["clarabel", "proxsuite"])
+@pytest.mark.parametrize("rows", ["nothing", "equality", "bounds"])
+def test_packages_say_so_as_well(method, rows):
+    found = falls_along(rows).solve(method)
+    assert found.status == Status.NOT_FINITE
+    assert not found.x.any()
+
+
+def test_a_flat_cost_whose_rows_end_it_is_solved():
+    flat = dl.QuadraticProgramme(np.diag([1.0, 0.0]), [1.0, 1.0], C=[[0.0, 1.0]], lower=-1e6, upper=1e6)
+    found = flat.solve()
+    assert found.status == Status.SOLVED
+    np.testing.assert_allclose(found.x, [-1.0, -1e6], rtol=1e-8)
+
+
+def test_a_long_answer_is_not_mistaken_for_none():
+    found = dl.QuadraticProgramme(np.diag([1.0, 1e-9]), [1.0, 1.0]).solve()
+    assert found.status == Status.SOLVED
+    np.testing.assert_allclose(found.x, [-1.0, -1e9])
+
+
 # --- batches, and what an answer tells --------------------------------------------------------------------------------
 
 

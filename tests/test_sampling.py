@@ -389,3 +389,10 @@ def test_a_state_of_a_simulation_with_other_contacts_is_taken(planner):
     bare = dl.Simulation(dl.load(HOPPER), time_step=0.02, max_contacts=0)
     planner = dl.control.Sampling(bare, lambda time, q, v, u: q[..., 0] ** 2, 5, noise=1.0, samples=8)
     assert np.isfinite(planner.improve(planner.start(), sim.start([0.1])).cost)
+
+
+@pytest.mark.parametrize("costs", [[-1.7e308, 0.0, 1.0, 1.7e308], [0.0, 5e-324, 1e-323, 2e-323]])
+def test_costs_at_the_ends_of_the_numbers_give_a_finite_mean(costs):
+    samples = np.arange(4.0).reshape(4, 1, 1)
+    found = mppi(samples, np.array(costs), Drawn(np.zeros((1, 1)), np.ones((1, 1))), 0.1)
+    assert 0.0 <= found.mean.item() <= 3.0

@@ -15,8 +15,12 @@ from delassus.errors import DelassusError
 
 _CONES: Final = (Free, Friction, Interval, NonNegative)
 
-_ROUNDING: Final = 1e-8
-"""By how much a matrix may be asymmetric or indefinite, as a share of its largest entry or eigenvalue."""
+_ASYMMETRY: Final = 1e-8
+"""By how much a matrix may be asymmetric, as a share of its largest entry."""
+
+_INDEFINITE: Final = 1e-6
+"""By how much a matrix may be indefinite, as a share of its largest eigenvalue: eight digits of a file are that good,
+and a thousand rows add up what each of them lacks."""
 
 
 class ContactProblemError(DelassusError):
@@ -100,7 +104,7 @@ def ordered(lower: NDArray[np.float64] | None, upper: NDArray[np.float64] | None
 
 
 def check_matrix(G: NDArray[np.float64]) -> None:
-    """Raise unless all matrices without NaN are symmetric and not indefinite, to rounding."""
+    """Raise unless all matrices without NaN are symmetric and not indefinite, but for the last digits."""
     matrices = G.reshape(-1, *G.shape[-2:])
     finite: NDArray[np.bool_] = np.asarray(np.isfinite(matrices).all((-2, -1)))
     matrices = matrices[finite]
@@ -108,14 +112,14 @@ def check_matrix(G: NDArray[np.float64]) -> None:
         return
     size = np.abs(matrices).max((-2, -1))
     asymmetry = np.abs(matrices - matrices.mT).max((-2, -1))
-    if np.any(asymmetry > _ROUNDING * size):
+    if np.any(asymmetry > _ASYMMETRY * size):
         at = int(np.argmax(asymmetry / np.where(size > 0.0, size, 1.0)))
         raise ContactProblemError(
             f"G is not symmetric: {_which(finite, at)}entries differ by up to {asymmetry[at]:.3g}, of {size[at]:.3g}."
         )
     values = np.linalg.eigvalsh(0.5 * (matrices + matrices.mT))
     largest = np.abs(values).max(-1)
-    if np.any(values[:, 0] < -_ROUNDING * largest):
+    if np.any(values[:, 0] < -_INDEFINITE * largest):
         at = int(np.argmin(values[:, 0] / np.where(largest > 0.0, largest, 1.0)))
         raise ContactProblemError(
             f"G is indefinite: {_which(finite, at)}its smallest eigenvalue is {values[at, 0]:.3g}, its largest "

@@ -13,6 +13,7 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
+from delassus.contact.large.solve import solve_many_rows
 from delassus.contact.problems.by_operator import solve_by_operator
 from delassus.contact.problems.by_pyramids import solve_by_pyramids
 from delassus.contact.problems.by_reference import solve_by_reference
@@ -27,12 +28,8 @@ if TYPE_CHECKING:
 
 MODELS: Final = ("ncp", "ccp", "lcp")
 
-LARGEST_COMPILED: Final = 180
-"""Rows up to which a problem is solved by compiled code, whose matrices are all in its frame; larger ones by NumPy."""
-
-LARGEST_TOGETHER: Final = 84
-"""Rows up to which problems of a batch are computed together, in lanes; larger ones, whose frames leave the cache, are
-faster one after the other."""
+LARGEST_COMPILED: Final = 36
+"""Rows up to which a problem is solved by compiled code, in three seconds of compilation; larger ones by NumPy."""
 
 _ORDER: Final = ("G", "g", *PROBLEM_INPUTS, "start", "tolerance", "iterations", "plan")
 """The order of the kernel's inputs."""
@@ -80,8 +77,11 @@ def solve_problem(
     arrays = {"G": problem.G, "g": problem.g, **problem.numbers}
     if start is not None:
         arrays["start"] = np.asarray(start, float)
+    if problem.m > LARGEST_COMPILED:
+        impulse, velocity, residuals, made, status = _solve_large(problem, arrays, model, method, tolerance, iterations)
+        return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
     first: tuple[Any, ...] = ()
-    if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY and problem.m <= LARGEST_TOGETHER:
+    if method == "auto" and problem.batch and np.prod(problem.batch) >= _MANY:
         first = plans(problem.m, start is not None)
         arrays.setdefault("start", np.zeros(problem.m))
     ways = (*first, method, "admm") if method == "auto" else (method,)
@@ -100,6 +100,21 @@ def _fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:
         return np.broadcast_shapes(lead, batch) == batch
     except ValueError:
         return False
+
+
+def _solve_large(
+    problem: ContactProblem, arrays: dict[str, Any], law: str, method: str, tolerance: float, iterations: int
+) -> tuple[NDArray[np.float64], ...]:
+    """The solution without compiled code, of one problem or a batch."""
+    batch, count = problem.batch, int(np.prod(problem.batch))
+
+    def flat(name: str, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        core = x.shape[x.ndim - (2 if name == "G" else 1) :]
+        return np.broadcast_to(x, (*batch, *core)).reshape((count, *core))
+
+    flattened = {name: flat(name, x) for name, x in arrays.items()}
+    found = solve_many_rows(problem.layout, flattened, law, method, tolerance, iterations)
+    return tuple(x.reshape((*batch, *x.shape[1:])) for x in found)
 
 
 def _solve_again(
@@ -135,36 +150,21 @@ def _solve_again(
 def _solved(
     problem: ContactProblem, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
-    """What the kernel gives: for a batch, for one problem, or for one after the other where they are large."""
+    """What the kernel gives, for a batch or for one problem."""
     layout, planned = problem.layout, isinstance(way, tuple)
     numbers = {**arrays, "tolerance": float(tolerance), "iterations": float(iterations)}
     if planned:
         numbers["plan"] = np.array(way)
     method = "auto" if planned else way
-    if problem.batch and problem.m <= LARGEST_TOGETHER:
+    if problem.batch:
         G, g = numbers.pop("G"), numbers.pop("g")
         return solve_contacts(layout, G, g, **numbers, law=law, method=method)
     names = tuple(name for name in _ORDER if name in numbers)
-    solve = _alone(layout, names, law, method)
-    if not problem.batch and np.ndim(arrays["g"]) == 1:
-        found: tuple[NDArray[np.float64], ...] = solve(*(numbers[name] for name in names))
-        return found
-    cores = {name: {"G": 2, "tolerance": 0, "iterations": 0}.get(name, 1) for name in names}
-    whole_arrays = {name: np.asarray(numbers[name]) for name in names}
-    lead = np.broadcast_shapes(*(x.shape[: x.ndim - cores[name]] for name, x in whole_arrays.items()))
-    spread = [np.broadcast_to(x, (*lead, *x.shape[x.ndim - cores[name] :])) for name, x in whole_arrays.items()]
-    each = [solve(*(x[at] for x in spread)) for at in np.ndindex(*lead)]
-    return tuple(np.reshape(np.array(x), (*lead, *np.shape(x[0]))) for x in zip(*each, strict=True))
+    found: tuple[NDArray[np.float64], ...] = _alone(layout, names, law, method)(*(numbers[name] for name in names))
+    return found
 
 
 @lru_cache(32)
 def _alone(layout: Layout, names: tuple[str, ...], law: str, method: str) -> Any:
-    """A function of the arrays of one problem: compiled code, or NumPy where that would be too large."""
-    if layout.m <= LARGEST_COMPILED:
-        return solve_contacts.specialize(layout, inputs=names[2:], law=law, method=method)
-
-    def plain(G: Any, g: Any, *others: Any) -> Any:
-        given = dict(zip(names[2:], others, strict=True))
-        return tuple(map(np.asarray, solve_contacts.python(layout, G, g, **given, law=law, method=method)))
-
-    return plain
+    """A function of the arrays of one problem."""
+    return solve_contacts.specialize(layout, inputs=names[2:], law=law, method=method)

@@ -201,7 +201,7 @@ class Scaled(NamedTuple):
     def by_contact(self, function: Any, rows: Any, *others: Any) -> list[Any]:
         """What a function of a contact's rows, and of a number or array of it, gives for each of the contacts."""
         layout = self.layout
-        if not layout.large or len({at.stop - at.start for at in layout.blocks}) > 1:
+        if not layout.large or len({at.stop - at.start for at in layout.blocks}) != 1:
             return [function(rows[at], *(x[k] for x in others)) for k, at in enumerate(layout.blocks)]
         found = map(function, rows[layout.scalars :].reshape(layout.contacts, -1, *rows.shape[1:]), *others)
         several = isinstance(found, tuple)

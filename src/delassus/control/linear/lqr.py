@@ -6,7 +6,7 @@ u = u₀ - K x,      minimise Σ (xᵀ Q x + uᵀ R u), or its integral.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,15 @@ from delassus.control.linear.riccati import continuous_riccati, discrete_riccati
 from delassus.errors import short
 
 Floats = NDArray[np.float64]
+
+_RESIDUAL: Final = 1e-2
+"""The residual of Riccati's equation beyond which its solution is none."""
+
+_REACHED: Final = 1e-10
+"""Modes that actuators move by a smaller share of the size of A and B are not reached."""
+
+_LASTING: Final = 1e-6
+"""Modes whose decay is slower, as a share of the size of A, do not die out: double eigenvalues are known to that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,11 @@ def lqr(linear: Linearization, state_cost: Any = 1.0, torque_cost: Any = 1.0) ->
     Raises:
         LinearizationError: If no feedback is stable, since actuators do not reach what falls.
     """
+    if not isinstance(linear, Linearization):
+        raise LinearizationError(
+            f"the linear model has the type {type(linear).__name__}; lqr needs what `linearize` returns, such as "
+            "lqr(linearize(robot, q))."
+        )
     A, B = linear.A, linear.B
     if A.ndim != 2:
         raise LinearizationError(f"the linear model is of a batch {A.shape[:-2]}; a regulator is made for one state.")
@@ -68,35 +82,66 @@ def lqr(linear: Linearization, state_cost: Any = 1.0, torque_cost: Any = 1.0) ->
         raise LinearizationError("torque_cost is not positive definite: torques have to cost something.")
     if np.min(np.linalg.eigvalsh(Q), initial=0.0) < -1e-12 * np.max(np.abs(Q)):
         raise LinearizationError("state_cost is negative along some direction: it has to be zero or more.")
-    discrete = linear.time_step is not None
+    lost = _uncontrolled_modes(linear)
+    if lost:
+        raise LinearizationError(
+            f"no feedback is stable: the actuators do not reach {' and '.join(lost[:4])}"
+            f"{f' and {len(lost) - 4} more' if len(lost) > 4 else ''}."
+        )
+    # Costs that are all a million times larger ask for the same feedback.
+    scale = float(np.sqrt(np.max(np.abs(R), initial=0.0)) * np.sqrt(np.max(np.abs(Q), initial=0.0))) or 1.0
+    with np.errstate(all="ignore"):
+        try:
+            K, X, modes, residual = _feedback(linear, Q / scale, R / scale)
+        except np.linalg.LinAlgError:
+            K, X, modes, residual = np.zeros((nu, n)), np.zeros((n, n)), np.full(n, np.nan + 0j), np.inf
+    stable = np.all(np.abs(modes) < 1.0) if linear.time_step is not None else np.all(modes.real < 0.0)
+    if not (stable and residual <= _RESIDUAL):
+        q, r = np.max(np.abs(Q)), np.max(np.abs(R), initial=0.0)
+        raise LinearizationError(
+            f"no stable feedback was found for a state_cost up to {q:.3g} and a torque_cost up to {r:.3g}: a mode that "
+            "does not die out costs nothing or is hardly reached, or the costs are too far apart. Take costs that are "
+            "positive for all freedoms, within some ten powers of ten of each other."
+        )
+    return Regulator(linear, K, scale * X, modes, residual)
+
+
+def _feedback(linear: Linearization, Q: Floats, R: Floats) -> tuple[Floats, Floats, NDArray[np.complex128], float]:
+    """K (nu, n), X (n, n), the modes of the closed loop (n,), and the residual of Riccati's equation."""
+    A, B, discrete = linear.A, linear.B, linear.time_step is not None
     X = discrete_riccati(A, B, Q, R) if discrete else continuous_riccati(A, B, Q, R)
-    modes = np.full(n, np.nan + 0j)
-    K: Floats = np.zeros((nu, n))
-    if np.all(np.isfinite(X)):
-        step = (R + B.T @ X @ B, B.T @ X @ A) if discrete else (R, B.T @ X)
-        K = np.asarray(np.linalg.solve(*step), float)
-        modes = np.linalg.eigvals(A - B @ K)
-    stable = np.all(np.abs(modes) < 1.0) if discrete else np.all(modes.real < 0.0)
-    if not stable:
-        raise LinearizationError(_unstable(linear))
+    step = (R + B.T @ X @ B, B.T @ X @ A) if discrete else (R, B.T @ X)
+    K = np.asarray(np.linalg.solve(*step), float)
     left = A.T @ X @ A - (A.T @ X @ B) @ K + Q - X if discrete else A.T @ X + X @ A - X @ B @ K + Q
-    return Regulator(linear, K, X, modes, float(np.max(np.abs(left)) / np.max(np.abs(X))))
+    modes = np.asarray(np.linalg.eigvals(A - B @ K), complex)
+    return K, X, modes, float(np.max(np.abs(left)) / np.max(np.abs(X)))
 
 
-def _unstable(linear: Linearization) -> str:
-    """Why no feedback is stable: a mode that no actuator reaches, if there is one."""
-    modes, vectors = np.linalg.eig(linear.A.T)
-    reached = np.max(np.abs(vectors.conj().T @ linear.B), -1, initial=0.0) / (
-        np.max(np.abs(linear.B), initial=0.0) or 1.0
-    )
-    growing = np.abs(modes) >= 1.0 - 1e-9 if linear.time_step is not None else modes.real >= -1e-9
-    lost = growing & (reached < 1e-9)
-    if np.any(lost):
-        at = complex(modes[np.argmax(lost)])
-        return f"no feedback is stable: the actuators do not reach the mode with the eigenvalue {at:.3g}."
-    return (
-        "no feedback is stable, or it was not found: a mode that does not die out costs nothing, or is hardly reached."
-    )
+def _uncontrolled_modes(linear: Linearization) -> list[str]:
+    """The modes that do not die out by themselves and that no actuator reaches, in words.
+
+    By Hautus' test: [A - λ, B] has less than full rank for their eigenvalues λ.
+    """
+    A, B = linear.A, linear.B
+    size = float(np.linalg.norm(A, 2))
+    strength = float(np.linalg.norm(B, 2)) if B.size else 0.0
+    reach = B * (size / strength) if strength > 0.0 else B
+    modes, vectors = np.linalg.eig(A)
+    discrete = linear.time_step is not None
+    lasting = np.abs(modes) >= 1.0 - _LASTING if discrete else modes.real >= -_LASTING * size
+    model = linear.robot.mechanism.plain.model
+    names = [joint.name for joint in model.independent for _ in range(joint.kind.nv)]
+    lost = []
+    for mode, vector in zip(modes[lasting], vectors.T[lasting], strict=True):
+        if mode.imag < 0.0:  # one of a pair
+            continue
+        smallest = np.linalg.svd(np.hstack([A - mode * np.eye(len(A)), reach]), compute_uv=False)[-1]
+        if smallest <= _REACHED * size:
+            motion = np.abs(linear.basis @ (vector[: linear.freedoms] + vector[linear.freedoms :]))
+            real, imaginary = (x if abs(x) > _LASTING * size else 0.0 for x in (mode.real, mode.imag))
+            number = f"{real:.3g} ± {imaginary:.3g}i" if imaginary else f"{real:.3g}"
+            lost.append(f"the mode with the eigenvalue {number}, which moves {names[int(np.argmax(motion))]!r} most")
+    return list(dict.fromkeys(lost))
 
 
 def _matrix(name: str, given: Any, n: int) -> Floats:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from delassus.common.checks import is_one_of, real_array
 from delassus.constrained.rows.options import MOST_ITERATIONS
 from delassus.contact.references.packages import package
-from delassus.control.programmes.measures import errors_of
+from delassus.control.programmes.iterate import UNBOUNDED
+from delassus.control.programmes.measures import errors_of, falls_without_end
 from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.solution import ProgrammeSolution
 from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solve_programme
@@ -101,6 +102,10 @@ def _alone(
     if not finite:
         return np.zeros(shape.n), np.zeros(shape.multipliers), 0, ProgrammeStatus.NOT_FINITE, np.inf, np.inf
     x, multipliers, count, status = PACKAGES[method](programme, start, tolerance, iterations)
+    far = status is not ProgrammeStatus.SOLVED and np.abs(x).max() > UNBOUNDED
+    if (far or status is ProgrammeStatus.NOT_FINITE) and falls_without_end(programme, x):
+        return np.zeros(shape.n), np.zeros(shape.multipliers), count, ProgrammeStatus.NOT_FINITE, np.inf, np.inf
+    status = ProgrammeStatus.ITERATIONS if status is ProgrammeStatus.NOT_FINITE else status
     if not (np.isfinite(x).all() and np.isfinite(multipliers).all()):
         x, multipliers, status = np.zeros(shape.n), np.zeros(shape.multipliers), ProgrammeStatus.ITERATIONS
     if np.any(programme.lower > programme.upper):
@@ -132,6 +137,7 @@ def by_proxsuite(
         outcome.PROXQP_SOLVED: ProgrammeStatus.SOLVED,
         outcome.PROXQP_PRIMAL_INFEASIBLE: ProgrammeStatus.INFEASIBLE,
         outcome.PROXQP_SOLVED_CLOSEST_PRIMAL_FEASIBLE: ProgrammeStatus.INFEASIBLE,
+        outcome.PROXQP_DUAL_INFEASIBLE: ProgrammeStatus.NOT_FINITE,
     }.get(found.info.status, ProgrammeStatus.ITERATIONS)
     return np.array(found.x), np.concatenate([found.y, found.z]), int(found.info.iter), status
 
@@ -169,6 +175,8 @@ def by_clarabel(
     infeasible = found.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
     status = ProgrammeStatus.SOLVED if found.status == outcome.Solved else ProgrammeStatus.ITERATIONS
     status = ProgrammeStatus.INFEASIBLE if infeasible else status
+    if found.status in (outcome.DualInfeasible, outcome.AlmostDualInfeasible):
+        status = ProgrammeStatus.NOT_FINITE
     return np.array(found.x), np.concatenate([y, z, w]), int(found.iterations), status
 
 

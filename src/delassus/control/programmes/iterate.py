@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.control.programmes.scaled import Scaled, largest, product
+from delassus.control.programmes.scaled import FAR, Scaled, largest, product
+
+FAR_SCALED: Final = 1e-20 * FAR
+"""Scaled bounds beyond are none."""
 
 RHO: Final = (1e-8, 1e-6)
 """ρ, of scaled unknowns: without cones, and with some."""
@@ -18,6 +21,12 @@ BROKEN: Final = (1e-7, 1e-5)
 
 FLAT: Final = 1e-4
 """The slope of what rows miss, as a share of it, where it is as good as least."""
+
+UNBOUNDED: Final = 1e6
+"""How many times the size of a programme x is, at the least, where the cost falls without end."""
+
+ALONG: Final = 1e-6
+"""The share of its length by which such an x may leave the directions in which rows and cost do not end."""
 
 RESTED: Final = 6
 """It has come to rest for good if multipliers were changed so often without moving it."""
@@ -103,6 +112,21 @@ class Iterate(NamedTuple):
         missed, slope = largest(off, over), product(p.A.T, off) + product(p.R.T, over)
         rests, flat = self.resting > RESTED - 0.5, largest(slope) < FLAT * missed
         return (rests & (missed > BROKEN[0] * self.wide)) | (flat & (missed > BROKEN[1] * self.wide))
+
+    def unbounded(self, p: Scaled) -> Any:
+        """Whether the cost has no least value: x is long, no row ends its direction, and the cost falls along it.
+
+        With d = x/‖x‖: A d = 0, R d in the directions in which rows and cones have no bound, gᵀ d < 0, and dᵀ H d so
+        small that the least value along d would be a million times farther than x.
+        """
+        size, m = largest(self.x), p.shape.rows
+        along = self.Rx[:m] - p.offset[:m]
+        over = np.where(p.upper < FAR_SCALED, np.maximum(along, 0.0), 0.0)
+        under = np.where(p.lower > -FAR_SCALED, np.maximum(-along, 0.0), 0.0)
+        left = largest(self.Ax, over, under, p.off_cones(self.Rx[m:] - p.offset[m:]))
+        slope, curvature = p.g @ self.x, self.x @ self.Hx
+        falls = (slope < 0.0) & (curvature <= ALONG * np.abs(slope))
+        return (size > UNBOUNDED) & (left <= ALONG * size) & falls
 
     def multipliers(self, p: Scaled) -> tuple[Any, Any]:
         """Those of equalities, and of other rows, that belong to x."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from delassus.control.programmes.programme import QuadraticProgramme
 
 Array = NDArray[np.float64]
+
+_ALONG: Final = 1e-6
+"""The share of its length by which a direction may leave those in which rows and cost do not end."""
 
 
 def errors_of(programme: QuadraticProgramme, x: Any, multipliers: Any) -> tuple[Array, Array]:
@@ -39,6 +42,27 @@ def errors_of(programme: QuadraticProgramme, x: Any, multipliers: Any) -> tuple[
         parts.append(cone[..., span] - nearest_in_cone(cone[..., span] + w[..., span]))
     primal = np.max([np.max(np.abs(part), -1, initial=0.0) for part in parts], axis=0)
     return primal, np.max(np.abs(gradient), -1)
+
+
+def falls_without_end(programme: QuadraticProgramme, x: Array) -> bool:
+    """Whether the cost of one programme has no least value along x (n,): a direction, or a point that is far away.
+
+    No row ends the direction, A x = 0 and so on to a millionth, the cost falls along it, and its curvature would stop
+    that a million times farther than x alone.
+    """
+    slope, curvature = float(programme.g @ x), float(x @ programme.H @ x)
+    if not slope < 0.0 or curvature > _ALONG * abs(slope):
+        return False
+    along = programme.C @ x
+    parts = [(programme.A @ x, programme.A)]
+    parts += [(np.where(np.isfinite(programme.upper), np.maximum(along, 0.0), 0.0), programme.C)]
+    parts += [(np.where(np.isfinite(programme.lower), np.maximum(-along, 0.0), 0.0), programme.C)]
+    cone = programme.K @ x
+    for span in programme.shape.spans:
+        size = np.abs(programme.K[span]).max(initial=0.0)
+        parts.append((cone[span] - nearest_in_cone(cone[span]), np.full((span.stop - span.start, 1), size)))
+    length = np.abs(x).max()
+    return all(np.all(np.abs(left) <= _ALONG * length * np.abs(M).max(-1, initial=0.0)) for left, M in parts)
 
 
 def nearest_in_cone(s: Array) -> Array:

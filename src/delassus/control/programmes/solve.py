@@ -112,7 +112,9 @@ def crossing(lower: Any, upper: Any) -> Any:
 def _told(p: Scaled, found: Iterate, good: Any, tolerance: Any, crossed: Any) -> Found:
     y, z = found.multipliers(p)
     good = good & np.isfinite(np.sum(found.x) + np.sum(z) + np.sum(y))
-    status = np.where(found.met(tolerance), 0.0, np.where(found.contradiction(p), 1.0, 2.0))
+    met = found.met(tolerance)
+    good = good & (met | ~found.unbounded(p))
+    status = np.where(met, 0.0, np.where(found.contradiction(p), 1.0, 2.0))
     status = np.where(crossed > 0.0, 1.0, status)
     push = np.concatenate([p.equal_push * y, p.row_push * z])
     return Found(

@@ -38,7 +38,8 @@ def mppi(samples: Array, costs: Array, drawn: Drawn, temperature: float) -> Draw
     The spread is the median of the costs above the least of them: a few rollouts that crash do not change it.
     """
     finite = np.isfinite(costs)
-    above = np.where(finite, costs, np.inf) - costs[finite].min()
+    half = 0.5 * np.where(finite, costs, np.inf)  # the difference of the largest numbers is still one
+    above = half - half[finite].min()
     scale = temperature * float(np.median(above[finite]))
     weights = np.exp(-above / scale) if scale > 0.0 else np.where(above == 0.0, 1.0, 0.0)
     mean = np.einsum("n,nku->ku", weights / weights.sum(), samples)

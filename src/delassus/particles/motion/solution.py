@@ -118,6 +118,8 @@ def keys(groups: list[Touches]) -> NDArray[np.int64]:
 
 def closing(blend: Blend, groups: list[Touches], v: Array) -> Array:
     """(c,) the normal velocities that contacts ask for in a step from velocities v (nodes, 3)."""
+    if not groups:
+        return np.zeros(0)  # without contacts, β may be zero
     rate = np.concatenate([np.zeros(0), *(np.einsum("caj,caj->c", t.rows[:, 2], v[t.nodes]) for t in groups)])
     return np.asarray(unilateral(blend, gaps(groups), rate))
 

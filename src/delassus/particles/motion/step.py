@@ -98,8 +98,11 @@ class Stepper:
             raise StepError(f"stabilization is {stabilization!r}; here it is one of {', '.join(STABILIZATIONS)}.")
         check_method(method, ("auto", *METHODS))
         check_method(contact_method, CONTACT_METHODS)
-        if self.blend.beta == 0.0 and (particles.obstacles or particles.b or any(g.rigid for g in particles.elements)):
-            raise StepError("beta is 0: rigid elements and contacts need beta > 0, such as 1; elastic elements do not.")
+        if self.blend.beta == 0.0 and (particles.obstacles or particles.b or particles.rows):
+            raise StepError(
+                "beta is 0: elements with rows, elastic ones among them, and contacts need beta > 0, such as 1; "
+                "elements that are energies do not."
+            )
         self.particles, self.stabilization = particles, stabilization
         if contact_method == "auto":
             contact_method = "admm" if particles.elements else "newton"

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.constrained.solvers.status import Status, worst_status
+from delassus.errors import short
 from delassus.particles.algebra.memory import check_bytes
-from delassus.particles.description.checks import counted
+from delassus.particles.description.checks import ParticlesError, counted
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
 from delassus.particles.motion.energy import energy_of
@@ -157,6 +158,11 @@ def simulate_particles(
     steps, every = counted("steps", steps), counted("every", every)
     stepper = Stepper(particles, time_step, **options)
     state = start_of(particles) if state is None else state
+    check_state(particles, state)
+    if until is not None and not callable(until):
+        raise ParticlesError(
+            f"until is {short(repr(until))}; it is a function of a state, such as lambda s: s.time > 1."
+        )
     each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))
     check_bytes(f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * each, "a larger `every`")
     kept: list[Any] = [(state, 0, 0.0)]

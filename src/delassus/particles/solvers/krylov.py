@@ -35,7 +35,10 @@ def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations
         if error <= 0.5 * tolerance or made == iterations or not np.isfinite(error) or rz == 0.0:
             break
         Sp = apply(p)
-        step = rz / float(p @ Sp)
+        curvature = float(p @ Sp)
+        if curvature <= 0.0:  # rows that contradict each other: no velocity answers to these impulses
+            break
+        step = rz / curvature
         x += step * p
         r -= step * Sp
         z = unit * r

@@ -1,0 +1,1 @@
+"""Contact problems with many rows, solved by NumPy over batches: nothing is compiled, whatever their size."""

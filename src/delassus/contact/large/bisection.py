@@ -1,0 +1,90 @@
+"""Contacts solved exactly for as long as the others stand still, by a bisection of angles: all at once.
+
+The equations are those of `solvers.bisection`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from delassus.contact.large.rows import REGULARIZATION, Array
+
+_ANGLES: Final = np.pi * (np.arange(-8, 8) / 8.0) ** 3
+"""Of the samples, from the direction in which the contact would stick: more of them where it almost does."""
+
+_NEARNESS: Final = 1.0 - np.abs(np.arange(-8, 8) + 0.5) / 16.0
+_HALVINGS: Final = 24
+
+
+def contact_impulse(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
+    """The impulses (B, n, 3) of contacts, so much of the way to the exact ones."""
+    alone = velocity - _product(G, impulse)
+    sticking = -_least_norm(G, alone)
+    sticks = np.linalg.norm(sticking[..., :2], axis=-1) <= friction * sticking[..., 2]
+    sliding, exists = _sliding(G, alone, friction, sticking[..., :2])
+    new = np.where(sticks[..., None], sticking, np.where(exists[..., None], sliding, impulse))
+    new = np.where(alone[..., 2:] >= 0.0, 0.0, new)
+    return np.asarray(impulse + relaxation * (new - impulse))
+
+
+def _product(G: Array, x: Array) -> Array:
+    return np.asarray((G @ x[..., None])[..., 0])
+
+
+def _least_norm(A: Array, b: Array) -> Array:
+    """A⁺ b of matrices that are not indefinite, with a diagonal of about one."""
+    E: Array = np.asarray(np.linalg.inv(A + REGULARIZATION * np.eye(A.shape[-1])), float)
+    x = _product(E, _product(A, _product(E, b)))
+    for _ in range(2):
+        x = x + _product(E, _product(A, _product(E, b - _product(A, x))))
+    return x
+
+
+def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[Array, Array]:
+    """The impulses (B, n, 3) that brake sliding contacts, and whether they exist."""
+
+    def reach(e: Array) -> Array:
+        """D (…) of directions (…, 2), with axes before the last one for samples."""
+        some = (slice(None), slice(None), *[None] * (e.ndim - 3))
+        return np.asarray(
+            G[..., 2, 2][some] + friction[some] * (G[..., 2, 0][some] * e[..., 0] + G[..., 2, 1][some] * e[..., 1])
+        )
+
+    def slide(e: Array) -> Array:
+        """D σ_t (…, 2)."""
+        some = (slice(None), slice(None), *[None] * (e.ndim - 3))
+        push = friction[some][..., None] * _product(G[..., :2, :2][some], e) + G[..., :2, 2][some]
+        return np.asarray(reach(e)[..., None] * alone[..., :2][some] - alone[..., 2][some][..., None] * push)
+
+    def across(e: Array) -> Array:
+        """D e⊥ᵀ σ_t (…)."""
+        s = slide(e)
+        return np.asarray(e[..., 0] * s[..., 1] - e[..., 1] * s[..., 0])
+
+    size = np.linalg.norm(towards, axis=-1, keepdims=True)
+    u = np.where(size > 0.0, towards / np.where(size > 0.0, size, 1.0), [1.0, 0.0])[:, :, None]
+    cos, sin = np.cos(_ANGLES), np.sin(_ANGLES)
+    samples = np.stack([u[..., 0] * cos - u[..., 1] * sin, u[..., 0] * sin + u[..., 1] * cos], -1)
+    values = across(samples)
+    later = np.roll(values, -1, -1)
+    possible = reach(samples) > 0.0  # normal impulses beyond a place where D is zero are negative
+    rising = (values < 0.0) & (later >= 0.0) & (possible | np.roll(possible, -1, -1))
+    at = np.argmax(np.where(rising, _NEARNESS, -1.0), -1)[..., None]
+    a, b = (np.take_along_axis(x, at[..., None], -2)[..., 0, :] for x in (samples, np.roll(samples, -1, -2)))
+    at_a, at_b = (np.take_along_axis(x, at, -1)[..., 0] for x in (values, later))
+    for _ in range(_HALVINGS):
+        e = a + b
+        e = e / np.linalg.norm(e, axis=-1, keepdims=True)
+        value = across(e)
+        left = value < 0.0
+        a, b = np.where(left[..., None], e, a), np.where(left[..., None], b, e)
+        at_a, at_b = np.where(left, value, at_a), np.where(left, at_b, value)
+    e = at_b[..., None] * a - at_a[..., None] * b
+    size = np.linalg.norm(e, axis=-1, keepdims=True)
+    e = np.where(size > 0.0, e / np.where(size > 0.0, size, 1.0), a)
+    D = reach(e)
+    exists = rising.any(-1) & (D > 0.0) & ((slide(e) * e).sum(-1) <= 0.0)
+    normal = -alone[..., 2] / np.where(D > 0.0, D, 1.0)
+    return normal[..., None] * np.concatenate([friction[..., None] * e, np.ones_like(D)[..., None]], -1), exists

@@ -1,0 +1,157 @@
+"""Newton's method on λ = P(λ - σ) over a batch, with the kinks of P rounded by a radius e that shrinks.
+
+Each iteration solves (I - D + D G) Δλ = P(λ - σ) - λ, D the Jacobian of P: one factorization by LAPACK, 2 m³/3
+multiplications, or by SuperLU where contacts act on few others. A step is halved until ‖P(λ - σ) - λ‖ falls, which
+solves piles of a hundred contacts with mass ratios of 10⁴ in ten to forty iterations, where steps of full length go in
+circles. As soon as the rounded problem is solved to the size of its rounding, e shrinks. What one attempt does not
+solve, another one may with other radii, or with steps of full length.
+
+References: X. Chen, L. Qi, D. Sun, smoothing Newton methods (1998); V. Acary, M. Brémond, O. Huber (2018).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from delassus.contact.large.progress import Best, Budget
+from delassus.contact.large.rows import REGULARIZATION, Array, Rows, groups_of
+from delassus.contact.large.sparse import solve_sparse, sparse_matrices
+
+
+class Attempt(NamedTuple):
+    """How Newton's method is tried once.
+
+    `radius` is e at the beginning, as a share of the velocity scale; `shrinks` by what it is multiplied; `iterations`
+    how many are made at most; `from_best` whether it begins at the best impulses rather than at none; `searches`
+    whether steps are halved until they go down.
+    """
+
+    radius: float
+    shrinks: float
+    iterations: int
+    from_best: bool
+    searches: bool
+
+
+WARM: Final = 2
+"""The first attempts begin at a good guess."""
+
+ATTEMPTS: Final = (
+    Attempt(0.0, 0.0, 5, True, False),
+    Attempt(0.01, 0.1, 20, True, True),
+    Attempt(1.0, 0.6, 50, False, True),
+    Attempt(10.0, 0.5, 50, False, True),
+    Attempt(0.1, 0.5, 50, False, True),
+    Attempt(1.0, 0.6, 60, False, False),
+    Attempt(100.0, 0.7, 60, False, True),
+    Attempt(1.0, 0.3, 50, False, True),
+    Attempt(10.0, 0.7, 70, False, False),
+    Attempt(3.0, 0.8, 80, False, True),
+    Attempt(0.01, 0.3, 50, False, True),
+    Attempt(0.1, 0.8, 100, False, False),
+    Attempt(30.0, 0.8, 110, False, False),
+)
+
+_RADIUS, _SHRINKS, _LENGTH, _FROM_BEST, _SEARCHES = np.array(ATTEMPTS, float).T
+_LONGER_FROM: Final = 600
+"""Rows from which on attempts get more iterations, in proportion."""
+
+_SMALLEST_RADIUS: Final = 1e-15
+_HALVINGS: Final = 3
+"""Of a step at most: the shortest one is taken even where the merit rises, which leads away from places where no step
+goes down."""
+
+_DECREASE: Final = 1e-4
+"""The share of a step's length by which the merit ‖P(λ - σ) - λ‖ has to fall."""
+
+
+def newton(rows: Rows, best: Best, budget: Budget, first: int = 0, last: int = len(ATTEMPTS)) -> None:
+    """From the best impulses so far to better ones, by the attempts from the first up to the last, exclusive."""
+    live = best.open(budget)
+    if not len(live) or first >= last:
+        return
+    some, scale = rows[live], np.abs(rows.g[live]).max(-1)
+    attempt, made = np.full(len(live), first), np.zeros(len(live), int)
+    impulse = best.impulse[live].copy() if ATTEMPTS[first].from_best else np.zeros_like(best.impulse[live])
+    e = _RADIUS[attempt] * scale
+    sparse, longer = sparse_matrices(some), max(1.0, rows.layout.m / _LONGER_FROM)
+    while len(live):
+        gap, jacobians = shrink_radius(some, impulse, e, _SHRINKS[attempt], scale)
+        if sparse is None:
+            step = solve_each(newton_matrix(some, jacobians), gap)
+        else:
+            step = solve_sparse(some, sparse, jacobians, gap)
+        impulse = search_line(some, impulse, step, gap, e, _SEARCHES[attempt] > 0.5)
+        allowed = some.projected(impulse)
+        best.count[live] += 1
+        best.keep(live, allowed, some.error(allowed, some.velocity(allowed)))
+        made += 1
+        over = (made >= longer * _LENGTH[attempt]) | ~np.isfinite(impulse.sum(-1))
+        attempt[over] += 1
+        made[over] = 0
+        following = np.minimum(attempt[over], len(ATTEMPTS) - 1)
+        impulse[over] = np.where(_FROM_BEST[following, None] > 0.5, best.impulse[live[over]], 0.0)
+        e[over] = _RADIUS[following] * scale[over]
+        still = np.isin(live, best.open(budget)) & (attempt < last)
+        if not still.all():
+            live, some = live[still], some[np.flatnonzero(still)]
+            sparse = None if sparse is None else [sparse[k] for k in np.flatnonzero(still)]
+            impulse, e, attempt, made, scale = (a[still] for a in (impulse, e, attempt, made, scale))
+
+
+def shrink_radius(rows: Rows, impulse: Array, e: Array, shrinks: Array, scale: Array) -> tuple[Array, list[Array]]:
+    """P(λ - σ) - λ (B, m) and the Jacobian of P, after radii e (B,) have shrunk in place as far as they should."""
+    x = impulse - rows.velocity(impulse)
+    while True:
+        y, jacobians = rows.smooth(x, e[:, None])
+        gap = y - impulse
+        solved = (np.abs(gap).max(-1) <= e) & (e > _SMALLEST_RADIUS * scale)
+        if not solved.any():
+            return gap, jacobians
+        e[solved] *= shrinks[solved]
+
+
+def search_line(rows: Rows, impulse: Array, step: Array, gap: Array, e: Array, searches: Array) -> Array:
+    """λ + α Δλ (B, m) with α = 1, ½, ¼, …, the first with which the merit falls; α = 1 without search."""
+    share = np.ones((len(impulse), 1))
+    merit = np.linalg.norm(gap, axis=-1)
+    trial = impulse + step
+    rising = np.asarray(searches).copy()
+    for _ in range(_HALVINGS):
+        if not rising.any():
+            break
+        at = np.flatnonzero(rising)
+        some = rows[at]
+        y, _ = some.smooth(trial[at] - some.velocity(trial[at]), e[at, None])
+        far = np.linalg.norm(y - trial[at], axis=-1) > (1.0 - _DECREASE * share[at, 0]) * merit[at]
+        rising[at] = far
+        at = at[far]
+        share[at] *= 0.5
+        trial[at] = impulse[at] + share[at] * step[at]
+    return trial
+
+
+def newton_matrix(rows: Rows, jacobians: list[Array]) -> Array:
+    """I - D + D G, and a little of I (B, m, m)."""
+    slope, *blocks = jacobians
+    scalars, m = rows.layout.scalars, rows.layout.m
+    K = np.empty_like(rows.G)
+    K[:, :scalars] = slope[..., None] * rows.G[:, :scalars]
+    K[:, range(scalars), range(scalars)] += 1.0 - slope
+    for (_, at), D in zip(groups_of(rows.layout), blocks, strict=True):
+        K[:, at] = D @ rows.G[:, at]
+        K[:, at[:, :, None], at[:, None, :]] += np.eye(at.shape[1]) - D
+    K[:, range(m), range(m)] += REGULARIZATION
+    return K
+
+
+def solve_each(A: Array, b: Array) -> Array:
+    """A⁻¹ b (B, m), not finite where A (B, m, m) is singular."""
+    try:
+        return np.asarray(np.linalg.solve(A, b[..., None])[..., 0])
+    except np.linalg.LinAlgError:
+        if len(A) == 1:
+            return np.full_like(b, np.nan)
+        return np.concatenate([solve_each(A[k : k + 1], b[k : k + 1]) for k in range(len(A))])

@@ -1,0 +1,52 @@
+"""The best impulses of each problem of a batch, how good they are, and how many iterations they took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.large.rows import Array, Rows
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a problem ends: at an error (a share of the velocity scale), or after a number of iterations."""
+
+    tolerance: float
+    iterations: int
+
+
+@dataclass
+class Best:
+    """Impulses (B, m), their errors (B,), and the numbers of iterations so far (B,), which solvers change in place."""
+
+    impulse: Array
+    error: Array
+    count: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Rows, impulse: Array, count: Any = 0) -> Best:
+        """Of some impulses."""
+        error = rows.error(impulse, rows.velocity(impulse))
+        return cls(impulse, error, np.broadcast_to(np.asarray(count), error.shape).copy())
+
+    def __getitem__(self, problems: Any) -> Best:
+        return Best(self.impulse[problems], self.error[problems], self.count[problems])
+
+    def open(self, budget: Budget) -> NDArray[np.int64]:
+        """The problems with something left to do, and iterations to do it with."""
+        return np.flatnonzero((self.error > budget.tolerance) & (self.count < budget.iterations))
+
+    def keep(self, problems: Any, impulse: Array, error: Array) -> None:
+        """Take the impulses of some problems where they are better than the best so far."""
+        better = error < self.error[problems]
+        at = np.asarray(problems)[better]
+        self.impulse[at], self.error[at] = impulse[better], error[better]
+
+    def put(self, problems: Any, other: Best) -> None:
+        """Take what another solver has made of some problems."""
+        self.count[problems] = other.count
+        self.keep(problems, other.impulse, other.error)

@@ -1,0 +1,211 @@
+"""Contact problems with many rows: from the user's arrays to impulses, residuals and statuses, without a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.layout import Layout
+from delassus.contact.large.admm import admm
+from delassus.contact.large.newton import ATTEMPTS, WARM, newton
+from delassus.contact.large.progress import Best, Budget
+from delassus.contact.large.rows import Array, Rows, scale
+from delassus.contact.large.sweeps import gauss_seidel, sweep_some
+from delassus.errors import DelassusError
+
+_TOGETHER: Final = 4_000_000
+"""Entries of the matrices G that are worked on at the same time: some copies of them have to fit into memory."""
+
+_COMPLIANCE: Final = 1e-10
+"""Of all rows, as a share of their response, where no rigid solution has been found."""
+
+_ROUGH: Final = 1e-5
+"""To what such a compliant problem is solved."""
+
+_CONTRADICTION: Final = 1e-3
+"""What rows must leave of the velocity scale to contradict each other: less could be that of rows that hardly move."""
+
+_FIRST: Final = WARM + 4
+"""Attempts of Newton's method before other ways are tried."""
+
+_HUGE: Final = 600
+"""Rows from which on an iteration of Newton's method takes as long as ten of ADMM or more: ADMM gets its turn earlier
+then, and for longer."""
+
+_SWEEPS: Final = 100
+_ADMM: Final = 200
+"""Iterations of the cheaper methods that lead to another start for Newton's method."""
+
+
+def solve_many_rows(
+    layout: Layout, arrays: dict[str, Array], law: str, method: str, tolerance: float, iterations: int
+) -> tuple[Array, ...]:
+    """Impulses (B, m) [N·s], velocities (B, m) [m/s], residuals (B, m) [m/s], iterations (B,), and statuses (B,).
+
+    Args:
+        layout: Which rows belong to which cone.
+        arrays: G (B, m, m), g (B, m), and as far as given friction, bounds, compliance and a start (B, …).
+        law: "ncp" or "ccp".
+        method: One of `METHODS`.
+        tolerance: The residual at which a problem is solved, as a share of its largest free velocity.
+        iterations: How many are made at most.
+    """
+    count, m = arrays["g"].shape
+    size = max(1, _TOGETHER // (m * m))
+    parts = [
+        _solve_part(
+            layout, {k: x[at : at + size] for k, x in arrays.items()}, law, method, Budget(tolerance, iterations)
+        )
+        for at in range(0, max(count, 1), size)
+    ]
+    return tuple(np.concatenate(x) for x in zip(*parts, strict=True))
+
+
+def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str, budget: Budget) -> tuple[Array, ...]:
+    given, start = dict(arrays), arrays.get("start")
+    finite = _is_finite(arrays)
+    for name, x in given.items():  # problems that are not finite are left out: their numbers spoil nothing
+        given[name] = np.where(finite.reshape(-1, *[1] * (x.ndim - 1)), x, 0.0)
+    G, g = given.pop("G"), given.pop("g")
+    numbers = {name: x for name, x in given.items() if name != "start"}
+    with np.errstate(all="ignore"):
+        rows = scale(layout, law == "ccp", G, g, numbers)
+        best = Best.of(rows, np.zeros_like(rows.g))
+        if start is not None:
+            best.put(np.arange(len(g)), Best.of(rows, rows.projected(rows.scaled_impulse(given["start"]))))
+        contradictory = METHODS[method](rows, best, budget)
+        impulse = rows.user_impulse(best.impulse)
+        compliance = numbers.get("compliance", 0.0)
+        velocity = (arrays["G"] @ impulse[..., None])[..., 0] + arrays["g"] + compliance * impulse
+        # Recomputed from what is returned, and with responses that compliance is no part of.
+        plain = scale(layout, law == "ccp", G, g, {k: x for k, x in numbers.items() if k != "compliance"})
+        residual = plain.residual(plain.scaled_impulse(impulse), plain.scaled_velocity(velocity))
+        residual = plain.user_residual(residual)
+        # What rounding leaves of impulses that cancel each other cannot be less.
+        rounding = 16.0 * np.finfo(float).eps * np.abs(best.impulse).max(-1) / rows.limit.min(-1)
+    status = np.where(best.error <= rounding, int(Status.PRECISION), int(Status.ITERATIONS))
+    status = np.where(best.error <= budget.tolerance, int(Status.CONVERGED), status)
+    status = np.where(contradictory, int(Status.INFEASIBLE), status)
+    finite &= np.isfinite(impulse.sum(-1)) & np.isfinite(velocity.sum(-1))
+    status = np.where(finite, status, int(Status.NOT_FINITE))
+    return impulse, velocity, residual, best.count.astype(float), status.astype(float)
+
+
+def _is_finite(arrays: dict[str, Array]) -> NDArray[np.bool_]:
+    """(B,) whether all numbers of a problem can be computed with; bounds and friction may be infinite."""
+    finite = np.ones(len(arrays["g"]), bool)
+    for name, x in arrays.items():
+        bad = ~np.isfinite(x) if name in ("G", "g", "compliance") else np.isnan(x)
+        finite &= ~bad.any(axis=tuple(range(1, x.ndim)))
+    return finite
+
+
+def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool_]:
+    """Newton's method, then what is slower and surer, and the closest answer where rows contradict each other.
+
+    Returns (B,) whether they do.
+    """
+    warm, huge = bool(best.impulse.any()), rows.layout.m > _HUGE
+    newton(rows, best, budget, 0 if warm else WARM, WARM + 2 if huge else _FIRST)
+    contradictory = np.zeros(len(best.error), bool)
+    left = best.open(budget)
+    if not len(left):
+        return contradictory
+    suspect = left[best.error[left] > 0.1 * _CONTRADICTION]
+    if len(suspect):
+        contradictory[suspect] = _solve_contradictory(rows, best, suspect, budget)
+    ways = (_from_admm, _by_other_attempts) if huge else (_from_sweeps, _from_admm, _by_other_attempts)
+    for way in (*ways, admm):
+        left = best.open(budget)
+        left = left[~contradictory[left]]
+        if len(left):
+            some, begun = rows[left], best[left]
+            way(some, begun, budget)
+            best.put(left, begun)
+    return contradictory
+
+
+def _from_sweeps(rows: Rows, best: Best, budget: Budget) -> None:
+    begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
+    sweep_some(rows, begun, budget, _SWEEPS)
+    newton(rows, begun, budget, 0, WARM)
+    best.put(np.arange(len(best.error)), begun)
+
+
+def _from_admm(rows: Rows, best: Best, budget: Budget) -> None:
+    begun = Best.of(rows, np.zeros_like(best.impulse), best.count)
+    left = budget.iterations - int(best.count.min())
+    admm(rows, begun, budget, max(_ADMM, int(0.7 * left)) if rows.layout.m > _HUGE else _ADMM)
+    newton(rows, begun, budget, 0, WARM)
+    best.put(np.arange(len(best.error)), begun)
+
+
+def _by_other_attempts(rows: Rows, best: Best, budget: Budget) -> None:
+    newton(rows, best, budget, WARM + 2 if rows.layout.m > _HUGE else _FIRST, len(ATTEMPTS))
+
+
+def _solve_contradictory(rows: Rows, best: Best, problems: Any, budget: Budget) -> NDArray[np.bool_]:
+    """Whether rows of some problems contradict each other; those get the closest answer there is.
+
+    All rows yield a little, c λ, so that there is a solution: see `solvers.choice.thorough`. Rows that are met but for
+    the last digits do not contradict each other; they hardly move.
+    """
+    some = rows[problems]
+    compliant = replace(
+        some,
+        G=some.G + _COMPLIANCE * np.eye(rows.layout.m),
+        friction=some.friction if rows.convex else np.zeros_like(some.friction),
+    )
+    begun = Best.of(compliant, np.zeros_like(some.g), best.count[problems])
+    goal = replace(budget, tolerance=max(_ROUGH, budget.tolerance))
+    newton(compliant, begun, goal, WARM, _FIRST)
+    best.count[problems] = begun.count
+    shift = np.where((begun.error <= goal.tolerance)[:, None], _COMPLIANCE * begun.impulse, 0.0)
+    contradictory = (np.abs(shift) / some.limit).max(-1) > _CONTRADICTION
+    if contradictory.any():
+        which = np.flatnonzero(contradictory)
+        at = problems[which]
+        shifted = replace(some[which], g=some.g[which] + shift[which])
+        closest = Best.of(shifted, np.zeros_like(shifted.g), best.count[at])
+        goal = replace(budget, tolerance=max(4.0 * _ROUGH, budget.tolerance))
+        newton(shifted, closest, goal, WARM, _FIRST)
+        best.impulse[at], best.error[at], best.count[at] = closest.impulse, closest.error, closest.count
+    return contradictory
+
+
+def _solve_by_bisection(rows: Rows, best: Best, budget: Budget) -> None:
+    if rows.convex or rows.layout.torsional:
+        raise DelassusError(
+            "method 'bisection' solves contacts of three rows with model='ncp'; take 'newton', 'admm' or 'pgs' for "
+            "model='ccp' and for torsional friction."
+        )
+    gauss_seidel(rows, best, budget, by_bisection=True)
+
+
+Method = Callable[[Rows, Best, Budget], NDArray[np.bool_]]
+"""Improves the best impulses in place, and returns (B,) whether rows contradict each other."""
+
+
+def _alone(solver: Callable[[Rows, Best, Budget], None]) -> Method:
+    """A method that does not ask whether rows contradict each other."""
+
+    def solve(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool_]:
+        solver(rows, best, budget)
+        return np.zeros(len(best.error), bool)
+
+    return solve
+
+
+METHODS: Final[dict[str, Method]] = {
+    "auto": _solve_thoroughly,
+    "pgs": _alone(gauss_seidel),
+    "admm": _alone(admm),
+    "newton": _alone(newton),
+    "bisection": _alone(_solve_by_bisection),
+}
+"""The methods by their names: those of `solvers.choice`."""

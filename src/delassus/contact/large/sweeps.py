@@ -1,0 +1,165 @@
+"""Gauss–Seidel over many contacts: those that do not act on each other are solved at the same time.
+
+Contacts are coloured such that no two of a colour share a body (their block of G is zero). A sweep then is one step of
+NumPy for each colour: about a dozen for a pile of stones, whatever its size, and as many as there are contacts where
+all of them act on one robot. m² multiplications a sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.contact.cones.kinds import Free
+from delassus.contact.large.bisection import contact_impulse
+from delassus.contact.large.progress import Best, Budget
+from delassus.contact.large.rows import Array, Group, Indices, Rows, apply_turned, groups_of
+from delassus.contact.solvers.smooth import second_order, tiny
+
+ContactRule = Callable[[Array, Array, Array, Array, Any], Array]
+"""New impulses (B, n, k) of contacts from their G, impulses, velocities, friction, and relaxation."""
+
+_UNCOUPLED: Final = 1e-13
+"""Blocks of G whose entries are smaller, as a share of a contact's own response, are zero but for rounding."""
+
+_LEAST: Final = 0.9
+_FALL: Final = 0.99
+"""The relaxation of `bisection` goes from one to the least, by this factor of the difference in each sweep."""
+
+
+class Step(NamedTuple):
+    """Rows that are solved at the same time.
+
+    `contacts` and `rows` are those of a group, or None and rows (n,) before the contacts; `columns` (B, rows, m) are
+    their columns of G, and `own` the blocks (B, n, k, k) or the diagonal (B, n).
+    """
+
+    contacts: Indices | None
+    rows: Indices
+    columns: Array
+    own: Array
+
+
+def plan_sweep(rows: Rows) -> list[Step]:
+    """The steps of a sweep, in the order of the rows as far as colours allow it."""
+    layout, G = rows.layout, rows.G
+    starts = [*range(layout.scalars), *(at.start for at in layout.blocks)]
+    coupled = np.abs(G).max(0) > _UNCOUPLED
+    coupled = np.logical_or.reduceat(np.logical_or.reduceat(coupled, starts, 0), starts, 1)
+    colors = color_greedily(coupled)
+    steps = []
+    for color in range(int(colors.max()) + 1):
+        scalars = np.flatnonzero(colors[: layout.scalars] == color)
+        if len(scalars):
+            own = G[:, scalars, scalars]
+            steps.append(Step(None, scalars, np.ascontiguousarray(G[:, scalars]), np.where(own > 0.0, own, 1.0)))
+        for group in groups_of(layout):
+            chosen = np.flatnonzero(colors[layout.scalars + group.contacts] == color)
+            if len(chosen):
+                steps.append(_contact_step(G, Group(group.contacts[chosen], group.rows[chosen])))
+    return steps
+
+
+def _contact_step(G: Array, group: Group) -> Step:
+    at = group.rows
+    return Step(group.contacts, at, np.ascontiguousarray(G[:, at.ravel()]), G[:, at[:, :, None], at[:, None, :]])
+
+
+def color_greedily(coupled: NDArray[np.bool_]) -> Indices:
+    """The smallest color (n,) for each unit that no coupled unit before it has; `coupled` is (n, n) and symmetric."""
+    colors = np.full(len(coupled), -1)
+    for k, row in enumerate(coupled):
+        used = np.zeros(len(coupled) + 1, bool)
+        used[colors[:k][row[:k]]] = True
+        colors[k] = int(np.argmin(used))
+    return colors
+
+
+def sweep(
+    rows: Rows, steps: list[Step], impulse: Array, velocity: Array, rule: ContactRule, relaxation: Any = 1.0
+) -> None:
+    """Change impulses and velocities (B, m) in place by one sweep."""
+    lower, upper = _bounds(rows)
+    for contacts, at, columns, own in steps:
+        old = impulse[:, at]
+        if contacts is None:
+            new = np.clip(old - relaxation * velocity[:, at] / own, lower[:, at], upper[:, at])
+        else:
+            new = rule(own, old, velocity[:, at], rows.friction[:, contacts], relaxation)
+        impulse[:, at] = new
+        change = (new - old).reshape(len(new), 1, -1)
+        velocity += (change @ columns)[:, 0]
+
+
+def _bounds(rows: Rows) -> tuple[Array, Array]:
+    """Bounds (B, scalars) of the rows before the contacts, infinite where there are none."""
+    layout, count = rows.layout, len(rows.g)
+    lower, upper = np.zeros((count, layout.scalars)), np.full((count, layout.scalars), np.inf)
+    lower[:, : len(layout.rows(Free))] = -np.inf
+    bounded = slice(layout.scalars - layout.intervals, layout.scalars)
+    lower[:, bounded], upper[:, bounded] = rows.lower, rows.upper
+    return lower, upper
+
+
+def coulomb_rule(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
+    """The normal impulse that stops the approach, then the tangential one that friction allows."""
+    response = np.where(G[..., -1, -1] > 0.0, G[..., -1, -1], 1.0)
+    normal = np.maximum(impulse[..., -1] - relaxation * velocity[..., -1] / response, 0.0)
+    sliding = velocity[..., :-1] + G[..., :-1, -1] * (normal - impulse[..., -1])[..., None]
+    wanted = impulse[..., :-1] - sliding * (relaxation / largest_response(G[..., :-1, :-1]))[..., None]
+    t, radius = np.linalg.norm(wanted, axis=-1), friction * normal
+    share = np.where(t > radius, radius / (t + tiny()), 1.0)
+    return np.concatenate([share[..., None] * wanted, normal[..., None]], -1)
+
+
+def cone_rule(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
+    """One step against the velocity, projected onto the cone: for the convex model."""
+    wanted = impulse - velocity * (relaxation / largest_response(G))[..., None]
+    return apply_turned(second_order, wanted, friction, 0.0)[0]
+
+
+def largest_response(G: Array) -> Array:
+    """A bound (…) of the largest eigenvalue of small matrices, or one for none."""
+    if G.shape[-1] == 2:
+        half = 0.5 * (G[..., 0, 0] - G[..., 1, 1])
+        bound = 0.5 * (G[..., 0, 0] + G[..., 1, 1]) + np.hypot(half, G[..., 0, 1])
+    else:
+        bound = np.abs(G).sum(-1).max(-1)
+    return np.where(bound > 0.0, bound, 1.0)
+
+
+def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
+    """Make so many sweeps of all problems that are open, and look at what came of them at the end alone."""
+    live = best.open(budget)
+    if not len(live):
+        return
+    sweeps = min(sweeps, int(np.min(budget.iterations - best.count[live])))
+    some = rows[live]
+    impulse = best.impulse[live].copy()
+    velocity, steps = some.velocity(impulse), plan_sweep(some)
+    for _ in range(sweeps):
+        sweep(some, steps, impulse, velocity, cone_rule if rows.convex else coulomb_rule)
+    best.count[live] += sweeps
+    # Gauss–Seidel finds modes even where its error is larger: Newton's method starts from what the sweeps have left.
+    best.impulse[live], best.error[live] = impulse, some.error(impulse, velocity)
+
+
+def gauss_seidel(rows: Rows, best: Best, budget: Budget, by_bisection: bool = False) -> None:
+    """Sweep until problems are solved; with `by_bisection` each contact is solved exactly, and steps get shorter."""
+    rule = contact_impulse if by_bisection else cone_rule if rows.convex else coulomb_rule
+    live = best.open(budget)
+    some, impulse = rows[live], best.impulse[live].copy()
+    steps, relaxation = plan_sweep(some) if len(live) else [], 1.0
+    velocity = some.velocity(impulse)
+    while len(live):
+        sweep(some, steps, impulse, velocity, rule, relaxation)
+        relaxation = _LEAST + _FALL * (relaxation - _LEAST) if by_bisection else 1.0
+        best.count[live] += 1
+        best.keep(live, impulse, some.error(impulse, velocity))
+        going = np.isin(live, best.open(budget))
+        if not going.all():
+            live, impulse, velocity, some = live[going], impulse[going], velocity[going], some[going]
+            steps = [Step(c, at, columns[going], own[going]) for c, at, columns, own in steps]
