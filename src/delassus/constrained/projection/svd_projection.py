@@ -34,9 +34,9 @@ def project_by_svd(
     e, w = constraint_error(mechanism, q, time=time), velocities_asked(mechanism, q, time)
     J = constraint_jacobian(mechanism, q, time=time)
     free = numpy.array([float(k not in locked) for k in range(mechanism.nv)])
-    found, _ = nearest(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
+    found, *_ = nearest(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
     holding = _rows_that_hold(mechanism)
-    back, _ = nearest(J * free * holding[:, None], np.zeros(mechanism.nv), e * holding, RANK)
+    back, *_ = nearest(J * free * holding[:, None], np.zeros(mechanism.nv), e * holding, RANK)
     return integrate(mechanism.model, q, back), np.where(free > 0.0, found, v)
 
 
