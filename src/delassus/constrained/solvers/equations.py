@@ -94,10 +94,9 @@ class Equations:
         return self._shared(np.abs(self.J) @ (np.abs(self.free) + np.abs(a)) + np.abs(self.gamma))
 
     def rounding(self, force: Any) -> Any:
-        """What forces and references that cancel leave in each row (m,), by rounding."""
+        """What forces that cancel leave in each row (m,), by rounding."""
         driven = np.abs(self.problem.tau) + np.abs(self.c) + np.abs(self.J).T @ np.abs(force)
-        whole = driven @ (1.0 / self.joint_unit) + np.abs(self.gamma) @ (1.0 / self.row_unit)
-        return (_DIGITS * 2.0 ** -computing_in().digits * whole) * self.row_unit
+        return (_DIGITS * 2.0 ** -computing_in().digits * (driven @ (1.0 / self.joint_unit))) * self.row_unit
 
     def _shared(self, size: Any) -> Any:
         """The largest size (m,) among the rows of one constraint and one unit."""

@@ -18,26 +18,19 @@ from delassus.constraints.mechanism.rows import Wanted
 class Check:
     """A result, held against the equations.
 
-    `left` (m,) is what no acceleration takes off the rows, if it is known: rows that leave nothing else are met in the
-    sense of least squares. By default it is the residual itself, if it shows that.
+    `left` (m,) is what no acceleration takes off the rows, as far as it is known: rows that leave nothing else are met
+    in the sense of least squares. By default it is the residual, if that `is_least`.
     """
 
     def __init__(self, equations: Equations, a: Any, force: Any, tolerance: Any, left: Any = None) -> None:
-        self.equations, self.tolerance, self.left = equations, tolerance, left
         self.residual = equations.residual(a, force)
         self.imbalance = equations.imbalance(a, force)
-        self.scale = equations.row_scale(a)
-        allowed = tolerance * self.scale + equations.rounding(force)
-        self.unmet = np.abs(self.residual) > allowed
-        self.met = ~np.any(self.unmet)
+        allowed = tolerance * equations.row_scale(a) + equations.rounding(force)
+        unmet = np.abs(self.residual) > allowed
+        self.met = ~np.any(unmet)
+        self.is_least = equations.is_least(np.where(unmet, self.residual if left is None else left, 0.0), tolerance)
         self.least = self.is_least if left is None else np.all(np.abs(self.residual - left) <= allowed)
         self.balanced = equations.is_balanced(a, force, self.imbalance)
-
-    @property
-    def is_least(self) -> Any:
-        """Whether what is left of the rows that are not met is surely a residual of least squares."""
-        left = self.residual if self.left is None else self.left
-        return self.equations.is_least(np.where(self.unmet, left, 0.0), self.tolerance)
 
     @property
     def sound(self) -> Any:

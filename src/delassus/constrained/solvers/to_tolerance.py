@@ -105,7 +105,7 @@ class _Loop:
         """By how much an iteration has changed Jᵀ λ, and the residual unless rows are met, in units of what may be.
 
         What rows leave is what they ask for next, and its direction tells whether they contradict each other, so it
-        has to be known better than to the tolerance: as well as rounding lets it.
+        has to be known better than to the tolerance: about as well as rounding lets it.
         """
         J, met = self.equations.J, np.all(np.abs(state.residual) <= self.tolerance * self.scale)
         forces = _share(J.T @ (state.force - state.before), self.equations.force_scale(state.force))
