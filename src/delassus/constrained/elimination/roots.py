@@ -14,13 +14,16 @@ Joints that share coordinates (mimicry) have no such recursion: there the sparse
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import map
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.elimination import eliminated
 from delassus.constrained.elimination.row_forces import Piece, pieces_of
@@ -103,7 +106,31 @@ class _TreeRoot:
     scale: Any
 
     def rows(self, pieces: list[Piece], m: int) -> Any:
-        """J R (m, nv), from the parts of the rows; those that meet on a link go on as one."""
+        """J R (m, nv), from the parts of the rows.
+
+        Rows of one link that take part in nothing else go the same way: one loop for all of them, which keeps the code
+        small. Parts of one row that meet on a link go on as one.
+        """
+        B = np.zeros((m, len(self.scale)))
+        for link, alike in _alike(pieces).items():
+            dofs = [v for i in reversed(self.body.tree.path(link)) for v in self.body.tree.links[i].dofs]
+            found = map(partial(self._along, link), np.stack([np.concatenate(piece.force) for piece in alike]))
+            for piece, row in zip(alike, found, strict=True):
+                B[piece.row, dofs] = row
+            rows = {piece.row for piece in alike}
+            pieces = [piece for piece in pieces if piece.row not in rows]
+        return self._each(pieces, B)
+
+    def _along(self, link: int, force: Any) -> Any:
+        """What a force (6,) on a link leaves at the joints that carry it, from the link inward."""
+        left, f = [], (force[:3], force[3:])
+        for i in reversed(self.body.tree.path(link)):
+            u, f = self.body.inward(i, *f)
+            left.append(self.scale[self.body.joints[i].at] * self.body.joints[i].D.half(u))
+        return np.concatenate(left)
+
+    def _each(self, pieces: list[Piece], B: Any) -> Any:
+        """J R (m, nv) with the rows of some pieces, one by one, besides what is there."""
         tree = self.body.tree
         waiting: list[dict[int, Pair]] = [{} for _ in tree.links]
         driven: list[dict[int, Any]] = [{} for _ in tree.links]
@@ -112,7 +139,6 @@ class _TreeRoot:
             here[piece.row] = total(here.get(piece.row, ZERO), piece.force)
             if piece.driven is not None:
                 at_joint[piece.row] = at_joint.get(piece.row, 0.0) + piece.driven
-        B = np.zeros((m, len(self.scale)))
         for i in reversed(range(len(tree.links))):
             at = self.body.joints[i].at
             for r, force in waiting[i].items():
@@ -141,3 +167,13 @@ class _TreeRoot:
         for joint in self.body.joints:
             push[joint.at] = joint.D.other_half(self.scale[joint.at] * x[joint.at])
         return self.body.accelerations(push, range(len(self.body.joints)))[1]
+
+
+def _alike(pieces: list[Piece]) -> dict[int, list[Piece]]:
+    """By link, the rows that act on it alone, where there are several."""
+    count = Counter(piece.row for piece in pieces)
+    alike: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        if count[piece.row] == 1 and piece.driven is None:
+            alike.setdefault(piece.link, []).append(piece)
+    return {link: own for link, own in alike.items() if len(own) > 1}
