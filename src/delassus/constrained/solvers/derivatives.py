@@ -66,6 +66,9 @@ from delassus.dynamics.tree.ldl import ldl
 _AGREE: Final = 1e-14
 """Residuals of least squares below this share of what rows feel of their forces are rounding."""
 
+_SAME_RANK: Final = 1e-10
+"""The share of T, in the metric of M⁻¹, that may be beside the range of Jᵀ where the rank stays the same."""
+
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv),(m,nv),(m,nv),(m,nv)", inputs=ROW_INPUTS)
 def constrained_derivatives(
@@ -145,7 +148,10 @@ def constrained_derivatives(
     a_q, a_v, N = map(of_velocity, inverse_factor(tree.above, tree.U).T, Z.T, B.T)
     force_q, force_v = map(of_force, B, Q)
     if converged:
-        turning = _turning(mechanism, weighted, tree.delassus, (B, Q), final, forces[-2] - forces[-1])
+        size = np.sqrt(np.stack([tree.delassus[r, r] for r in range(mechanism.m)]) + weighted.damping)
+        w = forces[-2] - forces[-1]
+        contradict = np.max(np.abs(weighted.epsilon * w) / size) > _AGREE * np.max(np.abs(final) * size)
+        turning = _turning(mechanism, weighted, (Z, B, Q, N), np.where(contradict, w, 0.0), contradict)
         a_q, force_q = a_q - turning[0], force_q - turning[1]
     return a_q, a_v, np.tril(N) + np.tril(N, -1).T, force_q if e is None else force_q + e, force_v, -B
 
@@ -176,16 +182,16 @@ def _equations(
 
 
 def _turning(
-    mechanism: Mechanism, weighted: Weighted, G: Any, responses: tuple[Any, Any], force: Any, w: Any
+    mechanism: Mechanism, weighted: Weighted, responses: tuple[Any, ...], w: Any, contradict: Any
 ) -> tuple[Any, Any]:
-    """Bᵀ E B T (nv, nv) and Q E B T (m, nv) of a contradiction w = E⁻¹ r (m,), zero where there is none.
+    """Bᵀ E B T (nv, nv) and Q E B T (m, nv) of a contradiction w = E⁻¹ r (m,), from Z, B, Q and N.
 
-    A loop of at most one iteration, which states whose rows agree skip.
+    Where the rank of the rows is the same nearby, T is in the range of Jᵀ, so that N T = 0. Where it changes, there is
+    no derivative of what rows leave, and what is implied only here is taken to be implied. A loop of at most one
+    iteration, which states whose rows agree skip.
     """
-    (B, Q), problem, epsilon = responses, weighted.problem, weighted.epsilon
+    (Z, B, Q, N), problem = responses, weighted.problem
     model, q, time, still = problem.model, problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
-    root = np.sqrt(np.stack([G[r, r] for r in range(mechanism.m)]) + weighted.damping)
-    left, size = np.max(np.abs(epsilon * w) / root), np.max(np.abs(force) * root)
 
     def turn(carry: Any) -> Any:
         _, w, _, _ = carry
@@ -194,11 +200,13 @@ def _turning(
             return constraint_jacobian(mechanism, q + coordinate_rates(model, q, step), time=time).T @ w
 
         T = jacobian(torques)(still)
-        pulled = map(lambda b, e: e * (b @ T), B, np.array(epsilon))
+        BT, ZT, NT = (map(lambda row: row @ T, X) for X in (B, Z, N))
+        same_rank = np.sum(T * NT, 0) <= _SAME_RANK * np.sum(ZT * BT, 0)
+        pulled = map(lambda row, e: np.where(same_rank, e * row, 0.0), BT, np.array(weighted.epsilon))
         return np.array(False), w, map(lambda b: b @ pulled, B.T), map(lambda row: row @ pulled, Q)
 
     nothing = np.zeros((mechanism.nv, mechanism.nv)), np.zeros((mechanism.m, mechanism.nv))
-    start = (left > _AGREE * size, problem.active(w), *nothing)
+    start = (contradict, problem.active(w), *nothing)
     *_, by_a, by_force = while_loop(lambda carry: carry[0], turn, start, 1)
     return by_a, by_force
 
