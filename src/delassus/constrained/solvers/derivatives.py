@@ -66,7 +66,7 @@ from delassus.dynamics.tree.ldl import ldl
 _AGREE: Final = 1e-14
 """Residuals of least squares below this share of what rows feel of their forces are rounding."""
 
-_SAME_RANK: Final = 1e-10
+_SAME_RANK: Final = 1e-6
 """The share of T, in the metric of M⁻¹, that may be beside the range of Jᵀ where the rank stays the same."""
 
 
