@@ -210,6 +210,16 @@ def test_corners_of_feet_that_turn_contradict_each_other_and_accelerations_do_no
     check(found[:3], of_solution(mechanism, *x)[:3])
 
 
+def test_accelerations_have_their_derivatives_where_rows_contradict_each_other():
+    """A foot that is to stand and a calf that is to be still, on a trunk that is welded: least squares that turn."""
+    model = dl.load("quadruped")
+    foot = model.frames("*foot")[0].name
+    mechanism = dl.Mechanism(model, [dl.Point(foot), dl.Weld("trunk"), dl.Weld("front_left_calf", rows="xyz")])
+    x = state(model, 3)
+    found = dl.constrained_derivatives.python(mechanism, *x, converged=True, **enough(mechanism, *x))
+    check(found[:3], of_solution(mechanism, *x)[:3], 1e-8)
+
+
 def test_the_smallest_derivatives_of_redundant_forces_have_the_same_effect():
     point = dl.Point("link3", placement=HERE)
     once, twice = (dl.Mechanism(tree(), [point] * count) for count in (1, 2))

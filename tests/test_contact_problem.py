@@ -231,3 +231,14 @@ def test_an_unknown_law_is_refused_inside_kernels_too():
     problem = dl.ContactProblem(POINT, FALLING, friction=0.1)
     with pytest.raises(dl.DelassusError, match="there is no law 'x'"):
         dl.contact.solve_contacts(problem.layout, POINT, FALLING, friction=[0.1], law="x")
+
+
+@pytest.mark.parametrize("ratio", [1e4, 1e8])
+def test_a_heavy_body_on_a_light_one_is_carried_and_the_rows_are_met(ratio):
+    """Two boxes on each other, twice: the light ones below, whose impulses cancel but for their own weight."""
+    masses = np.array([1.0, ratio, 1.0, ratio])
+    J = np.eye(4) - np.eye(4, k=-1)
+    G, g = np.kron(J / masses @ J.T, np.eye(3)), np.kron(J @ np.full(4, -9.81e-3), [0.0, 0.0, 1.0])
+    solution = dl.ContactProblem(G, g, friction=np.full(4, 0.5)).solve()
+    assert solution.status == Status.CONVERGED
+    np.testing.assert_allclose(solution.impulse[2::3], 9.81e-3 * np.cumsum(masses[::-1])[::-1], rtol=1e-7)

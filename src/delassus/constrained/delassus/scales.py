@@ -60,6 +60,15 @@ def joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
         return _joint_mobilities(mechanism.plain)
 
 
+def joint_inertias(mechanism: Mechanism) -> tuple[float, ...]:
+    """The generalised force of each joint per unit of its acceleration (nv,) [kg, kg·m²]: the diagonal of M.
+
+    The largest in the same configurations.
+    """
+    with plainly():
+        return _joint_inertias(mechanism.plain)
+
+
 def row_sizes(mechanism: Mechanism) -> tuple[float, ...]:
     """What an error of position of each row is compared with (m,): the length of the robot [m], or a radian.
 
@@ -114,6 +123,12 @@ def length_of(model: Model) -> float:
 def _joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
     model = mechanism.model
     found = [numpy.diagonal(numpy.linalg.inv(mass_matrix(model, q))) for q in _configurations(mechanism)]
+    return tuple(numpy.max(found, axis=0).tolist())
+
+
+@lru_cache(maxsize=256)
+def _joint_inertias(mechanism: Mechanism) -> tuple[float, ...]:
+    found = [numpy.diagonal(mass_matrix(mechanism.model, q)) for q in _configurations(mechanism)]
     return tuple(numpy.max(found, axis=0).tolist())
 
 

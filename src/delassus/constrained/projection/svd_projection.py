@@ -40,10 +40,10 @@ def project_by_svd(
     e, w = constraint_error(mechanism, q0, time=time), velocities_asked(mechanism, q0, time)
     J = constraint_jacobian(mechanism, q0, time=time)
     free = numpy.array([float(k not in locked) for k in range(mechanism.nv)])
-    found, _ = nearest(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
+    found, *_ = nearest(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
     holding = _rows_that_hold(mechanism)
     own = d * (1.0 - free)
-    back, _ = nearest(J * free * holding[:, None], d * free, (e + J @ own) * holding, RANK)
+    back, *_ = nearest(J * free * holding[:, None], d * free, (e + J @ own) * holding, RANK)
     return integrate(mechanism.model, q0, back + own), np.where(free > 0.0, found, v)
 
 

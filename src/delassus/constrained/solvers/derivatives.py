@@ -24,6 +24,14 @@ the robot is, such as the third row of a loop in a plane, which is at odds with 
 ρ has a part that no acceleration feels; dλ drifts by -E⁻¹ times that in each iteration, as λ does where rows contradict
 each other (see `dynamics`). The drift is what one more iteration adds, and is taken off.
 
+Where rows contradict each other, the solution leaves a residual r of least squares, Jᵀ w = 0 with w = E⁻¹ r, and its
+directions turn with q. With T = ∂(Jᵀ w)/∂q at fixed w, Jᵀ dw + T dq = 0 and J da + R_q dq = E dw, which adds
+
+    da = -Bᵀ E B T dq,      dλ = -Q E B T dq.
+
+The iterates have the same part, from their drift -w an iteration, which grows as 1/ε and costs digits of ∂a/∂q: 1e-4
+of it, for contradictions as large as accelerations. The solution has no such large terms.
+
 P_q has the recursion of `torque_derivatives`; what belongs to the rows is left to the compiler: derivatives of Jᵀ λ and
 J a + γ as they are computed, which takes as many operations as recursions written for it (within 5 %, on quadrupeds,
 humanoids and closed loops). O(n² d + n² m + n m²) operations for depth d.
@@ -33,10 +41,10 @@ References: J. Carpentier, R. Budhiraja, N. Mansard, Proximal and sparse resolut
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.compiler import jacobian, map, scan
+from delassus.compiler import jacobian, map, scan, while_loop
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.inputs import ROW_INPUTS
@@ -54,6 +62,12 @@ from delassus.dynamics.derivatives.columns import inverse_factor, outward
 from delassus.dynamics.derivatives.rnea_derivatives import torque_derivatives
 from delassus.dynamics.kinematics.manifold import coordinate_rates
 from delassus.dynamics.tree.ldl import ldl
+
+_AGREE: Final = 1e-14
+"""Residuals of least squares below this share of what rows feel of their forces are rounding."""
+
+_SAME_RANK: Final = 1e-6
+"""The share of T, in the metric of M⁻¹, that may be beside the range of Jᵀ where the rank stays the same."""
 
 
 @kernel("(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv),(m,nv),(m,nv),(m,nv)", inputs=ROW_INPUTS)
@@ -85,8 +99,9 @@ def constrained_derivatives(
         tau: Generalised forces (nv,) [N·m, N].
         iterations: How many are made.
         converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
-            without drift of λ or ∂λ. Before iterations have converged, and where rows contradict each other, it is not
-            exact. For redundant rows, ∂λ/∂q is the smallest one instead of that of the smallest forces.
+            without drift of λ or ∂λ, and with all digits where rows contradict each other. Before iterations have
+            converged it is not exact. For redundant rows, ∂λ/∂q is the smallest one instead of that of the smallest
+            forces.
         mask: (m,) not zero for rows that act; by default all.
         force: (m,) forces to start from [N, N·m], constant.
         acceleration: (m,) desired accelerations, instead of the constraints' own [m/s², rad/s²].
@@ -132,6 +147,12 @@ def constrained_derivatives(
 
     a_q, a_v, N = map(of_velocity, inverse_factor(tree.above, tree.U).T, Z.T, B.T)
     force_q, force_v = map(of_force, B, Q)
+    if converged:
+        size = np.sqrt(np.stack([tree.delassus[r, r] for r in range(mechanism.m)]) + weighted.damping)
+        w = forces[-2] - forces[-1]
+        contradict = np.max(np.abs(weighted.epsilon * w) / size) > _AGREE * np.max(np.abs(final) * size)
+        turning = _turning(mechanism, weighted, (Z, B, Q, N), np.where(contradict, w, 0.0), contradict)
+        a_q, force_q = a_q - turning[0], force_q - turning[1]
     return a_q, a_v, np.tril(N) + np.tril(N, -1).T, force_q if e is None else force_q + e, force_v, -B
 
 
@@ -158,6 +179,36 @@ def _equations(
     R_q, R_v = jacobian(accelerations, (0, 1))(still, v)
     by_q, P_v, _ = torque_derivatives(model, q, v, a, falling=not rest)
     return by_q - jacobian(torques)(still), P_v, problem.active(R_q), problem.active(R_v)
+
+
+def _turning(
+    mechanism: Mechanism, weighted: Weighted, responses: tuple[Any, ...], w: Any, contradict: Any
+) -> tuple[Any, Any]:
+    """Bᵀ E B T (nv, nv) and Q E B T (m, nv) of a contradiction w = E⁻¹ r (m,), from Z, B, Q and N.
+
+    Where the rank of the rows is the same nearby, T is in the range of Jᵀ, so that N T = 0. Where it changes, there is
+    no derivative of what rows leave, and what is implied only here is taken to be implied. A loop of at most one
+    iteration, which states whose rows agree skip.
+    """
+    (Z, B, Q, N), problem = responses, weighted.problem
+    model, q, time, still = problem.model, problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
+
+    def turn(carry: Any) -> Any:
+        _, w, _, _ = carry
+
+        def torques(step: Any) -> Any:
+            return constraint_jacobian(mechanism, q + coordinate_rates(model, q, step), time=time).T @ w
+
+        T = jacobian(torques)(still)
+        BT, ZT, NT = (map(lambda row: row @ T, X) for X in (B, Z, N))
+        same_rank = np.sum(T * NT, 0) <= _SAME_RANK * np.sum(ZT * BT, 0)
+        pulled = map(lambda row, e: np.where(same_rank, e * row, 0.0), BT, np.array(weighted.epsilon))
+        return np.array(False), w, map(lambda b: b @ pulled, B.T), map(lambda row: row @ pulled, Q)
+
+    nothing = np.zeros((mechanism.nv, mechanism.nv)), np.zeros((mechanism.m, mechanism.nv))
+    start = (contradict, problem.active(w), *nothing)
+    *_, by_a, by_force = while_loop(lambda carry: carry[0], turn, start, 1)
+    return by_a, by_force
 
 
 def _responses(weighted: Weighted, G: Any, iterations: int, converged: bool) -> tuple[Any, Any]:

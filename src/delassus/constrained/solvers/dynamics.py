@@ -19,8 +19,8 @@ from delassus.compiler.host.signature import Input
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
-from delassus.constrained.elimination.gauss import RANK, by_singular_values
-from delassus.constrained.elimination.tree_factor import tree_factor
+from delassus.constrained.elimination.gauss import by_singular_values
+from delassus.constrained.elimination.roots import rooted
 from delassus.constrained.rows.inputs import ROW_INPUTS, tolerance_input
 from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.problem import Problem
@@ -95,12 +95,12 @@ def constrained_dynamics(
     known = [x for x in (q, v, tau, mask, force, *wanted, time) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*known, equations.J, equations.gamma, equations.h)))
 
-    a, force, count, ended = iterated(solver, equations, force, tolerance, iterations)
+    a, force, left, count, ended = iterated(solver, equations, force, tolerance, iterations)
     exhausted = ~ended & (count >= float(iterations))
-    first = _Result.of(equations, a, force, tolerance)
-    settled = first.sound & ended if rank is None else np.array(False)
+    check = Check(equations, a, force, tolerance, left)
+    settled = ended & check.sound & (check.met | check.is_least) if rank is None else np.array(False)
     needed = finite & ~settled & ~exhausted
-    result = _by_singular_values(equations, first, needed, tolerance, RANK if rank is None else rank)
+    result = _by_singular_values(equations, _Result.of(a, force, check), needed, tolerance, rank)
 
     status = np.where(exhausted, float(Status.ITERATIONS), result.status)
     finite = finite & np.isfinite(np.sum(result.a) + np.sum(result.force))
@@ -125,17 +125,11 @@ class _Result(NamedTuple):
     status: Any
 
     @classmethod
-    def of(cls, equations: Equations, a: Any, force: Any, tolerance: Any) -> _Result:
-        """Held against the equations."""
-        check = Check(equations, a, force, tolerance)
+    def of(cls, a: Any, force: Any, check: Check) -> _Result:
+        """As a check says."""
         found = np.where(check.met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
         status = np.where(check.sound, found, float(Status.PRECISION))
         return cls(a, force, check.residual, check.imbalance, status)
-
-    @property
-    def sound(self) -> Any:
-        """Whether it is what it claims to be."""
-        return self.status < float(Status.PRECISION) - 0.5
 
 
 def _by_singular_values(equations: Equations, first: _Result, needed: Any, tolerance: Any, rank: Any) -> _Result:
@@ -145,19 +139,16 @@ def _by_singular_values(equations: Equations, first: _Result, needed: Any, toler
     what is not would be computed beforehand, for all.
     """
     problem, epsilon = equations.problem, equations.weighted.epsilon
-    model, places = problem.model, [(r, k) for r, dofs in enumerate(moving_dofs(problem)) for k in dofs]
-    entries = np.stack([equations.J[place] for place in places])
+    numbers, root = rooted(problem, equations.J, moving_dofs(problem))
     softness = numpy.sqrt(problem.rows.compliance)
     compliance = problem.active(softness) if numpy.any(softness) else None
 
     def solve(carry: Any) -> Any:
-        _, q, h, entries, gamma, _ = carry
-        J = np.zeros(equations.J.shape)
-        for place, entry in zip(places, entries, strict=True):
-            J[place] = entry
-        found = by_singular_values(tree_factor(model, q, J), h, gamma, epsilon, compliance, rank)
-        return np.array(False), q, h, entries, gamma, tuple(_Result.of(equations, *found, tolerance))
+        _, numbers, h, gamma, _ = carry
+        a, force, contradiction = by_singular_values(root(*numbers), h, gamma, epsilon, compliance, rank)
+        result = _Result.of(a, force, Check(equations, a, force, tolerance, contradiction))
+        return np.array(False), numbers, h, gamma, tuple(result)
 
-    start = (needed, problem.motions.q, equations.h, entries, equations.gamma, tuple(first))
+    start = (needed, numbers, equations.h, equations.gamma, tuple(first))
     *_, result = while_loop(lambda carry: carry[0], solve, start, 1)
     return _Result(*result)

@@ -5,8 +5,14 @@
 Nothing here has a unit of its own. A residual of a row is compared with the accelerations that cancel in it, those of
 the joints that move the row, with and without constraints; a joint far away, however fast, is not among them. Rows of
 one constraint and one unit share a scale, so that axes do not matter. Generalised forces are compared with those that
-meet at the same joint, and each of these counts as an acceleration, too: where they cancel, a joint rests as well as
-rounding lets it.
+meet at the same joint.
+
+Forces that cancel leave their rounding, which accelerates the whole tree: where a row rests, it does so as well as that
+lets it. For errors δf of the generalised forces, with G = J M⁻¹ Jᵀ,
+
+    |J M⁻¹ δf|_r ≤ √G_rr √(δfᵀ M⁻¹ δf) ≤ √G_rr Σ_j √(M⁻¹)_jj |δf_j|.
+
+That is a share of rounding, whatever the tolerance: large forces in one limb hide nothing in another.
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.trace import computing_in
-from delassus.constrained.delassus.scales import joint_mobilities, row_groups, row_mobilities
+from delassus.constrained.delassus.scales import joint_inertias, joint_mobilities, row_groups, row_mobilities
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
@@ -30,11 +36,17 @@ _BALANCE: Final = {"float64": 1e-9, "float32": 1e-3}
 """The share of the forces at a joint by which its equation of motion may be off: what penalties cost, and a reserve."""
 
 _ROUNDING: Final = 1e-6
-"""Rows and joints that nothing but rounding accelerates are compared with this share of the others, mass for mass:
-times a tolerance of 1e-10 it is what rounding is."""
+"""Joints that hardly any force acts on are compared with this share of the others, mass for mass: times a tolerance of
+1e-10 it is what rounding is."""
 
 _COUPLED: Final = 1e-4
-"""The same for rows before accelerations are known, which others may yet accelerate."""
+"""Rows that others may yet accelerate are compared with this share of them, mass for mass, before it is known."""
+
+_DIGITS: Final = 16.0
+"""What rounding takes from sums over a tree, in units of the last digit."""
+
+_TURNED: Final = 128.0
+"""The same where vectors are turned against each other, pair by pair, as for singular values."""
 
 
 @dataclass(frozen=True)
@@ -72,53 +84,65 @@ class Equations:
         motions = self.problem.motions
         return rnea(motions.model, motions.q, motions.v, a) - self.problem.tau - self.J.T @ force
 
-    def row_scale(self, a: Any = None, force: Any = None) -> Any:
+    def expected_scale(self) -> Any:
+        """The accelerations that are to cancel in each row (m,), before any are known: free ones, and what may come."""
+        free = self._shared(np.abs(self.J) @ np.abs(self.free) + np.abs(self.gamma))
+        return _at_least(_COUPLED, free, self.row_unit)
+
+    def row_scale(self, a: Any) -> Any:
         """The accelerations that cancel in each row (m,): free ones, those found, velocity products and references."""
-        driven = np.abs(self.problem.tau) + np.abs(self.c)
-        joints = np.abs(self.free) if a is None else np.abs(self.free) + np.abs(a)
-        driven = driven if force is None else driven + np.abs(self.J).T @ np.abs(force)
-        joints = joints + numpy.array(joint_mobilities(self.mechanism)) * driven
-        size = np.abs(self.J) @ joints + np.abs(self.gamma)
+        return self._shared(np.abs(self.J) @ (np.abs(self.free) + np.abs(a)) + np.abs(self.gamma))
+
+    def rounding(self, force: Any) -> Any:
+        """What forces that cancel leave in each row (m,), by rounding."""
+        driven = np.abs(self.problem.tau) + np.abs(self.c) + np.abs(self.J).T @ np.abs(force)
+        return (_DIGITS * 2.0 ** -computing_in().digits * (driven @ (1.0 / self.joint_unit))) * self.row_unit
+
+    def _shared(self, size: Any) -> Any:
+        """The largest size (m,) among the rows of one constraint and one unit."""
         groups = row_groups(self.mechanism)
         # In the order of the rows: that of a set would be another one in every process.
         largest = {
             group: np.max(np.stack([size[r] for r in _members(groups, group)])) for group in dict.fromkeys(groups)
         }
-        unit = numpy.sqrt(row_mobilities(self.mechanism))
-        share = _COUPLED if a is None else _ROUNDING
-        return _at_least(share, np.stack([largest[group] for group in groups]), unit)
+        return np.stack([largest[group] for group in groups])
 
-    def force_scale(self, force: Any, *others: Any) -> Any:
-        """The forces that meet at each joint (nv,): those of constraints, and others, h if none are given."""
-        size = np.abs(self.J).T @ np.abs(force)
-        for other in others or (self.h,):
-            size = size + np.abs(other)
-        return _at_least(_ROUNDING, size, self.joint_unit)
+    def force_scale(self, force: Any) -> Any:
+        """The forces that meet at each joint (nv,): those of constraints, and h; at least a share of the largest."""
+        return _at_least(_ROUNDING, np.abs(self.J).T @ np.abs(force) + np.abs(self.h), self.joint_unit)
+
+    @property
+    def row_unit(self) -> Any:
+        """What accelerations of rows are to be divided by to compare them (m,)."""
+        return numpy.sqrt(row_mobilities(self.mechanism))
 
     @property
     def joint_unit(self) -> Any:
         """What generalised forces of joints are to be divided by to compare them (nv,)."""
         return 1.0 / numpy.sqrt(joint_mobilities(self.mechanism))
 
-    def met(self, residual: Any, scale: Any, tolerance: float) -> Any:
-        """Whether every row is met."""
-        return np.all(np.abs(residual) <= tolerance * scale)
+    def is_least(self, residual: Any, tolerance: Any) -> Any:
+        """Whether a residual (m,) is surely one of least squares: Jᵀ E⁻¹ r = 0.
 
-    def is_least(self, residual: Any, scale: Any, tolerance: float) -> Any:
-        """Whether a residual is one of least squares: Jᵀ E⁻¹ r = 0, to the tolerance.
-
-        All joints are compared with the one that could move rows most: a joint that hardly moves them, and so cannot
-        make their residuals smaller without moving fast, does not count.
+        Every joint is compared with what it could take off the residuals that it moves. Near a singular pose, a small
+        residual has as small a slope as a contradiction, and is none; where its slope is lost in rounding, it is not
+        small beside the residual.
         """
-        weight = 1.0 / self.weighted.epsilon
-        slope = self.J.T @ (weight * residual)
-        most = np.max(np.abs(self.J).T @ (weight * scale) / self.joint_unit)
-        return np.all(np.abs(slope) <= tolerance * most * self.joint_unit)
+        weighted = 1.0 / self.weighted.epsilon * residual
+        return np.all(np.abs(self.J.T @ weighted) <= np.abs(self.J).T @ (tolerance * np.abs(weighted)))
 
     def is_balanced(self, a: Any, force: Any, imbalance: Any) -> Any:
-        """Whether the equation of motion holds at every joint."""
-        scale = self.force_scale(force, self.problem.tau, self.c, imbalance + self.problem.tau + self.J.T @ force)
-        return np.all(np.abs(imbalance) <= _BALANCE[computing_in().name] * scale)
+        """Whether the equation of motion holds at every joint.
+
+        Forces that meet at a joint are its scale. Those that pass it by leave their rounding, too, as do accelerations:
+        |J_rk| ≤ √G_rr √M_kk, and |M_kj| ≤ √M_kk √M_jj.
+        """
+        tau, driven = np.abs(self.problem.tau), self.J.T @ force
+        size = tau + np.abs(self.c) + np.abs(self.J).T @ np.abs(force) + np.abs(imbalance + self.problem.tau + driven)
+        root = numpy.sqrt(joint_inertias(self.mechanism))
+        passing = np.abs(force) @ self.row_unit + np.abs(a) @ root
+        rounding = (_TURNED * 2.0 ** -computing_in().digits * passing) * root
+        return np.all(np.abs(imbalance) <= _BALANCE[computing_in().name] * size + rounding)
 
 
 def _at_least(share: float, size: Any, unit: Any) -> Any:

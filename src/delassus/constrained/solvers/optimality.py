@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.inputs import ROW_INPUTS, tolerance_input
@@ -15,14 +16,20 @@ from delassus.constraints.mechanism.rows import Wanted
 
 
 class Check:
-    """A result, held against the equations."""
+    """A result, held against the equations.
 
-    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: Any) -> None:
+    `left` (m,) is what no acceleration takes off the rows, as far as it is known: rows that leave nothing else are met
+    in the sense of least squares. By default it is the residual, if that `is_least`.
+    """
+
+    def __init__(self, equations: Equations, a: Any, force: Any, tolerance: Any, left: Any = None) -> None:
         self.residual = equations.residual(a, force)
         self.imbalance = equations.imbalance(a, force)
-        scale = equations.row_scale(a, force)
-        self.met = equations.met(self.residual, scale, tolerance)
-        self.least = equations.is_least(self.residual, scale, tolerance)
+        allowed = tolerance * equations.row_scale(a) + equations.rounding(force)
+        unmet = np.abs(self.residual) > allowed
+        self.met = ~np.any(unmet)
+        self.is_least = equations.is_least(np.where(unmet, self.residual if left is None else left, 0.0), tolerance)
+        self.least = self.is_least if left is None else np.all(np.abs(self.residual - left) <= allowed)
         self.balanced = equations.is_balanced(a, force, self.imbalance)
 
     @property

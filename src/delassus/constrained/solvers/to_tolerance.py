@@ -25,7 +25,7 @@ _SLOW: Final = 0.7
 
 
 def iterated(solver: Solver, equations: Equations, force: Any, tolerance: Any, iterations: int) -> tuple[Any, ...]:
-    """Accelerations (nv,), forces (m,), the number of iterations, and whether they have settled.
+    """Accelerations (nv,), forces (m,), what they leave of the rows (m,), how many iterations, and if these settled.
 
     Rows that contradict each other make another round, from zero, in which they ask for what they left: they agree
     then, and forces do not drift. If that had not all its digits, there is something left again, and a last round.
@@ -54,7 +54,7 @@ def iterated(solver: Solver, equations: Equations, force: Any, tolerance: Any, i
     begins = np.isfinite(np.sum(first.force)) if iterations > 1 else np.array(False)
     start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), begins)
     state, asked, count, _, settled, _ = while_loop(goes_on, play, start, 3)
-    return *solver.finish(solver.shifted(factors, asked), kind(*state)), count, settled
+    return *solver.finish(solver.shifted(factors, asked), kind(*state)), asked, count, settled
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Loop:
     @property
     def scale(self) -> Any:
         """What the rows' residuals are compared with (m,)."""
-        return self.equations.row_scale()
+        return self.equations.expected_scale()
 
     @property
     def reached(self) -> Any:
@@ -104,12 +104,14 @@ class _Loop:
     def change(self, state: Any, residual: Any) -> Any:
         """By how much an iteration has changed Jᵀ λ, and the residual unless rows are met, in units of what may be.
 
-        What rows leave is what they ask for next, so it has to be known better than to the tolerance.
+        What rows leave is what they ask for next, and its direction tells whether they contradict each other, so it
+        has to be known better than to the tolerance: about as well as rounding lets it.
         """
-        J, met = self.equations.J, self.equations.met(state.residual, self.scale, self.tolerance)
+        J, met = self.equations.J, np.all(np.abs(state.residual) <= self.tolerance * self.scale)
         forces = _share(J.T @ (state.force - state.before), self.equations.force_scale(state.force))
         rows = _share(state.residual - residual, self.scale)
-        return np.maximum(forces / self.reached, np.where(met, 0.0, 1000.0 * rows / self.tolerance))
+        closer = 1e3 if self.solver.penalties else 1e5
+        return np.maximum(forces / self.reached, np.where(met, 0.0, closer * rows / self.tolerance))
 
 
 def _share(x: Any, scale: Any) -> Any:

@@ -38,6 +38,13 @@ class Ldl:
             x[j + 1 :] = x[j + 1 :] - _times(self.L[j + 1 :, j], x[j])
         return x
 
+    def other_half(self, y: Any) -> Any:
+        """L⁻ᵀ y (n,)."""
+        x, n = np.array(y), len(self.inverse)
+        for j in reversed(range(n - 1)):
+            x[j] = x[j] - self.L[j + 1 :, j] @ x[j + 1 :]
+        return x
+
 
 def ldl(A: Any) -> Ldl:
     """The factors of a positive definite matrix (n, n)."""
