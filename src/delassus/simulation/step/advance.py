@@ -32,6 +32,7 @@ from delassus.simulation.step.problem import Given, Moved, Problem, beginning, p
 from delassus.simulation.step.rows import SLOP, missed, pushed_elsewhere
 from delassus.simulation.step.solve import PATIENCE, Solved, solved
 from delassus.simulation.step.world import World
+from delassus.stepping.impacts.dissipation import Impact, solve_without_gain
 from delassus.stepping.marks import Mark
 from delassus.stepping.scheme.flying import moved
 
@@ -59,9 +60,6 @@ _GAIN: Final = 1e-8
 
 _GUESSES: Final = 8.0
 """How often it is guessed which servos are at their limits, at most."""
-
-_SHARES: Final = 4
-"""The restitution of strikes that would gain energy is lowered in so many steps, to nothing at last."""
 
 
 def one_step(world: World, last: Moved, given: Given) -> Moved:
@@ -92,7 +90,7 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     v, impulse = problem.free, np.zeros(world.m)
     residual, count, unsolved = np.array(0.0), np.array(0.0), np.array(0.0)
     if world.m:
-        impulse, residual, count, done = _impulses(world, problem, given)
+        (impulse, residual, count, done), _ = solve_impulses(world, problem, given)
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
     found = problem.driven.modes_at(v)
@@ -125,8 +123,9 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     return made, found
 
 
-def _impulses(world: World, problem: Problem, given: Given) -> Solved:
-    """What solves the contact problem; where strikes would gain energy, one in which they throw back less."""
+def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved, Any]:
+    """What solves the contact problem, and the share () of restitution in it: less than 1 where strikes would gain
+    energy."""
     numbers: dict[str, Any] = {}
     if world.slots:
         none = np.zeros(world.slots)
@@ -141,24 +140,19 @@ def _impulses(world: World, problem: Problem, given: Given) -> Solved:
         return solved(world.layout, sharing, problem.S, g, numbers, start, problem.scale, given.limits)
 
     if not world.bounces:
-        return impulses(problem.g, problem.start)
+        return impulses(problem.g, problem.start), np.array(1.0)
 
-    def throw(carry: Any) -> Any:
-        share, start, count = carry[0], carry[1], carry[3]
-        g = problem.g - (1.0 - share) * problem.thrown
-        found = impulses(g, start)
-        moved = problem.rows.motions(found.impulse)
-        gained = found.impulse @ (problem.before + problem.after) + moved @ (problem.S @ moved)  # twice their work
-        fine = gained <= _GAIN * problem.scale * np.sum(np.abs(found.impulse))
-        fine = fine | np.all(problem.thrown == 0.0)
-        ended = np.where(fine | (share < 0.5 / _SHARES), 1.0, 0.0)
-        done = np.where(found.done, 1.0, 0.0)
-        return share - 1.0 / _SHARES, found.impulse, found.residual, count + found.iterations, done, ended
+    def solve(g: Any) -> tuple[Any, ...]:
+        found = impulses(g, problem.start)
+        return *found[:3], np.where(found.done, 1.0, 0.0)
 
-    zero = np.array(0.0)
-    first = (np.array(1.0), problem.start, zero, zero, zero, zero)
-    last = while_loop(lambda carry: carry[5] < 0.5, throw, first, _SHARES + 1)
-    return Solved(last[1], last[2], last[3], last[4] > 0.5)
+    def inner(a: Any, b: Any) -> Any:
+        return problem.rows.motions(a) @ (problem.S @ problem.rows.motions(b))
+
+    u, strikes = 0.5 * (problem.before + problem.after), np.any(problem.thrown != 0.0)
+    impact = Impact(inner, u, strikes, 0.5 * _GAIN * problem.scale)
+    last, share = solve_without_gain(solve, impact, problem.g, problem.g - problem.thrown, np.array(0.0))
+    return Solved(last[0], last[1], last[2], last[3] > 0.5), share
 
 
 def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
