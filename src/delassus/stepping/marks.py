@@ -15,6 +15,7 @@ class Mark(IntFlag):
     MANY_CONTACTS = 2
     UNSOLVED = 4
     CLIPPED = 8
+    TOO_LONG = 16
 
 
 SENTENCES = {
@@ -22,6 +23,7 @@ SENTENCES = {
     Mark.MANY_CONTACTS: "More contacts or joint limits are closed than there are slots: the deepest are solved for.",
     Mark.UNSOLVED: "The contact solver ended before its tolerance was met.",
     Mark.CLIPPED: "A control or an actuator's force was clipped to its limits.",
+    Mark.TOO_LONG: "A body or a joint turned too far in a step of time, even in substeps: the motion is inaccurate.",
 }
 
 

@@ -21,20 +21,19 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers.elimination import solve_without_pivots
 from delassus.dynamics.tree.check import check_inertias
 from delassus.simulation.actuation.actuators import drive, limited_servos
-from delassus.simulation.step.closing import closed
+from delassus.simulation.step.arrival import arrive
 from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.problem import Given, Moved, Problem, beginning, problem_of
-from delassus.simulation.step.rows import SLOP, missed, pushed_elsewhere
+from delassus.simulation.step.rows import missed, pushed_elsewhere
 from delassus.simulation.step.solve import PATIENCE, Solved, solved
 from delassus.simulation.step.world import World
 from delassus.stepping.impacts.dissipation import Impact, solve_without_gain
 from delassus.stepping.marks import Mark
-from delassus.stepping.scheme.flying import moved
+from delassus.stepping.scheme.components import components, turning_dofs
+from delassus.stepping.scheme.free_rotation import SUBSTEPS
 
 HARD: Final = 1024.0
 """What a kernel gives for an item that its patience was not enough for: it keeps its state."""
@@ -42,24 +41,47 @@ HARD: Final = 1024.0
 MISSED: Final = 2048.0
 """The same for an item in which something that was left out of its world would matter."""
 
-_GIVEN_BACK: Final = 0.2
-"""The share of a penetration that a step takes back."""
+TURN: Final = 0.2
+"""Angle [rad] that a joint may turn by in a step; what turns by more is simulated in substeps."""
 
-_SLOWLY: Final = 1.0
-"""How fast a contact is taken out of the ground at most [m/s]: joints are turned, and δ is that of a small motion."""
+MOST_SUBSTEPS: Final = 16
+"""Substeps of a step, at most."""
 
-_LEAN: Final = 1e-2
-"""Added to how a contact gives way along its normal, as a share of how it does along its tangents: joints that hardly
-move it out of the ground, or not at all, would be moved far."""
-
-_REDUNDANT: Final = 1e-9
-"""Added to how rows of loops give way, as a share of it: some may be redundant."""
+LONGEST_TURN: Final = 0.4
+"""Angle [rad] beyond which a step, or a substep, is marked as too long."""
 
 _GAIN: Final = 1e-8
 """Of velocities times impulses: what counts as energy that strikes have gained."""
 
 _GUESSES: Final = 8.0
 """How often it is guessed which servos are at their limits, at most."""
+
+
+def in_substeps(world: World, last: Moved, given: Given) -> Moved:
+    """A step of time, in several where a joint turns by more than `TURN` in one.
+
+    It is tried as one step first, and if that was too long, made again in as many as its angle says. The usual world
+    leaves such steps to the whole one. Impulses are those of the last substep, as if it had taken the whole step.
+    """
+    if world.usual is not None or not turning_dofs(world.model, components(world.mechanism, last.q)):
+        made = one_step(world, last, given)
+        return made._replace(again=np.where(made.angle > TURN, 1.0, made.again)) if world.usual is not None else made
+
+    def go_on(carry: Any) -> Any:
+        return carry[1] < carry[2]
+
+    def substep(carry: Any) -> Any:
+        state, done, count = Moved(*carry[0]), carry[1], carry[2]
+        made = one_step(world, state._replace(impulse=state.impulse / count), given._replace(h=given.h / count))
+        needed = np.clip(np.ceil(made.angle / TURN), 1.0, float(MOST_SUBSTEPS))
+        needed = np.where(np.isfinite(made.angle), needed, float(MOST_SUBSTEPS))
+        retry = (count < 1.5) & (needed > 1.5)
+        made = made._replace(impulse=made.impulse * count)
+        kept = tuple(np.where(retry, old, new) for old, new in zip(state, made, strict=True))
+        return kept, np.where(retry, done, done + 1.0), np.where(retry, needed, count)
+
+    first = (tuple(last), np.array(0.0), np.array(1.0))
+    return Moved(*while_loop(go_on, substep, first, MOST_SUBSTEPS + 1)[0])
 
 
 def one_step(world: World, last: Moved, given: Given) -> Moved:
@@ -100,9 +122,7 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     if len(found) and world.usual is not None:
         missing = missing | np.any(found != problem.driven.modes)
     again = np.where(missing, 1.0, last.again)
-    q, v = moved(world.model, last.q, v, h * v + _given_back(world, problem, v, h))
-    if world.mechanism.m:
-        q, v = closed(world, problem, q, v, time)
+    q, v, pace = arrive(world, problem, last, v, impulse, h)
     every, number = impulse, contact.number
     if world.usual is not None:
         every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)
@@ -119,6 +139,8 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
         np.maximum(last.unsolved, unsolved),
         again,
         last.clipped + problem.driven.clipped,
+        pace.angle,
+        np.where((pace.angle > LONGEST_TURN) | (pace.substeps > SUBSTEPS), 1.0, last.too_long),
     )
     return made, found
 
@@ -155,51 +177,6 @@ def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved
     return Solved(last[0], last[1], last[2], last[3] > 0.5), share
 
 
-def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
-    """δ (nv,): the motion that takes a share of penetrations back and closes no gap; zero where nothing penetrates."""
-    pushing = world.pushing
-    if not pushing:
-        return np.zeros(world.nv)
-    gap = np.concatenate([problem.rows.touching.gap, problem.rows.stop_gap])
-
-    def corrected(v: Any) -> Any:
-        ahead = gap + h * problem.rows.velocities(v)[pushing]
-        most = np.concatenate([np.full(world.slots, _SLOWLY * h), np.full(world.ends, np.inf)])
-        wanted = np.where(gap < -SLOP, np.minimum(-_GIVEN_BACK * gap, most), -np.maximum(ahead, 0.0))
-        all_rows = problem.rows.response(problem.S)
-        G, held = _beside_loops(world, all_rows, pushing)
-        own = np.array([G[k, k] for k in range(len(pushing))])
-        for k, n in enumerate(world.normals):
-            own[k] = own[k] + _LEAN * np.maximum(all_rows[n - 2, n - 2], all_rows[n - 1, n - 1])
-        own = np.where(own > 0.0, own, 1.0)
-
-        def sweep(carry: Any) -> Any:
-            push, made = np.array(carry[0]), carry[1]
-            for k in range(len(pushing)):
-                push[k] = np.maximum((wanted[k] - G[k] @ push + G[k, k] * push[k]) / own[k], 0.0)
-            return push, made + 1.0
-
-        push, _ = while_loop(lambda carry: carry[1] < 10.0, sweep, (np.zeros(len(pushing)), np.array(0.0)), 10)
-        whole = np.zeros(world.m)
-        for k, row in enumerate(pushing):
-            whole[row] = push[k]
-        whole[world.in_contact : world.in_contact + world.mechanism.m] = held @ push
-        return problem.response(whole)
-
-    return cond(np.min(gap) < -SLOP, corrected, np.zeros(world.nv), v)
-
-
-def _beside_loops(world: World, G: Any, rows: list[int]) -> tuple[Any, Any]:
-    """How some rows respond to each other while loops stay closed, and what those need per impulse of each row."""
-    loops = list(range(world.in_contact, world.in_contact + world.mechanism.m))
-    if not loops:
-        return G[rows][:, rows], np.zeros((0, len(rows)))
-    own = np.array([G[k, k] for k in loops])
-    across = G[loops][:, rows]
-    held = -solve_without_pivots(G[loops][:, loops] + np.diag(np.where(own > 0.0, _REDUNDANT * own, 1.0)), across)
-    return G[rows][:, rows] + across.T @ held, held
-
-
 def period(
     world: World,
     q: Any,
@@ -220,11 +197,11 @@ def period(
     usable = (alive > 0.5) & ~np.any(np.isnan(control)) if world.nu else alive > 0.5
     given = given._replace(control=np.where(usable, control, 0.0))
     if world.substeps == 1:
-        last = one_step(world, first, given)
+        last = in_substeps(world, first, given)
     else:
         carry = while_loop(
             lambda carry: carry[1] < float(world.substeps),
-            lambda carry: (tuple(one_step(world, Moved(*carry[0]), given)), carry[1] + 1.0),
+            lambda carry: (tuple(in_substeps(world, Moved(*carry[0]), given)), carry[1] + 1.0),
             (tuple(first), zero),
             world.substeps,
         )
@@ -238,6 +215,7 @@ def period(
         + float(Mark.MANY_CONTACTS) * last.many
         + float(Mark.UNSOLVED) * last.unsolved
         + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
+        + float(Mark.TOO_LONG) * last.too_long
     )
     left = np.where(hard, HARD, np.where(last.again > 0.5, MISSED, float(Mark.FROZEN)))
     mark = np.where(good, mark, np.where(usable, left, float(Mark.FROZEN)))

@@ -26,6 +26,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
+from delassus.dynamics.tree.ldl import Ldl
 from delassus.simulation.step.loops import factors_of
 from delassus.simulation.step.problem import Problem
 from delassus.simulation.step.world import World
@@ -39,14 +40,20 @@ _EPSILON: Final = 1e-9
 """Of rows' own responses: redundant ones share what is asked of them."""
 
 
+def loop_factors(world: World, S: Any) -> Ldl:
+    """The factors of how rows of loops respond to each other, out of the response S of all motions."""
+    first = world.in_contact + len(S) - world.m
+    motions = list(range(first, first + world.mechanism.m))
+    return factors_of(S[motions][:, motions], _EPSILON)
+
+
 def closed(world: World, problem: Problem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:
     """Configuration (nq,) and velocity (nv,) that meet the constraints, near those at the end of a step."""
     mechanism, loops = world.mechanism, world.mechanism.m
     weightless = replace(world.model, gravity=(0.0, 0.0, 0.0))
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
     own = slice(world.in_contact, world.in_contact + loops)
-    motions = [k + len(problem.S) - world.m for k in range(own.start, own.stop)]
-    factors = factors_of(problem.S[motions][:, motions], _EPSILON)
+    factors = loop_factors(world, problem.S)
 
     def off(q: Any) -> tuple[Any, Any]:
         e = constraint_error(mechanism, q, time=time)

@@ -13,7 +13,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.contact.cones.tangents import contact_axes
-from delassus.dynamics.tree.poses import Pair
+from delassus.dynamics.tree.poses import Pair, link_pose
 from delassus.model.joints import Motion
 from delassus.model.links import Links, links_of
 from delassus.model.model import WORLD
@@ -23,7 +23,9 @@ from delassus.simulation.geometry.reach import Reach
 from delassus.simulation.geometry.surfaces import Surface, field_surface, plane_surface
 from delassus.simulation.step.sharing import Sharing, shared_motions
 from delassus.simulation.step.world import World
-from delassus.spatial.rotations import skew
+from delassus.spatial.quaternions import quaternion_exp, quaternion_to_rotation
+from delassus.stepping.scheme.components import components
+from delassus.stepping.scheme.rigid_flight import fly
 
 CLOSED: Final = 1e-6
 """Candidates [m] that are nearer are contacts, of which a state may have more than slots."""
@@ -48,17 +50,17 @@ class GroundNumbers(NamedTuple):
 
 class Touching(NamedTuple):
     """The contacts that are solved for: numbers of candidates, gaps, J (motions, nv), what rows have of the motions,
-    None if they are the same, by how much more than that they move in the middle of the step (rows,) [m/s], and whether
-    there are more.
+    None if they are the same, and whether there are more.
 
-    `left_out` gives for a velocity (nv,) the gaps of all other candidates and the rates at which they change.
+    `lead` gives for a velocity (nv,) by how much more than J v rows (rows,) move over the step [m/s], and `left_out`
+    the gaps of all other candidates and the rates at which they change.
     """
 
     number: Any
     gap: Any
     J: Any
     sharing: Sharing | None
-    lead: Any
+    lead: Callable[[Any], Any]
     more: Any
     left_out: Callable[[Any], list[tuple[Any, Any]]]
 
@@ -72,31 +74,30 @@ def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumb
     return gap, point, normal
 
 
-def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Touching:
-    """The contacts of a state that moves with v (nv,) in a step h [s]."""
+def touching(world: World, q: Any, poses: list[Pair], ground: GroundNumbers, h: Any) -> Touching:
+    """The contacts of a configuration (nq,), for a step h [s]."""
     tree, slots, count = links_of(world.model), world.slots, world.contact_rows
     if not world.candidates:
         none = np.zeros(0)
-        return Touching(none, none, np.zeros((0, world.nv)), None, none, np.array(False), lambda v: [])
+        return Touching(none, none, np.zeros((0, world.nv)), None, lambda v: none, np.array(False), lambda v: [])
     reach = Reach.of(tree, world.nv, poses, bool(world.collisions))
     links, against = _links(world, tree)
     gap, point, normal = all_touches(world, tree, poses, ground)
-    lead = leading(world, tree, poses, ground, v, h)
     flat = contact_axes(ground.normal) if world.field is None and not world.collisions else None
     number: Any = numpy.array(world.numbers[:slots], float)
     more: Any = np.array(False)
     chosen = list(range(world.candidates)) if world.usual is None else list(world.usual)
     on, under = [links[k] for k in chosen], [against[k] for k in chosen]
     among, below = ([frozenset({link}) for link in some] for some in (on, under))
-    few: Any = tuple(x[chosen] for x in (gap, point, normal, lead))
+    few: Any = tuple(x[chosen] for x in (gap, point, normal))
     if slots < len(chosen):
         nearest = np.argsort(gap)
         number = np.sort(nearest[:slots])
         more = np.take(gap, nearest[slots]) < CLOSED
-        few = tuple(np.take(x, number, axis=0) for x in (gap, point, normal, lead))
+        few = tuple(np.take(x, number, axis=0) for x in (gap, point, normal))
         on, under = (list(np.take(numpy.array(some, float), number)) for some in (links, against))
         among, below = [frozenset(links)] * slots, [frozenset(against)] * slots
-    near, places, normals, leads = few
+    near, places, normals = few
     axes = [contact_axes(normals[k]) if flat is None else flat for k in range(slots)]
 
     def rows(k: int, place: Any, axes: Any, count: int) -> Any:
@@ -107,9 +108,15 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
         J, sharing = shared_motions(list(zip(on, under, strict=True)), places, axes, flat, count, rows)
     else:
         J, sharing = [rows(k, places[k], axes[k], count) for k in range(slots)], None
-    along = [axes[k].T @ leads[k] for k in range(slots)]
-    if count > 3:  # turns are those of the body, wherever it touches
-        along = [np.concatenate([lead, np.zeros(count - 3)]) for lead in along]
+
+    def lead(v: Any) -> Any:
+        leads = leading(world, tree, q, poses, ground, v, h)
+        leads = np.take(leads, number, axis=0) if slots < len(chosen) else leads[chosen]
+        along = [axes[k].T @ leads[k] for k in range(slots)]
+        if count > 3:  # turns are those of the body, wherever it touches
+            along = [np.concatenate([one, np.zeros(count - 3)]) for one in along]
+        return np.concatenate(along) if slots else np.zeros(0)
+
     others = [k for k in range(world.candidates) if k not in chosen]
 
     def left_out(v: Any) -> list[tuple[Any, Any]]:
@@ -121,38 +128,44 @@ def touching(world: World, poses: list[Pair], ground: GroundNumbers, v: Any, h: 
         return [(gap[k], rate(k)) for k in others]
 
     J = np.concatenate(J) if slots else np.zeros((0, world.nv))
-    return Touching(np.array(number), near, J, sharing, np.concatenate(along) if slots else np.zeros(0), more, left_out)
+    return Touching(np.array(number), near, J, sharing, lead, more, left_out)
 
 
-def leading(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
-    """(candidates, 3) by how much more than J v the points of free bodies that roll move in the middle of a step [m/s].
+def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
+    """(candidates, 3) by how much more than J v the points of free bodies that roll move over a step, on average [m/s].
 
-    A body with v and ω in the world touches at r from its origin now, and at r' half a step later, where another point
-    of a disk's rim is the lowest: ω × (r' - r). Without it, what rolls would lose energy, h of it. Corners, and bodies
-    that joints carry, are held to J v.
+    A body that flies with v (nv,) for h [s] touches at r from its origin as the step begins, and at r⁺ as it ends,
+    where another point of a disk's rim is the lowest, and its spin may have another axis: half of what the velocity of
+    the touching point changes by. Without it, what rolls would be off by a share h ω. Corners, and bodies that joints
+    carry, are held to J v.
     """
-    surface, middle = ground.surface(world), list(poses)
-    spins: dict[int, tuple[Any, Any]] = {}
+    surface, later = ground.surface(world), list(poses)
+    twists: dict[int, tuple[Pair, Pair]] = {}
+    rigid = {part.roots[0] for part in components(world.mechanism, q) if part.rigid}
     for i, link in enumerate(tree.links):
         if link.motion is Motion.FREE:
-            R, p = poses[i]
-            shift, spin = 0.5 * h * (R @ v[link.v : link.v + 3]), R @ v[link.v + 3 : link.v + 6]
-            middle[i] = (R + 0.5 * h * (skew(spin) @ R), p + shift)
-            spins[i] = (shift, spin)
+            (R, p), own = poses[i], v[link.v : link.v + 6]
+            if i in rigid:
+                q_end, v_end, _ = fly(link, q[link.q : link.q + 7], own, h)
+                later[i] = link_pose(link, list(q_end)).compose(np.eye(3), np.zeros(3))
+            else:
+                later[i], v_end = (R @ quaternion_to_rotation(quaternion_exp(h * own[3:])), p + h * (R @ own[:3])), own
+            R_end = later[i][0] if i in rigid else R
+            twists[i] = (R @ own[:3], R @ own[3:]), (R_end @ v_end[:3], R_end @ v_end[3:])
     found = []
     for shape in world.shapes:
         i = tree.place(shape.geometry.joint, shape.geometry.placement)[0]
-        if i not in spins or not shape.rolls:
+        if i not in twists or not any(shape.rolls):
             found += [np.zeros(3)] * shape.count
             continue
-        shift, spin = spins[i]
-        now, then = (touches(shape, tree, at, surface) for at in (poses, middle))
+        now, then = (touches(shape, tree, at, surface) for at in (poses, later))
+        (v_now, w_now), (v_then, w_then) = twists[i]
         for k in range(shape.count):
-            moved = then[k].point - now[k].point - shift
-            arm = now[k].point - poses[i][1]
+            arm, arm_then = now[k].point - poses[i][1], then[k].point - later[i][1]
+            moved = 0.5 * (arm_then - arm)
             little = moved @ moved < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
-            lead = np.where(little, np.cross(spin, moved), 0.0)
-            found.append(lead if shape.rolls[k] else np.zeros(3))
+            lead = 0.5 * (v_then - v_now + np.cross(w_then, arm_then) - np.cross(w_now, arm))
+            found.append(np.where(little, lead, 0.0) if shape.rolls[k] else np.zeros(3))
     found += [np.zeros(3)] * (world.candidates - world.on_ground)
     return np.stack(found)
 

@@ -21,6 +21,7 @@ import delassus.numpy as np
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.kinematics import world_poses
+from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import links_of
@@ -29,6 +30,8 @@ from delassus.simulation.step.contacts import GroundNumbers, warm_start
 from delassus.simulation.step.rows import StepRows, step_rows
 from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
 from delassus.simulation.step.world import World
+from delassus.stepping.scheme.components import Component, components
+from delassus.stepping.scheme.energy import gravity_forces
 from delassus.stepping.scheme.flying import turning
 
 _FAR: Final = 10.0
@@ -51,7 +54,8 @@ class Given(NamedTuple):
 class Moved(NamedTuple):
     """A state after a step, with the impulses and candidates of the contacts, and how the solve ended.
 
-    Impulses and candidates are those of the whole world; `again` says that a row which was left out would matter.
+    Impulses and candidates are those of the whole world; `again` says that a row which was left out would matter,
+    `angle` [rad] is the largest that a joint turned by in the last step, and `too_long` says that a step was too long.
     """
 
     q: Any
@@ -65,12 +69,15 @@ class Moved(NamedTuple):
     unsolved: Any
     again: Any
     clipped: Any
+    angle: Any
+    too_long: Any
 
 
 class Problem(NamedTuple):
     """The contact problem of a step: its rows, the response S of their motions, g, what restitution has in g,
     velocities of rows before the step and after it without impulses, their scale, the free velocity, impulses to start
-    from, how the velocity responds to them, and to impulses of joints."""
+    from, how the velocity responds to them, and to impulses of joints; the mass matrix M (nv, nv), and all forces (nv,)
+    but velocity products, what they change velocities by (nv,); what moves on its own."""
 
     rows: StepRows
     S: Any
@@ -84,6 +91,10 @@ class Problem(NamedTuple):
     response: Callable[[Any], Any]
     solve: Callable[[Any], Any]
     driven: Drive
+    inertia: Any
+    force: Any
+    kick: Any
+    parts: tuple[Component, ...]
 
 
 def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = None) -> Problem:
@@ -100,13 +111,23 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     def response(impulse: Any) -> Any:
         return forward(factor.above, factor.U, factor.Y.T @ rows.motions(impulse))  # M̂⁻¹ Jᵀ λ
 
-    # Gyroscopic forces at the middle of the step: those of its beginning would spin bodies up. The middle is that of a
-    # step with the impulses of the one before, so what rests has none, and what rolls keeps its energy.
+    # Velocity products are those of the middle of a step with the impulses of the one before, so what rests has none.
     start = warm_start(world, rows.touching.number, last.contact, last.impulse) if world.m else last.impulse
     if world.mechanism.m:
         at = slice(world.in_contact, world.in_contact + world.mechanism.m)
         start[at] = np.where(rows.moves, start[at], 0.0)
-    change = h * solve(driven.force - newton_euler(model, q, v, turning(model, v), None))
+    parts, M = components(world.mechanism, q), mass_matrix(model, q)
+    rigid = [k for part in parts if part.rigid for k in part.dofs]
+
+    def accelerating(v: Any) -> Any:
+        """Forces (nv,) of motors, gravity and velocity products; free bodies have these in their flight."""
+        moving = np.array(v)
+        moving[rigid] = 0.0
+        return driven.force - newton_euler(model, q, moving, turning(model, moving), None)
+
+    force = driven.force + gravity_forces(model, q, M, parts)
+    kick = h * solve(force)
+    change = kick
     pushing, lasts = world.pushing, np.array(True)
     if world.m:
         pushed = response(start)
@@ -116,7 +137,7 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         change = change + np.where(lasts, pushed, 0.0)
 
     def freely(middle: Any) -> Any:
-        return v + h * solve(driven.force - newton_euler(model, q, middle, turning(model, middle), None))
+        return v + h * solve(accelerating(middle))
 
     free = freely(v + 0.5 * change)
     if world.bounces:  # what never comes to rest shows what one middle gains
@@ -126,13 +147,11 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     if world.bounces:
         # A strike's energy is that of velocities that bodies have turned with already, but that gravity and motors have
         # not changed: with those of the beginning, h ω of it would be gained or lost.
-        none = np.zeros(world.nv)
-        pulled = h * rows.velocities(solve(driven.force - newton_euler(model, q, none, none, None)))
-        before = np.where(bounces, after - pulled, before)
-    g, thrown, scale = _demanded(world, rows, before, after, start, lasts, given)
-    return Problem(
-        rows, mirrored(factor.delassus), g, thrown, before, after, scale, free, start, response, solve, driven
-    )
+        before = np.where(bounces, after - rows.velocities(kick), before)
+    lead = rows.touching.lead(v + change)
+    g, thrown, scale = _demanded(world, rows, before, after, start, np.where(lasts, lead, 0.0), given)
+    S = mirrored(factor.delassus)
+    return Problem(rows, S, g, thrown, before, after, scale, free, start, response, solve, driven, M, force, kick, parts)
 
 
 def _pull(world: World, h: Any) -> Any:
@@ -149,12 +168,12 @@ def _fastest(world: World, velocity: Any) -> Any:
 
 
 def _demanded(
-    world: World, rows: StepRows, before: Any, after: Any, start: Any, lasts: Any, given: Given
+    world: World, rows: StepRows, before: Any, after: Any, start: Any, lead: Any, given: Given
 ) -> tuple[Any, Any, Any]:
     """What rows (m,) have beyond what they must not fall below, restitution's part in it, the scale of velocities.
 
-    Contacts that last, of which there were all in the step before, are held to the velocities of the step's middle;
-    a strike would gain energy from that.
+    Contacts that last, of which there were all in the step before, are held to their mean velocities over the step, by
+    `lead` (contact rows,) more than those of its beginning; a strike would gain energy from that.
     """
     if not world.m:
         return after, after, np.array(1.0)
@@ -167,7 +186,7 @@ def _demanded(
         normals, contacts = slice(2, world.in_contact, world.contact_rows), slice(world.in_contact)
         met = (start[normals] <= 0.0) & (before[normals] < -2.0 * pull)
         met = met & (rows.touching.gap + h * after[normals] <= 0.0)
-        g[contacts] = after[contacts] + np.where(lasts & ~np.any(met), rows.touching.lead, 0.0)
+        g[contacts] = after[contacts] + np.where(np.any(met), 0.0, lead)
     for k in range(slots):
         gap, n = rows.touching.gap[k], world.normals[k]
         closing = np.minimum(np.maximum(gap, 0.0) / h, far)
@@ -203,4 +222,4 @@ def beginning(world: World, q: Any, v: Any, impulse: Any, contact: Any, time: An
     """Where the first step of a period starts; of arrays that have one element at least, those that mean something."""
     zero = np.array(0.0)
     impulse, contact = impulse[: world.whole.m], contact[: world.all_slots]
-    return Moved(q, v, impulse, contact, time, zero, zero, zero, zero, zero, zero)
+    return Moved(q, v, impulse, contact, time, *[zero] * 8)

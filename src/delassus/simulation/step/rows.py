@@ -52,7 +52,7 @@ class StepRows(NamedTuple):
 
 def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
     """The rows in a configuration, at the time of the step's end."""
-    found = touching(world, poses, ground, v, h)
+    found = touching(world, q, poses, ground, h)
     stops, stop_gap, more = _stops(world, q, v, h)
     loops, asked, moves = np.zeros((0, world.nv)), np.zeros(0), np.zeros(0)
     if world.mechanism.m:

@@ -8,19 +8,24 @@ momentum to it every second.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import delassus.numpy as np
-from delassus.dynamics.kinematics.manifold import integrate, parts
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.dynamics.kinematics.manifold import parts as elements
 from delassus.model.joints import Motion
+from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.spatial.quaternions import quaternion_conjugate, quaternion_exp, quaternion_rotate
+from delassus.stepping.scheme.components import Component
+from delassus.stepping.scheme.rigid_flight import fly
 
 
 def turning(model: Model, v: Any) -> Any:
     """-ω × v (nv,) of joints whose velocities are in moving axes: v̇ where the velocity itself stays."""
     rates = np.zeros(model.nv)
-    for motion, _, j in parts(model):
+    for motion, _, j in elements(model):
         if motion is Motion.FREE:
             rates[j : j + 3] = -np.cross(v[j + 3 : j + 6], v[j : j + 3])
         elif motion is Motion.PLANAR:
@@ -28,10 +33,17 @@ def turning(model: Model, v: Any) -> Any:
     return rates
 
 
-def moved(model: Model, q: Any, v: Any, step: Any) -> tuple[Any, Any]:
-    """Configuration and velocity after a displacement (nv,), of a body that has the velocity v (nv,) then."""
+def moved(
+    model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, shift: Any = None
+) -> tuple[Any, Any, Any]:
+    """Configuration (nq,) and velocity (nv,) after a step h [s] with the velocity v (nv,) in the axes of its beginning.
+
+    A shift (nv,) [m, rad] is added to the displacement, without any velocity. Free bodies fly as rigid bodies do; the
+    third result is the most substeps that one of them needs, see `rotate_freely`.
+    """
+    step = h * v if shift is None else h * v + shift
     q_end, v_end = np.array(integrate(model, q, step)), np.array(v)
-    for motion, i, j in parts(model):
+    for motion, i, j in elements(model):
         if motion is Motion.FREE:
             turn = q[i + 3 : i + 7]
             by = quaternion_exp(step[j + 3 : j + 6])
@@ -43,4 +55,9 @@ def moved(model: Model, q: Any, v: Any, step: Any) -> tuple[Any, Any]:
             q_end[i + 1] = q[i + 1] + s * step[j] + c * step[j + 1]
             c, s = np.cos(step[j + 2]), np.sin(step[j + 2])
             v_end[j], v_end[j + 1] = c * v[j] + s * v[j + 1], c * v[j + 1] - s * v[j]
-    return q_end, v_end
+    links, substeps = links_of(model).links, np.array(1.0)
+    for link in (links[part.roots[0]] for part in parts if part.rigid):
+        i, j = slice(link.q, link.q + 7), slice(link.v, link.v + 6)
+        q_end[i], v_end[j], needed = fly(link, q[i], v[j], h, None if shift is None else shift[j])
+        substeps = np.maximum(substeps, needed)
+    return q_end, v_end, substeps
