@@ -21,8 +21,8 @@ def on_slope(scene, height: float, angles):
 
 
 def items(room, *arrays):
-    """So many of the items as a room may be asked for, spread over all of them."""
-    return arrays if room.batch > 1 else tuple(np.asarray(x)[[0, -1]] for x in arrays)
+    """All items, or the last one where steps are slow."""
+    return arrays if room.batch > 1 else tuple(np.asarray(x)[-1:] for x in arrays)
 
 
 # --- slopes -----------------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def test_a_box_that_slides_stops_where_friction_has_used_its_energy(room):
     speed, mu = items(room, np.array([0.5, 1.0, 2.0]), np.array([0.3, 0.5, 0.8]))
     v0 = np.zeros((len(speed), 6))
     v0[:, 0] = speed
-    _, q, v = room.rollout(SLAB.model, at(SLAB, len(speed), 0.03), v0, H, 400, **SLAB.touch, friction=mu)
+    _, q, v = room.rollout(SLAB.model, at(SLAB, len(speed), 0.03), v0, H, 300, **SLAB.touch, friction=mu)
     off = np.abs(q[-1, :, 0] - speed**2 / (2 * mu * G)) / (speed * H)
     assert off.max() <= 0.51
     np.testing.assert_allclose(v[-1], 0.0, atol=1e-7)

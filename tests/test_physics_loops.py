@@ -97,7 +97,7 @@ def test_a_four_bar_that_swings_gains_no_energy(room, h):
     assert rise <= RISE[h]
 
 
-@rooms("loop", "path")
+@rooms("closed")
 def test_a_four_bar_that_swings_stays_closed(room):
     """Within h² of the accelerations of its ends."""
     mechanism = dl.Mechanism(dl.load("four_bar"))

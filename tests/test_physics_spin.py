@@ -49,9 +49,9 @@ def assert_second_order(errors, rounding=1e-6):
 @each_body
 @rooms("spin")
 def test_a_body_that_spins_in_flight_keeps_its_energy(room, name, h):
-    """At 20 rad/s for 1 s."""
-    scene = BODIES[name]
-    _, q, v = room.rollout(scene.model, *spinning(scene, min(16, room.batch), 20.0), h, round(1.0 / h))
+    """At 20 rad/s for 1 s, or 0.2 s where steps are slow."""
+    scene, duration = BODIES[name], 1.0 if room.batch > 1 else 0.2
+    _, q, v = room.rollout(scene.model, *spinning(scene, min(16, room.batch), 20.0), h, round(duration / h))
     drift = largest_drift(*energy(room, scene.model, h, q, v))
     assert drift <= RISE[h]
 
@@ -65,12 +65,12 @@ def test_a_stick_that_spins_about_its_axis_keeps_its_energy(room, spin, h, steps
 
 
 @each_body
-@rooms("spin", "path")
+@rooms("spin")
 def test_the_angular_momentum_of_a_free_body_is_of_second_order(room, name):
     scene, errors = BODIES[name], []
     q0, v0 = spinning(scene, min(16, room.batch), 10.0)
     for h in (4e-3, 2e-3, 1e-3):
-        _, q, v = room.rollout(scene.model, q0, v0, h, round(0.4 / h))
+        _, q, v = room.rollout(scene.model, q0, v0, h, round(0.2 / h))
         errors.append(angular_momentum_error(scene.model, q, v))
     assert_second_order(errors)
 
@@ -93,7 +93,7 @@ def test_the_linear_momentum_of_a_spinning_throw_is_exact(room, h, centred, grav
 
 @pytest.mark.parametrize("centred", [True, False], ids=["centred", "lopsided"])
 @each_step
-@rooms("free", "path")
+@rooms("free")
 def test_the_centre_of_mass_of_a_spinning_throw_flies_on_a_parabola(room, h, centred):
     """Velocities of rooms that lag are told half a step before, which makes the parabola of the centre exact."""
     scene = free_box((0.6, 0.2, 0.05), 1.0) if centred else Scene(lopsided(9.81))
@@ -173,20 +173,20 @@ def errors_of(room, scene, spin, exact, steps=(4e-3, 2e-3, 1e-3)) -> list[float]
     return errors
 
 
-@rooms("spin", "path")
+@rooms("spin")
 def test_a_symmetric_top_precesses_as_its_closed_form(room):
     scene, spin = free_box((0.6, 0.1, 0.1), 2.0, gravity=0.0), np.array([20.0, 3.0, 0.0])
     moments = 2.0 / 12.0 * np.array([0.02, 0.37, 0.37])
     assert_second_order(errors_of(room, scene, spin, lambda t: symmetric_top(moments, spin, t)))
 
 
-@rooms("spin", "path")
+@rooms("spin")
 def test_a_triaxial_body_turns_as_its_closed_form(room):
     exact = lambda t: attitudes(lambda s: euler_top(I_TRIAXIAL, SPIN, s), t)  # noqa: E731
     assert_second_order(errors_of(room, TRIAXIAL, SPIN, exact))
 
 
-@rooms("spin", "path")
+@rooms("spin")
 def test_a_body_that_spins_about_a_principal_axis_turns_evenly(room):
     """ω stays, to the digits; so the angle is ω t."""
     spin = np.array([0.0, 0.0, 12.0])
@@ -200,7 +200,7 @@ def test_the_middle_axis_is_the_unstable_one(room):
     """Dzhanibekov's flip: a body that spins about its middle axis, a little off, turns over; the others keep on."""
     for axis, flips in ((0, False), (1, True), (2, False)):
         spin = np.full(3, 1e-2) + 10.0 * np.eye(3)[axis]
-        _, _, v = room.rollout(TRIAXIAL.model, at(TRIAXIAL, 1), np.array([[0.0, 0, 0, *spin]]), 4e-3, 500)
+        _, _, v = room.rollout(TRIAXIAL.model, at(TRIAXIAL, 1), np.array([[0.0, 0, 0, *spin]]), 1e-2, 200)
         assert bool(v[:, 0, 3 + axis].min() < 0.0) is flips
 
 

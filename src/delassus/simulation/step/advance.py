@@ -30,7 +30,6 @@ from delassus.simulation.step.problem import Given, Moved, Problem, beginning, p
 from delassus.simulation.step.rows import missed, pushed_elsewhere
 from delassus.simulation.step.solve import PATIENCE, Solved, solved
 from delassus.simulation.step.world import World
-from delassus.stepping.impacts.dissipation import Impact, solve_without_gain
 from delassus.stepping.marks import Mark
 from delassus.stepping.scheme.components import components, turning_dofs
 from delassus.stepping.scheme.free_rotation import SUBSTEPS
@@ -55,6 +54,9 @@ _GAIN: Final = 1e-8
 
 _GUESSES: Final = 8.0
 """How often it is guessed which servos are at their limits, at most."""
+
+_SHARES: Final = 4
+"""The restitution of strikes that would gain energy is lowered in so many steps, to nothing at last."""
 
 
 def in_substeps(world: World, last: Moved, given: Given) -> Moved:
@@ -164,17 +166,22 @@ def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved
     if not world.bounces:
         return impulses(problem.g, problem.start), np.array(1.0)
 
-    def solve(g: Any) -> tuple[Any, ...]:
-        found = impulses(g, problem.start)
-        return *found[:3], np.where(found.done, 1.0, 0.0)
+    def throw(carry: Any) -> Any:
+        share, start, count = carry[0], carry[1], carry[3]
+        g = problem.g - (1.0 - share) * problem.thrown
+        found = impulses(g, start)
+        moved = problem.rows.motions(found.impulse)
+        gained = found.impulse @ (problem.before + problem.after) + moved @ (problem.S @ moved)  # twice their work
+        fine = gained <= _GAIN * problem.scale * np.sum(np.abs(found.impulse))
+        fine = fine | np.all(problem.thrown == 0.0)
+        ended = np.where(fine | (share < 0.5 / _SHARES), 1.0, 0.0)
+        done = np.where(found.done, 1.0, 0.0)
+        return share - 1.0 / _SHARES, found.impulse, found.residual, count + found.iterations, done, ended
 
-    def inner(a: Any, b: Any) -> Any:
-        return problem.rows.motions(a) @ (problem.S @ problem.rows.motions(b))
-
-    u, strikes = 0.5 * (problem.before + problem.after), np.any(problem.thrown != 0.0)
-    impact = Impact(inner, u, strikes, 0.5 * _GAIN * problem.scale)
-    last, share = solve_without_gain(solve, impact, problem.g, problem.g - problem.thrown, np.array(0.0))
-    return Solved(last[0], last[1], last[2], last[3] > 0.5), share
+    zero = np.array(0.0)
+    first = (np.array(1.0), problem.start, zero, zero, zero, zero)
+    last = while_loop(lambda carry: carry[5] < 0.5, throw, first, _SHARES + 1)
+    return Solved(last[1], last[2], last[3], last[4] > 0.5), last[0] + 1.0 / _SHARES
 
 
 def period(

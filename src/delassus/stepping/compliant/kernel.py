@@ -31,7 +31,7 @@ from delassus.stepping.compliant.response import Driven, Response, respond
 from delassus.stepping.compliant.solve import Cones, Solved, agreeing, judged, solve_rows
 from delassus.stepping.compliant.system import solve_system
 from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
-from delassus.stepping.impacts.dissipation import Impact, solve_without_gain
+from delassus.stepping.impacts.dissipation import solve_without_gain
 from delassus.stepping.impacts.strikes import mean_velocity
 from delassus.stepping.scheme.blend import Blend
 from delassus.stepping.scheme.flying import moved
@@ -140,8 +140,7 @@ def compliant_kernel(
             solved = solve(values.value)
         else:
             u = state.rate + (values.strikes.share + blend.beta - 0.5) * (freely - state.rate)  # as contacts strike
-            impact = Impact.of(G, u, values.strikes.any)
-            found, share = solve_without_gain(solve, impact, values.value, values.plastic)
+            found, share = solve_without_gain(solve, G, u, values.strikes.any, values.value, values.plastic)
             solved = Solved(*found)
         after = free + response.apply(solved.impulse)
         if blow is not None:

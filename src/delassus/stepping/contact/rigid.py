@@ -13,7 +13,7 @@ from delassus.contact.solvers.solve import solve_contacts
 from delassus.contact.solvers.solve_pyramids import solve_pyramids
 from delassus.stepping.compliant.solve import Solved
 from delassus.stepping.contact.assembly import PointNumbers, assemble_step, reach
-from delassus.stepping.impacts.dissipation import Impact, solve_without_gain
+from delassus.stepping.impacts.dissipation import solve_without_gain
 
 STATE_INPUTS: Final = {
     "restitution": "(points)",
@@ -108,8 +108,7 @@ def contact_step(
         solved, b = solve(problem.bias()), problem.bias()
     else:
         full, plastic = problem.values.value, problem.values.plastic
-        impact = Impact.of(problem.G, problem.impact_velocity, strikes.any)
-        found, share = solve_without_gain(solve, impact, full, plastic)
+        found, share = solve_without_gain(solve, problem.G, problem.impact_velocity, strikes.any, full, plastic)
         solved, b = Solved(*found), problem.bias(share)
     impulse = solved.impulse
     sigma = problem.G @ impulse + problem.freely + b

@@ -15,7 +15,7 @@ residual and status are always those of the rows with the share that is returned
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy
 
@@ -32,77 +32,49 @@ _SOLVES: Final = 3
 LOWERED: Final = "Restitution was lowered where it would have added energy"
 
 
-class Impact(NamedTuple):
-    """Rows as contacts strike.
-
-    Attributes:
-        inner: aᵀ G b of impulses a and b (m,).
-        velocity: (m,) u before.
-        strikes: Whether some contact strikes.
-        slack: The share of Σ |λ| [m/s] that counts as no energy; None for what rounding makes of it.
-    """
-
-    inner: Callable[[Any, Any], Any]
-    velocity: Any
-    strikes: Any
-    slack: Any = None
-
-    @classmethod
-    def of(cls, G: Any, velocity: Any, strikes: Any) -> Impact:
-        """With G (m, m)."""
-        return cls(lambda a, b: np.sum(a * (G @ b)), velocity, strikes)
-
-    def gained(self, impulse: Any) -> Any:
-        """The kinetic energy () [J] that impulses (m,) add."""
-        return np.sum(impulse * self.velocity) + 0.5 * self.inner(impulse, impulse)
-
-    def adds_energy(self, impulse: Any, most: Any) -> Any:
-        """Whether impulses (m,) add more than this, and more than rounding may."""
-        if self.slack is None:
-            slack = _ROUNDING * np.sum(np.abs(impulse * self.velocity))
-        else:
-            slack = self.slack * np.sum(np.abs(impulse))
-        return self.strikes & (self.gained(impulse) > most + slack)
-
-    def largest_share(self, impulse: Any, plastic: Any) -> Any:
-        """s () at which impulses between plastic ones (m,) and others (m,) add no energy, a margin below it."""
-        y, first = impulse - plastic, self.gained(plastic)
-        slope, curve = np.sum(y * self.velocity) + self.inner(y, plastic), 0.5 * self.inner(y, y)
-        room = np.maximum(0.0, -first)
-        share = (np.sqrt(slope * slope + 4.0 * curve * room) - slope) / np.where(curve > 0.0, 2.0 * curve, 1.0)
-        return (1.0 - _MARGIN) * np.clip(share, 0.0, 1.0)
+def gained(G: Any, u: Any, impulse: Any) -> Any:
+    """The kinetic energy () [J] that impulses (m,) of rows with velocities u (m,) add."""
+    return np.sum(impulse * (u + 0.5 * (G @ impulse)))
 
 
 def solve_without_gain(
-    solve: Callable[[Any], tuple[Any, ...]], impact: Impact, full: Any, plastic: Any, residual: Any = None
+    solve: Callable[[Any], tuple[Any, ...]], G: Any, u: Any, on: Any, full: Any, plastic: Any
 ) -> tuple[tuple[Any, ...], Any]:
     """Rows solved with as much restitution as adds no energy, and its share (), 1 where all of it is there.
 
-    `solve` takes b (m,) and returns impulses (m,), residual, iterations and status; `full` and `plastic` (m,) are b
-    with and without restitution; `residual` is one of zeros, (m,) by default. Where plastic impulses add energy, since
-    springs do, no more than theirs is allowed. Iterations are those of all solves.
+    `solve` takes b (m,) and returns impulses (m,), residual (m,), iterations and status; `full` and `plastic` (m,) are
+    b with and without restitution, u (m,) the velocities of rows as contacts strike, if they do (`on`). Where plastic
+    impulses add energy, since springs do, no more than theirs is allowed.
     """
 
     def play(carry: Any) -> Any:
-        last, _, first, soft, stage, _ = carry
-        asked = np.where(stage == 2.0, impact.largest_share(first, soft[0]), np.where(stage == 1.0, 0.0, 1.0))
-        impulse, left, count, status = solve(plastic + asked * (full - plastic))
-        found = (impulse, left, last[2] + count, status)
-        most = np.where(stage == 2.0, np.maximum(impact.gained(soft[0]), 0.0), 0.0)
-        gains = impact.adds_energy(impulse, most)
+        solution, _, first, soft, stage, _ = carry
+        asked = np.where(stage == 2.0, _largest_share(G, u, first, soft[0]), np.where(stage == 1.0, 0.0, 1.0))
+        found = tuple(solve(plastic + asked * (full - plastic)))
+        impulse = found[0]
+        most = np.where(stage == 2.0, np.maximum(gained(G, u, soft[0]), 0.0), 0.0)
+        gains = on & (gained(G, u, impulse) > most + _ROUNDING * np.sum(np.abs(impulse * u)))
         undo = (stage == 2.0) & gains
         solution = tuple(np.where(undo, old, new) for old, new in zip(soft, found, strict=True))
-        solution = (*solution[:2], found[2], solution[3])
         soft = tuple(np.where(stage == 1.0, new, old) for old, new in zip(soft, found, strict=True))
         first = np.where(stage == 0.0, impulse, first)
         more = np.where(stage == 0.0, gains, stage == 1.0)
         return solution, np.where(undo, 0.0, asked), first, soft, stage + 1.0, more
 
-    nothing, zero = np.zeros(len(full)), np.array(0.0)
-    empty = (nothing, nothing if residual is None else residual, zero, zero)
+    nothing, zero = np.zeros(len(u)), np.array(0.0)
+    empty = (nothing, nothing, zero, zero)
     start = (empty, np.array(1.0), nothing, empty, zero, np.array(True))
     last = while_loop(lambda carry: carry[5], play, start, _SOLVES)
     return last[0], last[1]
+
+
+def _largest_share(G: Any, u: Any, impulse: Any, plastic: Any) -> Any:
+    """s () at which impulses between plastic ones (m,) and others (m,) add no energy, a margin below it."""
+    y, first = impulse - plastic, gained(G, u, plastic)
+    slope, curve = np.sum(y * (u + G @ plastic)), 0.5 * np.sum(y * (G @ y))
+    room = np.maximum(0.0, -first)
+    share = (np.sqrt(slope * slope + 4.0 * curve * room) - slope) / np.where(curve > 0.0, 2.0 * curve, 1.0)
+    return (1.0 - _MARGIN) * np.clip(share, 0.0, 1.0)
 
 
 def lowered_restitution(limited: Any) -> str:
