@@ -6,6 +6,7 @@ import pytest
 
 import delassus as dl
 from delassus.contact.solvers.solve import velocity_and_residual
+from delassus.stepping.marks import Mark, described
 
 BAR = """
 <mujoco><worldbody><body name="bar" pos="0 0 1"><freejoint/>
@@ -45,3 +46,15 @@ def test_the_problem_of_a_simulation_is_the_one_that_its_step_solved(strikes):
         friction = np.broadcast_to(problem.friction, (256, problem.layout.contacts))[item]
         _, residual = velocity_and_residual(problem.layout, "ncp", G, g, impulse, (friction, None, None, None, None))
         assert np.abs(residual).max() <= 1e-6 * np.abs(g).max()
+
+
+def test_strikes_whose_restitution_would_add_energy_are_marked(strikes):
+    marks = np.array([status for *_, status in strikes])
+    assert 0.0 < np.mean(marks & int(Mark.ENERGY_LIMITED) != 0) < 0.3
+    assert "Restitution was lowered" in described(marks)
+
+
+def test_bodies_that_strike_without_friction_keep_their_restitution():
+    sim, state = thrown_bars(64, friction=0.0, restitution=0.8)
+    log = sim.run(state.q, state.v, steps=60)
+    assert not np.any(log.status & int(Mark.ENERGY_LIMITED))

@@ -112,9 +112,9 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     problem = problem_of(world, last, given, time, modes)
     rows, contact = problem.rows, problem.rows.touching
     v, impulse = problem.free, np.zeros(world.m)
-    residual, count, unsolved = np.array(0.0), np.array(0.0), np.array(0.0)
+    residual, count, unsolved, share = np.array(0.0), np.array(0.0), np.array(0.0), np.array(1.0)
     if world.m:
-        (impulse, residual, count, done), _ = solve_impulses(world, problem, given)
+        (impulse, residual, count, done), share = solve_impulses(world, problem, given)
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
     found = problem.driven.modes_at(v)
@@ -143,6 +143,7 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
         last.clipped + problem.driven.clipped,
         pace.angle,
         np.where((pace.angle > LONGEST_TURN) | (pace.substeps > SUBSTEPS), 1.0, last.too_long),
+        np.where(share < 1.0, 1.0, last.limited),
     )
     return made, found
 
@@ -223,6 +224,7 @@ def period(
         + float(Mark.UNSOLVED) * last.unsolved
         + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
         + float(Mark.TOO_LONG) * last.too_long
+        + float(Mark.ENERGY_LIMITED) * last.limited
     )
     left = np.where(hard, HARD, np.where(last.again > 0.5, MISSED, float(Mark.FROZEN)))
     mark = np.where(good, mark, np.where(usable, left, float(Mark.FROZEN)))
