@@ -349,7 +349,10 @@ class Simulation(Frozen):
         return GroundContacts(gap, point, normal, bodies, self.candidates)
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:
-        """The contact problem of the next step of time, not solved; rows as in `State.impulse`."""
+        """The contact problem of the next step of time; rows as in `State.impulse`.
+
+        It is the one that the step solves: where restitution would add energy, with the share of it that does not.
+        """
         world = self.world
         if not world.m:
             raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")

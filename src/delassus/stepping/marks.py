@@ -19,6 +19,7 @@ class Mark(IntFlag):
     UNSOLVED = 4
     CLIPPED = 8
     TOO_LONG = 16
+    ENERGY_LIMITED = 32
     INTERRUPTED = 256
 
 
@@ -28,6 +29,7 @@ SENTENCES = {
     Mark.UNSOLVED: "The contact solver ended before its tolerance was met.",
     Mark.CLIPPED: "A control or an actuator's force was clipped to its limits.",
     Mark.TOO_LONG: "A body or a joint turned too far in a step of time, even in substeps: the motion is inaccurate.",
+    Mark.ENERGY_LIMITED: "Restitution was lowered where, with friction, it would have added energy.",
     Mark.INTERRUPTED: "The run was interrupted before its last control period.",
 }
 

@@ -112,9 +112,9 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     problem = problem_of(world, last, given, time, modes)
     rows, contact = problem.rows, problem.rows.touching
     v, impulse = problem.free, np.zeros(world.m)
-    residual, count, unsolved = np.array(0.0), np.array(0.0), np.array(0.0)
+    residual, count, unsolved, share = np.array(0.0), np.array(0.0), np.array(0.0), np.array(1.0)
     if world.m:
-        impulse, residual, count, done = _impulses(world, problem, given)
+        (impulse, residual, count, done), share = solve_impulses(world, problem, given)
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
     found = problem.driven.modes_at(v)
@@ -143,12 +143,14 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
         last.clipped + problem.driven.clipped,
         pace.angle,
         np.where((pace.angle > LONGEST_TURN) | (pace.substeps > SUBSTEPS), 1.0, last.too_long),
+        np.where(share < 1.0, 1.0, last.limited),
     )
     return made, found
 
 
-def _impulses(world: World, problem: Problem, given: Given) -> Solved:
-    """What solves the contact problem; where strikes would gain energy, one in which they throw back less."""
+def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved, Any]:
+    """What solves the contact problem, and the share () of restitution in it: less than 1 where strikes would gain
+    energy."""
     numbers: dict[str, Any] = {}
     if world.slots:
         none = np.zeros(world.slots)
@@ -163,7 +165,7 @@ def _impulses(world: World, problem: Problem, given: Given) -> Solved:
         return solved(world.layout, sharing, problem.S, g, numbers, start, problem.scale, given.limits)
 
     if not world.bounces:
-        return impulses(problem.g, problem.start)
+        return impulses(problem.g, problem.start), np.array(1.0)
 
     def throw(carry: Any) -> Any:
         share, start, count = carry[0], carry[1], carry[3]
@@ -180,7 +182,7 @@ def _impulses(world: World, problem: Problem, given: Given) -> Solved:
     zero = np.array(0.0)
     first = (np.array(1.0), problem.start, zero, zero, zero, zero)
     last = while_loop(lambda carry: carry[5] < 0.5, throw, first, _SHARES + 1)
-    return Solved(last[1], last[2], last[3], last[4] > 0.5)
+    return Solved(last[1], last[2], last[3], last[4] > 0.5), last[0] + 1.0 / _SHARES
 
 
 def period(
@@ -222,6 +224,7 @@ def period(
         + float(Mark.UNSOLVED) * last.unsolved
         + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
         + float(Mark.TOO_LONG) * last.too_long
+        + float(Mark.ENERGY_LIMITED) * last.limited
     )
     left = np.where(hard, HARD, np.where(last.again > 0.5, MISSED, float(Mark.FROZEN)))
     mark = np.where(good, mark, np.where(usable, left, float(Mark.FROZEN)))

@@ -56,7 +56,8 @@ class Moved(NamedTuple):
     """A state after a step, with the impulses and candidates of the contacts, and how the solve ended.
 
     Impulses and candidates are those of the whole world; `again` says that a row which was left out would matter,
-    `angle` [rad] is the largest that a joint turned by in the last step, and `too_long` says that a step was too long.
+    `angle` [rad] is the largest that a joint turned by in the last step, and `too_long` says that a step was too long,
+    `limited` that the restitution of a strike was lowered.
     """
 
     q: Any
@@ -72,6 +73,7 @@ class Moved(NamedTuple):
     clipped: Any
     angle: Any
     too_long: Any
+    limited: Any
 
 
 class Problem(NamedTuple):
@@ -223,4 +225,4 @@ def beginning(world: World, q: Any, v: Any, impulse: Any, contact: Any, time: An
     """Where the first step of a period starts; of arrays that have one element at least, those that mean something."""
     zero = np.array(0.0)
     impulse, contact = impulse[: world.whole.m], contact[: world.all_slots]
-    return Moved(q, v, impulse, contact, time, *[zero] * 8)
+    return Moved(q, v, impulse, contact, time, *[zero] * 9)

@@ -9,7 +9,7 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.model.links import links_of
-from delassus.simulation.step.advance import period
+from delassus.simulation.step.advance import period, solve_impulses
 from delassus.simulation.step.contacts import GroundNumbers, all_touches
 from delassus.simulation.step.problem import Given, beginning, problem_of
 from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
@@ -109,11 +109,16 @@ def assemble_step(
     height: Any = 0.0,
     heights: Any = None,
 ) -> tuple[Floats, Floats]:
-    """G (m, m) and g (m,) of the contact problem of the next step."""
+    """G (m, m) and g (m,) of the contact problem of the next step, with the restitution that adds no energy."""
     ground = GroundNumbers(np.array(normal), height, heights)
-    given = Given(control[: world.nu], time_step, ground, friction, restitution)
+    rubbing = {"torsional": torsional, "rolling": rolling}
+    given = Given(control[: world.nu], time_step, ground, friction, restitution, **rubbing)
     problem = problem_of(world, beginning(world, q, v, impulse, contact, time), given, time + time_step)
-    return problem.rows.response(problem.S), problem.g
+    g = problem.g
+    if world.bounces:
+        _, share = solve_impulses(world, problem, given)
+        g = g - (1.0 - share) * problem.thrown
+    return problem.rows.response(problem.S), g
 
 
 @kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"normal": "(3)", "height": "()"}, shared=SHARED)
