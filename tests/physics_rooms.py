@@ -185,10 +185,10 @@ ROOMS = (
     Room("Simulation", _ALL, 1.0, _roll_simulation),
     Room("compliant_step", _ALL | {"reflections"}, 1.0, _roll_compliant),
     Room("compliant_step midpoint", _BODIES | _PASSIVE, 0.0, _roll_middle),
-    Room("contact_dynamics", _ALL - {"servo", "closed"}, 1.0, _roll_contact_dynamics),
+    Room("contact_dynamics", _ALL - {"servo", "closed", "tree"}, 1.0, _roll_contact_dynamics),
     Room("simulate_motion", _BODIES | _PASSIVE | {"servo"}, 0.0, _roll_motion, tolerance=1e-9),
     Room("particles", _TOUCH | _SPRUNG | {"box"}, 1.0, _roll_particles, batch=1),
-    Room("particles midpoint", _SPRUNG | {"box", "spin"}, 0.0, _roll_particles_middle, batch=1),
+    Room("particles midpoint", _SPRUNG | {"box"}, 0.0, _roll_particles_middle, batch=1),
 )
 
 

@@ -24,7 +24,7 @@ from delassus.simulation.step.problem import Moved, Problem
 from delassus.simulation.step.rows import SLOP
 from delassus.simulation.step.world import World
 from delassus.stepping.scheme.components import Component, turning_dofs
-from delassus.stepping.scheme.energy import Allowance, Kick, allowed, restore
+from delassus.stepping.scheme.energy import Allowance, Kick, allowed, contact_excess, restore
 from delassus.stepping.scheme.flying import moved
 
 _GIVEN_BACK: Final = 0.2
@@ -109,17 +109,14 @@ def _allowances(
     by_contacts, by_friction = joint_impulses(contacts), joint_impulses(rubbing)
     every = h * problem.force - problem.driven.added * (v - last.v) + joint_impulses(kick.impulse)
     kick = kick._replace(impulse=every)
-    work = [0.5 * (by_friction[list(part.dofs)] @ (last.v + v)[list(part.dofs)]) for part in problem.parts]
-    added = sum(np.maximum(one, 0.0) for one in work)
-    share = np.maximum(sum(work), 0.0) / np.where(added > 0.0, added, 1.0)
     weight, result = problem.force - problem.driven.force, []
-    for part, one in zip(problem.parts, work, strict=True):
+    excess = contact_excess(problem.parts, by_friction, last.v + v)
+    for part, gained in zip(problem.parts, excess, strict=True):
         if part.rigid or part.driven:
             continue
         lifted = -(weight[list(part.dofs)] @ shift[list(part.dofs)])
-        excess = share * np.maximum(one, 0.0) + np.maximum(lifted, 0.0)
         flies = np.all(by_contacts[list(part.dofs)] == 0.0)
-        allowance = allowed(world.model, last.q, problem.inertia, kick, part, excess, flies)
+        allowance = allowed(world.model, last.q, problem.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies)
         grounded = _is_grounded(world, problem, part, contacts)
         result.append((part, allowance._replace(angle=h * allowance.angle, grounded=grounded)))
     return result

@@ -28,6 +28,7 @@ from delassus.stepping.compliant.blows import struck
 from delassus.stepping.compliant.forming import formed
 from delassus.stepping.compliant.inputs import FORMED, INPUTS
 from delassus.stepping.compliant.response import Driven, Response, respond
+from delassus.stepping.compliant.settling import settle
 from delassus.stepping.compliant.solve import Cones, Solved, agreeing, judged, solve_rows
 from delassus.stepping.compliant.system import solve_system
 from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
@@ -210,6 +211,9 @@ def compliant_kernel(
         rigid = _rigid(scene, elastic)
         if rigid.m:
             reached, after = project(rigid, reached, after, locked=_joints_of(rigid.model, driven), time=later)
+    impulse, ends = None if step.solved is None else step.solved.impulse, (reached, after)
+    soft = numbers.compliance is not None
+    reached, after = settle(state, parts, (v, step.after), acting, impulse, blend.h, ends, soft)
     for deciding in (alpha, beta, restitution):
         if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
             after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)

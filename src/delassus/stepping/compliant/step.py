@@ -219,7 +219,7 @@ def compliant_step(
     if method != "auto" or scene.points or scene.stops or scene.dry_bounds:
         numbers = numbers | solving
     rubbing = {} if not scene.points else asked.rubbing
-    if not isinstance(midpoint, bool | int | np.bool_):
+    if midpoint is not None and not isinstance(midpoint, bool | int | np.bool_):
         raise StepError(f"midpoint is {short(repr(midpoint))}; it is True or False.")
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
     found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)

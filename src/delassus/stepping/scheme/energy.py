@@ -105,11 +105,13 @@ class Kick(NamedTuple):
     kicked: Any
 
 
-def allowed(model: Model, q: Any, M: Any, kick: Kick, part: Component, excess: Any, flies: Any) -> Allowance:
+def allowed(
+    model: Model, q: Any, M: Any, kick: Kick, part: Component, excess: Any, flies: Any = False, middle: Any = None
+) -> Allowance:
     """T*, P* and L* of a component, with the mass matrix M (nv, nv) at q; `excess` [J] is what contacts may not add.
 
     Where it flies, nothing pushes it, and T* is the kinetic energy that the kick leaves at q, T(q, v') with v' the
-    velocity `kicked`.
+    velocity `kicked`. With `middle`, a configuration (nq,), the impulses are those of the axes there.
     """
     dofs = list(part.dofs)
     v, f = np.where(flies, kick.kicked, kick.before)[dofs], np.where(flies, 0.0, kick.impulse)[dofs]
@@ -117,11 +119,29 @@ def allowed(model: Model, q: Any, M: Any, kick: Kick, part: Component, excess: A
     T = np.maximum(0.5 * (v @ momentum + f @ (v + kick.after[dofs])) - np.where(flies, 0.0, excess), 0.0)
     if not part.floating:
         return Allowance(T, flies=flies)
-    poses, after = world_poses(links_of(model), q), dict(zip(dofs, momentum + f, strict=True))
-    body = _locked(model, poses, part, M, after)
+    poses = world_poses(links_of(model), q)
     R = poses[part.roots[0]][0]
-    spin = body.inverse @ body.L
-    return Allowance(T, R @ body.P, R @ body.L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
+    start = momentum + f if middle is None else momentum
+    body = _locked(model, poses, part, M, dict(zip(dofs, start, strict=True)))
+    P, L, spin = R @ body.P, R @ body.L, body.inverse @ body.L
+    if middle is not None:
+        poses = world_poses(links_of(model), middle)
+        R = poses[part.roots[0]][0]
+        push = _locked(model, poses, part, mass_matrix(model, middle), dict(zip(dofs, f, strict=True)))
+        P, L = P + R @ push.P, L + R @ push.L
+    return Allowance(T, P, L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
+
+
+def contact_excess(parts: Sequence[Component], push: Any, velocity: Any) -> list[Any]:
+    """Of each part, the energy [J] that contacts have added and may not.
+
+    `push` (nv,) are the impulses of contacts at the velocities, and `velocity` (nv,) the sum of these before and after:
+    their work is half of the product. All parts together may gain nothing; those that gain share what is too much.
+    """
+    work = [0.5 * (push[list(part.dofs)] @ velocity[list(part.dofs)]) for part in parts]
+    gained = sum(np.maximum(one, 0.0) for one in work)
+    share = _ratio(np.maximum(sum(work), 0.0), gained)
+    return [share * np.maximum(one, 0.0) for one in work]
 
 
 def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) -> tuple[Any, Any]:
