@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import delassus as dl
@@ -83,18 +84,42 @@ def run(mechanism, q, v, steps: int, **options):
     return tuple(np.stack(x) for x in zip(*states, strict=True))
 
 
-def kept_straight(v, a, h, at=0):
+def kept_straight(v, a, h, at=0, inertia=None):
     """Velocities of a free joint, v[at : at + 6], after a step with v̇ = a in turning axes: v + h (a + ω × v) in the
-    axes of the beginning, and in those of the end."""
+    axes of the beginning, and in those of the end.
+
+    With the inertia (3, 3) of a free body whose centre is its origin, gyroscopic forces are in its flight, not in v̇.
+    """
     straight = v + h * a
     lin, ang = slice(at, at + 3), slice(at + 3, at + 6)
     straight[..., lin] += h * np.cross(v[..., ang], v[..., lin])
-    return straight, at_the_end(straight, h, at)
+    if inertia is not None:
+        turning = np.cross(v[..., ang], v[..., ang] @ inertia)
+        straight[..., ang] += h * np.linalg.solve(inertia, turning[..., None])[..., 0]
+    return straight, at_the_end(straight, h, at, inertia)
 
 
-def at_the_end(straight, h, at=0):
+def at_the_end(straight, h, at=0, inertia=None):
     """Velocities in the axes that a free joint has after a step, from those in the axes of its beginning."""
     end, lin, ang = np.array(straight), slice(at, at + 3), slice(at + 3, at + 6)
-    turn = Rotation.from_rotvec(h * straight[..., ang].reshape(-1, 3))
-    end[..., lin] = turn.apply(straight[..., lin].reshape(-1, 3), inverse=True).reshape(end[..., lin].shape)
+    turns, spins = Rotation.from_rotvec(h * straight[..., ang].reshape(-1, 3)), straight[..., ang].reshape(-1, 3)
+    if inertia is not None:
+        turns, spins = _flown(spins, inertia, h)
+        end[..., ang] = spins.reshape(end[..., ang].shape)
+    end[..., lin] = turns.apply(straight[..., lin].reshape(-1, 3), inverse=True).reshape(end[..., lin].shape)
     return end
+
+
+def _flown(spins, inertia, h):
+    """Turns and angular velocities (n, 3) after Euler's equations of a free body, for h [s]."""
+
+    def rate(_, y):
+        w, x = y[:3], y[3:]
+        size = np.linalg.norm(x)
+        series = (1 / 12 + size**2 / 720) if size < 0.5 else (1 / size**2 - 0.5 / (size * np.tan(0.5 * size)))
+        turning = w + 0.5 * np.cross(x, w) + series * np.cross(x, np.cross(x, w))
+        return np.concatenate([np.linalg.solve(inertia, -np.cross(w, inertia @ w)), turning])
+
+    ends = [solve_ivp(rate, (0, h), [*w, 0, 0, 0], method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1] for w in spins]
+    ends = np.array(ends)
+    return Rotation.from_rotvec(ends[:, 3:]), ends[:, :3]

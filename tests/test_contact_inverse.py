@@ -36,8 +36,9 @@ def test_rows_that_yield_tell_their_impulses_by_the_motion(model):
     yielding = dl.ContactProblem(problem.G, problem.g, friction=0.5, compliance=R).solve(model, tolerance=1e-12)
     J = contact_geometry.python(scene_for(BOX, FEET, False, False)[0], LYING)[1]
     M = dl.crba.python(BOX, LYING)
-    free, _ = kept_straight(STATES, dl.aba(BOX, LYING, STATES, np.zeros(6)), H)
-    after = at_the_end(free + np.linalg.solve(M, J.T @ yielding.impulse.T).T, H)
+    inertia = np.array(BOX.joints[0].inertia.rotational)
+    free, _ = kept_straight(STATES, dl.aba(BOX, LYING, STATES, np.zeros(6)), H, inertia=inertia)
+    after = at_the_end(free + np.linalg.solve(M, J.T @ yielding.impulse.T).T, H, inertia=inertia)
     found = dl.contact_inverse_dynamics(
         BOX, LYING, STATES, (after - STATES) / H, contacts=FEET, time_step=H, model=model, yielding=R
     )

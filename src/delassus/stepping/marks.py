@@ -24,7 +24,7 @@ class Mark(IntFlag):
 
 
 SENTENCES = {
-    Mark.FROZEN: "A control or the state is not a finite number: the item keeps its last state.",
+    Mark.FROZEN: "A control, the state or the result of a step is not a finite number: the item keeps its last state.",
     Mark.MANY_CONTACTS: "More contacts or joint limits are closed than there are slots: the deepest are solved for.",
     Mark.UNSOLVED: "The contact solver ended before its tolerance was met.",
     Mark.CLIPPED: "A control or an actuator's force was clipped to its limits.",

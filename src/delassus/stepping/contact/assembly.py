@@ -120,5 +120,13 @@ def reach(mechanism: Mechanism, q: Any, after: Any, h: Any) -> tuple[Any, Any]:
 
 
 def seen_from_start(mechanism: Mechanism, q: Any, v_end: Any, h: Any) -> Any:
-    """Velocities (nv,) in the axes of the beginning of a step, from those in the axes of its end: undoes `reach`."""
-    return moved(mechanism.model, components(mechanism, q), q, v_end, -h)[1]
+    """Velocities (nv,) in the axes of the beginning of a step, from those in the axes of its end: undoes `reach`.
+
+    A flight backwards undoes one forwards but for the little turns that keep its energy; two corrections take these off.
+    """
+    model, parts, aim = mechanism.model, components(mechanism, q), v_end
+    start = moved(model, parts, q, aim, -h)[1]
+    for _ in range(2 if any(part.rigid for part in parts) else 0):
+        aim = aim + v_end - moved(model, parts, q, start, h)[1]
+        start = moved(model, parts, q, aim, -h)[1]
+    return start

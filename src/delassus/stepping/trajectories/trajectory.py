@@ -16,6 +16,8 @@ from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import short
+from delassus.model.links import links_of
+from delassus.model.traced import sample_of
 from delassus.stepping.marks import Mark, described
 from delassus.stepping.status import MotionStatus
 from delassus.stepping.trajectories.between import between
@@ -135,11 +137,23 @@ class Trajectory:
         """How it went, in a sentence; of the items that did not get to the end, the worst, where there are several."""
         status = np.asarray(self.status)
         if self.contacts is not None:
-            return described(status)
+            return described(status) + self._fastest_joint(status & int(Mark.TOO_LONG) != 0)
         worst = next(s for s in reversed(MotionStatus) if s is MotionStatus.DONE or np.any(status == s))
         if not status.ndim or worst is MotionStatus.DONE:
             return worst.sentence
         return f"{worst.sentence[:-1]}, in {np.sum(status == worst)} of {status.size} items."
+
+    def _fastest_joint(self, chosen: Any) -> str:
+        """A sentence about the joint that turns fastest in chosen states (times, …), and the step that follows it."""
+        if self.mechanism is None or not chosen.any():
+            return ""
+        links = links_of(sample_of(self.mechanism.model)).links
+        turning = [link.v + k for link in links for k, way in enumerate(link.motion.directions) if way >= 3]
+        speed = np.abs(self.v[chosen][:, turning]).max(0)
+        k, fastest = turning[int(np.argmax(speed))], float(speed.max())
+        starts = zip(self.mechanism.model.joints, self.mechanism.model.v_starts, strict=True)
+        name = next(joint.name for joint, start in starts if start <= k < start + joint.kind.nv)
+        return f" The joint {name!r} turns at {fastest:.3g} rad/s: take a time_step of {0.2 / fastest:.2g} s or less."
 
     # --- what follows from states -------------------------------------------------------------------------------------
 
