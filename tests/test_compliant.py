@@ -42,7 +42,7 @@ def one_step(model, alpha, beta, h, **options):
 def test_the_step_solves_the_equations_of_the_scheme(alpha, beta, h):
     M, K, D, q, v, tau = 2.0, 50.0, 0.3, 0.3, 0.7, 1.1
     found = step(slider(M, K, D), [q], [v], [tau], time_step=h, alpha=alpha, beta=beta)
-    after = found.v[0]
+    after = found.system_velocity[0]
     terms = q + h * (abs((1 - beta) * v) + abs(beta * after))
     np.testing.assert_allclose(found.q[0], q + h * ((1 - beta) * v + beta * after), rtol=0.0, atol=1e-14 * terms)
     force = (1 - alpha) * (-K * q - D * v) + alpha * (-K * found.q[0] - D * after) + tau
@@ -365,9 +365,9 @@ def test_a_robot_with_a_free_base_and_stiff_servos_solves_the_dense_equations():
     force = tau - dl.rnea.python(model, q, v, turned) + kp * dl.difference.python(model, q, target) - kd * v
     force = force + dl.passive_forces.python(model, q, v) - h * K * v
     after = v + np.linalg.solve(W, h * force)
-    np.testing.assert_allclose(found.v[3:], after[3:], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.system_velocity[3:], after[3:], rtol=1e-9, atol=1e-10)
     before, end = (Rotation.from_quat(x[3:7]).as_matrix() for x in (q, found.q))
-    np.testing.assert_allclose(end @ found.v[:3], before @ after[:3], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.system_velocity[:3], after[:3], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(found.q[:3], q[:3] + h * before @ after[:3], atol=1e-12)
     np.testing.assert_allclose(found.q[3:], dl.integrate.python(model, q, h * after)[3:], atol=1e-12)
 
@@ -412,7 +412,7 @@ def test_tendons_over_joints_pull_as_in_mujoco(numbers):
     for k in range(8):
         data.qpos[:], data.qvel[:] = q[k], v[k]
         mujoco.mj_forward(model, data)
-        np.testing.assert_allclose((found.v[k] - v[k]) / 1e-2, data.qacc, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose((found.system_velocity[k] - v[k]) / 1e-2, data.qacc, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("stiffness", [30.0, 3e9])
@@ -420,8 +420,8 @@ def test_tendons_over_joints_are_implicit(stiffness):
     model = dl.load(with_tendon(f'<fixed stiffness="{stiffness}" damping="2">{COEFFICIENTS}</fixed>'))
     c, q, v, h, alpha, beta = np.array([0.7, -1.2]), np.array([0.3, 0.5]), np.array([1.0, -2.0]), 1e-2, 0.7, 0.6
     found = step(model, q, v, np.zeros(2), time_step=h, alpha=alpha, beta=beta)
-    before, after = (-stiffness * (c @ x) - 2.0 * (c @ rate) for x, rate in ((q, v), (found.q, found.v)))
-    pushed = dl.crba(model, q) @ (found.v - v) + h * dl.bias_torques(model, q, v)
+    before, after = (-stiffness * (c @ x) - 2.0 * (c @ rate) for x, rate in ((q, v), (found.q, found.system_velocity)))
+    pushed = dl.crba(model, q) @ (found.system_velocity - v) + h * dl.bias_torques(model, q, v)
     np.testing.assert_allclose(pushed, h * c * ((1 - alpha) * before + alpha * after), rtol=1e-5)
 
 
@@ -445,7 +445,7 @@ def test_joints_that_mimic_others_are_stepped_as_well():
     M, c = dl.crba(model, q)[0, 0], dl.bias_torques(model, q, v)[0]
     K, D = 50.0 * 1.25, 1.0 * 1.25
     force = dl.passive_forces(model, q, v)[0] - c - h * K * v[0]
-    np.testing.assert_allclose(found.v[0], v[0] + h * force / (M + h * D + h * h * K), rtol=1e-12)
+    np.testing.assert_allclose(found.system_velocity[0], v[0] + h * force / (M + h * D + h * h * K), rtol=1e-12)
 
 
 def test_a_batch_is_the_same_bits_as_its_states():

@@ -30,7 +30,7 @@ def closed_twice(offset: float) -> dl.Mechanism:
 def left(mechanism, found, **options) -> np.ndarray:
     """What the loops' rows leave, by the matrices of the step."""
     asked = system(mechanism, HOME, REST, REST, time_step=H, **options)
-    return (asked.J @ found.v + asked.R * found.impulse + asked.b)[found.scene.bilateral]
+    return (asked.J @ found.system_velocity + asked.R * found.impulse + asked.b)[found.scene.bilateral]
 
 
 CASES = [

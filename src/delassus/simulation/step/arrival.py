@@ -56,7 +56,7 @@ def arrive(world: World, problem: Problem, last: Moved, v: Any, impulse: Any, h:
     """
     shift = _given_back(world, problem, v, h)
     kicked = _kicked(world, problem, last, impulse)
-    allowances = _allowances(world, problem, last, Kick(last.v, v, impulse, kicked), shift, h)
+    allowances = _allowances(world, problem, last, Kick(last.v, v, impulse, h * problem.products, kicked), shift, h)
     for part, allowance in allowances:
         dofs = list(part.dofs)
         shift[dofs] = shift[dofs] + np.where(allowance.flies, 0.5 * h, 0.0) * (kicked - v)[dofs]

@@ -80,7 +80,7 @@ class Problem(NamedTuple):
     """The contact problem of a step: its rows, the response S of their motions, g, what restitution has in g,
     velocities of rows before the step and after it without impulses, their scale, the free velocity, impulses to start
     from, how the velocity responds to them, and to impulses of joints; the mass matrix M (nv, nv), and all forces (nv,)
-    but velocity products, what they change velocities by (nv,); what moves on its own."""
+    but velocity products, these (nv,), what they change velocities by (nv,); what moves on its own."""
 
     rows: StepRows
     S: Any
@@ -96,6 +96,7 @@ class Problem(NamedTuple):
     driven: Drive
     inertia: Any
     force: Any
+    products: Any
     kick: Any
     parts: tuple[Component, ...]
 
@@ -137,13 +138,12 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         lasts = np.all(apart <= 2.0 * _pull(world, h)) if pushing else lasts
         change = change + np.where(lasts, pushed, 0.0)
 
-    def freely(middle: Any) -> Any:
-        return v + h * solve(accelerating(middle))
-
-    free = freely(v + 0.5 * change)
+    acting = accelerating(v + 0.5 * change)
+    free = v + h * solve(acting)
     if world.bounces:  # what never comes to rest shows what one middle gains
         bounces = given.restitution > 0.0
-        free = np.where(bounces, freely(0.5 * (v + free + np.where(lasts, pushed, 0.0))), free)
+        acting = np.where(bounces, accelerating(0.5 * (v + free + np.where(lasts, pushed, 0.0))), acting)
+        free = np.where(bounces, v + h * solve(acting), free)
     before, after = rows.velocities(v), rows.velocities(free)
     if world.bounces:
         # A strike's energy is that of velocities that bodies have turned with already, but that gravity and motors have
@@ -153,7 +153,23 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     g, thrown, scale = _demanded(world, rows, before, after, start, np.where(lasts, lead, 0.0), given)
     S = mirrored(factor.delassus)
     return Problem(
-        rows, S, g, thrown, before, after, scale, free, start, response, solve, driven, M, force, kick, parts
+        rows,
+        S,
+        g,
+        thrown,
+        before,
+        after,
+        scale,
+        free,
+        start,
+        response,
+        solve,
+        driven,
+        M,
+        force,
+        force - acting,
+        kick,
+        parts,
     )
 
 

@@ -43,8 +43,8 @@ _FAR: Final = 100.0
 
 
 class Advanced(NamedTuple):
-    """A step: q⁺, v⁺, impulses (m,), what rows leave (m,), gaps as it begins, iterations, the number of a `Status`, and
-    the share of restitution that added no energy."""
+    """A step: q⁺, v⁺, impulses (m,), what rows leave (m,), gaps as it begins, iterations, the number of a `Status`, the
+    share of restitution that added no energy, and the velocity (nv,) that solves the system of the step."""
 
     q: Any
     v: Any
@@ -54,9 +54,10 @@ class Advanced(NamedTuple):
     iterations: Any
     status: Any
     restitution_share: Any
+    system_velocity: Any
 
 
-@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(points),(),(),()", inputs=INPUTS, result=Advanced)
+@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(points),(),(),(),(nv)", inputs=INPUTS, result=Advanced)
 def compliant_kernel(
     scene: Scene,
     q: Any,
@@ -105,11 +106,11 @@ def compliant_kernel(
     straight = not midpoint  # the middle sees axes turn
     parts = undriven(components(scene.mechanism, q), driven)
 
-    def made(state: State, v: Any) -> Made:
+    def made(state: State, v: Any) -> VelocityStep:
         """The step from velocities v (nv,), with the inertias and rows of a state."""
         response = respond(state.motions, state.rows, v, acting, blend.h, given, straight, parts)
         if not scene.m:
-            return Made(response, response.free, None, None, None, np.array(1.0))
+            return VelocityStep(response, response.free, None, None, None, np.array(1.0))
         G, freely, free = response.delassus(), state.moving(response.free), response.free
         recovery = Recovery(0.0 if stabilization in ("pre", "post") else 1.0)
         reflects = impacts == "reflections" and restitution is not None
@@ -151,7 +152,7 @@ def compliant_kernel(
             values = values._replace(strikes=blow.strikes)
             status = np.where(blow.status != float(Status.CONVERGED), blow.status, solved.status)
             solved = solved._replace(impulse=solved.impulse + blow.impulse, status=status)
-        return Made(response, after, A, values, solved, share)
+        return VelocityStep(response, after, A, values, solved, share)
 
     def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
         """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
@@ -212,15 +213,15 @@ def compliant_kernel(
         if rigid.m:
             reached, after = project(rigid, reached, after, locked=_joints_of(rigid.model, driven), time=later)
     impulse, ends = None if step.solved is None else step.solved.impulse, (reached, after)
-    soft = numbers.compliance is not None
+    soft = numbers.compliance is not None or restitution is not None  # contacts that give energy back
     reached, after = settle(state, parts, (v, step.after), acting, impulse, blend.h, ends, soft)
     for deciding in (alpha, beta, restitution):
         if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
             after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)
-    return _told(scene, reached, after, step.solved, corrected, state.gap, step.share)
+    return _pack_result(scene, (reached, after), step, corrected, state.gap)
 
 
-class Made(NamedTuple):
+class VelocityStep(NamedTuple):
     """A step of velocities: how they answer, the velocity after (nv,), J W⁻¹ Jᵀ (with what R has besides its diagonal),
     R and b, the impulses, and the share of restitution that added no energy."""
 
@@ -248,11 +249,14 @@ def _joints_of(model: Model, dofs: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(joint.name for joint, j in joints if dofs and set(range(j, j + joint.kind.nv)) <= set(dofs))
 
 
-def _told(scene: Scene, q: Any, v: Any, solved: Solved | None, corrected: Any, gap: Any, share: Any) -> Advanced:
+def _pack_result(scene: Scene, state: tuple[Any, Any], step: VelocityStep, corrected: Any, gap: Any) -> Advanced:
+    """A step to a configuration and a velocity."""
+    (q, v), solved = state, step.solved
     finite = np.isfinite(np.sum(q) + np.sum(v))
     if solved is None:
         status = np.where(finite, float(Status.CONVERGED), float(Status.NOT_FINITE))
-        return Advanced(q, v, np.zeros(0), np.zeros(0), np.zeros(scene.points), np.array(0.0), status, share)
+        none = np.zeros(0)
+        return Advanced(q, v, none, none, np.zeros(scene.points), np.array(0.0), status, step.share, step.after)
     status = np.where(solved.status != float(Status.CONVERGED), solved.status, corrected)
     status = np.where(finite, status, float(Status.NOT_FINITE))
-    return Advanced(q, v, solved.impulse, solved.residual, gap, solved.count, status, share)
+    return Advanced(q, v, solved.impulse, solved.residual, gap, solved.count, status, step.share, step.after)

@@ -10,12 +10,14 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.constrained.rows.jacobian import jacobian_in
+from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.model.links import links_of
 from delassus.stepping.compliant.acting import Acting
 from delassus.stepping.compliant.values import State
 from delassus.stepping.scheme.components import Component
 from delassus.stepping.scheme.energy import Kick, allowed, contact_excess, gravity_forces, restore
+from delassus.stepping.scheme.flying import turning, without_flight
 
 
 def settle(
@@ -47,6 +49,8 @@ def settle(
     kick = h * (acting.push + gravity_forces(model, there, mass_matrix(model, there), parts))
     kick = kick if acting.added is None else kick - acting.added * change
     kick = kick if acting.more is None else kick - acting.more @ change
+    moving = without_flight(parts, v)
+    products = h * (newton_euler(model, q, moving, turning(model, moving)) + gravity_forces(model, q, M, parts))
     excess = [np.array(0.0)] * len(parts)
     if impulse is not None:
         J, contacts = np.array(jacobian_in(state.rows, state.motions)), np.array(impulse)
@@ -58,7 +62,7 @@ def settle(
         if part.rigid or part.driven:
             continue
         middle = None if state.motions is state.place else there
-        target = allowed(model, q, M, Kick(v, after, kick, after), part, more, middle=middle)
+        target = allowed(model, q, M, Kick(v, after, kick, products, after), part, more, middle=middle)
         grounded = np.array(False) if impulse is None else _is_grounded(state, part, impulse)
         q_end, v_end = restore(model, q_end, v_end, part, target._replace(grounded=grounded))
     return q_end, v_end

@@ -42,7 +42,7 @@ class CompliantStep:
         scene: The robot, its contacts and its other rows.
         time_step: (…) h [s].
         q: (…, nq) configurations after the step [rad, m].
-        v: (…, nv) velocities after the step [rad/s, m/s].
+        v: (…, nv) velocities after the step [rad/s, m/s], with the energy and momentum that its impulses allow.
         impulse: (…, m) of all rows [N·s, N·m·s]: contacts (t1, t2, n), constraints, limits, dry friction.
         residuals: (…, m) what is left of J v⁺ + R λ + b [m/s, rad/s].
         gap: (…, points) as the step begins [m].
@@ -50,6 +50,8 @@ class CompliantStep:
         status: (…) numbers of `Status`.
         restitution_share: (…) the share of restitution that contacts are thrown back with: less than 1 where more would
             have added energy. Residuals are those of the rows with this share.
+        system_velocity: (…, nv) the velocities that solve the system of the step, W v⁺ = c + Jᵀ λ, in the axes and
+            inertias of its beginning, or of its middle; `v` where nothing turns.
     """
 
     scene: Scene
@@ -62,6 +64,7 @@ class CompliantStep:
     iterations: NDArray[np.int64]
     status: NDArray[np.int64]
     restitution_share: Array
+    system_velocity: Array
 
     @property
     def energy_limited(self) -> Any:
@@ -223,5 +226,5 @@ def compliant_step(
         raise StepError(f"midpoint is {short(repr(midpoint))}; it is True or False.")
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
     found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)
-    ended = whole(found.iterations), whole(found.status), found.restitution_share
+    ended = whole(found.iterations), whole(found.status), found.restitution_share, found.system_velocity
     return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)

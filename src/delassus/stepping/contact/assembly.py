@@ -122,7 +122,7 @@ def reach(mechanism: Mechanism, q: Any, after: Any, h: Any) -> tuple[Any, Any]:
 def seen_from_start(mechanism: Mechanism, q: Any, v_end: Any, h: Any) -> Any:
     """Velocities (nv,) in the axes of the beginning of a step, from those in the axes of its end: undoes `reach`.
 
-    A flight backwards undoes one forwards but for the little turns that keep its energy; two corrections take these off.
+    A flight backwards undoes one forwards but for the little turns that keep its energy: two corrections remove these.
     """
     model, parts, aim = mechanism.model, components(mechanism, q), v_end
     start = moved(model, parts, q, aim, -h)[1]

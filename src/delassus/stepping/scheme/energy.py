@@ -4,7 +4,7 @@ A step solves M (v⁺ - v) = f with M and the velocity products of its beginning
 then arrives at q⁺, where M is another one, so energy and momentum of v⁺ are off, by more the faster it moves. What they
 should be is known at q, where energy and work balance exactly:
 
-    T* = T(q, v) + ½ f·(v + v⁺),      P*, L* = momentum of v at q + f of the free base.
+    T* = T(q, v) + ½ f·(v + v⁺) = T(q, v⁺) + ½ h c·(v + v⁺),      P*, L* = momentum of v at q + f of the free base.
 
 For a robot that floats, v⁺ is the sum of the locked motion, in which the robot moves as one body with its momentum, and
 of a motion of the joints without momentum; their energies add up (König). The first is set by P* and L* (about the
@@ -96,12 +96,14 @@ class Kick(NamedTuple):
         before: (nv,) as it began.
         after: (nv,) at its end, in the axes of its beginning.
         impulse: (nv,) all that changed them but velocity products.
+        products: (nv,) the impulse h c of velocity products.
         kicked: (nv,) where forces alone would have led the velocity, without contacts.
     """
 
     before: Any
     after: Any
     impulse: Any
+    products: Any
     kicked: Any
 
 
@@ -113,22 +115,29 @@ def allowed(
     Where it flies, nothing pushes it, and T* is the kinetic energy that the kick leaves at q, T(q, v') with v' the
     velocity `kicked`. With `middle`, a configuration (nq,), the impulses are those of the axes there.
     """
-    dofs = list(part.dofs)
-    v, f = np.where(flies, kick.kicked, kick.before)[dofs], np.where(flies, 0.0, kick.impulse)[dofs]
-    momentum = M[dofs][:, dofs] @ v
-    T = np.maximum(0.5 * (v @ momentum + f @ (v + kick.after[dofs])) - np.where(flies, 0.0, excess), 0.0)
+    dofs, own = list(part.dofs), np.where(flies, kick.kicked, kick.after)
+    end, start, f = own[dofs], kick.before[dofs], kick.impulse[dofs]
+    inertia = M[dofs][:, dofs]
+    if middle is None:  # without cancellation where the inertia does not change
+        work = kick.products[dofs] @ (start + end)
+        T = 0.5 * (end @ (inertia @ end)) + np.where(flies, 0.0, 0.5 * work - excess)
+    else:
+        T = 0.5 * (start @ (inertia @ start) + f @ (start + end)) - excess
+    T = np.maximum(T, 0.0)
     if not part.floating:
         return Allowance(T, flies=flies)
+    bases = [links_of(model).links[root].v + k for root in part.roots for k in range(6)]
+    begin, push = np.where(flies, own, kick.before), np.where(flies, 0.0, kick.impulse)
+    momentum = {k: M[k, dofs] @ begin[dofs] + (push[k] if middle is None else 0.0) for k in bases}
     poses = world_poses(links_of(model), q)
     R = poses[part.roots[0]][0]
-    start = momentum + f if middle is None else momentum
-    body = _locked(model, poses, part, M, dict(zip(dofs, start, strict=True)))
+    body = _locked(model, poses, part, M, momentum)
     P, L, spin = R @ body.P, R @ body.L, body.inverse @ body.L
     if middle is not None:
         poses = world_poses(links_of(model), middle)
         R = poses[part.roots[0]][0]
-        push = _locked(model, poses, part, mass_matrix(model, middle), dict(zip(dofs, f, strict=True)))
-        P, L = P + R @ push.P, L + R @ push.L
+        kicked = _locked(model, poses, part, mass_matrix(model, middle), {k: push[k] for k in bases})
+        P, L = P + R @ kicked.P, L + R @ kicked.L
     return Allowance(T, P, L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
 
 
