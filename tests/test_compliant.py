@@ -366,7 +366,7 @@ def test_a_robot_with_a_free_base_and_stiff_servos_solves_the_dense_equations():
     force = force + dl.passive_forces.python(model, q, v) - h * K * v
     after = v + np.linalg.solve(W, h * force)
     np.testing.assert_allclose(found.system_velocity[3:], after[3:], rtol=1e-9, atol=1e-10)
-    before, end = (Rotation.from_quat(x[3:7]).as_matrix() for x in (q, found.q))
+    before = Rotation.from_quat(q[3:7]).as_matrix()
     np.testing.assert_allclose(found.system_velocity[:3], after[:3], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(found.q[:3], q[:3] + h * before @ after[:3], atol=1e-12)
     np.testing.assert_allclose(found.q[3:], dl.integrate.python(model, q, h * after)[3:], atol=1e-12)

@@ -262,7 +262,7 @@ def test_a_cart_swings_its_pole_up(examples, seed):
 def test_an_acrobot_swings_up(examples, seed):
     import sampling as example
 
-    run = example.closed_loop(example.acrobot(), [0.0, 0.0], 200, seed)
+    run = example.closed_loop(example.acrobot(), [0.0, 0.0], 240, seed)
     heights = example.acrobot_points(run.q)[:, -1, 1]
     assert heights[0] == -1.0
     assert heights[-25:].min() > 0.9
@@ -287,9 +287,9 @@ def test_a_quadruped_stands_up_and_hops(examples):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"horizon": 0}, "horizon is 0; it is a whole number from 1 on"),
+        ({"horizon": 0}, "horizon is 0; it is a whole number from 1 to"),
         ({"horizon": 1.5}, "horizon is 1.5"),
-        ({"samples": 0}, "samples is 0; it is a whole number from 2 on"),
+        ({"samples": 0}, "samples is 0; it is a whole number from 2 to"),
         ({"samples": 1}, "samples is 1"),
         ({"knots": 11}, "11 knots for 10 control periods"),
         ({"knots": 0}, "knots is 0"),

@@ -103,8 +103,8 @@ def coupled_step(
     rates, freed = (J @ np.asarray(v, float)).reshape(-1, 3), (J @ free).reshape(-1, 3)
     made = stepper.step(state, tie=Tie(held, places, rates, freed, J @ towards))
     after = free + towards @ (blend.h * made.tied.reshape(-1))
-    shift = blend.h * (blend.velocity(np.asarray(v, float), after) - after)
-    q_new, v_new, _ = moved(model, (), np.asarray(q, float), after, blend.h, shift)
+    way = blend.h * blend.velocity(np.asarray(v, float), after)
+    q_new, v_new, _ = moved(model, (), np.asarray(q, float), after, blend.h, way)
     apart = float(np.abs(places - state.x[held]).max())
     return CoupledStep(np.asarray(q_new), np.asarray(v_new), made, made.tied, apart)
 

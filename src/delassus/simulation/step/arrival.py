@@ -62,7 +62,7 @@ def arrive(world: World, problem: Problem, last: Moved, v: Any, impulse: Any, h:
         shift[dofs] = shift[dofs] + np.where(allowance.flies, 0.5 * h, 0.0) * (kicked - v)[dofs]
     turning = turning_dofs(world.model, problem.parts)
     angle = h * np.max(np.abs(v[turning])) if turning else np.array(0.0)
-    q, v, substeps = moved(world.model, problem.parts, last.q, v, h, shift)
+    q, v, substeps = moved(world.model, problem.parts, last.q, v, h, h * v + shift)
     if world.mechanism.m:
         q, v = closed(world, problem, q, v, last.time + h)
     for part, allowance in allowances:

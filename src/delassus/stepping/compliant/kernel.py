@@ -171,7 +171,7 @@ def compliant_kernel(
         """Where velocities (nv,) lead, and the velocity after in the axes that there are then."""
         if not straight:
             return integrate(mechanism.model, q, blend.h * way), after
-        reached, seen, _ = moved(mechanism.model, parts, q, after, blend.h, blend.h * (way - after))
+        reached, seen, _ = moved(mechanism.model, parts, q, after, blend.h, blend.h * way)
         for k in driven:
             seen[k] = driven_velocity[k]
         return reached, seen

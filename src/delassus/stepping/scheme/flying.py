@@ -42,13 +42,15 @@ def without_flight(parts: Iterable[Component], v: Any) -> Any:
     return moving
 
 
-def moved(model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any, Any]:
+def moved(
+    model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, displacement: Any = None
+) -> tuple[Any, Any, Any]:
     """Configuration (nq,) and velocity (nv,) after a step h [s] with the velocity v (nv,) in the axes of its beginning.
 
-    A shift (nv,) [m, rad] is added to the displacement, without any velocity. Free bodies fly as rigid bodies do; the
-    third result is the most substeps that one of them needs, see `rotate_freely`.
+    The displacement (nv,) [m, rad] is h v unless it is given. Free bodies fly as rigid bodies do, after they have moved
+    by what it has beyond h v; the third result is the most substeps that one of them needs, see `rotate_freely`.
     """
-    step = h * v if shift is None else h * v + shift
+    step = h * v if displacement is None else displacement
     q_end, v_end = np.array(integrate(model, q, step)), np.array(v)
     for motion, i, j in elements(model):
         if motion is Motion.FREE:
@@ -64,7 +66,7 @@ def moved(model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, shif
             v_end[j], v_end[j + 1] = c * v[j] + s * v[j + 1], c * v[j + 1] - s * v[j]
     substeps = np.array(1.0)
     for link, at, dofs in free_bodies(model, parts):
-        own = None if shift is None else shift[dofs]
+        own = None if displacement is None else displacement[dofs] - h * v[dofs]
         q_end[at], v_end[dofs], needed = fly(link, q[at], v[dofs], h, own)
         substeps = np.maximum(substeps, needed)
     return q_end, v_end, substeps
