@@ -120,9 +120,9 @@ def allowed(
     inertia = M[dofs][:, dofs]
     if middle is None:  # without cancellation where the inertia does not change
         work = kick.products[dofs] @ (start + end)
-        T = 0.5 * (end @ (inertia @ end)) + np.where(flies, 0.0, 0.5 * work - excess)
+        T = _kinetic_energy(inertia, end) + np.where(flies, 0.0, 0.5 * work - excess)
     else:
-        T = 0.5 * (start @ (inertia @ start) + f @ (start + end)) - excess
+        T = _kinetic_energy(inertia, start) + 0.5 * (f @ (start + end)) - excess
     T = np.maximum(T, 0.0)
     if not part.floating:
         return Allowance(T, flies=flies)
@@ -139,6 +139,12 @@ def allowed(
         kicked = _locked(model, poses, part, mass_matrix(model, middle), {k: push[k] for k in bases})
         P, L = P + R @ kicked.P, L + R @ kicked.L
     return Allowance(T, P, L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
+
+
+def _kinetic_energy(M: Any, v: Any) -> Any:
+    """½ vᵀ M v, by the lower triangle of M."""
+    rows = [v[k] * (0.5 * M[k, k] * v[k] + M[k, :k] @ v[:k]) for k in range(len(v))]
+    return sum(rows[1:], rows[0])
 
 
 def contact_excess(parts: Sequence[Component], push: Any, velocity: Any) -> list[Any]:

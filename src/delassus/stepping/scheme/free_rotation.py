@@ -128,27 +128,28 @@ def _rotate_about_b(turn: Any, L: Any, per_momentum: Any) -> tuple[Any, Any]:
     return turn, np.stack([c * L[0] - s * L[2], L[1], c * L[2] + s * L[0]])
 
 
-def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, most: Any = math.pi) -> Any:
+def energy_turn(L: Any, omega: Any, velocity_of: Any, T: Any, most: Any = math.inf) -> Any:
     """The turn (4,) of a body after which its angular momentum, which stays, has the kinetic energy T, or nearly.
 
     L (3,) and ω = I⁻¹ L (3,) are in the body's axes, and `velocity_of` gives I⁻¹ x. The body turns about L × u, where
-    u is along the gradient of ½ L·I⁻¹L on the sphere |L| = const; on that circle the energy is m + d cos 2φ + B sin 2φ,
-    and the nearer of the two angles is taken, or that of the extreme energy if T is beyond it; `most` [rad] bounds it.
+    u is along the gradient of ½ L·I⁻¹L on the sphere |L| = const. Turned by φ, its energy is m + d cos 2φ + B sin 2φ,
+    so t = tan φ solves (e + d) t² - 2 B t + e - d = 0 with e = T - m. The smaller root is taken, or that of the extreme
+    energy if T is beyond it; `most` [rad] bounds the angle.
     """
     square = np.maximum(L @ L, np.finfo(float).tiny)
     gradient = omega - (L @ omega) / square * L
     slope = gradient @ gradient
     flat = slope <= 1e-28 * (omega @ omega)
     u = np.sqrt(square / np.where(flat, 1.0, slope)) * gradient
-    iu = velocity_of(u)
-    A, B, C = 0.5 * (L @ omega), 0.5 * (u @ omega), 0.5 * (u @ iu)
-    m, d = 0.5 * (A + C), 0.5 * (A - C)
-    radius = np.sqrt(d * d + B * B)
-    level = np.clip((T - m) / np.where(radius > 0.0, radius, 1.0), -1.0, 1.0)
-    start, away = np.arctan2(B, d), np.arccos(level)
-    one, other = 0.5 * (start + away), 0.5 * (start - away)
-    phi = np.clip(np.where(np.abs(one) < np.abs(other), one, other), -most, most)
-    return quaternion_exp(np.where(flat | (radius <= 0.0), 0.0, -phi) / square * np.cross(L, u))
+    A, B, C = 0.5 * (L @ omega), 0.5 * (u @ omega), 0.5 * (u @ velocity_of(u))
+    d, radius = 0.5 * (A - C), np.sqrt(0.25 * (A - C) * (A - C) + B * B)
+    e = np.clip(T - 0.5 * (A + C), -radius, radius)
+    below = B + np.sqrt(np.maximum((radius - e) * (radius + e), 0.0))  # B is not negative
+    t = np.where(flat | (below <= 0.0), 0.0, (e - d) / np.where(below > 0.0, below, 1.0))
+    t = np.clip(t, -most, most)
+    c = 1.0 / np.sqrt(1.0 + t * t)
+    half = np.sqrt(0.5 * (1.0 + c))
+    return np.concatenate([(-0.5 * t * c / (half * square)) * np.cross(L, u), np.array([half])])
 
 
 def _plain_axes(I: Any) -> tuple[Any, Any]:
