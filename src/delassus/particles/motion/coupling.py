@@ -23,7 +23,7 @@ from delassus.particles.motion.step import Stepper
 from delassus.particles.solvers.tied import Tie
 from delassus.stepping.compliant.asked import StepError
 from delassus.stepping.compliant.compliant_system import compliant_system
-from delassus.stepping.scheme.flying import moved
+from delassus.stepping.scheme.flying import integrate_velocity
 
 Array = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ def coupled_step(
     made = stepper.step(state, tie=Tie(held, places, rates, freed, J @ towards))
     after = free + towards @ (blend.h * made.tied.reshape(-1))
     way = blend.h * blend.velocity(np.asarray(v, float), after)
-    q_new, v_new, _ = moved(model, (), np.asarray(q, float), after, blend.h, way)
+    q_new, v_new, _ = integrate_velocity(model, (), np.asarray(q, float), after, blend.h, way)
     apart = float(np.abs(places - state.x[held]).max())
     return CoupledStep(np.asarray(q_new), np.asarray(v_new), made, made.tied, apart)
 

@@ -24,8 +24,8 @@ from delassus.simulation.step.problem import Moved, Problem
 from delassus.simulation.step.rows import SLOP
 from delassus.simulation.step.world import World
 from delassus.stepping.scheme.components import Component, turning_dofs
-from delassus.stepping.scheme.energy import Allowance, Kick, allowed, contact_excess, restore
-from delassus.stepping.scheme.flying import moved
+from delassus.stepping.scheme.energy import Allowance, Kick, allowance_of, contact_excess, restore
+from delassus.stepping.scheme.flying import integrate_velocity
 
 _GIVEN_BACK: Final = 0.2
 """The share of a penetration that a step takes back."""
@@ -62,7 +62,7 @@ def arrive(world: World, problem: Problem, last: Moved, v: Any, impulse: Any, h:
         shift[dofs] = shift[dofs] + np.where(allowance.flies, 0.5 * h, 0.0) * (kicked - v)[dofs]
     turning = turning_dofs(world.model, problem.parts)
     angle = h * np.max(np.abs(v[turning])) if turning else np.array(0.0)
-    q, v, substeps = moved(world.model, problem.parts, last.q, v, h, h * v + shift)
+    q, v, substeps = integrate_velocity(world.model, problem.parts, last.q, v, h, h * v + shift)
     if world.mechanism.m:
         q, v = closed(world, problem, q, v, last.time + h)
     for part, allowance in allowances:
@@ -116,7 +116,9 @@ def _allowances(
             continue
         lifted = -(weight[list(part.dofs)] @ shift[list(part.dofs)])
         flies = np.all(by_contacts[list(part.dofs)] == 0.0)
-        allowance = allowed(world.model, last.q, problem.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies)
+        allowance = allowance_of(
+            world.model, last.q, problem.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies
+        )
         grounded = _is_grounded(world, problem, part, contacts)
         result.append((part, allowance._replace(angle=h * allowance.angle, grounded=grounded)))
     return result

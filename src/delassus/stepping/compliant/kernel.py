@@ -36,7 +36,7 @@ from delassus.stepping.impacts.dissipation import solve_without_gain
 from delassus.stepping.impacts.strikes import mean_velocity
 from delassus.stepping.scheme.blend import Blend
 from delassus.stepping.scheme.components import components, undriven
-from delassus.stepping.scheme.flying import fly_all, moved, without_flight
+from delassus.stepping.scheme.flying import fly_all, integrate_velocity, without_flight
 
 _FAR: Final = 100.0
 """Gaps count as at most so many times the largest error in the correction phase."""
@@ -171,7 +171,7 @@ def compliant_kernel(
         """Where velocities (nv,) lead, and the velocity after in the axes that there are then."""
         if not straight:
             return integrate(mechanism.model, q, blend.h * way), after
-        reached, seen, _ = moved(mechanism.model, parts, q, after, blend.h, blend.h * way)
+        reached, seen, _ = integrate_velocity(mechanism.model, parts, q, after, blend.h, blend.h * way)
         for k in driven:
             seen[k] = driven_velocity[k]
         return reached, seen
@@ -180,7 +180,7 @@ def compliant_kernel(
         """Configuration and velocity after a displacement h u (nv,) that takes no time."""
         if not straight:
             return integrate(mechanism.model, q, blend.h * u), v
-        reached, seen, _ = moved(mechanism.model, (), q, v, 0.0, blend.h * u)
+        reached, seen, _ = integrate_velocity(mechanism.model, (), q, v, 0.0, blend.h * u)
         return reached, seen
 
     state = State.of(scene, mechanism, q, v, time)

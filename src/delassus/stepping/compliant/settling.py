@@ -16,7 +16,7 @@ from delassus.model.links import links_of
 from delassus.stepping.compliant.acting import Acting
 from delassus.stepping.compliant.values import State
 from delassus.stepping.scheme.components import Component
-from delassus.stepping.scheme.energy import Kick, allowed, contact_excess, gravity_forces, restore
+from delassus.stepping.scheme.energy import Kick, allowance_of, contact_excess, gravity_forces, restore
 from delassus.stepping.scheme.flying import turning, without_flight
 
 
@@ -62,7 +62,7 @@ def settle(
         if part.rigid or part.driven:
             continue
         middle = None if state.motions is state.place else there
-        target = allowed(model, q, M, Kick(v, after, kick, products, after), part, more, middle=middle)
+        target = allowance_of(model, q, M, Kick(v, after, kick, products, after), part, more, middle=middle)
         grounded = np.array(False) if impulse is None else _is_grounded(state, part, impulse)
         q_end, v_end = restore(model, q_end, v_end, part, target._replace(grounded=grounded))
     return q_end, v_end

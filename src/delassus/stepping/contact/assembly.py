@@ -33,7 +33,7 @@ from delassus.stepping.compliant.response import Response, respond
 from delassus.stepping.compliant.values import Numbers, Recovery, State, Values, dynamics
 from delassus.stepping.scheme.blend import Blend
 from delassus.stepping.scheme.components import Component, components
-from delassus.stepping.scheme.flying import free_bodies, moved, turning
+from delassus.stepping.scheme.flying import free_bodies, integrate_velocity, turning
 from delassus.stepping.scheme.rigid_flight import kick_acceleration
 
 
@@ -116,7 +116,7 @@ def advance_freely(model: Model, q: Any, v: Any, a: Any, time_step: Any) -> tupl
 
 def reach(mechanism: Mechanism, q: Any, after: Any, h: Any) -> tuple[Any, Any]:
     """q⁺ (nq,) and v⁺ (nv,) in the axes there, of velocities (nv,) in the axes of the beginning of a step."""
-    return moved(mechanism.model, components(mechanism, q), q, after, h)[:2]
+    return integrate_velocity(mechanism.model, components(mechanism, q), q, after, h)[:2]
 
 
 def seen_from_start(mechanism: Mechanism, q: Any, v_end: Any, h: Any) -> Any:
@@ -125,8 +125,8 @@ def seen_from_start(mechanism: Mechanism, q: Any, v_end: Any, h: Any) -> Any:
     A flight backwards undoes one forwards but for the little turns that keep its energy: two corrections remove these.
     """
     model, parts, aim = mechanism.model, components(mechanism, q), v_end
-    start = moved(model, parts, q, aim, -h)[1]
+    start = integrate_velocity(model, parts, q, aim, -h)[1]
     for _ in range(2 if any(part.rigid for part in parts) else 0):
-        aim = aim + v_end - moved(model, parts, q, start, h)[1]
-        start = moved(model, parts, q, aim, -h)[1]
+        aim = aim + v_end - integrate_velocity(model, parts, q, start, h)[1]
+        start = integrate_velocity(model, parts, q, aim, -h)[1]
     return start

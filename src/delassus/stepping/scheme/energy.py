@@ -107,7 +107,7 @@ class Kick(NamedTuple):
     kicked: Any
 
 
-def allowed(
+def allowance_of(
     model: Model, q: Any, M: Any, kick: Kick, part: Component, excess: Any, flies: Any = False, middle: Any = None
 ) -> Allowance:
     """T*, P* and L* of a component, with the mass matrix M (nv, nv) at q; `excess` [J] is what contacts may not add.

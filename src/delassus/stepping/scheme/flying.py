@@ -42,7 +42,7 @@ def without_flight(parts: Iterable[Component], v: Any) -> Any:
     return moving
 
 
-def moved(
+def integrate_velocity(
     model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, displacement: Any = None
 ) -> tuple[Any, Any, Any]:
     """Configuration (nq,) and velocity (nv,) after a step h [s] with the velocity v (nv,) in the axes of its beginning.
