@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
 from delassus.simulation.actuation.actuators import drive, limited_servos
@@ -75,15 +76,27 @@ def in_substeps(world: World, last: Moved, given: Given) -> Moved:
     def substep(carry: Any) -> Any:
         state, done, count = Moved(*carry[0]), carry[1], carry[2]
         made = one_step(world, state._replace(impulse=state.impulse / count), given._replace(h=given.h / count))
-        needed = np.clip(np.ceil(made.angle / TURN), 1.0, float(MOST_SUBSTEPS))
-        needed = np.where(np.isfinite(made.angle), needed, float(MOST_SUBSTEPS))
+        needed = _substeps(made.angle)
         retry = (count < 1.5) & (needed > 1.5)
         made = made._replace(impulse=made.impulse * count)
         kept = tuple(np.where(retry, old, new) for old, new in zip(state, made, strict=True))
         return kept, np.where(retry, done, done + 1.0), np.where(retry, needed, count)
 
-    first = (tuple(last), np.array(0.0), np.array(1.0))
-    return Moved(*while_loop(go_on, substep, first, MOST_SUBSTEPS + 1)[0])
+    def loop(count: Any) -> Any:
+        return while_loop(go_on, substep, (tuple(last), np.array(0.0), count), MOST_SUBSTEPS + 1)[0]
+
+    if world.all_slots:
+        return Moved(*loop(np.array(1.0)))
+    # Without contacts a step is short: straight code is worth being compiled a second time.
+    made = one_step(world, last, given)
+    count = _substeps(made.angle)
+    return Moved(*cond(count > 1.5, loop, tuple(made), count))
+
+
+def _substeps(angle: Any) -> Any:
+    """How many substeps a step takes in which a joint turns by an angle [rad]."""
+    needed = np.clip(np.ceil(angle / TURN), 1.0, float(MOST_SUBSTEPS))
+    return np.where(np.isfinite(angle), needed, float(MOST_SUBSTEPS))
 
 
 def one_step(world: World, last: Moved, given: Given) -> Moved:
