@@ -213,8 +213,9 @@ def compliant_kernel(
         if rigid.m:
             reached, after = project(rigid, reached, after, locked=_joints_of(rigid.model, driven), time=later)
     impulse, ends = None if step.solved is None else step.solved.impulse, (reached, after)
-    soft = numbers.compliance is not None or restitution is not None  # contacts that give energy back
-    reached, after = settle(state, parts, (v, step.after), acting, impulse, blend.h, ends, soft)
+    soft = numbers.compliance is not None  # contacts give back what they have stored
+    velocities = (v, step.response.free, step.after)
+    reached, after = settle(state, parts, velocities, acting, impulse, blend.h, ends, soft)
     for deciding in (alpha, beta, restitution):
         if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
             after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)

@@ -23,7 +23,7 @@ from delassus.stepping.scheme.flying import turning, without_flight
 def settle(
     state: State,
     parts: tuple[Component, ...],
-    velocities: tuple[Any, Any],
+    velocities: tuple[Any, Any, Any],
     acting: Acting,
     impulse: Any,
     h: Any,
@@ -35,7 +35,7 @@ def settle(
     Args:
         state: Where the step begins, with the inertias and rows that it was made with: of there, or of its middle.
         parts: What moves on its own, and is not driven.
-        velocities: (nv,) before and after the step.
+        velocities: (nv,) before the step, after it without impulses of rows, and after it.
         acting: Forces of the step, and what resists it besides inertia.
         impulse: (m,) of all rows, None without rows.
         h: [s].
@@ -44,7 +44,7 @@ def settle(
     """
     if all(part.rigid or part.driven for part in parts):
         return end
-    model, (q, there), (v, after) = state.mechanism.model, (state.place.q, state.motions.q), velocities
+    model, (q, there), (v, free, after) = state.mechanism.model, (state.place.q, state.motions.q), velocities
     M, change = mass_matrix(model, q), after - v
     kick = h * (acting.push + gravity_forces(model, there, mass_matrix(model, there), parts))
     kick = kick if acting.added is None else kick - acting.added * change
@@ -56,7 +56,10 @@ def settle(
         J, contacts = np.array(jacobian_in(state.rows, state.motions)), np.array(impulse)
         contacts[state.scene.bilateral] = 0.0
         kick = kick + J.T @ impulse
-        excess = excess if elastic else contact_excess(parts, J.T @ contacts, v + after)
+        if not elastic:  # a contact may strike before the forces of the step have acted, or after that
+            push = J.T @ contacts
+            early, late = contact_excess(parts, push, v + after), contact_excess(parts, push, free + after)
+            excess = [np.minimum(one, other) for one, other in zip(early, late, strict=True)]
     q_end, v_end = end
     for part, more in zip(parts, excess, strict=True):
         if part.rigid or part.driven:
