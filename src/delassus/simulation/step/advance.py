@@ -11,8 +11,8 @@ A step h from (q, v), with M̂ = M + diag(h d + h² k) for damping d and stiffne
     v⁺ restored                                    to the energy and momentum that the impulses allow, see `arrival`
 
 A gap may close and not more: J v⁺ + gap/h ≥ 0, with its mean velocity over the step where a free body rolls. A contact
-that would be passed faster than gravity accelerates in two steps strikes: it leaves with e times the velocity that it came
-with, or with less where friction would make that gain energy.
+that would be passed faster than gravity accelerates in two steps strikes: it leaves with e times the velocity that it
+came with, or with less where friction would make that gain energy.
 """
 
 from __future__ import annotations
