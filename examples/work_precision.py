@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import delassus as dl
-from delassus.stepping.integrators.choice import INTEGRATORS
+from delassus.integrators.choice import INTEGRATORS
 
 STEPS = tuple(0.02 / 2**k for k in range(7))  # s
 TOLERANCES = tuple(10.0**-k for k in range(3, 13))

@@ -6,7 +6,7 @@ import pytest
 import delassus as dl
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.joints import Translation
-from delassus.stepping.compliant.asked import StepError
+from delassus.step.compliant.asked import StepError
 from stepped import G, masses
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system

@@ -15,11 +15,11 @@ from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
-from delassus.contact.robots.numbers import scene_for
 from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ball, box, rod
 from delassus.model.model import Mimic
-from delassus.stepping.compliant.asked import StepError
-from delassus.stepping.compliant.kernel import compliant_kernel
+from delassus.step.compliant.asked import StepError
+from delassus.step.compliant.kernel import compliant_kernel
+from delassus.step.sources.numbers import scene_for
 from stepped import G, governor, length, masses, on_rod, run, slider, sprung
 
 step = dl.stepping.compliant_step

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
-from delassus.stepping.compliant.geometric import geometric_stiffness, not_negative
-from delassus.stepping.compliant.solve import Known, bilateral
+from delassus.step.compliant.geometric import geometric_stiffness, not_negative
+from delassus.step.compliant.solve import Known, bilateral
 from stepped import G, balls_in_a_row, governor, length, on_rod, slider
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system

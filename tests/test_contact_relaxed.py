@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.contact.models.relaxation import RelaxationError
-from delassus.contact.models.relaxed import relaxed_rows
-from delassus.contact.models.weights import inverse_weights
+from delassus.step.laws.relaxation import RelaxationError
+from delassus.step.laws.relaxed import relaxed_rows
+from delassus.step.laws.weights import inverse_weights
 from relaxed_pairs import Pair
 from stepped import kept_straight
 
@@ -21,8 +21,8 @@ def test_weights_are_those_of_mujoco_at_qpos0():
 
 @pytest.mark.parametrize("solref", ["0.015 1.2", "0.001 1", "-400 -30"])
 def test_compliance_and_references_are_those_of_mujoco(solref):
-    from delassus.stepping.contact.asked import Asked
-    from delassus.stepping.contact.steps import Relaxed, relaxed_numbers
+    from delassus.step.contact.asked import Asked
+    from delassus.step.contact.steps import Relaxed, relaxed_numbers
 
     pair = Pair(solref=solref)
     rows = {"limits": False, "joint_friction": False, "as_in_mujoco": True}
@@ -90,8 +90,8 @@ def test_its_problem_is_convex_and_solved():
 
 
 def test_one_proximal_iteration_with_its_compliance_gives_the_forces_of_equalities():
-    from delassus.stepping.contact.asked import Asked
-    from delassus.stepping.contact.steps import Relaxed, relaxed_numbers
+    from delassus.step.contact.asked import Asked
+    from delassus.step.contact.steps import Relaxed, relaxed_numbers
 
     pair = Pair()
     loop = dl.Mechanism(pair.model, model_constraints=False, constraints=dl.Mechanism(pair.model).constraints[:1])

@@ -13,14 +13,14 @@ import delassus.numpy as dnp
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.contact.problems.checks import ContactProblemError
-from delassus.contact.robots.geometry import contact_geometry
-from delassus.contact.robots.numbers import scene_for
-from delassus.contact.robots.response import responding
 from delassus.model.bundled.build import Assembly, ball, box, rod
 from delassus.model.generators import random_tree
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
 from delassus.model.model import Mimic
-from delassus.stepping.contact.rigid import assemble_contacts
+from delassus.step.contact.rigid import assemble_contacts
+from delassus.step.sources.geometry import contact_geometry
+from delassus.step.sources.numbers import scene_for
+from delassus.step.sources.response import responding
 from stepped import kept_straight
 
 G = 9.81

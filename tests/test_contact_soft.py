@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.contact.models.softness import SoftnessError
 from delassus.model.bundled.build import Assembly, ball
 from delassus.model.joints import Free
+from delassus.step.laws.softness import SoftnessError
 
 G, MASS, RADIUS = 9.81, 2.0, 0.1
 

@@ -13,7 +13,7 @@ import pytest
 import delassus as dl
 from bodies import BRICK
 from delassus.common import archives
-from delassus.stepping.trajectories.errors import TrajectoryFileError
+from delassus.output.errors import TrajectoryFileError
 
 SIM = dl.Simulation(BRICK)
 

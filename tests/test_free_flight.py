@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from delassus.compiler.host.kernel import kernel
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.stepping.marks import Mark
-from delassus.stepping.scheme.components import components
-from delassus.stepping.scheme.free_rotation import SUBSTEPS, principal_axes, rotate_freely
+from delassus.step.marks import Mark
+from delassus.step.scheme.components import components
+from delassus.step.scheme.free_rotation import SUBSTEPS, principal_axes, rotate_freely
 
 STILL = np.array([0.0, 0.0, 0.0, 1.0])
 TURN = Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix()

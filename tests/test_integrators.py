@@ -10,10 +10,10 @@ from scipy.special import ellipj
 
 import delassus as dl
 import delassus.numpy as dnp
+from delassus.integrators.choice import INTEGRATORS
+from delassus.integrators.protocol import System
 from delassus.model.bundled.build import Assembly, ball, box
 from delassus.model.joints import Free, Prismatic, Spherical
-from delassus.stepping.integrators.choice import INTEGRATORS
-from delassus.stepping.integrators.protocol import System
 from motion_cases import TOP, TOP_SPEED, TOP_START
 
 FIXED = [name for name, method in INTEGRATORS.items() if not method.adaptive]

@@ -23,7 +23,7 @@ from delassus.particles.description.lanes import curvature, deformation_parts, e
 from delassus.particles.solvers.choice import METHODS
 from delassus.particles.solvers.multigrid import TwoGrids
 from delassus.particles.solvers.superlu import whole_matrix
-from delassus.stepping.scheme.blend import Blend
+from delassus.step.scheme.blend import Blend
 
 mpl.use("agg")
 

@@ -9,9 +9,9 @@ from scipy.special import ellipk
 
 import delassus as dl
 import delassus.numpy as dnp
+from delassus.integrators.written import MotionError
 from delassus.model.bundled.linkages import four_bar, slider_crank
 from delassus.model.joints import Prismatic
-from delassus.stepping.integrators.written import MotionError
 from linkages import bennett, mechanism_of
 from squeezer import REFERENCE, START, forces, squeezer
 

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from bodies import G, body
-from delassus.simulation.geometry.boxes import box_touches
+from delassus.geometry.boxes import box_touches
 
 CUBE = (0.2, 0.2, 0.2)
 ONE, OTHER = (0.2, 0.3, 0.1), (0.24, 0.16, 0.4)

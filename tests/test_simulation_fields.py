@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from bodies import G, H, body
-from delassus.simulation.geometry.fields import Field, HeightField
+from delassus.geometry.fields import Field, HeightField
 
 MASS, RADIUS = 0.1, 0.05
 BALL = body("sphere", (RADIUS,), MASS, (0.4 * MASS * RADIUS**2,) * 3)

@@ -16,7 +16,7 @@ from bodies import BALL, BRICK
 from delassus.model.model import Geometry
 from delassus.model.placement import HERE
 from delassus.model.readers.meshes import hull_triangles
-from delassus.stepping.trajectories.strip import outline
+from delassus.output.strip import outline
 
 Q0 = np.array([[0, 0, 0.3, 0.1, 0.2, 0.3, 0.9], [0.5, 0, 0.2, 0.3, 0, 0, 0.9]])
 

@@ -6,7 +6,7 @@ import pytest
 
 import delassus as dl
 from delassus.contact.solvers.solve import velocity_and_residual
-from delassus.stepping.marks import Mark, described
+from delassus.step.marks import Mark, described
 
 BAR = """
 <mujoco><worldbody><body name="bar" pos="0 0 1"><freejoint/>

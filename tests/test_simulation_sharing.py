@@ -11,8 +11,8 @@ from bodies import BRICK, H
 from delassus.contact.cones.kinds import Friction, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.gauss_seidel import coulomb_step
-from delassus.simulation.step.carried import Carried
-from delassus.simulation.step.sharing import Sharing
+from delassus.step.stages.carried import Carried
+from delassus.step.stages.sharing import Sharing
 
 MASS, MOMENTS = 2.0, np.diag([0.0167, 0.0083, 0.0217])  # of the brick
 

@@ -6,20 +6,20 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.contact import cones
-    from delassus.contact.models.relaxation import Relaxation
-    from delassus.contact.models.softness import Softness
     from delassus.contact.problems.operators import DelassusOperator
     from delassus.contact.problems.problem import ContactProblem
     from delassus.contact.problems.solution import ContactSolution
     from delassus.contact.references.primal import primal_impulses
-    from delassus.contact.robots.contact import Contact
-    from delassus.contact.robots.kinematics import ContactKinematics, contact_kinematics
     from delassus.contact.solvers.derivatives import contact_derivatives
     from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
     from delassus.contact.solvers.solve import solve_contacts
-    from delassus.stepping.contact.dynamics import contact_dynamics, contact_problem
-    from delassus.stepping.contact.inverse import ContactExplanation, contact_inverse_dynamics
-    from delassus.stepping.contact.result import ContactForces, ContactStep
+    from delassus.step.contact.dynamics import contact_dynamics, contact_problem
+    from delassus.step.contact.inverse import ContactExplanation, contact_inverse_dynamics
+    from delassus.step.contact.result import ContactForces, ContactStep
+    from delassus.step.laws.relaxation import Relaxation
+    from delassus.step.laws.softness import Softness
+    from delassus.step.sources.contact import Contact
+    from delassus.step.sources.kinematics import ContactKinematics, contact_kinematics
 
 __all__ = [
     "Contact",
@@ -50,16 +50,16 @@ if not TYPE_CHECKING:
         __all__,
         {
             "contact.cones": "",
-            "stepping.contact.dynamics": "contact_dynamics contact_problem",
-            "stepping.contact.inverse": "ContactExplanation contact_inverse_dynamics",
-            "contact.robots.kinematics": "ContactKinematics contact_kinematics",
-            "stepping.contact.result": "ContactForces ContactStep",
-            "contact.models.relaxation": "Relaxation",
-            "contact.models.softness": "Softness",
+            "step.contact.dynamics": "contact_dynamics contact_problem",
+            "step.contact.inverse": "ContactExplanation contact_inverse_dynamics",
+            "step.sources.kinematics": "ContactKinematics contact_kinematics",
+            "step.contact.result": "ContactForces ContactStep",
+            "step.laws.relaxation": "Relaxation",
+            "step.laws.softness": "Softness",
             "contact.problems.operators": "DelassusOperator",
             "contact.problems.problem": "ContactProblem",
             "contact.problems.solution": "ContactSolution",
-            "contact.robots.contact": "Contact",
+            "step.sources.contact": "Contact",
             "contact.solvers.derivatives": "contact_derivatives",
             "contact.references.primal": "primal_impulses",
             "contact.solvers.sequential_impulses": "RowsOnVelocities sequential_impulses",

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.simulation.actuation.actuators import motors, position_servos, velocity_servos
     from delassus.simulation.ground import Ground
     from delassus.simulation.simulation import GroundContacts, Simulation
     from delassus.simulation.state import State
-    from delassus.stepping.marks import Mark
+    from delassus.step.actuation.actuators import motors, position_servos, velocity_servos
+    from delassus.step.marks import Mark
 
 __all__ = [
     "Ground",
@@ -27,10 +27,10 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
-            "simulation.actuation.actuators": "motors position_servos velocity_servos",
+            "step.actuation.actuators": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
             "simulation.simulation": "GroundContacts Simulation",
             "simulation.state": "State",
-            "stepping.marks": "Mark",
+            "step.marks": "Mark",
         },
     )

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from delassus.geometry.candidates import Shape
+from delassus.geometry.collisions import Collision
 from delassus.model.model import WORLD, Geometry, Model
-from delassus.simulation.geometry.candidates import Shape
-from delassus.simulation.geometry.collisions import Collision
 from delassus.simulation.ground import Ground
 
 Own = tuple[float | None, float | None, float | None]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.frozen import read_only
+from delassus.geometry.fields import Field
 from delassus.simulation.checks import SimulationError, number, numbers
-from delassus.simulation.geometry.fields import Field
 
 FRICTION: Final = 0.7
 """Of shapes that say nothing, on a ground that says nothing."""

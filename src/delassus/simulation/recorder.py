@@ -8,12 +8,12 @@ import numpy as np
 
 from delassus.common.memory import free_memory
 from delassus.errors import short
+from delassus.output.contacts import ContactRecord
+from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.runner import Runner
 from delassus.simulation.state import State
-from delassus.stepping.marks import Mark
-from delassus.stepping.trajectories.contacts import ContactRecord
-from delassus.stepping.trajectories.trajectory import Trajectory
+from delassus.step.marks import Mark
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation

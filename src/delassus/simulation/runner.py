@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
-from delassus.simulation.step.advance import HARD, MISSED
-from delassus.simulation.step.rows import pushed_elsewhere
-from delassus.simulation.step.solve import LONGER, PATIENCE, QUICKLY
-from delassus.simulation.step.world import World
 from delassus.simulation.stretch import LONGEST, Stretch
-from delassus.stepping.marks import Mark
+from delassus.step.marks import Mark
+from delassus.step.stages.advance import HARD, MISSED
+from delassus.step.stages.rows import pushed_elsewhere
+from delassus.step.stages.solve import LONGER, PATIENCE, QUICKLY
+from delassus.step.stages.world import World
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import warn
+from delassus.geometry.candidates import Shape
+from delassus.geometry.collisions import SURFACES, Collision, collisions_of
+from delassus.geometry.fields import MOST_SPACINGS, Field
 from delassus.model.model import WORLD, Geometry, Model, UnknownName
 from delassus.model.readers.meshes import hull_points
 from delassus.simulation.checks import SimulationError, names
-from delassus.simulation.geometry.candidates import Shape
-from delassus.simulation.geometry.collisions import SURFACES, Collision, collisions_of
-from delassus.simulation.geometry.fields import MOST_SPACINGS, Field
 from delassus.simulation.ground import Ground
 
 _ENTERED: Final = 0.05

@@ -19,7 +19,8 @@ from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
-from delassus.simulation.actuation.actuators import check_actuators
+from delassus.output.trajectory import State as Moment
+from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import RunError, SimulationError, count, flag, last_axis, number
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of, fits
@@ -30,14 +31,13 @@ from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
-from delassus.simulation.step.friction import of_contacts
-from delassus.simulation.step.solve import TOLERANCE
-from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
-from delassus.simulation.step.world import World
 from delassus.simulation.usual import usual_world
-from delassus.stepping.marks import Mark
-from delassus.stepping.trajectories.trajectory import State as Moment
-from delassus.stepping.trajectories.trajectory import Trajectory
+from delassus.step.actuation.actuators import check_actuators
+from delassus.step.marks import Mark
+from delassus.step.stages.friction import of_contacts
+from delassus.step.stages.solve import TOLERANCE
+from delassus.step.stages.step import assemble_step, candidate_geometry, simulate
+from delassus.step.stages.world import World
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.errors import short
 from delassus.simulation.checks import SimulationError, count, numbers
-from delassus.stepping.marks import Mark, described
+from delassus.step.marks import Mark, described
 
 Array = NDArray[np.float64]
 

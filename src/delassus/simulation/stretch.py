@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from delassus.simulation.step.solve import PATIENCE
+from delassus.step.stages.solve import PATIENCE
 
 if TYPE_CHECKING:
     from delassus.simulation.runner import Runner

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.simulation.actuation.actuators import limited_servos
-from delassus.simulation.step.step import candidate_geometry
-from delassus.simulation.step.world import World
+from delassus.step.actuation.actuators import limited_servos
+from delassus.step.stages.step import candidate_geometry
+from delassus.step.stages.world import World
 
 NEAR: Final = 0.02
 """Candidates [m] that are so much higher than the lowest one are left out."""

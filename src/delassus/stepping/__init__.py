@@ -1,19 +1,19 @@
-"""Time stepping: motions of robots by integrators, the compliant scheme from soft to rigid, and impacts."""
+"""Public names of time stepping: integrators, the compliant scheme, impacts, trajectories."""
 
 from typing import TYPE_CHECKING
 
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.stepping.compliant.compliant_system import CompliantSystem, compliant_system
-    from delassus.stepping.compliant.motion import compliant_motion
-    from delassus.stepping.compliant.step import CompliantStep, compliant_step
-    from delassus.stepping.impacts.reflections import Reflections, reflections
-    from delassus.stepping.integrators.simulate import simulate_motion
-    from delassus.stepping.integrators.written import Event
-    from delassus.stepping.status import MotionStatus
-    from delassus.stepping.trajectories.contacts import ContactRecord
-    from delassus.stepping.trajectories.trajectory import Trajectory
+    from delassus.integrators.simulate import simulate_motion
+    from delassus.integrators.written import Event
+    from delassus.output.contacts import ContactRecord
+    from delassus.output.status import MotionStatus
+    from delassus.output.trajectory import Trajectory
+    from delassus.step.compliant.compliant_system import CompliantSystem, compliant_system
+    from delassus.step.compliant.motion import compliant_motion
+    from delassus.step.compliant.step import CompliantStep, compliant_step
+    from delassus.step.impacts.reflections import Reflections, reflections
 
 __all__ = [
     "CompliantStep",
@@ -35,14 +35,14 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
-            "stepping.integrators.simulate": "simulate_motion",
-            "stepping.integrators.written": "Event",
-            "stepping.status": "MotionStatus",
-            "stepping.trajectories.contacts": "ContactRecord",
-            "stepping.trajectories.trajectory": "Trajectory",
-            "stepping.compliant.compliant_system": "CompliantSystem compliant_system",
-            "stepping.compliant.motion": "compliant_motion",
-            "stepping.compliant.step": "CompliantStep compliant_step",
-            "stepping.impacts.reflections": "Reflections reflections",
+            "integrators.simulate": "simulate_motion",
+            "integrators.written": "Event",
+            "output.status": "MotionStatus",
+            "output.contacts": "ContactRecord",
+            "output.trajectory": "Trajectory",
+            "step.compliant.compliant_system": "CompliantSystem compliant_system",
+            "step.compliant.motion": "compliant_motion",
+            "step.compliant.step": "CompliantStep compliant_step",
+            "step.impacts.reflections": "Reflections reflections",
         },
     )

@@ -13,7 +13,7 @@ from delassus.common.checks import elements
 from delassus.errors import DelassusError, short
 from delassus.model.model import Model, UnknownName
 from delassus.model.transmission import Actuator
-from delassus.simulation.actuation.actuators import check_actuators, driven_velocities, driving_terms
+from delassus.step.actuation.actuators import check_actuators, driven_velocities, driving_terms
 
 Floats: TypeAlias = NDArray[np.float64]
 

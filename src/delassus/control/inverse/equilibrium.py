@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status
-from delassus.contact.robots.contact import contacts_of
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.inverse.actuation import ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, control_statuses, worst_of
 from delassus.dynamics.forces.passive import passive_forces
-from delassus.stepping.contact.inverse import ContactExplanation, contact_inverse_dynamics
+from delassus.step.contact.inverse import ContactExplanation, contact_inverse_dynamics
+from delassus.step.sources.contact import contacts_of
 
 Floats = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import DelassusError
-from delassus.simulation.actuation.actuators import driven_velocities
 from delassus.simulation.checks import SimulationError, numbers
+from delassus.step.actuation.actuators import driven_velocities
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation

@@ -18,13 +18,13 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import scan
 from delassus.model.of_model import OfModel
-from delassus.simulation.step.advance import MISSED, period
-from delassus.simulation.step.contacts import GroundNumbers
-from delassus.simulation.step.problem import Given
-from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
-from delassus.simulation.step.step import GROUND_INPUTS, SHARED
-from delassus.simulation.step.world import World
-from delassus.stepping.marks import Mark
+from delassus.step.marks import Mark
+from delassus.step.stages.advance import MISSED, period
+from delassus.step.stages.contacts import GroundNumbers
+from delassus.step.stages.problem import Given
+from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
+from delassus.step.stages.step import GROUND_INPUTS, SHARED
+from delassus.step.stages.world import World
 
 STATE: Final = "(nq),(nv),(rows),(places),(),(),()"
 """q, v, impulses, contacts, time, cost until now, periods until now: what a rollout is taken up with."""

@@ -21,7 +21,7 @@ from delassus.simulation.checks import SimulationError, count, last_axis, number
 from delassus.simulation.runner import some
 from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State, is_alive
-from delassus.simulation.step.advance import MISSED
+from delassus.step.stages.advance import MISSED
 
 Array = NDArray[np.float64]
 

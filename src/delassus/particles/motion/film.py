@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.cones.tangents import contact_axes
+from delassus.output.film import _packed, write_page
 from delassus.particles.description.bodies import rotations
 from delassus.particles.description.checks import positive
 from delassus.particles.description.obstacles import Box, Plane, Sphere
 from delassus.particles.motion.lines import lines_of
-from delassus.stepping.trajectories.film import _packed, write_page
 
 if TYPE_CHECKING:
     from delassus.particles.motion.trajectory import ParticleTrajectory

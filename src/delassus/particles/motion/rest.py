@@ -16,7 +16,7 @@ from delassus.particles.description.checks import ParticlesError, counted
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
-from delassus.stepping.scheme.blend import Blend
+from delassus.step.scheme.blend import Blend
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from delassus.particles.solvers.choice import solve_system
 from delassus.particles.solvers.direct import refined
 from delassus.particles.solvers.system import Solved, System
 from delassus.particles.solvers.tied import TiedSystem
-from delassus.stepping.compliant.scheme import unilateral
-from delassus.stepping.scheme.blend import Blend
+from delassus.step.compliant.scheme import unilateral
+from delassus.step.scheme.blend import Blend
 
 Array = NDArray[np.float64]
 

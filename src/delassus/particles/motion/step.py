@@ -37,8 +37,8 @@ from delassus.particles.solvers.choice import BY_BLOCKS, METHODS
 from delassus.particles.solvers.rows import PROXIMAL
 from delassus.particles.solvers.system import System
 from delassus.particles.solvers.tied import Tie, TiedSystem
-from delassus.stepping.compliant.asked import StepError, check_stabilization, checked_blend, checked_step
-from delassus.stepping.scheme.blend import Blend
+from delassus.step.compliant.asked import StepError, check_stabilization, checked_blend, checked_step
+from delassus.step.scheme.blend import Blend
 
 Array = NDArray[np.float64]
 

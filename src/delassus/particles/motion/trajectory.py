@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.constrained.solvers.status import Status, worst_status
 from delassus.errors import short
+from delassus.output.errors import TrajectoryFileError
 from delassus.particles.algebra.memory import check_bytes
 from delassus.particles.description.checks import ParticlesError, counted
 from delassus.particles.description.particles import Particles
@@ -21,7 +22,6 @@ from delassus.particles.motion.energy import energy_of
 from delassus.particles.motion.film import save_film
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
-from delassus.stepping.trajectories.errors import TrajectoryFileError
 
 Array = NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from delassus.particles.solvers.multigrid import CoarseGrid
 from delassus.particles.solvers.rows import Rows
 from delassus.particles.solvers.system import System
 from delassus.particles.solvers.turning import Turning
-from delassus.stepping.compliant.scheme import kinematic
-from delassus.stepping.scheme.blend import Blend
+from delassus.step.compliant.scheme import kinematic
+from delassus.step.scheme.blend import Blend
 
 Array = NDArray[np.float64]
 

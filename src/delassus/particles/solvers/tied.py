@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from delassus.particles.solvers.system import System
-from delassus.stepping.compliant.scheme import kinematic
-from delassus.stepping.scheme.blend import Blend
+from delassus.step.compliant.scheme import kinematic
+from delassus.step.scheme.blend import Blend
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.lanes import curvature
-from delassus.stepping.scheme.blend import Blend
+from delassus.step.scheme.blend import Blend
 
 if TYPE_CHECKING:
     from delassus.particles.solvers.assembly import Assembly

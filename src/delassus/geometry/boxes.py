@@ -1,0 +1,240 @@
+"""Two boxes that touch each other: by a face and what is above it, or by two edges that cross.
+
+Of the fifteen axes on which the shadows of two boxes may be apart (three normals of faces of each, nine products of
+edges) the one with the largest gap is the direction in which they touch. If it is a normal, the face there is the
+reference, and the other box touches it with the face that looks at it most: with the corners of one that are above the
+other, and where edges cross. That is an octagon at most. Of products, the two edges that are nearest touch.
+
+Edges that are parallel have no product. Where two of them touch, as those of leaning cards, the normals of a face of
+each box, a and b, are equally good, and all directions between them. Edges are rounded there, with radii whose sum ρ is
+a hundredth of the thinner box's half: with the gaps gₐ and g_b on both axes, the boxes without their rounded skins are
+apart by the shortest u that has a · u = gₐ + ρ and b · u = g_b + ρ, so that
+
+    u = (wₐ a + w_b b)/(1 - c²),   wₐ = gₐ + ρ - c (g_b + ρ),   w_b = g_b + ρ - c (gₐ + ρ),   c = a · b
+
+where both weights are positive, and the gap is |u| - ρ. It changes by no more than the boxes move, and the normal goes
+from a to b within lengths of ρ.
+
+All places are there in every state, 17 of them; those that do not touch are far away.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.dynamics.tree.poses import Pair
+from delassus.geometry.candidates import Touch
+
+PLACES: Final = 4 + 4 + 8 + 1
+"""Corners of the face that is above, corners of the reference, two on each edge, and the crossing of two edges."""
+
+_SAME: Final = 1e-6
+"""Shares of a box's size that make no difference: of two axes the first one counts, and points on a rim are one."""
+
+_PARALLEL: Final = 1e-10
+"""Squared sines of angles between edges below have no direction across."""
+
+_ROUND: Final = 1e-2
+"""Of the thinner box's half thickness: ρ, the sum of the radii of edges that touch while they are parallel."""
+
+_ALIGNED: Final = 1.0 - 5e-7
+"""Faces whose normals have a larger cosine are parallel: there are no directions between them."""
+
+
+class _Face(NamedTuple):
+    """A face of a box: its outward normal, two edges' directions, half their lengths, and its centre."""
+
+    n: Any
+    u: Any
+    w: Any
+    hu: Any
+    hw: Any
+    center: Any
+
+
+class _Edges(NamedTuple):
+    """The axis across two edges, how far apart they are on it, and of each edge its middle, direction and half
+    length."""
+
+    gap: Any
+    n: Any
+    p1: Any
+    d1: Any
+    h1: Any
+    p2: Any
+    d2: Any
+    h2: Any
+
+
+def box_touches(one: Pair, size: Any, other: Pair, other_size: Any) -> list[Touch]:
+    """Where a box (rotation, centre, edge lengths [m]) touches another one; normals point to the first."""
+    (R1, p1), (R2, p2) = one, other
+    h1, h2 = 0.5 * numpy.array(size), 0.5 * numpy.array(other_size)
+    small = _SAME * float(min(h1.min(), h2.min()))
+    away = p1 - p2
+    mine, gap1, (next_n, next_gap) = _nearest_face(R1, p1, h1, -away, R2, h2, small)
+    theirs, gap2, _ = _nearest_face(R2, p2, h2, away, R1, h1, small)
+    edges = _nearest_edges(R1, p1, h1, R2, p2, h2, away, small)
+    aligned = mine.n @ theirs.n < -_ALIGNED  # both have the same faces beside the edges that touch
+    axis, gap = np.where(aligned, -next_n, -mine.n), np.where(aligned, next_gap, gap1)
+    flat, between, rounded = _rounded(axis, gap, theirs.n, gap2, _ROUND * float(min(h1.min(), h2.min())))
+    flat = np.maximum(flat, gap1)
+    by_first = (gap1 > gap2 + small) & ~rounded
+    crossing = edges.gap > flat + small
+    far = np.abs(flat) + 4.0 * float(h1.max() + h2.max())
+    above = [_facing(R, p, h, face.n) for R, p, h, face in ((R2, p2, h2, mine), (R1, p1, h1, theirs))]
+    reference = _Face(*(np.where(by_first, a, b) for a, b in zip(mine, theirs, strict=True)))
+    incident = _Face(*(np.where(by_first, a, b) for a, b in zip(*above, strict=True)))
+    towards = np.where(rounded, between, np.where(by_first, -1.0, 1.0) * reference.n)
+    normal = np.where(crossing, edges.n, towards)
+    beside = np.where(rounded, 2.0 * _ROUND * float(min(h1.min(), h2.min())), 0.0)
+    found = []
+    for active, gap, point in _polygon(reference, incident, small, beside, (rounded, between, flat)):
+        found.append(Touch(np.where(active & ~crossing, gap, far), point, normal))
+    active, point = _between(edges, small)
+    return [*found, Touch(np.where(active & crossing, edges.gap, far), point, normal)]
+
+
+def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: float) -> tuple[Any, Any, Any]:
+    """The gap on two axes a and b (3,), with edges between them rounded, the normal there, and whether they are."""
+    c, x, y = a @ b, gap_a + rho, gap_b + rho
+    first, second, square = x - c * y, y - c * x, 1.0 - c * c
+    rounded = (first > 0.0) & (second > 0.0) & (c > -_SAME) & (c < _ALIGNED)
+    length = np.sqrt(np.where(rounded, first * x + second * y, 1.0) / np.where(rounded, square, 1.0))
+    n = (first * a + second * b) / np.where(rounded, square * length, 1.0)
+    return np.where(rounded, length - rho, np.maximum(gap_a, gap_b)), n, rounded
+
+
+def _chosen(which: list[Any], values: list[Any]) -> Any:
+    """The value whose condition holds; the last one if no other does."""
+    found = values[-1]
+    for condition, value in zip(reversed(which[:-1]), reversed(values[:-1]), strict=True):
+        found = np.where(condition, value, found)
+    return found
+
+
+def _face(R: Any, p: Any, h: Any, which: list[Any], signs: list[Any]) -> _Face:
+    """The face on one of three axes, on the side that a sign says."""
+    turns = [(k, (k + 1) % 3, (k + 2) % 3) for k in range(3)]
+    n = _chosen(which, [signs[k] * R[:, k] for k, _, _ in turns])
+    u, w = (_chosen(which, [R[:, turn[i]] for turn in turns]) for i in (1, 2))
+    deep, hu, hw = (_chosen(which, [np.array(float(h[turn[i]])) for turn in turns]) for i in (0, 1, 2))
+    return _Face(n, u, w, hu, hw, p + deep * n)
+
+
+def _nearest_face(
+    R: Any, p: Any, h: Any, to_other: Any, R2: Any, h2: Any, small: float
+) -> tuple[_Face, Any, tuple[Any, Any]]:
+    """The face of a box with the largest gap to another one, the gap, and the normal and gap of the next one."""
+    across = R.T @ to_other
+    shadow = np.abs(R.T @ R2) @ h2
+    gaps = [np.abs(across[k]) - h[k] - shadow[k] for k in range(3)]
+    first = (gaps[0] >= gaps[1] - small) & (gaps[0] >= gaps[2] - small)
+    second = gaps[1] >= gaps[2] - small
+    which = [first, second, None]
+    signs = [np.where(across[k] < 0.0, -1.0, 1.0) for k in range(3)]
+    normals = [signs[k] * R[:, k] for k in range(3)]
+    rest = [tuple(k for k in range(3) if k != best) for best in range(3)]
+    one, two = (_chosen(which, [gaps[pair[i]] for pair in rest]) for i in (0, 1))
+    others = [_chosen(which, [normals[pair[i]] for pair in rest]) for i in (0, 1)]
+    following = np.where(two > one, others[1], others[0]), np.maximum(one, two)
+    return _face(R, p, h, which, signs), _chosen(which, gaps), following
+
+
+def _facing(R: Any, p: Any, h: Any, n: Any) -> _Face:
+    """The face of a box that looks most against a direction."""
+    along = R.T @ n
+    size = np.abs(along)
+    which = [(size[0] >= size[1]) & (size[0] >= size[2]), size[1] >= size[2], None]
+    return _face(R, p, h, which, [np.where(along[k] > 0.0, -1.0, 1.0) for k in range(3)])
+
+
+def _polygon(
+    face: _Face, above: _Face, small: float, beside: Any, edge: tuple[Any, Any, Any]
+) -> list[tuple[Any, Any, Any]]:
+    """Corners of what a face and another one above it have in common: whether they are, their gaps, and points.
+
+    Gaps are heights above the face. Where its `edge` is rounded (whether, normal, gap), they are those along the normal
+    there, from the lowest corner on.
+
+    x and y are along the face's edges, z is the height above it. What is so little `beside` the face counts as above.
+    """
+    axes = np.stack([face.u, face.w, face.n])
+    center, s, t = axes @ (above.center - face.center), above.hu * (axes @ above.u), above.hw * (axes @ above.w)
+    wide, found = np.stack([face.hu, face.hw]) + beside, []
+    corners = [center + a * s + b * t for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
+    for corner in corners:
+        within = np.all(np.abs(corner[:2]) <= wide + small)
+        found.append((within, corner))
+    # A corner of the face, as center + a s + b t; the face above is not upright.
+    det = s[0] * t[1] - s[1] * t[0]
+    det = np.where(np.abs(det) > 0.0, det, 1.0)
+    for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1)):
+        dx, dy = x * face.hu - center[0], y * face.hw - center[1]
+        a, b = (dx * t[1] - dy * t[0]) / det, (dy * s[0] - dx * s[1]) / det
+        height = center[2] + a * s[2] + b * t[2]
+        within = (np.abs(a) * above.hu < above.hu - small) & (np.abs(b) * above.hw < above.hw - small)
+        found.append((within, np.stack([x * face.hu, y * face.hw, height])))
+    for k in range(4):
+        start, end = corners[k], corners[(k + 1) % 4]
+        found += _clipped(start, end - start, wide, small / (2.0 * (above.hu, above.hw)[k % 2]))
+    origin = face.center
+    rounded, normal, gap = edge
+    n = np.where(rounded, axes @ normal, numpy.array([0.0, 0.0, 1.0]))
+    lowest = corners[0] @ n
+    for corner in corners[1:]:
+        lowest = np.minimum(lowest, corner @ n)
+    more = np.where(rounded, gap - lowest, 0.0)
+    return [(active, at @ n + more, origin + axes.T @ at) for active, at in found]
+
+
+def _clipped(start: Any, way: Any, wide: Any, small: Any) -> list[tuple[Any, Any]]:
+    """Where an edge, start + λ way for λ from 0 to 1, comes in above a face and leaves it."""
+    begin, end = np.array(0.0), np.array(1.0)
+    for k in range(2):
+        still = np.abs(way[k]) <= 1e-9 * wide[k]
+        slope = np.where(still, 1.0, way[k])
+        low, high = (-wide[k] - start[k]) / slope, (wide[k] - start[k]) / slope
+        outside = np.abs(start[k]) > wide[k]
+        begin = np.maximum(begin, np.where(still, np.where(outside, 2.0, 0.0), np.minimum(low, high)))
+        end = np.minimum(end, np.where(still, 1.0, np.maximum(low, high)))
+    inside = begin < end - small
+    places = [(inside & (begin > small), begin), (inside & (end < 1.0 - small), end)]
+    return [(active, start + at * way) for active, at in places]
+
+
+def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: Any, small: float) -> _Edges:
+    """The pair of edges that are furthest apart on the axis across both."""
+    best: list[Any] = []
+    for i, j in itertools.product(range(3), range(3)):
+        across = np.cross(R1[:, i], R2[:, j])
+        size = np.sum(across * across)
+        usable = size > _PARALLEL
+        n = across / np.sqrt(np.where(usable, size, 1.0))
+        n = np.where(away @ n < 0.0, -1.0, 1.0) * n  # from the second to the first
+        a, b = R1.T @ n, R2.T @ n
+        gap = away @ n - np.abs(a) @ h1 - np.abs(b) @ h2
+        below = [0.0 if k == i else np.where(a[k] > 0.0, -h1[k], h1[k]) for k in range(3)]
+        over = [0.0 if k == j else np.where(b[k] > 0.0, h2[k], -h2[k]) for k in range(3)]
+        first, second = p1 + R1 @ np.stack(below), p2 + R2 @ np.stack(over)
+        values = [gap, n, first, R1[:, i], np.array(float(h1[i])), second, R2[:, j], np.array(float(h2[j]))]
+        if not best:
+            best = [np.where(usable, gap, -1e9), *values[1:]]
+            continue
+        better = usable & (gap > best[0] + small)
+        best = [np.where(better, new, old) for new, old in zip(values, best, strict=True)]
+    return _Edges(*best)
+
+
+def _between(edges: _Edges, small: float) -> tuple[Any, Any]:
+    """Whether two edges cross within their lengths, and the point of the first one that is nearest to the second."""
+    d, c = edges.p2 - edges.p1, edges.d1 @ edges.d2
+    sine = np.maximum(1.0 - c * c, _PARALLEL)
+    s = (d @ edges.d1 - c * (d @ edges.d2)) / sine
+    t = (c * (d @ edges.d1) - d @ edges.d2) / sine
+    within = (np.abs(s) <= edges.h1 + small) & (np.abs(t) <= edges.h2 + small)
+    return within, edges.p1 + s * edges.d1

@@ -1,0 +1,123 @@
+"""Implicit Runge–Kutta–Munthe-Kaas methods: stages that depend on each other, found by Newton's iterations.
+
+    vᵢ = v + h Σⱼ aᵢⱼ v'ⱼ,      θᵢ = h Σⱼ aᵢⱼ J(θⱼ)⁻¹ vⱼ,      v'ᵢ = a(t + cᵢ h, q ⊕ θᵢ, vᵢ)
+
+The unknowns are the accelerations v'ᵢ. One matrix serves all iterations of a step, with derivatives of a at its start,
+
+    N = 1 - h A ⊗ ∂a/∂v - h² A² ⊗ ∂a/∂q,      v' ← v' - N⁻¹ (v' - a(v')),
+
+so that stiff springs and dampers do no harm; the charts' θᵢ follow along. The derivatives are exact, column by column,
+in a loop that compiles the dynamics once more. Iterations end when they no longer lead nearer: at rounding, as a rule.
+
+2 n derivatives along a direction, s evaluations for each iteration (three to five), one inverse of size s n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.differentiation.derivatives import jvp
+from delassus.compiler.tracing.flow.control import map as along
+from delassus.compiler.tracing.flow.control import scan, while_loop
+from delassus.integrators.protocol import Step, System
+
+_ITERATIONS: Final = 40
+"""At most; what does not converge by then is told by the residual."""
+
+Row = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ImplicitRungeKutta:
+    """An implicit method.
+
+    Attributes:
+        name: What it is called.
+        order: Its order.
+        a: The coefficients of the stages (s, s).
+        b: The weights of the step (s,).
+        c: The times of the stages (s,), as shares of the step.
+    """
+
+    name: str
+    order: int
+    a: tuple[Row, ...]
+    b: Row
+    c: Row
+
+    @property
+    def adaptive(self) -> bool:
+        """It has no estimate of its errors."""
+        return False
+
+    @property
+    def has_dense_output(self) -> bool:
+        """It has none."""
+        return False
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
+        """One step."""
+        A, b, c = numpy.array(self.a), numpy.array(self.b), numpy.array(self.c)
+        s, n = len(b), system.nv
+        at_start, inverse = self._newton(system, time, q, v, h)
+
+        def chart(ways: Any, speeds: Any) -> Any:
+            return h * (A @ np.stack([system.rates(ways[i], speeds[i]) for i in range(s)]))
+
+        def stage(_: Any, item: Any) -> Any:
+            share, way, speed = item
+            at = time + share * h
+            return (), system.acceleration(at, *system.on_stage(at, system.moved(q, way), speed))
+
+        def iterate(carry: Any) -> Any:
+            found, ways, size, _, residual, count = carry
+            speeds = v + h * (A @ found)
+            ways = chart(ways, speeds)
+            _, asked = scan(stage, (), (c, ways, speeds))
+            off = found - asked
+            change = -(inverse @ off.reshape(s * n)).reshape(s, n)
+            now = np.max(np.abs(change) / system.sizes)
+            scale = np.max(np.abs(asked) / system.sizes)
+            left = now * np.minimum(h * h, 1.0 / np.where(scale > 0.0, scale, 1.0))
+            nearer = now < size
+            return (
+                np.where(nearer, found + change, found),
+                ways,
+                np.where(nearer, now, size),
+                np.where(nearer & (now > 0.0), 1.0, 0.0),
+                np.where(nearer, left, residual),
+                count + 1.0,
+            )
+
+        start = np.stack([at_start] * s)
+        ways = chart(np.zeros((s, n)), v + h * (A @ start))
+        first = (start, ways, np.array(np.inf), np.array(1.0), np.array(np.inf), np.array(0.0))
+        found, ways, _, _, residual, _ = while_loop(lambda carry: carry[3] > 0.5, iterate, first, _ITERATIONS)
+        speeds = v + h * (A @ found)
+        way = h * (b @ np.stack([system.rates(ways[i], speeds[i]) for i in range(s)]))
+        return Step(system.moved(q, way), v + h * (b @ found), residual=residual)
+
+    def _newton(self, system: System, time: Any, q: Any, v: Any, h: Any) -> tuple[Any, Any]:
+        """The acceleration (nv,) at the start, and N⁻¹ (s nv, s nv)."""
+        A = numpy.array(self.a)
+        n = system.nv
+        nothing, ones = numpy.zeros((n, n)), numpy.eye(n)
+
+        def acceleration(way: Any, v: Any) -> Any:
+            return system.acceleration(time, system.moved(q, way), v)
+
+        def column(to_q: Any, to_v: Any) -> Any:
+            return jvp(acceleration, (np.zeros(n), v), (to_q, to_v))
+
+        at_start, columns = along(column, numpy.concatenate([ones, nothing]), numpy.concatenate([nothing, ones]))
+        by_q, by_v = columns[:n].T, columns[n:].T
+        blocks = [
+            [(float(i == j) * numpy.eye(n)) - h * A[i, j] * by_v - h * h * (A @ A)[i, j] * by_q for j in range(len(A))]
+            for i in range(len(A))
+        ]
+        N = np.concatenate([np.concatenate(row, axis=1) for row in blocks])
+        return at_start[0], np.linalg.inv(N)

@@ -1,0 +1,103 @@
+"""Explicit Runge–Kutta–Munthe-Kaas methods: a table of coefficients, and a loop over its stages.
+
+    θᵢ = h Σⱼ aᵢⱼ θ'ⱼ,      vᵢ = v + h Σⱼ aᵢⱼ v'ⱼ,      θ'ᵢ = J(θᵢ)⁻¹ vᵢ,      v'ᵢ = a(t + cᵢ h, q ⊕ θᵢ, vᵢ)
+
+and the step is q ⊕ h Σ bᵢ θ'ᵢ, v + h Σ bᵢ v'ᵢ. A second row of weights gives another step of lower order; their
+difference is the estimate of the error. The stages are a loop of compiled code, so that the dynamics is compiled once.
+
+Where the last stage is the end of the step, its acceleration is that of the first stage of the next one, which is then
+given ("first same as last").
+
+Reference: H. Munthe-Kaas, High order Runge–Kutta methods on manifolds, Applied Numerical Mathematics 29 (1999).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import scan
+from delassus.integrators.protocol import Step, System
+
+Row = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RungeKutta:
+    """An explicit method.
+
+    Attributes:
+        name: What it is called.
+        order: Its order.
+        a: The coefficients of each stage, (s, s), zero on the diagonal and above it.
+        b: The weights of the step (s,).
+        c: The times of the stages (s,), as shares of the step.
+        lower: The weights (s,) of the step that it is compared with; () if there is none.
+        dense: For each stage its weight after a share x of the step, as coefficients of x, x², … (s, …); () if there
+            are none.
+    """
+
+    name: str
+    order: int
+    a: tuple[Row, ...]
+    b: Row
+    c: Row
+    lower: Row = ()
+    dense: tuple[Row, ...] = ()
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether it estimates its errors."""
+        return bool(self.lower)
+
+    @property
+    def has_dense_output(self) -> bool:
+        """Whether it knows the states inside its steps."""
+        return bool(self.dense)
+
+    @property
+    def first_is_last(self) -> bool:
+        """Whether the last stage is the end of the step, where the next one begins."""
+        return self.a[-1] == self.b and self.c[-1] == 1.0
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any, first: Any = None) -> Step:
+        """One step; `first` is the acceleration of the first stage, if it is known from the step before."""
+        count = len(self.b)
+        b = numpy.array(self.b)
+
+        def stage(rates: Any, row: Any) -> Any:
+            turns, gains = rates
+            a, c, own = row
+            at, way = time + c * h, h * (a @ turns)
+            there, now = system.on_stage(at, system.moved(q, way), v + h * (a @ gains))
+            new = system.rates(way, now), system.acceleration(at, there, now)
+            return tuple(
+                np.where(own[:, None] > 0.5, x[None, :], kept) for x, kept in zip(new, rates, strict=True)
+            ), None
+
+        turns = gains = np.zeros((count, system.nv))
+        rows: Any = (numpy.array(self.a), numpy.array(self.c), numpy.eye(count))
+        if first is not None:  # what is known of it is in place, and its stage is left out
+            turns, gains = (np.concatenate([x[None, :], turns[1:]]) for x in (v, first))
+            rows = tuple(x[1:] for x in rows)
+        (turns, gains), _ = scan(stage, (turns, gains), rows)
+        error = None
+        if self.lower:
+            apart = b - numpy.array(self.lower)
+            error = np.stack([h * (apart @ turns), h * (apart @ gains)])
+
+        def between(share: Any) -> tuple[Any, Any]:
+            table = numpy.array(self.dense)
+            weights = h * (table @ np.stack([share ** float(k + 1) for k in range(table.shape[1])]))
+            return system.moved(q, weights @ turns), v + weights @ gains
+
+        return Step(
+            system.moved(q, h * (b @ turns)),
+            v + h * (b @ gains),
+            error,
+            between=between if self.dense else None,
+            last=gains[-1] if self.first_is_last else None,
+        )

@@ -1,0 +1,95 @@
+"""The search for an event inside a step: a zero that is enclosed by shorter and shorter steps from the same start.
+
+Regula falsi with the weights of Illinois, on what the events' functions are at the end of real steps; every third trial
+is a bisection. Of several functions that change sign the first zero is looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.integrators.written import Event
+
+_CLOSE: Final = 1e-13
+"""How narrow a zero is enclosed, as a share of a second or of the time, whichever is larger."""
+
+
+def crossing(events: Sequence[Event], before: Any, after: Any) -> Any:
+    """Whether each event happens between two values of its function (nevents,)."""
+    rising = numpy.array([event.direction >= 0 for event in events])
+    falling = numpy.array([event.direction <= 0 for event in events])
+    up, down = (before < 0.0) & (after >= 0.0), (before > 0.0) & (after <= 0.0)
+    return (up & rising) | (down & falling)
+
+
+class Search(NamedTuple):
+    """An interval [low, high] [s] of steps from one start: at its lower end nothing has happened yet, at its upper end
+    something has; with the functions at both, and the state at the upper end.
+
+    `on` and `found` are truths: whether there is a search, and whether it is done.
+    """
+
+    on: Any
+    found: Any
+    low: Any
+    high: Any
+    at_low: Any
+    at_high: Any
+    after: Any
+    q: Any
+    v: Any
+    close: Any
+    side: Any
+    count: Any
+
+    @classmethod
+    def none(cls, nq: int, nv: int, count: int) -> Search:
+        """No search."""
+        no, zero, values = np.array(False), np.array(0.0), np.zeros(count)
+        return cls(no, no, zero, zero, values, values, values, np.zeros(nq), np.zeros(nv), zero, zero, zero)
+
+    def trial(self) -> Any:
+        """The next step [s] to try."""
+        crosses = (self.at_low != 0.0) & (self.at_low * self.at_high <= 0.0)
+        share = np.where(crosses, self.at_low / np.where(crosses, self.at_low - self.at_high, 1.0), 1.0)
+        bisect = self.count - 3.0 * np.floor(self.count / 3.0) > 1.5
+        share = np.where(bisect, 0.5, np.min(share))
+        guess = self.low + share * (self.high - self.low)
+        return np.minimum(np.maximum(guess, self.low + self.close), self.high - self.close)
+
+    def with_step(
+        self, fine: Any, h: Any, before: Any, after: Any, q: Any, v: Any, events: Sequence[Event], time: Any
+    ) -> Search:
+        """After a step of h [s]: a search begins, becomes narrower, or there is none."""
+        happens = fine & np.any(crossing(events, before, after))
+        begins = happens & ~self.on
+        down, up = (happens | begins), self.on & ~happens  # the upper end comes down, or the lower one up
+        again = self.side * np.where(down, 1.0, -1.0) > 0.5  # the same end as last time
+        at_low = np.where(begins, before, np.where(up, after, np.where(down & again, 0.5 * self.at_low, self.at_low)))
+        at_high = np.where(down, after, np.where(up & again, 0.5 * self.at_high, self.at_high))
+        low = np.where(begins, 0.0, np.where(up, h, self.low))
+        high = np.where(down, h, self.high)
+        on = self.on | begins
+        close = _CLOSE * np.maximum(1.0, np.abs(time))
+        return Search(
+            on,
+            on & (high - low <= 2.5 * close),
+            low,
+            high,
+            at_low,
+            at_high,
+            np.where(down, after, self.after),
+            np.where(down, q, self.q),
+            np.where(down, v, self.v),
+            close,
+            np.where(down, 1.0, -1.0),
+            np.where(begins, 0.0, self.count + 1.0),
+        )
+
+    def unless(self, over: Any) -> Search:
+        """The same, or none if it is over."""
+        return self._replace(on=self.on & ~over, found=self.found & ~over)

@@ -1,0 +1,354 @@
+"""`simulate_motion`: a motion of a robot under forces, by any integrator, at the times that are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.compiler.differentiation.recorded import Recorded
+from delassus.compiler.graph.parameters import PARAMETERS, Parametric
+from delassus.compiler.host.kernel import Kernel
+from delassus.constrained.delassus.scales import row_sizes
+from delassus.constrained.projection.project import project as projected
+from delassus.constrained.rows.options import checked_tolerance
+from delassus.constrained.rows.references import constraint_error
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.errors import short
+from delassus.integrators.advance import MOST, PROJECTIONS, ParametricTask, Task, advance
+from delassus.integrators.choice import integrator_named
+from delassus.integrators.protocol import Integrator
+from delassus.integrators.written import Event, MotionError, recorded
+from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
+from delassus.output.status import MotionStatus
+from delassus.output.trajectory import Trajectory
+
+Floats = NDArray[np.float64]
+
+STARTS: Final = ("project", "refuse", "keep")
+"""What is done with a start that does not meet the constraints."""
+
+_ON: Final = 1e-9
+"""An error of position, as a share of the robot's length or of a radian, that counts as none."""
+
+_CONVERGED: Final = 1e-9
+"""What may be left of the equations of an implicit step."""
+
+
+def simulate_motion(
+    mechanism: Mechanism | Model,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    tau: ArrayLike | Callable[..., Any] | None = None,
+    *,
+    times: ArrayLike,
+    method: str | Integrator = "dopri5",
+    tolerance: ArrayLike = 1e-8,
+    step: float | None = None,
+    project: str | bool = True,
+    start: str = "project",
+    events: Event | Callable[[Any, Any, Any], Any] | Iterable[Any] = (),
+    dense: int = 0,
+    max_steps: int = 1_000_000,
+    parameters: ArrayLike | None = None,
+) -> Trajectory:
+    """The motion of a robot, one or a batch, under gravity, springs and dampers of joints and tendons, and forces.
+
+    Args:
+        mechanism: The robot and its constraints; a model moves with those that come with it.
+        q: Configurations (…, nq) [rad, m] at the first time.
+        v: Velocities (…, nv) [rad/s, m/s]; at rest if left out.
+        tau: Generalised forces [N·m, N]: (…, nv) that stay as they are; with one axis more than states have,
+            (times - 1, …, nv), those from each time to the next; a function of time [s], q and v of one state that
+            gives (nv,), in NumPy (`delassus.numpy`), or a kernel (model, time, q, v) -> (nv), compiled with the rest.
+        times: (times,) [s] at which states are wanted; the first is that of the start.
+        method: "dopri5", which chooses its steps by the tolerance, or with steps of a fixed length "explicit_euler",
+            "semi_implicit_euler", "taylor", "rk4", "implicit_euler", "midpoint", "gauss".
+        tolerance: (…) what a step of "dopri5" may be off, in radians, robot's lengths, and shares of velocities.
+        step: [s] the length of steps, which methods of fixed length need: it is shortened so that a whole number leads
+            from each time to the next. The first step of "dopri5".
+        project: What is projected onto the constraints: "steps" (or True), states after each step; "stages", those
+            inside steps as well; "velocities", these alone; "none" (or False).
+        start: A start that does not meet the constraints is brought there ("project"), is an error ("refuse"), or stays
+            as it is ("keep").
+        events: Functions of time, q and v of one state, or `Event`s, at whose zeros something happens: by default the
+            motion ends.
+        dense: How many states are wanted between each two times, evenly spaced, by the dense output of "dopri5": steps
+            do not end there, so that they cost little, and are not projected.
+        max_steps: From one time to the next, for one item.
+        parameters: (…, nparameters) of a model or mechanism with parameters; by default its own.
+    """
+    robot = _mechanism(mechanism)
+    integrator = integrator_named(method)
+    t = _times(times)
+    q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)
+    projection = _projection(project) if robot.m else "none"
+    happenings = _events(robot, events)
+    control = recorded("tau", _function(tau, robot), robot, (robot.nv,)) if callable(tau) else None
+    samples = _samples(dense, integrator)
+    task = _task(robot, integrator, control, happenings, projection, samples)
+    errors = _tolerance(tolerance, integrator)
+    lengths = _lengths(t, step, integrator)
+    most = _most(max_steps)
+
+    given = _parameters(robot, parameters)
+    batch = _batch(q=q_now.shape[:-1], tolerance=errors.shape, **{name: x.shape[:-1] for name, x in given.items()})
+    q_now, v_now = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_now, v_now))
+    q_now, v_now, status = _started(robot, q_now, v_now, t[0], start, given)
+    time, status = np.full(batch, t[0]), np.broadcast_to(status, batch).astype(float)
+    length = np.full(batch, lengths[0])
+    before = np.full((*batch, task.nevents), np.nan)  # the first call finds it
+    first, known = np.zeros((*batch, robot.nv)), np.zeros(batch)
+    kept, counts, happened, residual = [(q_now, v_now)], np.zeros((2, *batch)), [], np.zeros(batch)
+    for k, until in enumerate(t[1:]):
+        if not integrator.adaptive:
+            length = np.full(batch, lengths[k])
+        force = forces[min(k, len(forces) - 1)]
+        known = known if len(forces) == 1 else np.zeros(batch)  # accelerations jump with forces
+        made = advance(
+            task, q_now, v_now, force, time, until, length, errors, before, status, most, first, known, **given
+        )
+        q_now, v_now, time, length, before, status = made[:6]
+        if samples:
+            inside = (np.moveaxis(x, -2, 0) for x in (made.between_q, made.between_v))
+            kept += zip(*inside, strict=True)
+        kept.append((q_now, v_now))
+        first, known = made.first, made.known
+        counts += made.steps, made.rejected
+        happened.append(made.happened)
+        residual = np.maximum(residual, made.residual)
+    unsolved = (residual > _CONVERGED) & (status == MotionStatus.DONE)
+    status = np.where(unsolved, float(MotionStatus.NOT_CONVERGED), status)
+    t_all = _with_samples(t, samples)
+    found = _in_place(np.stack(happened).repeat(samples + 1, axis=0), t_all)
+    return Trajectory(
+        t_all,
+        np.stack([x for x, _ in kept]),
+        np.stack([x for _, x in kept]),
+        status.astype(int),
+        np.asarray(time),
+        counts[0].astype(int),
+        counts[1].astype(int),
+        residual,
+        {event.name: found[..., k] for k, event in enumerate(happenings)},
+        robot,
+        parameters=given.get(PARAMETERS),
+    )
+
+
+@lru_cache(maxsize=64)
+def _task(
+    robot: Mechanism,
+    integrator: Integrator,
+    control: Recorded | None,
+    events: tuple[Event, ...],
+    projection: str,
+    samples: int,
+) -> Task:
+    """The same object for the same task: the kernel finds its code by it."""
+    kind = ParametricTask if isinstance(robot, Parametric) else Task
+    return kind(robot, integrator, control, events, projection, samples)  # type: ignore[arg-type]
+
+
+# --- what is asked for, checked ---------------------------------------------------------------------------------------
+
+
+def _mechanism(given: Any) -> Mechanism:
+    found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
+    if not isinstance(found, Mechanism):
+        raise MotionError(f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.")
+    return found
+
+
+@lru_cache(maxsize=64)
+def _of_model(model: Model | ParametricModel) -> Mechanism:
+    """The same mechanism for the same model: kernels know it then."""
+    return Mechanism(model)
+
+
+def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
+    """The parameters (…, nparameters) as an input of kernels, if there are any."""
+    if not isinstance(robot, Parametric):
+        if parameters is not None:
+            raise MotionError("this mechanism has no parameters: make one of model.parametric(…).")
+        return {}
+    found = _numbers("parameters", robot.parameters() if parameters is None else parameters)
+    if found.shape[-1:] != (robot.nparameters,):
+        raise MotionError(f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.")
+    return {PARAMETERS: found}
+
+
+def _function(tau: Any, robot: Mechanism) -> Callable[[Any, Any, Any], Any]:
+    """A function of time, q and v."""
+    return (lambda time, q, v: tau(robot.model, time, q, v)) if isinstance(tau, Kernel) else tau
+
+
+def _numbers(name: str, given: Any) -> Floats:
+    """An array of real numbers."""
+    try:
+        return np.array(given, float)
+    except (TypeError, ValueError, OverflowError):
+        raise MotionError(f"{name} is {short(repr(given))}; it is an array of real numbers.") from None
+
+
+def _times(times: ArrayLike) -> Floats:
+    t = _numbers("times", times)
+    if t.ndim != 1 or len(t) < 2:
+        raise MotionError(f"times has shape {t.shape}; it is a list of two or more, the first that of the start.")
+    if not np.all(np.isfinite(t)):
+        raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.")
+    apart = np.diff(t)
+    if not np.all(apart > 0.0):
+        k = int(np.argmin(apart > 0.0))
+        raise MotionError(f"times must increase: times[{k}] is {t[k]:g} s and times[{k + 1}] is {t[k + 1]:g} s.")
+    return t
+
+
+def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tuple[Floats, Floats, Floats]:
+    """Configurations, velocities and forces (spans or 1, …), of one batch."""
+    arrays = []
+    for name, given, size in (
+        ("q", q, robot.nq),
+        ("v", np.zeros(robot.nv) if v is None else v, robot.nv),
+        ("tau", np.zeros(robot.nv) if tau is None or callable(tau) else tau, robot.nv),
+    ):
+        array = _numbers(name, given)
+        if array.shape[-1:] != (size,):
+            raise MotionError(f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.")
+        arrays.append(array)
+    q_all, v_all, forces = arrays
+    if forces.ndim > max(q_all.ndim, v_all.ndim):
+        if len(forces) != spans:
+            raise MotionError(
+                f"tau has shape {forces.shape}: with one axis more than states have, the first counts the "
+                f"spans from each time to the next, {spans} here. For a batch of forces give a batch of q."
+            )
+    else:
+        forces = forces[None]
+    batch = _batch(q=q_all.shape[:-1], v=v_all.shape[:-1], tau=forces.shape[1:-1])
+    q_all, v_all = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q_all, v_all))
+    return q_all, v_all, forces
+
+
+def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of items that these have together."""
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise MotionError(f"the batches do not fit together: {told}.") from None
+
+
+def _projection(project: Any) -> str:
+    if isinstance(project, bool):
+        return "steps" if project else "none"
+    if not isinstance(project, str) or project not in PROJECTIONS:
+        raise MotionError(f"project is {short(repr(project))}; it is one of: {', '.join(PROJECTIONS)}.")
+    return project
+
+
+def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
+    alone = isinstance(events, (Event, np.ndarray)) or callable(events) or not isinstance(events, Iterable)
+    given = (events,) if alone else tuple(events)
+    found = [(x if isinstance(x, Event) else Event(x)).on(robot) for x in given]
+    names = [event.name for event in found]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise MotionError(f"two events are called {twice[0]!r}: give one another name, Event(function, name=…).")
+    return tuple(found)
+
+
+def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
+    found = _numbers("tolerance", tolerance)
+    for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
+        checked_tolerance(float(worst), 1e-8)
+    if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
+        raise MotionError(f"the tolerance is {found.min():g}; rounding alone is about 1e-16: take 1e-13 or more.")
+    return found
+
+
+def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
+    """The length of steps [s] from each time to the next."""
+    apart = np.diff(t)
+    if step is None:
+        if not integrator.adaptive:
+            raise MotionError(f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.")
+        return np.asarray(apart / 100.0)
+    real = isinstance(step, (int, float, np.number)) or (isinstance(step, np.ndarray) and not step.ndim)
+    if not (real and np.asarray(step).dtype.kind in "iuf" and 0.0 < step < math.inf):
+        raise MotionError(f"the step is {short(repr(step))} s; it is one number, positive and finite, such as 1e-3.")
+    if integrator.adaptive:
+        return np.minimum(apart, float(step))
+    counts = np.ceil(apart / step - 1e-9)
+    if counts.max() > MOST:
+        raise MotionError(
+            f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; {MOST:.0e} is the most."
+        )
+    return np.asarray(apart / np.maximum(counts, 1.0))
+
+
+def _most(max_steps: Any) -> float:
+    if not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool) or not 1 <= max_steps <= MOST:
+        raise MotionError(f"max_steps is {max_steps!r}; it is a whole number from 1 to {MOST:.0e}.")
+    return float(max_steps)
+
+
+def _samples(dense: Any, integrator: Integrator) -> int:
+    if not isinstance(dense, (int, np.integer)) or isinstance(dense, bool) or not 0 <= dense <= 1000:
+        raise MotionError(f"dense is {dense!r}; it is how many states are wanted between two times, from 0 to 1000.")
+    if dense and not integrator.has_dense_output:
+        raise MotionError(f"{integrator.name} has no dense output: ask for more times, or take dopri5.")
+    return int(dense)
+
+
+def _with_samples(t: Floats, samples: int) -> Floats:
+    """The times with those in between."""
+    shares = np.arange(samples + 1) / (samples + 1)
+    return np.append((t[:-1, None] + np.diff(t)[:, None] * shares).ravel(), t[-1])
+
+
+def _in_place(happened: Floats, t: Floats) -> Floats:
+    """Times of events (times - 1, …) [s] between the two times where they belong, NaN elsewhere."""
+    low, high = (x.reshape(-1, *(1,) * (happened.ndim - 1)) for x in (t[:-1], t[1:]))
+    return np.where((happened > low) & (happened <= high), happened, np.nan)
+
+
+def _started(
+    robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
+) -> tuple[Floats, Floats, Any]:
+    """The start as it is followed, and its status."""
+    if not isinstance(start, str) or start not in STARTS:
+        raise MotionError(f"start is {short(repr(start))}; it is one of: {', '.join(STARTS)}.")
+    done = float(MotionStatus.DONE)
+    if not robot.m or start == "keep":
+        return q, v, np.full(q.shape[:-1], done)
+    q_on, v_on = projected(robot, q, v, time=time, iterations=50, **given)
+    if start == "refuse":
+        _refuse("start", _off(robot, q, time, given), "robot's lengths or radians")
+        _refuse("velocity of the start", np.abs(v_on - v).max(-1) / (1.0 + np.abs(v).max(-1)), "of itself, or of 1/s")
+        return q, v, np.full(q.shape[:-1], done)
+    known = np.isfinite(q).all(-1) & np.isfinite(v).all(-1)
+    closed = ~known | (_off(robot, q_on, time, given) <= _ON)
+    keep = ~np.asarray(known)[..., None]
+    status = np.where(closed, done, float(MotionStatus.NOT_CLOSED))
+    return np.where(keep, q, q_on), np.where(keep, v, v_on), status
+
+
+def _off(robot: Mechanism, q: Floats, time: float, given: dict[str, Floats]) -> Any:
+    """The largest error of each item, as a share of the robot's length or of a radian."""
+    return np.abs(constraint_error(robot, q, time=time, **given) / np.array(row_sizes(robot))).max(-1)
+
+
+def _refuse(what: str, off: Any, unit: str) -> None:
+    """Raise if something is further off than rounding."""
+    if np.any(off > _ON):
+        where = f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(off)), off.shape)))}" if off.ndim else ""
+        raise MotionError(
+            f"the {what}{where} does not meet the constraints: it is off by {off.max():.3g} ({unit}). dl.assemble and "
+            'dl.project find one that does, and start="project" does it for you.'
+        )

@@ -1,0 +1,122 @@
+"""What a trajectory is made of, checked: arrays that have the same times and items, of a mechanism of their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.frozen import read_only
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.errors import expect, short
+from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
+from delassus.output.contacts import ContactRecord
+from delassus.output.errors import TrajectoryError
+
+if TYPE_CHECKING:
+    from delassus.output.trajectory import Trajectory
+
+ARRAYS: Final = ("time", "q", "v", "status", "ended", "steps", "rejected", "residual")
+"""What every trajectory has."""
+
+MEASURES: Final = ("energy", "drift", "velocity_drift")
+"""What follows from states and the mechanism."""
+
+_WHOLE: Final = ("status", "steps", "rejected")
+_AT_TIMES: Final = ("status", "residual")
+"""Of simulations, these have a time axis."""
+
+
+def checked_parts(log: Trajectory) -> dict[str, Any]:
+    """The fields of a trajectory as arrays that cannot be written to; raises unless they fit each other."""
+    time, q, v = (_numbers(name, getattr(log, name)) for name in ("time", "q", "v"))
+    if time.ndim != 1 or not len(time) or not np.isfinite(time).all() or np.any(np.diff(time) < 0.0):
+        raise TrajectoryError(f"time has shape {time.shape}; it is a list of finite times that do not decrease.")
+    batch = q.shape[1:-1]
+    if q.ndim < 2 or q.shape[0] != len(time):
+        raise TrajectoryError(f"q has shape {q.shape}; with {len(time)} times it is ({len(time)}, …, nq).")
+    if v.shape[:-1] != q.shape[:-1]:
+        raise TrajectoryError(f"v has shape {v.shape}, and q {q.shape}: they have the same times and items.")
+    parts: dict[str, Any] = {"time": time, "q": q, "v": v}
+    usual = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
+    for name, value in usual.items():
+        given = getattr(log, name)
+        parts[name] = np.full(batch, value) if given is None else _numbers(name, given, name in _WHOLE)
+        _fits(name, parts[name], batch, *([(len(time), *batch)] if name in _AT_TIMES else []))
+    for name, shape in (("events", (len(time) - 1, *batch)), ("measures", (len(time), *batch))):
+        parts[name] = {key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _named(log, name).items()}
+    if log.parameters is not None:
+        _check_parameters(log.parameters, batch)
+    parts["mechanism"] = mechanism_of(log.mechanism, q.shape[-1], v.shape[-1])
+    if log.contacts is not None:
+        _check_contacts(log.contacts, q.shape[:-1])
+        impulse, contact = read_only(log.contacts.impulse), read_only(log.contacts.contact)
+        parts["contacts"] = replace(log.contacts, impulse=impulse, contact=contact)
+    return {name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in parts.items()}
+
+
+def mechanism_of(given: Any, nq: int, nv: int) -> Mechanism | None:
+    """What a motion with these sizes is of: a mechanism, or that of a model."""
+    found = Mechanism(given) if isinstance(given, (Model, ParametricModel)) else given
+    if found is None:
+        return None
+    if not isinstance(found, Mechanism):
+        raise TrajectoryError(
+            f"a trajectory is one of a Mechanism, a Model or a Simulation, not of {type(given).__name__}."
+        )
+    if (nq, nv) != (found.nq, found.nv):
+        raise TrajectoryError(f"the trajectory has nq {nq} and nv {nv}; the mechanism has {found.nq} and {found.nv}.")
+    return found
+
+
+def _numbers(name: str, given: Any, whole: bool = False) -> NDArray[Any]:
+    try:
+        array = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
+    if array.dtype.kind not in ("biu" if whole else "biuf"):
+        kind = "whole numbers" if whole else "real numbers"
+        raise TrajectoryError(f"{name} of a trajectory is {short(repr(given))}; it is an array of {kind}.")
+    return array if whole else array.astype(float, copy=False)
+
+
+def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[Any]:
+    if array.shape not in shapes:
+        forms = " or ".join(map(str, shapes))
+        raise TrajectoryError(f"{name} of a trajectory has shape {array.shape}; with these q it has {forms}.")
+    return array
+
+
+def _named(log: Trajectory, name: str) -> Mapping[str, Any]:
+    found = getattr(log, name)
+    if not isinstance(found, Mapping):
+        raise TrajectoryError(f"{name} of a trajectory is {short(repr(found))}; it is a mapping of names to arrays.")
+    return found
+
+
+def _check_parameters(given: Any, batch: tuple[int, ...]) -> None:
+    shape = _numbers("parameters", given).shape
+    try:
+        fits = bool(shape) and np.broadcast_shapes(shape[:-1], batch) == batch
+    except ValueError:
+        fits = False
+    if not fits:
+        raise TrajectoryError(f"parameters of a trajectory have shape {shape}, and its items are {batch}.")
+
+
+def _check_contacts(record: Any, axes: tuple[int, ...]) -> None:
+    expect("contacts of a trajectory", record, ContactRecord, "log.contacts of a simulation")
+    for name in ("impulse", "contact"):
+        shape = np.shape(getattr(record, name))
+        if shape[:-1] != axes or not shape:
+            raise TrajectoryError(f"{name} of contacts has shape {shape}; with these q it is {axes} and one axis more.")
+    rows, m = record.rows * record.slots, record.impulse.shape[-1]
+    if record.rows not in (3, 4, 6) or rows > m:
+        raise TrajectoryError(
+            f"there are impulses of {m} rows, and contacts in {record.slots} slots of {record.rows} rows each; they "
+            "have 3, 4 or 6."
+        )

@@ -1,0 +1,79 @@
+"""What is asked of a trajectory, checked: items by their numbers, times, rates and angles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.errors import short
+from delassus.output.errors import TrajectoryError
+
+
+def item_number(item: Any, batch: tuple[int, ...]) -> int:
+    """The number among all items of a batch of one that is given by it, or by its numbers along the batch axes."""
+    count = math.prod(batch)
+    numbers = item if isinstance(item, tuple) else (item,)
+    whole = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in numbers)
+    if whole and isinstance(item, tuple):
+        if len(item) == len(batch) and all(0 <= k < n for k, n in zip(item, batch, strict=True)):
+            return int(np.ravel_multi_index(item, batch)) if batch else 0
+    elif whole and 0 <= item < count:
+        return int(item)
+    axes = f" in {batch}" if len(batch) > 1 else ""
+    raise TrajectoryError(f"item is {short(repr(item))}; there are {count}{axes}, numbered from 0.")
+
+
+def check_items(chosen: tuple[Any, ...], batch: tuple[int, ...]) -> None:
+    """Raise unless items of a batch can be chosen by these numbers, slices or arrays, one for each axis."""
+    try:
+        np.broadcast_to(False, batch)[chosen]
+    except (IndexError, TypeError, ValueError, OverflowError):
+        raise TrajectoryError(
+            f"items are chosen by {short(repr(chosen))}; those of this trajectory have the axes {batch}."
+        ) from None
+
+
+def item_numbers(items: Any, count: int, most: int) -> NDArray[np.int64]:
+    """Several items by their numbers; the first ones, if none are given."""
+    if items is None:
+        return np.arange(min(count, most))
+    try:
+        chosen = np.atleast_1d(np.asarray(items))
+    except ValueError:  # rows of different lengths
+        chosen = np.array([None])
+    whole = chosen.dtype.kind in "iu" and chosen.ndim == 1
+    if not whole or np.any(chosen < 0) or np.any(chosen >= count):
+        raise TrajectoryError(f"items are {short(repr(items))}; there are {count}, numbered from 0. Show one or more.")
+    return chosen.astype(np.int64)
+
+
+def real(what: str, x: Any, least: float, most: float, hint: str) -> float:
+    """One number within bounds."""
+    try:
+        value = math.nan if isinstance(x, (bool, str, bytes)) else float(x)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if not least <= value <= most:
+        raise TrajectoryError(f"{what} is {short(repr(x))}; it is {hint}.")
+    return value
+
+
+def moments(what: str, times: Any, first: float, last: float, slack: float = 0.0) -> NDArray[np.float64]:
+    """Times [s] of a trajectory, one or an array of them, that are at most `slack` beyond its own."""
+    try:
+        wanted = np.asarray(times)
+        if wanted.dtype.kind not in "iuf":
+            raise TypeError
+        wanted = wanted.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        raise TrajectoryError(f"{what} is {short(repr(times))}; it is a time [s], or an array of them.") from None
+    outside = ~((wanted >= first - slack) & (wanted <= last + slack))
+    if np.any(outside):
+        raise TrajectoryError(
+            f"the time {np.atleast_1d(wanted)[np.atleast_1d(outside)][0]:g} s is not in the trajectory, whose times go "
+            f"from {first:g} to {last:g} s."
+        )
+    return wanted

@@ -1,0 +1,99 @@
+"""`ContactRecord`: the part of a trajectory that simulations on the ground record, impulses of rows and contacts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.output.errors import TrajectoryError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRecord:
+    """Impulses at the times of a trajectory, and which contacts they are of.
+
+    Attributes:
+        impulse: (times, …, m) impulses of the last step of time before [N·s, N·m·s]: t1, t2, n of each contact slot,
+            and moments about n, t1, t2 as far as there are rows, then constraints, joint limits, dry friction.
+        contact: (times, …, slots) numbers of the candidates that have the slots.
+        time_step: Of the steps of time [s]: an impulse over it is a force.
+        shapes: Of each candidate, the name of its shape.
+        rows: Of each contact: 3, 4 with torsional friction, 6 with rolling friction.
+    """
+
+    impulse: Array
+    contact: Array
+    time_step: float
+    shapes: tuple[str, ...] = ()
+    rows: int = 3
+
+    def __getitem__(self, index: Any) -> ContactRecord:
+        """The same of some times and items."""
+        return ContactRecord(self.impulse[index], self.contact[index], self.time_step, self.shapes, self.rows)
+
+    @property
+    def slots(self) -> int:
+        """How many contacts were solved for."""
+        return self.contact.shape[-1]
+
+    @property
+    def contact_impulse(self) -> Array:
+        """(times, …, slots, 3) t1, t2, n of each contact [N·s]."""
+        return self._by_contact[..., :3]
+
+    @property
+    def _by_contact(self) -> Array:
+        """(times, …, slots, rows)."""
+        return self.impulse[..., : self.rows * self.slots].reshape(*self.contact.shape, self.rows)
+
+    @property
+    def contact_force(self) -> Array:
+        """(times, …, slots, 3) t1, t2, n of each contact [N], the mean over the last step of time before."""
+        return self.contact_impulse / self.time_step
+
+    @property
+    def contact_moment(self) -> Array:
+        """(times, …, slots, 3) moments about t1, t2, n of each contact [N·m], of rolling and torsional friction."""
+        moments = np.zeros((*self.contact.shape, 3))
+        moments[..., [2, 0, 1][: self.rows - 3]] = self._by_contact[..., 3:] / self.time_step
+        return moments
+
+    @property
+    def touching(self) -> tuple[str, ...]:
+        """The names of the shapes that may touch."""
+        return tuple(dict.fromkeys(self.shapes))
+
+    def normal_force(self, shape: str) -> Array:
+        """(times, …) the normal force [N] on one shape, all of its points together."""
+        if not isinstance(shape, str) or shape not in self.shapes:
+            may = f"those that may are: {', '.join(self.touching)}" if self.shapes else "none of this robot may"
+            raise TrajectoryError(f"no shape {shape!r} may touch; {may}.")
+        own = np.array([name == shape for name in self.shapes])[self.contact.astype(int)]
+        return np.where(own, self.contact_force[..., 2], 0.0).sum(-1)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it, as a file keeps it."""
+        return {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, NDArray[Any]]) -> ContactRecord:
+        """What `arrays` gave."""
+        sizes = {"impulse": None, "contact": None, "time_step": 0, "shapes": 1}
+        arrays = {"rows": np.array(3), **arrays}  # files of before have three
+        for name, ndim in (sizes | {"rows": 0}).items():
+            kinds = "U" if name == "shapes" and arrays.get(name, np.zeros(0)).size else "iuf"
+            if name not in arrays or arrays[name].dtype.kind not in kinds or ndim not in (None, arrays[name].ndim):
+                raise TrajectoryError(f"its contacts have no {name} as simulations record them.")
+        impulse, contact, time_step, shapes = (arrays[name] for name in sizes)
+        if not 0.0 < float(time_step) < math.inf:
+            raise TrajectoryError(f"its contacts have steps of {float(time_step)} s; they are positive.")
+        if np.any(contact != np.floor(contact)) or np.any((contact < 0) | (contact >= max(len(shapes), 1))):
+            raise TrajectoryError(f"its contacts have numbers beyond the {len(shapes)} candidates.")
+        return cls(impulse, contact, float(time_step), tuple(map(str, shapes)), int(arrays["rows"]))

@@ -1,0 +1,72 @@
+"""Files of trajectories: NumPy's archives, with all arrays by name and nothing that has to be unpickled."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from delassus.common.archives import read_arrays, write_arrays
+from delassus.compiler.graph.parameters import PARAMETERS
+from delassus.step.marks import Mark
+from delassus.output.status import MotionStatus
+from delassus.output.checks import ARRAYS, MEASURES
+from delassus.output.contacts import ContactRecord
+from delassus.output.errors import TrajectoryError, TrajectoryFileError
+from delassus.output.trajectory import Trajectory
+
+_EVENT: Final = "event "
+_CONTACTS: Final = "contacts "
+
+
+def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
+    """Write it; a file that was there is replaced when all is written."""
+    arrays = {name: np.asarray(getattr(log, name)) for name in ARRAYS}
+    arrays |= {_EVENT + name: x for name, x in log.events.items()}
+    arrays |= {name: getattr(log, name) for name in MEASURES if log.mechanism is not None or name in log.measures}
+    if log.parameters is not None:
+        arrays[PARAMETERS] = np.asarray(log.parameters)
+    if log.contacts is not None:
+        arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
+    write_arrays("the trajectory", path, arrays, TrajectoryFileError)
+
+
+def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
+    """Read what `save` wrote, of a mechanism, model or simulation."""
+    arrays = read_arrays("the trajectory", path, TrajectoryFileError)
+    missing = [name for name in ARRAYS if name not in arrays]
+    if missing:
+        raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.")
+    contacts = _named(_CONTACTS, arrays)
+    try:
+        fields: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
+        log = Trajectory(
+            **fields,
+            events=_named(_EVENT, arrays),
+            contacts=ContactRecord.of_arrays(contacts) if contacts else None,
+            measures={name: arrays[name] for name in MEASURES if name in arrays},
+            parameters=arrays.get(PARAMETERS),
+        )
+        _check_status(log)
+    except TrajectoryError as error:
+        raise TrajectoryFileError(f"{path} is not a trajectory: {error}") from error
+    simulation = of if hasattr(of, "mechanism") and hasattr(of, "candidates") else None
+    if simulation is not None and contacts and len(simulation.candidates) != len(contacts["shapes"]):
+        raise TrajectoryError(
+            f"{path} is a trajectory with {len(contacts['shapes'])} candidates for contacts; the simulation has "
+            f"{len(simulation.candidates)}."
+        )
+    return replace(log, mechanism=of if simulation is None else of.mechanism, simulation=simulation)
+
+
+def _named(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+
+
+def _check_status(log: Trajectory) -> None:
+    """Raise unless the numbers of the status have a meaning."""
+    most = max(MotionStatus) if log.contacts is None else sum(Mark)
+    if np.any(log.status < 0) or np.any(log.status > most):
+        raise TrajectoryError(f"its status is {log.status.min()} to {log.status.max()}; it is from 0 to {int(most)}.")

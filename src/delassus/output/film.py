@@ -1,0 +1,173 @@
+"""Films of trajectories: one file for any browser, offline, with shapes, ground and contact forces.
+
+The page draws with WebGL by code of its own, in the folder `page`; numbers are in it as base64 of float32.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.archives import write
+from delassus.compiler.graph.parameters import PARAMETERS
+from delassus.contact.cones.tangents import contact_axes
+from delassus.dynamics.kinematics.kinematics import forward_kinematics
+from delassus.model.model import Geometry, Model
+from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
+from delassus.output.choices import item_numbers, real
+from delassus.output.errors import TrajectoryError, TrajectoryFileError
+
+if TYPE_CHECKING:
+    from delassus.output.trajectory import Trajectory
+
+PRIMITIVES: Final = ("box", "sphere", "cylinder", "capsule", "ellipsoid")
+MOST_ITEMS: Final = 16
+PAGE: Final = Path(__file__).with_name("page")
+SCRIPTS: Final = ("numbers.js", "shapes.js", "scene.js", "play.js")
+
+
+def save_html(log: Trajectory, path: str | os.PathLike[str], items: Any, frames_per_second: float) -> None:
+    """Write the film of some items."""
+    rate = real("frames_per_second", frames_per_second, 1e-6, 1e6, "positive, such as 50")
+    write_page(film(log, items, rate), path)
+
+
+def write_page(shown: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the page that shows what `film` gives, or something like it."""
+    template = (PAGE / "page.html").read_text(encoding="utf-8")
+    script = "\n".join((PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    parts = {"data": f"const film = {_json_for_script(shown)};", "script": script}
+    page = re.sub(r"/\*(data|script)\*/", lambda mark: parts[mark[1]], template)  # once: names may have such marks
+    write("the film", path, lambda file: file.write(page.encode()), TrajectoryFileError)
+
+
+def _json_for_script(value: Any) -> str:
+    """JSON in ASCII without <, > and &, with which a name could end the script that it is in, or begin another."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise TrajectoryError("a film needs finite numbers: times, sizes of shapes or masses are not finite.") from None
+    return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&"})
+
+
+def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any]:
+    """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
+    if log.mechanism is None:
+        raise TrajectoryError(
+            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model."
+        )
+    sim, model = log.simulation, log.mechanism.model
+    times = _frames(log.time, frames_per_second)
+    count = int(np.prod(log.q.shape[1:-1], dtype=int))
+    chosen = item_numbers(items, count, MOST_ITEMS)
+
+    def taken(x: NDArray[Any], core: int) -> Any:
+        return x[times].reshape(len(times), count, *x.shape[x.ndim - core :])[:, chosen]
+
+    q = taken(log.q, 1)
+    numbers = {} if log.parameters is None else {PARAMETERS: log.of_items(log.parameters).reshape(count, -1)[chosen]}
+    R, p = forward_kinematics(log.mechanism, q, **numbers)
+    poses = np.concatenate([p, R[..., 0], R[..., 1]], -1)  # the third axis follows
+    forces = np.zeros((len(times), len(chosen), 0, 6))
+    if sim is not None and log.contacts is not None:
+        forces = world_forces(sim, q, taken(log.contacts.contact, 1), taken(log.contact_force, 2))
+    return {
+        "name": model.name,
+        "time": log.time[times].tolist(),
+        "items": len(chosen),
+        "bodies": model.njoints,
+        "slots": forces.shape[2],
+        "depths": joint_depths(model),
+        "moving": [bool(joint.kind.nv) for joint in model.joints],
+        "size": _size(model),
+        "shapes": [_shape(g, triangles) for g, triangles in drawn_shapes(model)],
+        "ground": None if sim is None else _ground(sim.ground),
+        "poses": _packed(poses),
+        "forces": _packed(forces),
+        "weight": float(model.mass * np.linalg.norm(model.gravity)) or 1.0,
+    }
+
+
+def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
+    """The times that are shown: the first of each frame of an even film, and the last if half a frame is left."""
+    frame = (time - time[0] + 1e-12) * rate
+    shown = np.diff(np.floor(frame), prepend=-1.0) > 0.0
+    shown[-1] |= frame[-1] % 1.0 > 0.5
+    return np.flatnonzero(shown)
+
+
+def drawn_shapes(model: Model) -> list[tuple[Geometry, Any]]:
+    """Visual shapes that can be drawn, meshes with the triangles of their hulls; collision shapes of other bodies."""
+    drawn: list[tuple[Geometry, Any]] = []
+    for role in ("visual", "collision"):
+        bodies = {g.joint for g, _ in drawn}
+        for g in model.geometries:
+            if g.role != role or g.joint < 0 or g.joint in bodies:
+                continue
+            if g.shape in PRIMITIVES:
+                drawn.append((g, None))
+            elif g.shape == "mesh":
+                try:
+                    drawn.append((g, hull_triangles(hull_points(g))))
+                except MeshError:  # it is not here: what touches is shown
+                    continue
+    return drawn
+
+
+def joint_depths(model: Model) -> list[int]:
+    """How many moving joints each body is away from the first, which colours it."""
+    depths: list[int] = []
+    for joint in model.joints:
+        depths.append(depths[joint.parent] + 1 if joint.parent >= 0 else 0)
+    return depths
+
+
+def _size(model: Model) -> float:
+    """Of the largest shape that is drawn [m]."""
+    sizes = []
+    for g, triangles in drawn_shapes(model):
+        twice = 2.0 if g.shape in ("sphere", "ellipsoid") else 1.0
+        sizes.append(twice * max(g.size) if triangles is None else np.ptp(triangles.reshape(-1, 3), axis=0).max())
+    return float(max(sizes, default=0.3))
+
+
+def _shape(geometry: Geometry, triangles: Any) -> dict[str, Any]:
+    place = geometry.placement
+    return {
+        "body": geometry.joint,
+        "kind": geometry.shape,
+        "size": list(geometry.size),
+        "rotation": place.R.reshape(-1).tolist(),
+        "position": place.p.tolist(),
+        "color": list(geometry.color[:3]),
+    } | ({} if triangles is None else {"triangles": triangles.reshape(-1).round(6).tolist()})
+
+
+def _ground(ground: Any) -> dict[str, Any]:
+    if ground.heights is not None:
+        rows, columns = ground.heights.shape
+        shape = {"rows": rows, "columns": columns, "spacing": float(ground.spacing), "origin": list(ground.origin)}
+        return {**shape, "heights": _packed(ground.heights)}
+    normal, height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
+    return {"axes": np.asarray(contact_axes(normal)).reshape(-1).tolist(), "height": float(height)}
+
+
+def world_forces(sim: Any, q: Any, contact: Any, force: Any) -> Any:
+    """(frames, items, slots, 6): the point and the force of each slot, in the world."""
+    if not contact.shape[-1]:
+        return np.zeros((*contact.shape, 6))
+    found = sim.contacts(q)
+    at = contact.astype(int)[..., None]
+    point, normal = (np.take_along_axis(x, at, -2) for x in (found.point, found.normal))
+    return np.concatenate([point, (contact_axes(normal) @ force[..., None])[..., 0]], -1)
+
+
+def _packed(x: NDArray[np.float64]) -> str:
+    return base64.b64encode(np.nan_to_num(x).astype("<f4").tobytes()).decode()

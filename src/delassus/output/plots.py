@@ -1,0 +1,101 @@
+"""Drawings of trajectories over time, with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from delassus.output.choices import item_number
+from delassus.output.errors import PlotError, TrajectoryError
+
+if TYPE_CHECKING:
+    from delassus.output.trajectory import Trajectory
+
+OF_MOTIONS: Final = {
+    "q": "configuration [rad, m]",
+    "v": "velocity [rad/s, m/s]",
+    "energy": "energy [J]",
+    "drift": "error of constraints [m, rad]",
+    "velocity_drift": "velocity of constraints [m/s, rad/s]",
+}
+OF_SIMULATIONS: Final = {
+    "contact_force": "normal force [N]",
+    "impulse": "impulse of rows [N·s, N·m·s]",
+    "residual": "residual of contacts [m/s]",
+}
+"""What can be drawn, and what is written beside it."""
+
+ITEMS: Final = 16
+"""Of a batch, so many are drawn if nobody says which."""
+
+
+def plot(log: Trajectory, what: str | None, item: Any, ax: Any) -> Any:
+    """The axes of a drawing."""
+    labels = OF_MOTIONS if log.contacts is None else OF_SIMULATIONS | OF_MOTIONS
+    what = next(iter(labels)) if what is None else what
+    if not isinstance(what, str) or what not in labels:
+        raise TrajectoryError(f"there is no drawing of {what!r}; there are those of: {', '.join(labels)}.")
+    check_axes(ax)
+    if ax is None:
+        _, ax = pyplot().subplots(layout="constrained")
+    for values, label in _curves(log, what):
+        drawn = ax.plot(log.time, _of_items(log, values, item), color=next_color(ax) if label else None)
+        drawn[0].set_label(plain_text(label))
+    ax.set(xlabel="time [s]", ylabel=labels[what])
+    if what in ("drift", "velocity_drift", "residual"):
+        ax.set_yscale("symlog", linthresh=1e-16)
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(fontsize="small")
+    return ax
+
+
+def pyplot() -> Any:
+    """What makes figures; a sentence where there is none."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise PlotError("drawings need matplotlib: pip install 'delassus[plot]'.") from error
+    return pyplot
+
+
+def check_axes(*axes: Any) -> None:
+    """Raise unless these are axes of matplotlib, or None."""
+    for ax in axes:
+        if ax is not None and not hasattr(ax, "annotate"):
+            raise TrajectoryError(f"one draws on axes of matplotlib, not on {type(ax).__name__}.")
+
+
+def plain_text(name: str | None) -> str | None:
+    """A name as matplotlib shows it: a dollar would begin a formula, and an underscore hides it from legends."""
+    if name is None:
+        return None
+    text = name.replace("$", r"\$")
+    return "\u200b" + text if text.startswith("_") else text
+
+
+def next_color(ax: Any) -> str:
+    """One colour for all items of a curve that has a name."""
+    return f"C{len(ax.get_legend_handles_labels()[1]) % 10}"
+
+
+def _curves(log: Trajectory, what: str) -> Iterator[tuple[Any, str | None]]:
+    """Arrays (times, …) that are drawn, with their names."""
+    if what != "contact_force" or log.contacts is None:
+        yield getattr(log, what), None
+        return
+    for shape in log.contacts.touching:
+        force = log.normal_force(shape)
+        if np.any(force):
+            yield force, shape
+
+
+def _of_items(log: Trajectory, values: Any, item: Any) -> Any:
+    """(times, curves) of an item, given by its number or its numbers; of the first ones, if none is."""
+    batch = log.q.shape[1:-1]
+    count = int(np.prod(batch, dtype=int))
+    rows = values.reshape(len(log), count, -1)
+    if item is None:
+        return rows[:, :ITEMS].reshape(len(log), -1)
+    return rows[:, item_number(item, batch)]

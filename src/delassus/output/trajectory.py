@@ -1,0 +1,326 @@
+"""`Trajectory`: motions as they were simulated, states at some times, of one item or a batch, and what follows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from delassus.common.frozen import read_only
+from delassus.compiler.graph.parameters import PARAMETERS
+from delassus.constrained.rows.references import constraint_error
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.errors import short
+from delassus.model.links import links_of
+from delassus.model.traced import sample_of
+from delassus.step.marks import Mark, described
+from delassus.output.status import MotionStatus
+from delassus.output.between import between
+from delassus.output.checks import ARRAYS, checked_parts
+from delassus.output.choices import check_items, moments
+from delassus.output.contacts import ContactRecord
+from delassus.output.errors import NoSuchTime, NotRecorded, TrajectoryError
+from delassus.output.measures import mechanical_energy, velocity_error
+
+Floats = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """One moment of a trajectory: time [s], q (…, nq), v (…, nv)."""
+
+    time: float
+    q: Floats
+    v: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A motion, or a batch of them; time is the first axis. One of your own needs times, q, v and its mechanism.
+
+    `simulate_motion` and `Simulation.run` give one. The latter records contacts besides.
+
+    Attributes:
+        time: (times,) [s].
+        q: Configurations (times, …, nq) [rad, m].
+        v: Velocities (times, …, nv) [rad/s, m/s].
+        status: (…) numbers of `MotionStatus`; of a simulation (times, …) marks that add up, see `Mark`.
+        ended: (…) [s] until when each item was followed; from there on its states repeat.
+        steps: (…) how many were made.
+        rejected: (…) how many were made again, being too long or in search of an event.
+        residual: (…) what is left of the equations of implicit steps, in radians or lengths of the robot; of a
+            simulation (times, …) the largest residual of a row [m/s].
+        events: By name, (times - 1, …) [s] when they were last between two times; NaN where they were not.
+        mechanism: What moves; None if it was loaded without.
+        contacts: What a simulation recorded of contacts; None if it is none.
+        simulation: The simulation that gave it; None if there was none, or it was loaded without.
+        measures: Energy and drift, as far as a file had them.
+        parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
+    """
+
+    time: Floats
+    q: Floats
+    v: Floats
+    status: Any = None
+    ended: Any = None
+    steps: Any = None
+    rejected: Any = None
+    residual: Any = None
+    events: Mapping[str, Floats] = field(default_factory=dict)
+    mechanism: Mechanism | None = None
+    contacts: ContactRecord | None = None
+    simulation: Any = field(default=None, repr=False)
+    measures: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+    parameters: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, value in checked_parts(self).items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        name = "" if self.mechanism is None else f" of {self.mechanism.model.name!r}"
+        batch = self.q.shape[1:-1]
+        items = f", {' × '.join(map(str, batch))} items" if batch else ""
+        return f"<Trajectory{name}: {len(self)} times from {self.time[0]:g} to {self.time[-1]:g} s{items}>"
+
+    def __getitem__(self, index: Any) -> Trajectory | State:
+        """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`."""
+        first, *items = index if isinstance(index, tuple) and index else (index,)
+        chosen = tuple(items)
+        check_items(chosen, self.q.shape[1:-1])
+        if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
+            if not -len(self) <= first < len(self):
+                raise NoSuchTime(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
+            return State(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
+        try:
+            start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
+        except (TypeError, ValueError, OverflowError):  # a step of zero, or of something else
+            start = stop = step = 0
+        if not isinstance(first, slice) or step < 1 or stop <= start:
+            raise TrajectoryError(
+                f"the times of a trajectory are chosen by a number or a slice forwards, not {short(repr(first))}."
+            )
+
+        def part(x: Any) -> Any:
+            """Of an array with a time axis, some times and items; of one without, some items."""
+            x = np.asarray(x)
+            return x[first][(slice(None), *chosen)] if x.ndim >= self.q.ndim - 1 else x[chosen]
+
+        kept = {} if step > 1 else self.events  # what happened between times that are left out has no place
+        return replace(
+            self,
+            **{name: part(getattr(self, name)) for name in ARRAYS[1:]},
+            time=self.time[first],
+            events={name: x[start : stop - 1][(slice(None), *chosen)] for name, x in kept.items()},
+            contacts=None if self.contacts is None else self.contacts[first][(slice(None), *chosen)],
+            measures={name: part(x) for name, x in self.measures.items()},
+            parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
+        )
+
+    # --- how it went --------------------------------------------------------------------------------------------------
+
+    @property
+    def statuses(self) -> Any:
+        """The `MotionStatus` of one item, or an array of them; of a simulation, `Mark`s."""
+        kind = MotionStatus if self.contacts is None else Mark
+        found = np.vectorize(kind, otypes=[object])(self.status)
+        return found.item() if found.ndim == 0 else found
+
+    def describe(self) -> str:
+        """How it went, in a sentence; of the items that did not get to the end, the worst, where there are several."""
+        status = np.asarray(self.status)
+        if self.contacts is not None:
+            return described(status) + self._fastest_joint(status & int(Mark.TOO_LONG) != 0)
+        worst = next(s for s in reversed(MotionStatus) if s is MotionStatus.DONE or np.any(status == s))
+        if not status.ndim or worst is MotionStatus.DONE:
+            return worst.sentence
+        return f"{worst.sentence[:-1]}, in {np.sum(status == worst)} of {status.size} items."
+
+    def _fastest_joint(self, chosen: Any) -> str:
+        """A sentence about the joint that turns fastest in chosen states (times, …), and the step that follows it."""
+        if self.mechanism is None or not chosen.any():
+            return ""
+        links = links_of(sample_of(self.mechanism.model)).links
+        turning = [link.v + k for link in links for k, way in enumerate(link.motion.directions) if way >= 3]
+        speed = np.abs(self.v[chosen][:, turning]).max(0)
+        k, fastest = turning[int(np.argmax(speed))], float(speed.max())
+        starts = zip(self.mechanism.model.joints, self.mechanism.model.v_starts, strict=True)
+        name = next(joint.name for joint, start in starts if start <= k < start + joint.kind.nv)
+        return f" The joint {name!r} turns at {fastest:.3g} rad/s: take a time_step of {0.2 / fastest:.2g} s or less."
+
+    # --- what follows from states -------------------------------------------------------------------------------------
+
+    @cached_property
+    def energy(self) -> Floats:
+        """(times, …) [J]: kinetic, of gravity, and of the springs in the joints."""
+        if "energy" in self.measures:
+            return self.measures["energy"]
+        return read_only(mechanical_energy(self._known("energies"), self.q, self.v, **self._given))
+
+    @cached_property
+    def drift(self) -> Floats:
+        """(times, …) [m, rad]: the largest error of position of any constraint."""
+        if "drift" in self.measures:
+            return self.measures["drift"]
+        mechanism = self._known("drift")
+        return self._worst(
+            constraint_error(mechanism, self.q, time=self._times, **self._given) if mechanism.m else None
+        )
+
+    @cached_property
+    def velocity_drift(self) -> Floats:
+        """(times, …) [m/s, rad/s]: the largest velocity of any constraint against its reference."""
+        if "velocity_drift" in self.measures:
+            return self.measures["velocity_drift"]
+        mechanism = self._known("drift")
+        return self._worst(
+            velocity_error(mechanism, self.q, self.v, time=self._times, **self._given) if mechanism.m else None
+        )
+
+    def at(self, times: ArrayLike) -> State:
+        """States (…) between the times of the trajectory: cubic along the way from each to the next (dense output).
+
+        Errors go with the fourth power of the distance of the times, and q keeps to its manifold.
+        """
+        wanted = moments("times", times, self.time[0], self.time[-1])
+        if len(self) < 2:
+            raise TrajectoryError("this trajectory has one time alone: there are no states between times.")
+        k = np.clip(np.searchsorted(self.time, wanted, side="right") - 1, 0, len(self) - 2)
+        span = self.time[k + 1] - self.time[k]
+        batch = (...,) + (None,) * (self.q.ndim - 2)
+        share, span = ((wanted - self.time[k]) / span)[batch], span[batch]
+        robot = self._known("states between its times")
+        found = between(robot, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span, **self._given)
+        return State(wanted, *found)  # type: ignore[arg-type]
+
+    # --- what simulations record besides ------------------------------------------------------------------------------
+
+    @property
+    def impulse(self) -> Floats:
+        """(times, …, m) [N·s, N·m·s]: of each contact t1, t2, n (and moments, as `contacts.rows` says), then of
+        constraints, joint limits, dry friction."""
+        return self._recorded("impulses").impulse
+
+    @property
+    def contact_impulse(self) -> Floats:
+        """(times, …, slots, 3) t1, t2, n of each contact [N·s]."""
+        return self._recorded("contacts").contact_impulse
+
+    @property
+    def contact_force(self) -> Floats:
+        """(times, …, slots, 3) t1, t2, n of each contact [N], the mean over the last step of time before."""
+        return self._recorded("contacts").contact_force
+
+    @property
+    def contact_moment(self) -> Floats:
+        """(times, …, slots, 3) moments about t1, t2, n of each contact [N·m], of rolling and torsional friction."""
+        return self._recorded("contacts").contact_moment
+
+    def normal_force(self, shape: str) -> Floats:
+        """(times, …) the normal force [N] on one shape, all of its points together."""
+        return self._recorded("contacts").normal_force(shape)
+
+    # --- files and pictures -------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file of NumPy (.npz), with energies and drift, without its mechanism or simulation.
+
+        A file that was there is replaced when all is written.
+        """
+        from delassus.output.files import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], of: Any = None) -> Trajectory:
+        """Read what `save` wrote.
+
+        Films, and states between the times, need to know what it is `of`: a mechanism, a model or a simulation.
+        """
+        from delassus.output.files import load
+
+        return load(path, of)
+
+    def plot(self, what: str | None = None, item: Any = None, ax: Any = None) -> Any:
+        """A drawing over time, with matplotlib; gives its axes.
+
+        Args:
+            what: "q", "v", "energy", "drift", "velocity_drift"; of simulations also "contact_force", "impulse" and
+                "residual". By default "contact_force" if contacts were recorded, else "q".
+            item: Which of a batch; by default the first sixteen.
+            ax: Where to draw; a new figure by default.
+        """
+        from delassus.output.plots import plot
+
+        return plot(self, what, item, ax)
+
+    def draw(
+        self, times: int | ArrayLike = 6, item: Any = 0, *, turn: float = -0.9, rise: float = 0.25, axes: Any = None
+    ) -> Any:
+        """Drawings of a robot at several times, side by side, with ground and contact forces; with matplotlib.
+
+        Gives the axes, an array of them.
+
+        Args:
+            times: How many drawings, spread evenly, or their times [s].
+            item: Which of a batch.
+            turn: Where one looks from, about the vertical [rad].
+            rise: And above the horizontal [rad].
+            axes: Where to draw, one for each time; a new figure by default.
+        """
+        from delassus.output.strip import draw
+
+        return draw(self, times, item, turn, rise, axes)
+
+    def save_html(self, path: str | os.PathLike[str], items: Any = None, frames_per_second: float = 50.0) -> None:
+        """Write one file that plays the robots in any browser, offline: shapes, ground and contact forces.
+
+        Args:
+            path: Of the file.
+            items: Numbers of the items of a batch that are shown; by default the first sixteen.
+            frames_per_second: Of the film; states in between are left out.
+        """
+        from delassus.output.film import save_html
+
+        save_html(self, path, items, frames_per_second)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _times(self) -> Floats:
+        return self.time[(...,) + (None,) * (self.q.ndim - 2)]
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """What kernels of its mechanism take besides."""
+        return {} if self.parameters is None else {PARAMETERS: self.parameters}
+
+    def of_items(self, x: Any) -> Any:
+        """An array (…, n) with all axes of the batch."""
+        try:
+            return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))
+        except (IndexError, ValueError):
+            raise TrajectoryError(f"{short(repr(x))} is no array for the items {self.q.shape[1:-1]}.") from None
+
+    def _worst(self, rows: Any) -> Floats:
+        return read_only(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))
+
+    def _known(self, what: str) -> Mechanism:
+        if self.mechanism is None:
+            raise NotRecorded(
+                f"this trajectory does not know its mechanism, from which {what} would follow: "
+                "Trajectory.load(path, mechanism)."
+            )
+        return self.mechanism
+
+    def _recorded(self, what: str) -> ContactRecord:
+        if self.contacts is None:
+            raise NotRecorded(f"this motion has no {what}: dl.Simulation records them, simulate_motion has none.")
+        return self.contacts

@@ -1,0 +1,94 @@
+"""What acts in a step besides rows: springs, dampers and servos in joints, tendons over joints, forces that turn.
+
+    W = M + h α D + h² α β K,      c = W v + h (τ - bias + f - α h K v),
+
+f = -K δ - D v their forces as the step begins, δ from the joint's rest, or the servo's target, to q. K and D of joints
+are diagonal and part of the joints' own (see `articulated`), so that an elastic arm costs what a rigid one does. Those
+of tendons and of forces that turn are not: W is formed where there are some.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.passive import PassiveElements
+from delassus.dynamics.forces.tendons import TendonState
+from delassus.dynamics.kinematics.manifold import difference
+from delassus.model.model import Model
+from delassus.step.compliant.geometric import geometric_stiffness, not_negative
+from delassus.step.scheme.blend import Blend
+
+
+class Servo(NamedTuple):
+    """Motors that pull to a target (nq,): stiffness [N·m/rad, N/m] and damping [N·m·s/rad, N·s/m] (nv,), or None."""
+
+    stiffness: Any = None
+    damping: Any = None
+    target: Any = None
+
+
+class Elements(NamedTuple):
+    """K (nv,), D (nv,) of joints and servos and all forces (nv,), None where there are none; and the tendons."""
+
+    stiffness: Any
+    damping: Any
+    force: Any
+    tendons: list[TendonState]
+
+    @classmethod
+    def of(cls, model: Model, q: Any, v: Any, servo: Servo) -> Elements:
+        """Those of a state."""
+        passive = PassiveElements.of(model, q, v)
+        K, D = (gains if gains.any() else None for gains in (passive.stiffness, passive.damping))
+        force = None if K is None and D is None and not passive.tendons else passive.force
+        if servo.stiffness is not None:
+            pull = servo.stiffness * difference(model, q, servo.target)
+            K, force = _sum(K, servo.stiffness), _sum(force, pull)
+        if servo.damping is not None:
+            D, force = _sum(D, servo.damping), _sum(force, -servo.damping * v)
+        return cls(K, D, force, passive.tendons)
+
+    def added(self, blend: Blend) -> Any:
+        """h α D + h² α β K (nv,), or None."""
+        h, alpha, beta = blend
+        damped = None if self.damping is None else h * alpha * self.damping
+        return damped if self.stiffness is None else _sum(damped, h * h * alpha * beta * self.stiffness)
+
+    def push(self, tau: Any, v: Any, blend: Blend) -> Any:
+        """τ + f - α h K v (nv,)."""
+        tau = tau if self.force is None else tau + self.force
+        tau = tau if self.stiffness is None else tau - blend.alpha * blend.h * self.stiffness * v
+        for tendon in self.tendons:
+            tau = tendon.pulled(tau, -blend.alpha * blend.h * tendon.stiffness * tendon.rate_at(v))
+        return tau
+
+
+class Acting(NamedTuple):
+    """h α D + h² α β K (nv,) of the joints, and (nv, nv) of the rest, None each where there is none; the push (nv,)."""
+
+    added: Any
+    more: Any
+    push: Any
+
+    @classmethod
+    def of(
+        cls, mechanism: Mechanism, q: Any, v: Any, tau: Any, blend: Blend, servo: Servo, geometric: Any, time: Any
+    ) -> Acting:
+        """In a state; `geometric` (m,) are impulses of the step before, whose forces turn with the robot, or None."""
+        (h, alpha, beta), more = blend, None
+        elements = Elements.of(mechanism.model, q, v, servo)
+        added, push = elements.added(blend), elements.push(tau, v, blend)
+        for tendon in elements.tendons:
+            own = h * alpha * tendon.damping + h * h * alpha * beta * tendon.stiffness
+            more = _sum(more, own * numpy.outer(tendon.moment_arms, tendon.moment_arms))
+        if geometric is not None:
+            K = not_negative(geometric_stiffness(mechanism, q, geometric / h, time))
+            more, push = _sum(more, h * h * alpha * beta * K), push - alpha * h * (K @ v)
+        return cls(added, more, push)
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return other if one is None else one + other

@@ -1,0 +1,363 @@
+"""What a call of the compliant scheme asks for, checked, as arrays for all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.checks import is_one_of
+from delassus.constrained.rows.locked import locked_velocities
+from delassus.constrained.rows.options import check_iterations, checked_tolerance
+from delassus.constraints.basis.constraint import chosen_rows
+from delassus.constraints.basis.on_frame import ROW_NAMES
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.dynamics.forces.tendons import check_tendons
+from delassus.errors import DelassusError, short
+from delassus.model.model import Model, UnknownName
+from delassus.step.compliant.inputs import IMPACTS, STABILIZATIONS
+from delassus.step.compliant.scheme import EXPLICIT
+from delassus.step.compliant.solve import RUBBING
+from delassus.step.sources.numbers import numbers_of, scene_for
+from delassus.step.sources.scene import Scene
+
+SHORTEST: Final = 1e-12
+LONGEST: Final = 1e6
+"""Steps beyond [s] are absurd."""
+
+
+class StepError(DelassusError, ValueError):
+    """A step of time that cannot be made: numbers out of bounds, rows that are not there."""
+
+
+class Asked(NamedTuple):
+    """A scene, the step h (…) [s], numbers by name, those of friction, and options that are compiled in."""
+
+    scene: Scene
+    step: NDArray[np.float64]
+    numbers: dict[str, Any]
+    rubbing: dict[str, Any]
+    fixed: dict[str, Any]
+
+
+def prepared(
+    mechanism: Any,
+    *,
+    time_step: Any,
+    alpha: Any = 1.0,
+    beta: Any = 1.0,
+    compliance: Any = None,
+    damping: Any = None,
+    servo_stiffness: Any = None,
+    servo_damping: Any = None,
+    servo_target: Any = None,
+    driven: Any = None,
+    contacts: Any = (),
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    restitution: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    limits: bool = False,
+    joint_friction: bool = False,
+    stabilization: str = "none",
+    geometric_stiffness: Any = None,
+    time: Any = None,
+    parameters: Any = None,
+    batch: tuple[int, ...] = (),
+) -> Asked:
+    """What a call asks for, as `compliant_step` names it; `batch` are the leading axes of its states."""
+    scene, given = scene_for(mechanism, contacts, limits, joint_friction)
+    check_tendons(scene.model)
+    h, blends = checked_step(time_step), (checked_blend("alpha", alpha), checked_blend("beta", beta))
+    check_stabilization(stabilization)
+    of_points = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
+    found: dict[str, Any] = dict(numbers_of(scene, given, of_points | {"normal": normal, "height": height}))
+    rubbing: dict[str, Any] = {name: found.pop(name) for name in RUBBING if name in found}
+    rows, elastic, coupled = elastic_numbers(scene, compliance, damping, found.pop("compliance", None), batch)
+    check_blends(scene, *blends, elastic, rows)
+    velocity, dofs = driven_numbers(scene.model, driven)
+    found |= rows | velocity | servo_numbers(scene.model, servo_stiffness, servo_damping, servo_target)
+    if not all(np.all(x == 1.0) for x in blends):
+        found |= {"alpha": blends[0], "beta": blends[1]}
+    if geometric_stiffness is not None:
+        found["geometric"] = _core("geometric_stiffness", geometric_stiffness, scene.m)
+    if time is not None:
+        found["time"] = read("time", time, "a number of seconds")
+    if parameters is not None:
+        found["parameters"] = parameters
+    return Asked(scene, h, found, rubbing, {"elastic": elastic, "driven": dofs, "coupled": coupled})
+
+
+def batch_of(q: Any, v: Any, tau: Any, time_step: Any) -> tuple[int, ...]:
+    """The leading axes of states; none where they do not fit each other, which is said elsewhere."""
+    try:
+        return np.broadcast_shapes(*(np.shape(x)[:-1] for x in (q, v, tau)), np.shape(time_step))
+    except ValueError:
+        return ()
+
+
+def has_smooth_forces(asked: Asked) -> bool:
+    """Whether all that acts is smooth in time: springs, dampers, servos and elastic rows, and nothing rigid.
+
+    Rigid rows change velocities at once, and with β = ½ what they hold alternates.
+    """
+    scene = asked.scene
+    rigid = len(asked.fixed["elastic"]) < scene.mechanism.m or asked.fixed["driven"]
+    return not (rigid or scene.points or scene.stops or scene.dry_bounds)
+
+
+def read(what: str, value: Any, form: str) -> NDArray[np.float64]:
+    """Numbers (…); `form` says in errors what they should have been."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "iuf" and given.size:  # None, truth values, text, complex numbers
+            raise TypeError
+        return given.astype(float)
+    except (TypeError, ValueError, OverflowError):
+        raise StepError(f"{what} is {short(repr(value))}; it is {form}.") from None
+
+
+def checked_step(time_step: Any) -> NDArray[np.float64]:
+    """h (…) [s]: positive, and not absurd. NaN passes, since it spoils its own state alone."""
+    h = read("time_step", time_step, "a number of seconds, such as 1e-3")
+    wrong = h[(h < SHORTEST) | (h > LONGEST)]
+    if wrong.size:
+        raise StepError(f"time_step is {wrong.flat[0]:g} s; it is from {SHORTEST:g} to {LONGEST:g} s, such as 1e-3.")
+    return h
+
+
+def checked_blend(name: str, value: Any) -> NDArray[np.float64]:
+    """α or β (…), from 0 to 1."""
+    form = "a number from 0, explicit, to 1, implicit"
+    share = read(name, value, form)
+    wrong = share[(share < 0.0) | (share > 1.0)]
+    if wrong.size:
+        raise StepError(f"{name} is {wrong.flat[0]:g}; it is {form}.")
+    return share
+
+
+class OfRows(NamedTuple):
+    """Numbers (…, m) of a mechanism's rows, the rows that they were given for, and matrices (…, k, k) of constraints
+    with their rows; None and none without."""
+
+    numbers: Any = None
+    rows: tuple[int, ...] = ()
+    matrices: tuple[tuple[Any, slice], ...] = ()
+
+
+def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] = ()) -> OfRows:
+    """Numbers of rows from one, from some, or by the names of constraints, and there perhaps by those of rows."""
+    if value is None:
+        return OfRows()
+    if not isinstance(value, Mapping):
+        if np.shape(value)[-2:] == (mechanism.m, mechanism.m) and mechanism.m > 1 and batch[-1:] != (mechanism.m,):
+            raise StepError(
+                f"{name} has shape {np.shape(value)}; a matrix is given by the name of its constraint, such as "
+                f"{{{mechanism.names[0]!r}: matrix}}."
+            )
+        return OfRows(_not_negative(name, value, mechanism.m), tuple(range(mechanism.m)))
+    parts: list[tuple[Any, Any]] = []
+    rows: list[int] = []
+    matrices: list[tuple[Any, slice]] = []
+    for key, own in value.items():
+        if key not in mechanism.slices:
+            raise UnknownName("constraint", key, mechanism.names)
+        at, what = mechanism.slices[key], f"{name} of {key!r}"
+        if not isinstance(own, Mapping) and _is_matrix(what, own, at.stop - at.start, batch):
+            matrices.append((_semidefinite(what, own), at))
+            parts.append((np.diagonal(matrices[-1][0], axis1=-2, axis2=-1), at))
+            rows += range(at.start, at.stop)
+            continue
+        if not isinstance(own, Mapping):
+            parts.append((_not_negative(what, own, at.stop - at.start), at))
+            rows += range(at.start, at.stop)
+            continue
+        chosen = chosen_rows(key, tuple(own), _row_names(mechanism, key))
+        for k, (row, x) in zip(chosen, own.items(), strict=True):
+            numbers = np.asarray(x)[..., None] if np.ndim(x) else x
+            parts.append((_not_negative(f"{what}, row {row!r},", numbers, 1), [at.start + k]))
+            rows.append(at.start + k)
+    return OfRows(_spread(mechanism.m, parts), tuple(rows), tuple(matrices))
+
+
+def _is_matrix(what: str, value: Any, count: int, batch: tuple[int, ...]) -> bool:
+    """Whether numbers of a constraint with so many rows are a matrix, and not some for each state of a batch."""
+    shape = np.shape(value)
+    if count == 1 or shape[-2:] != (count, count):
+        return False
+    if len(shape) == 2 and batch[-1:] == (count,):
+        raise StepError(
+            f"{what} has shape {shape}, and there are {count} states: it may be one matrix, or {count} numbers for "
+            f"each state. Give matrices for all states, of shape {(count, count, count)}."
+        )
+    return True
+
+
+def _semidefinite(what: str, value: Any) -> NDArray[np.float64]:
+    """Matrices (…, k, k), symmetric and without negative eigenvalues. NaN passes: it spoils its own state alone."""
+    C = read(what, value, "a symmetric matrix")
+    known = C[np.isfinite(C).all((-2, -1))] if C.ndim > 2 else C
+    if np.any(np.isinf(C)):
+        raise StepError(f"{what} is infinite; a damper without a spring has one number for each row, inf.")
+    size = np.abs(known).max(initial=0.0)
+    if np.abs(known - np.swapaxes(known, -1, -2)).max(initial=0.0) > 1e-9 * size:
+        raise StepError(
+            f"{what} is no symmetric matrix: forces along one row must yield another as that one the first."
+        )
+    least = np.linalg.eigvalsh(known).min(initial=0.0) if np.isfinite(size) else 0.0
+    if least < -1e-12 * size:
+        raise StepError(f"{what} has the eigenvalue {least:g}; it must not be negative: it would feed energy in.")
+    return 0.5 * (C + np.swapaxes(C, -1, -2))
+
+
+def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
+    """What rows of a constraint are called: as it names those that act, or by numbers."""
+    at = mechanism.slices[key]
+    rows = getattr(mechanism.constraints[mechanism.names.index(key)], "rows", None)
+    if isinstance(rows, tuple) and len(rows) == at.stop - at.start and max(rows) < len(ROW_NAMES):
+        return tuple(ROW_NAMES[row] for row in rows)
+    return tuple(str(k) for k in range(at.stop - at.start))
+
+
+def _not_negative(what: str, value: Any, count: int) -> NDArray[np.float64]:
+    numbers = read(what, value, f"one number, or one for each of {count} rows")
+    if numbers.ndim and numbers.shape[-1] != count:
+        raise StepError(f"{what} has shape {numbers.shape}; its last axis has one number for each of {count} rows.")
+    if np.any(numbers < 0.0):
+        raise StepError(f"{what} is {np.nanmin(numbers):g}; it must not be negative: it would feed energy in.")
+    return numbers if numbers.ndim else np.full(count, float(numbers))
+
+
+def _finite(what: str, numbers: Any, remedy: str) -> Any:
+    if numbers is not None and np.any(np.isinf(numbers)):
+        raise StepError(f"{what} is infinite; {remedy}.")
+    return numbers
+
+
+def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
+    """Numbers (…, count)."""
+    numbers = read(what, value, f"an array whose last axis has the length {count}")
+    if numbers.shape[-1:] != (count,):
+        raise StepError(f"{what} has shape {numbers.shape}; the length of its last axis is {count}.")
+    return numbers
+
+
+def elastic_numbers(
+    scene: Scene, compliance: Any, damping: Any, soft: Any, batch: tuple[int, ...] = ()
+) -> tuple[dict[str, Any], tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """`compliance` and `damping` (…, m) of all rows of a scene, `compliance_matrix` (…, m, m) where constraints have
+    one, the numbers of the elastic rows, and the first and last row of each constraint with a matrix.
+
+    `soft` (…, points) is the compliance of contacts, or None.
+    """
+    own = scene.mechanism
+    C, named, matrices = by_rows("compliance", own, compliance, batch)
+    B, damped, crossed = by_rows("damping", own, damping, batch)
+    if crossed:
+        raise StepError("damping is a matrix; it has one number for each row of a constraint.")
+    _finite("damping", B, "leave the compliance out for a rigid constraint")
+    rigid = set(damped) - set(named) if isinstance(damping, Mapping) or C is None else set()
+    if rigid:
+        name = next(name for name, at in own.slices.items() if at.start <= min(rigid) < at.stop)
+        raise StepError(
+            f"damping of {name!r} is given, and no compliance: without one the constraint is rigid, with nothing "
+            "to damp. Say compliance=inf for a damper without a spring."
+        )
+    if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
+        raise StepError("compliance is infinite where there is no damping: such a row does nothing. Leave it out.")
+    rows = tuple(scene.bilateral.start + k for k in named)
+    found = {}
+    if C is not None or soft is not None:
+        parts = [(C, scene.bilateral), (soft, list(scene.normals))]
+        found["compliance"] = _spread(scene.m, [(x, at) for x, at in parts if x is not None])
+    if B is not None:
+        found["damping"] = _spread(scene.m, [(B, scene.bilateral)])
+    start = scene.bilateral.start
+    coupled = tuple((start + at.start, start + at.stop) for _, at in matrices)
+    if matrices:
+        leading = np.broadcast_shapes(*(matrix.shape[:-2] for matrix, _ in matrices))
+        found["compliance_matrix"] = np.zeros((*leading, scene.m, scene.m))
+        for (matrix, _), (first, last) in zip(matrices, coupled, strict=True):
+            found["compliance_matrix"][..., first:last, first:last] = matrix
+    return found, tuple(sorted(rows)), coupled
+
+
+def _spread(m: int, parts: list[tuple[Any, Any]]) -> NDArray[np.float64]:
+    batch = np.broadcast_shapes(*(np.shape(x)[:-1] for x, _ in parts))
+    found = np.zeros((*batch, m))
+    for x, at in parts:
+        found[..., at] = x
+    return found
+
+
+def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], numbers: dict[str, Any]) -> None:
+    """Raise where a blend leaves rows without an equation."""
+    start = scene.bilateral.start
+    held = any(
+        constraint.has_reference and any(start + k not in elastic for k in range(at.start, at.stop))
+        for constraint, at in zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True)
+    )
+    if np.any(beta <= EXPLICIT) and (held or scene.points or scene.stops):
+        raise StepError(
+            f"beta is {np.min(beta):g}: positions then do not feel the velocity that a constraint could change. Rigid "
+            "constraints and contacts need beta > 0, such as 1; elastic constraints do not."
+        )
+    explicit = np.any((alpha <= EXPLICIT) | (beta <= EXPLICIT))
+    if explicit and elastic and np.any(numbers["compliance"][..., list(elastic)] == 0.0):
+        raise StepError(
+            "alpha or beta is zero, and an elastic constraint has the compliance 0: an explicit spring needs a finite "
+            "stiffness. Take alpha = beta = 1, or leave its compliance out, which makes it rigid."
+        )
+
+
+def servo_numbers(model: Model, stiffness: Any, damping: Any, target: Any) -> dict[str, Any]:
+    """Inputs of servos, checked."""
+    found = {}
+    for name, value in (("servo_stiffness", stiffness), ("servo_damping", damping)):
+        if value is not None:
+            numbers = _not_negative(name, value, model.nv)
+            found[name] = _finite(name, numbers, "drive the joint instead, by driven=, or lock it by a JointLock")
+    if (stiffness is None) != (target is None):
+        missing = "servo_target" if target is None else "servo_stiffness"
+        raise StepError(f"{missing} is missing: a servo pulls to its target with its stiffness.")
+    return found if target is None else found | {"servo_target": _core("servo_target", target, model.nq)}
+
+
+def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Velocities (…, nv) after the step by the names of joints, and their numbers."""
+    if velocity is None:
+        return {}, ()
+    if not isinstance(velocity, Mapping):
+        raise StepError(f"driven is {velocity!r}; it is a mapping from joints to velocities, such as {{'crank': 2.0}}.")
+    dofs = {name: locked_velocities(model, [name]) for name in velocity}
+    parts = []
+    for name, x in velocity.items():
+        what, count = f"driven[{name!r}]", len(dofs[name])
+        own = read(what, x, "a velocity, or one for each state") if count == 1 else _core(what, x, count)
+        parts.append((own[..., None] if count == 1 else own, list(dofs[name])))
+    found = _spread(model.nv, parts)
+    return {"driven_velocity": found}, tuple(sorted({k for own in dofs.values() for k in own}))
+
+
+def solver_numbers(scene: Scene, tolerance: Any, iterations: Any, start: Any) -> dict[str, Any]:
+    """How contacts are solved."""
+    check_iterations(iterations)
+    found: dict[str, Any] = {"tolerance": checked_tolerance(tolerance, 1e-8), "iterations": float(iterations)}
+    return found if start is None else found | {"start": _core("start", start, scene.m)}
+
+
+def check_stabilization(stabilization: Any) -> None:
+    """Raise unless it is the name of one."""
+    if not is_one_of(stabilization, STABILIZATIONS):
+        known = ", ".join(STABILIZATIONS)
+        raise StepError(f"there is no stabilization {stabilization!r}; they are: {known}.")
+
+
+def check_impacts(impacts: Any) -> None:
+    """Raise unless it is the name of a law of impacts."""
+    if not is_one_of(impacts, IMPACTS):
+        raise StepError(f"there is no law of impacts {impacts!r}; they are: {', '.join(IMPACTS)}.")

@@ -1,0 +1,245 @@
+"""The impulses of the rows: (J W⁻¹ Jᵀ + R) λ + b + J v_f = 0, or complementary to it where rows push alone.
+
+The Schur complement of the KKT matrix [W, -Jᵀ; -J, -R]: positive definite but for rows that repeat each other.
+Contacts, limits and dry friction go to the contact solver. Bilateral rows are solved at once, in units of their own
+response, by the factors L D Lᵀ of A + ε: A = G + R may have any rank, since rows of loops repeat each other, and robots
+pass singular poses. With P = ε (A + ε)⁻¹, whose eigenvalues are ε/(ε + σ),
+
+    c = f(f(P)) b, f(p) = 3 p² - 2 p³       what no impulse reaches: σ well above ε does not count, σ well below does
+    x ← x + (A + ε)⁻¹ (b - c - A x)         the smallest x that meets the rest
+
+Where J is taken off the manifold, by a share δ of the robot's size, rows that repeat each other seem to be independent,
+with σ of the order of δ²: to believe them would lock the robot. So ε is at least a multiple of δ². What rows leave then
+is no failure, either, as long as it is a share δ of the velocities that cancel in them.
+
+Beside contacts, and by methods that need rows which agree, b - c is solved for. What is reported is measured on the
+rows as they were stated: the residual has c in it, and the status says where rows contradict each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import computing_in
+from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.kinds import Free
+from delassus.contact.solvers.solve import solve_contacts, velocity_and_residual
+from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.step.sources.scene import Scene
+
+_LEFT: Final = {"float64": 1e-9, "float32": 1e-4}
+"""What rows may leave of the velocities in them and still count as met, by precision."""
+
+_RANK: Final = {"float64": 1e-11, "float32": 1e-5}
+"""The least ε, by precision, where the response of a row to itself is one."""
+
+_CURVED: Final = 1e3
+"""ε over the square of δ: what seems to be independent must be well below."""
+
+_ROUGH: Final = 1e-6
+"""The largest ε: rows that are independent are well above, and met to all digits, however far off the robot is."""
+
+_LOOSE: Final = 16.0
+"""What rows may leave over δ, as a share of the velocities in them; at most a tenth."""
+
+_MOST: Final = 20
+"""Corrections of impulses; one or two are usual."""
+
+RUBBING: Final = ("friction", "torsional", "rolling")
+
+
+class Cones(NamedTuple):
+    """Friction of the contacts, and how their problem is solved: inputs of `solve_contacts`."""
+
+    friction: Any = None
+    torsional: Any = None
+    rolling: Any = None
+    start: Any = None
+    tolerance: Any = None
+    iterations: Any = None
+
+    @property
+    def frictionless(self) -> Cones:
+        """Of the correction phase, in which nothing rubs."""
+        slip = {name: None if x is None else np.zeros(x.shape) for name, x in self._asdict().items() if name in RUBBING}
+        return self._replace(**slip, start=None)
+
+
+class Solved(NamedTuple):
+    """Impulses (m,), what rows leave of J v⁺ + R λ + b (m,), iterations, and the number of a `Status`."""
+
+    impulse: Any
+    residual: Any
+    count: Any
+    status: Any
+
+
+class Known(NamedTuple):
+    """How well rows are known.
+
+    Attributes:
+        reach: (m,) the velocities that cancel in them.
+        off: () δ, how far J is taken from where rows are met, as a share of the robot's size or of a radian.
+        slack: (m,) what they may leave besides: what rounding makes of errors of position, as velocities.
+        groups: Rows of one constraint and one unit have the same, and count alike; none for each row by itself.
+    """
+
+    reach: Any
+    off: Any = 0.0
+    slack: Any = 0.0
+    groups: tuple[Any, ...] = ()
+
+
+def solve_rows(
+    scene: Scene, G: Any, g: Any, R: Any, known: Known, cones: Cones, bounds: Any, method: str = "auto"
+) -> Solved:
+    """G = J W⁻¹ Jᵀ (m, m), g = J v_f + b (m,), R (m,); `bounds` of dry friction as impulses."""
+    if is_bilateral(scene) and method == "auto":
+        return bilateral(G, g, R, known)
+    rows = agreeing(scene, G, g, R, known)
+    impulse, _, residual, count, status = solve_contacts(
+        scene.layout,
+        G,
+        rows.g,
+        friction=cones.friction,
+        torsional=cones.torsional,
+        rolling=cones.rolling,
+        lower=None if bounds is None else -bounds,
+        upper=bounds,
+        compliance=rows.R,
+        start=cones.start,
+        tolerance=cones.tolerance,
+        iterations=cones.iterations,
+        method=method,
+    )
+    if rows.contradict is None:
+        return Solved(impulse, residual, count, status)
+    return judged(scene, G, g, R, cones, bounds, Solved(impulse, residual, count, status), rows.contradict)
+
+
+def judged(scene: Scene, G: Any, g: Any, R: Any, cones: Cones, bounds: Any, solved: Solved, contradict: Any) -> Solved:
+    """A solution of rows that agree, with the residual and the status of the rows g (m,), R (m,) that were stated."""
+    limits = (None, None) if bounds is None else (-bounds, bounds)
+    numbers = (cones.friction, cones.torsional, cones.rolling, *limits)
+    _, residual = velocity_and_residual(scene.layout, "ncp", G, g, solved.impulse, numbers, R)
+    met = solved.status == float(Status.CONVERGED)
+    status = np.where(met & contradict, float(Status.LEAST_SQUARES), solved.status)
+    return solved._replace(residual=residual, status=status)
+
+
+def is_bilateral(scene: Scene) -> bool:
+    """Whether all rows act in both directions, without bounds."""
+    return all(isinstance(cone, Free) for cone in scene.layout.cones)
+
+
+def bilateral(G: Any, g: Any, R: Any, known: Known) -> Solved:
+    """The smallest impulses that rows are met with, or come nearest to it."""
+    if not len(g):
+        return Solved(np.zeros(0), np.zeros(0), np.array(0.0), np.array(float(Status.CONVERGED)))
+    A, b, unit, epsilon, factors = _scaled(G, g, R, known)
+    x = _least(A, factors, b - _unreachable(factors, epsilon, b))
+    impulse = unit * (x - _unreachable(factors, epsilon, x))  # rounding, over ε, has pushed where nothing moves
+    left = G @ impulse + R * impulse + g
+    met = np.all(np.abs(left) <= _allowed(b, unit, known))
+    status = np.where(met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
+    finite = np.isfinite(np.sum(impulse) + np.sum(left))
+    return Solved(impulse, left, np.array(1.0), np.where(finite, status, float(Status.NOT_FINITE)))
+
+
+def _allowed(b: Any, unit: Any, known: Known) -> Any:
+    """What rows (m,) may leave and still count as met, where they ask for b (m,) in their units (m,)."""
+    moving = np.max(unit * known.reach)
+    share = _LEFT[computing_in().name] * np.maximum(moving, np.max(np.abs(b)))
+    return (share + np.minimum(_LOOSE * known.off, 0.1) * moving) / unit + known.slack
+
+
+class Scaled(NamedTuple):
+    """A x = b in units of the rows' own responses: A (m, m), b (m,), the units (m,), ε, and the factors of A + ε."""
+
+    A: Any
+    b: Any
+    unit: Any
+    epsilon: Any
+    factors: Ldl
+
+
+def _scaled(G: Any, g: Any, R: Any, known: Known) -> Scaled:
+    m, least = len(g), _RANK[computing_in().name]
+    unit = 1.0 / np.sqrt(_responses(G, R, known.groups or tuple(range(m))))
+    A = (G + np.diag(R)) * (unit[:, None] * unit[None, :])
+    epsilon = np.clip(_CURVED * known.off * known.off, least, max(_ROUGH, least))
+    return Scaled(A, -unit * g, unit, epsilon, ldl(A + epsilon * np.eye(m)))
+
+
+class AgreeingRows(NamedTuple):
+    """g (m,), R (m,), and whether the rows that they come from contradict each other; None if there are none."""
+
+    g: Any
+    R: Any
+    contradict: Any
+
+
+def agreeing(scene: Scene, G: Any, g: Any, R: Any, known: Known) -> AgreeingRows:
+    """g (m,) without what no impulse of the bilateral rows reaches, and R (m,) with ε where there is some of that.
+
+    Rows of loops come to a solver as rows that agree, and that no longer seem to be independent.
+    """
+    at = scene.bilateral
+    if at.start == at.stop:
+        return AgreeingRows(g, R, None)
+    own = Known(known.reach[at], known.off, known.slack[at], known.groups[at])
+    _, b, unit, epsilon, factors = _scaled(G[at, at], g[at], R[at], own)
+    left = _unreachable(factors, epsilon, b)
+    loose = np.max(np.abs(left)) > 1e-10 * np.max(np.abs(b))
+    contradict = np.any(np.abs(left) / unit > _allowed(b, unit, own))
+    g, R = np.array(g), np.array(R)
+    g[at], R[at] = g[at] + left / unit, R[at] + np.where(loose, epsilon, 0.0) / (unit * unit)
+    return AgreeingRows(g, R, contradict)
+
+
+def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:
+    """What rows answer with (m,): their own R, and the largest response in their group; one where nothing moves.
+
+    Beside rows of its group, a row that cannot move in a singular pose is told from one that does.
+    """
+    members = {group: [k for k, other in enumerate(groups) if other == group] for group in dict.fromkeys(groups)}
+    largest = {group: np.max(np.stack([G[k, k] for k in own])) for group, own in members.items()}
+    found = np.stack([largest[group] for group in groups]) + R
+    return np.where(found > 0.0, found, 1.0)
+
+
+def _unreachable(factors: Ldl, epsilon: Any, b: Any) -> Any:
+    """f(f(P)) b: what no x reaches of b (m,) with A x; zero, and found at once, where A has full rank."""
+
+    def filtered(x: Any) -> Any:
+        return epsilon * factors.solve(x)
+
+    def parted(carry: Any) -> Any:
+        x, _, times = carry
+        twice = filtered(filtered(x))
+        return 3.0 * twice - 2.0 * filtered(twice), x, times + 1.0
+
+    digits = 2.0 ** -computing_in().digits
+    some = np.max(np.abs(filtered(filtered(b)))) > 8.0 * digits * np.max(np.abs(b))
+    third, second, _ = while_loop(lambda carry: some & (carry[2] < 2.5), parted, (b, b, np.array(0.0)), 3)
+    return np.where(some, 3.0 * second - 2.0 * third, 0.0)
+
+
+def _least(A: Any, factors: Ldl, b: Any) -> Any:
+    """x (m,) with A x = b, for b that can be reached."""
+    digits, size = 2.0 ** -computing_in().digits, np.max(np.abs(b))
+
+    def improved(carry: Any) -> Any:
+        x, left, size, _ = carry
+        x = x + factors.solve(left)
+        left = b - A @ x
+        return x, left, np.max(np.abs(left)), size
+
+    def goes_on(carry: Any) -> Any:
+        _, _, now, before = carry
+        return (now > digits * size) & (now < 0.5 * before)
+
+    start = np.where(np.isfinite(b), 0.0, np.nan)  # iterations would not begin, and leave it at zero
+    return while_loop(goes_on, improved, (start, b, size, np.array(np.inf)), _MOST)[0]

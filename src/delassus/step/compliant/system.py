@@ -1,0 +1,244 @@
+"""The system of a step, formed, and solvers for it by name.
+
+    [W, -Jᵀ; -J, -R] [v⁺; λ] = [c; b]
+
+the response matrix W, the net momentum c, the constraint values b, and R = C/(h²αβ) of elastic rows. The tree is faster
+(see `response`): the system is for those who look at it, or compare solvers.
+
+    ldl                   L D Lᵀ of W, and of the Schur complement J W⁻¹ Jᵀ + R
+    cg                    conjugate gradients on the Schur complement, which is not formed
+    minres                minimal residuals on the whole indefinite matrix
+    gauss_seidel          row by row on the Schur complement
+    pgs                   the same, projected onto cones: for contacts and limits, too
+    sequential_impulses   the same on velocities, without the Schur complement
+
+The first four are for rows that act in both directions. Three forms are equivalent: of velocities v⁺, of their change
+Δv = v⁺ - v, and of accelerations a = Δv/h with forces λ/h.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import kernel
+from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.kinds import Free, NonNegative
+from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
+from delassus.contact.solvers.solve import solve_contacts
+from delassus.dynamics.tree.ldl import ldl
+from delassus.errors import DelassusError
+from delassus.step.compliant.iterative import Iterated, conjugate_gradients, minimal_residuals
+from delassus.step.compliant.solve import Cones, Known, Solved, bilateral
+
+BILATERAL: Final = ("ldl", "cg", "minres", "gauss_seidel")
+SOLVERS: Final = (*BILATERAL, "pgs", "sequential_impulses")
+
+
+class System(NamedTuple):
+    """W (nv, nv), c (nv,), J (m, nv), R (m,), b (m,), and what R has besides its diagonal (m, m), or None."""
+
+    W: Any
+    c: Any
+    J: Any
+    R: Any
+    b: Any
+    coupling: Any = None
+
+    def yielded(self, impulse: Any) -> Any:
+        """R λ (m,)."""
+        own = self.R * impulse
+        return own if self.coupling is None else own + self.coupling @ impulse
+
+    def driven(self, dofs: tuple[int, ...], velocity: Any) -> System:
+        """The same for the other velocities, where some are given (nv,): those are projected out."""
+        W, c, J = np.array(self.W), np.array(self.c), np.array(self.J)
+        given = np.zeros(len(c))
+        for k in dofs:
+            given[k] = velocity[k]
+        c, b = c - W @ given, self.b + J @ given
+        for k in dofs:
+            W[k, :], W[:, k], J[:, k] = 0.0, 0.0, 0.0
+            W[k, k], c[k] = 1.0, given[k]
+        return System(W, c, J, self.R, b, self.coupling)
+
+    def seen(self, form: str, v: Any, h: Any) -> System:
+        """Of the unknowns v⁺, Δv = v⁺ - v, or a = Δv/h: "velocity", "variation" or "acceleration"."""
+        if form == "velocity":
+            return self
+        c, b = self.c - self.W @ v, self.b + self.J @ v
+        return self._replace(c=c, b=b) if form == "variation" else self._replace(c=c / h, b=b / h)
+
+
+class SystemSolution(NamedTuple):
+    """x (…, nv), λ (…, m), what rows leave (…, m), iterations, the number of a `Status`."""
+
+    x: Any
+    impulse: Any
+    residual: Any
+    iterations: Any
+    status: Any
+
+
+def check_rows(layout: RowsOnVelocities, method: str) -> None:
+    """Raise if a method for bilateral rows gets others."""
+    if method in BILATERAL and not all(isinstance(cone, Free) for cone in layout.cones):
+        raise DelassusError(
+            f"method is {method!r}, which solves rows that act in both directions; there are contacts, limits or dry "
+            "friction. Take 'pgs', 'sequential_impulses' or 'auto'."
+        )
+
+
+def solve_system(layout: RowsOnVelocities, system: System, cones: Cones, bounds: Any, method: str) -> SystemSolution:
+    """By one of `SOLVERS`, inside a kernel."""
+    W, c, J, R, b, coupling = system
+    tolerance = 1e-8 if cones.tolerance is None else cones.tolerance
+    iterations = 1000.0 if cones.iterations is None else cones.iterations
+    factors = None if method == "minres" else ldl(W)
+    if factors is None:
+        return _by_minres(system, tolerance, iterations)
+    free, towards = factors.solve(c), factors.solve(J.T)
+    g = J @ free + b
+    G = J @ towards if coupling is None else J @ towards + coupling
+    if method == "cg":
+        found = _by_cg(system, factors, g, tolerance, iterations)
+    elif method == "ldl":
+        found = bilateral(G, g, R, Known(np.abs(J) @ np.abs(free)))
+    elif method == "sequential_impulses":
+        return _by_impulses(layout, system, towards, free, cones, bounds)
+    else:
+        impulse, _, left, count, status = solve_contacts(
+            layout,
+            G,
+            g,
+            **_numbers(cones, bounds),
+            compliance=R,
+            start=cones.start,
+            tolerance=cones.tolerance,
+            iterations=cones.iterations,
+            method="pgs",
+        )
+        found = Solved(impulse, left, count, status)
+    return SystemSolution(free + towards @ found.impulse, *found)
+
+
+def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any) -> Solved:
+    """(J W⁻¹ Jᵀ + R) λ = -g, in units of its diagonal."""
+    J, R = system.J, system.R
+    response = np.stack([row @ factors.solve(row) for row in J]) + R
+    unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
+
+    def apply(x: Any) -> Any:
+        x = unit * x
+        return unit * (J @ factors.solve(J.T @ x) + system.yielded(x))
+
+    found = conjugate_gradients(apply, -unit * g, tolerance, iterations)
+    return Solved(unit * found.x, -found.left / unit, found.count, _status(found, tolerance))
+
+
+def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolution:
+    """The whole matrix, in units of the diagonal of W, and of what that leaves of the Schur complement."""
+    W, c, J, R, b, _ = system
+    n, m = len(c), len(b)
+    heavy = 1.0 / np.sqrt(np.stack([W[k, k] for k in range(n)]))
+    response = np.sum((J * heavy) ** 2, 1) + R
+    unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
+
+    def apply(x: Any) -> Any:
+        v, impulse = heavy * x[:n], unit * x[n:]
+        return np.concatenate([heavy * (W @ v - J.T @ impulse), -unit * (J @ v + system.yielded(impulse))])
+
+    found = minimal_residuals(apply, np.concatenate([heavy * c, unit * b]), tolerance, iterations)
+    v, impulse = heavy * found.x[:n], unit * found.x[n : n + m]
+    yielded = system.yielded(impulse)
+    left = J @ v + yielded + b
+    # Among large momenta, rows that are not met may be a small share of the whole residual.
+    reach = np.max(unit * (np.abs(J) @ np.abs(v) + np.abs(yielded) + np.abs(b)))
+    status = np.where(np.max(unit * np.abs(left)) <= tolerance * reach, _status(found, tolerance), _unmet(found))
+    return SystemSolution(v, impulse, left, found.count, status)
+
+
+def _by_impulses(
+    layout: RowsOnVelocities, system: System, towards: Any, free: Any, cones: Cones, bounds: Any
+) -> SystemSolution:
+    """Row by row on velocities. What rows ask for, b, is the velocity of one more body, that impulses move as rows
+    yield to those of others."""
+    m = layout.m
+    across = np.zeros((m, m)) if system.coupling is None else system.coupling
+    J = np.concatenate([system.J, np.eye(m)], 1)
+    wide = RowsOnVelocities(layout.cones, layout.n + m)
+    moved, impulse, sigma, count, status = sequential_impulses(
+        wide,
+        J,
+        np.concatenate([towards, across]),
+        np.concatenate([free, system.b]),
+        **_numbers(cones, bounds),
+        compliance=system.R,
+        start=cones.start,
+        tolerance=cones.tolerance,
+        iterations=cones.iterations,
+    )
+    return SystemSolution(moved[: layout.n], impulse, _left(layout, sigma), count, status)
+
+
+def _left(layout: RowsOnVelocities, sigma: Any) -> Any:
+    """What rows leave: σ of those that act in both directions; of those that push, σ where it is negative."""
+    left = np.zeros(layout.m)
+    for row in layout.rows(Free):
+        left[row] = sigma[row]
+    for row in (*layout.rows(NonNegative), *(rows[2] for rows in layout.friction)):
+        left[row] = np.minimum(sigma[row], 0.0)
+    return left
+
+
+def _numbers(cones: Cones, bounds: Any) -> dict[str, Any]:
+    lower = None if bounds is None else -bounds
+    rubbing = {"friction": cones.friction, "torsional": cones.torsional, "rolling": cones.rolling}
+    return rubbing | {"lower": lower, "upper": bounds}
+
+
+def _status(found: Iterated, tolerance: Any) -> Any:
+    return np.where(found.residual <= tolerance, float(Status.CONVERGED), _unmet(found))
+
+
+def _unmet(found: Iterated) -> Any:
+    """The status of a system that is not solved."""
+    status = np.where(found.stalled, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
+    return np.where(np.isfinite(np.sum(found.x)), status, float(Status.NOT_FINITE))
+
+
+@kernel(
+    "(n,n),(n),(m,n),(m),(m)->(n),(m),(m),(),()",
+    inputs={
+        "friction": "(contacts)",
+        "torsional": "(torsional)",
+        "rolling": "(rolling)",
+        "bounds": "(intervals)",
+        "coupling": "(m,m)",
+        "start": "(m)",
+        "tolerance": "()",
+        "iterations": "()",
+    },
+    result=SystemSolution,
+)
+def system_kernel(
+    layout: RowsOnVelocities,
+    W: Any,
+    c: Any,
+    J: Any,
+    R: Any,
+    b: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    bounds: Any = None,
+    coupling: Any = None,
+    start: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    method: str = "ldl",
+) -> SystemSolution:
+    """A system that is formed, solved."""
+    cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
+    return solve_system(layout, System(W, c, J, R, b, coupling), cones, bounds, method)

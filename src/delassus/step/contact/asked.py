@@ -1,0 +1,137 @@
+"""What a call asks for, checked: a scene, a state, a step, and numbers by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.checks import real_array
+from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.solvers.choice import METHODS
+from delassus.dynamics.kinematics.manifold import parts
+from delassus.model.joints import Motion
+from delassus.step.sources.contact import Contact
+from delassus.step.sources.numbers import numbers_of, scene_for
+from delassus.step.sources.scene import Scene
+
+_TURNING: Final = (Motion.FREE, Motion.SPHERICAL)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A robot in a state, and what acts there.
+
+    Attributes:
+        scene: What is compiled.
+        contacts: With their numbers.
+        state: Configurations, velocities, generalised forces.
+        step: h [s], or None for forces.
+        numbers: Arrays of the contacts by name: friction and the like.
+        rest: stabilization, time, parameters, where they are given.
+        solver: tolerance, iterations, method, start.
+    """
+
+    scene: Scene
+    contacts: tuple[Contact, ...]
+    state: tuple[Any, Any, Any]
+    step: NDArray[np.float64] | None
+    numbers: dict[str, Any]
+    rest: dict[str, Any]
+    solver: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Any,
+        state: tuple[Any, Any, Any],
+        contacts: Any,
+        time_step: Any,
+        numbers: dict[str, Any],
+        rest: dict[str, Any],
+        solver: dict[str, Any],
+        rows: dict[str, bool],
+    ) -> Asked:
+        """Checked; `rows` are options of the scene."""
+        scene, given = scene_for(mechanism, contacts, **rows)
+        _check_batch(state, time_step, solver.get("start"))
+        return cls(
+            scene,
+            given,
+            (_without_zero_quaternions(scene, state[0]), *state[1:]),
+            None if time_step is None else _step(time_step),
+            numbers_of(scene, given, numbers),
+            _given(rest),
+            _checked(scene, solver),
+        )
+
+    def per_point(self, values: list[Any]) -> NDArray[np.float64]:
+        """Numbers (points, …) from one for each contact."""
+        return np.array([x for x, contact in zip(values, self.contacts, strict=True) for _ in contact.corners], float)
+
+
+def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> None:
+    """Raise unless the batch axes of a state fit each other, and those of a start fit them."""
+    for name, x in zip(("q", "v", "tau", "time_step", "start"), (*state, time_step, start), strict=True):
+        if x is not None or name in ("q", "v", "tau"):
+            real_array(name, x, ContactProblemError)
+    shapes = [np.shape(x)[:-1] for x in state] + [() if time_step is None else np.shape(time_step)]
+    try:
+        batch = np.broadcast_shapes(*shapes)
+        fits = start is None or np.broadcast_shapes(batch, np.shape(start)[:-1]) == batch
+    except ValueError:
+        fits = False
+    if not fits:
+        named = ", ".join(f"{name} {np.shape(x)}" for name, x in zip(("q", "v", "tau"), state, strict=True))
+        more = "" if start is None else f", start {np.shape(start)}"
+        raise ContactProblemError(f"the batch axes do not fit each other: {named}{more}.")
+
+
+def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
+    """Configurations (…, nq) with NaN where a quaternion is zero, which is no rotation: the status says so then."""
+    starts = [i + (3 if motion is Motion.FREE else 0) for motion, i, _ in parts(scene.model) if motion in _TURNING]
+    if not starts or np.shape(q)[-1:] != (scene.model.nq,):
+        return q
+    array = np.asarray(q, float)
+    zero = np.logical_or.reduce([~np.any(array[..., i : i + 4], -1) for i in starts])
+    return np.where(zero[..., None], np.nan, array) if zero.any() else q
+
+
+def resting(name: str, value: Any) -> float:
+    """A distance or speed below which something rests: not negative."""
+    number = real_array(name, value, ContactProblemError, "a number from 0 on")
+    if number.ndim or not number >= 0.0:
+        raise ContactProblemError(f"{name} is {value!r}; it is a number from 0 on.")
+    return float(number)
+
+
+def _step(time_step: Any) -> NDArray[np.float64]:
+    h: NDArray[np.float64] = real_array("time_step", time_step, ContactProblemError, "positive and finite")
+    if np.any(h <= 0.0) or np.any(np.isinf(h)):
+        raise ContactProblemError(f"time_step is {time_step!r} s; it is positive and finite.")
+    return h
+
+
+def _given(rest: dict[str, Any]) -> dict[str, Any]:
+    asked = rest.get("stabilization")
+    share = real_array("stabilization", 0.0 if asked is None else asked, ContactProblemError, "a share from 0 to 1")
+    if np.any(share < 0.0) or np.any(share > 1.0):
+        raise ContactProblemError(f"stabilization is {rest['stabilization']!r}; it is a share from 0 to 1.")
+    found = rest | {"stabilization": share if np.any(share) else None}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _checked(scene: Scene, solver: dict[str, Any]) -> dict[str, Any]:
+    if not solver:
+        return {}
+    check_method(solver["method"], solver.get("methods", METHODS))
+    check_iterations(solver["iterations"])
+    tolerance = checked_tolerance(solver["tolerance"], 1e-8)
+    start = solver.get("start")
+    if start is not None and np.shape(start)[-1:] != (scene.m,):
+        raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {scene.m} impulses in its last axis.")
+    found = {"method": solver["method"], "tolerance": tolerance, "iterations": float(solver["iterations"])}
+    return found if start is None else found | {"start": np.asarray(start, float)}

@@ -1,0 +1,254 @@
+"""The kernels of contact inverse dynamics: forces of contacts that explain a motion, and the torques that are left.
+
+With accelerations a, tau = M a + c - Jᵀ f; the velocity after a step is v + h a, in the axes of its end. Rigid contacts
+do not tell their forces by the motion: any that push may be there where nothing moves. What does is that some
+velocities have no motor, those of a free base above all: the forces leave as little as possible to do there,
+
+    minimise ‖tau_u‖² in the metric of M_uu⁻¹,   f in its cones,
+
+where contacts that open have none, and those that slide have friction against sliding as large as it can be.
+
+Contacts that give way tell their forces themselves (see `explaining`), and no equation has to be solved.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.kinds import Free
+from delassus.contact.solvers.solve import solve_contacts
+from delassus.dynamics.forces.rnea import rnea
+from delassus.dynamics.mass.crba import crba
+from delassus.step.compliant.values import State
+from delassus.step.contact.assembly import PointNumbers, row_values_of, seen_from_start
+from delassus.step.laws.explaining import explained
+from delassus.step.laws.pyramids import edges_of, pyramids
+from delassus.step.laws.relaxed import RELAXED_INPUTS, rows_relaxed
+from delassus.step.scheme.components import components
+from delassus.step.scheme.flying import turning, without_flight
+from delassus.step.sources.coefficients import coefficients_of
+from delassus.step.sources.scene import Scene
+
+INVERSE_INPUTS: Final = {
+    "friction": "(points)",
+    "torsional": "(torsional)",
+    "rolling": "(rolling)",
+    "compliance": "(points)",
+    "stabilization": "()",
+    "normal": "(points,3)",
+    "height": "(points)",
+    "time": "()",
+}
+RIGID_INPUTS: Final = {
+    **INVERSE_INPUTS,
+    "passive": "(nv)",
+    "tau": "(nv)",
+    "rest_speed": "()",
+    "tolerance": "()",
+    "iterations": "()",
+}
+SHARE: Final = 1e-9
+"""By how much rows of rigid contacts give way, as a share of their response, so that forces stay small."""
+
+UNEXPLAINED: Final = 1e-6
+"""What may be left to do where no motor is, as a share of what there is to do."""
+
+
+@kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs={**INVERSE_INPUTS, "yielding": "(m)"})
+def explain_yielding(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    a: Any,
+    time_step: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    compliance: Any = None,
+    stabilization: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+    yielding: Any = None,
+    law: str = "ncp",
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Torques (nv,), forces (m,), gaps (points,) and a `Status`, where rows give way by `yielding` (m,) [1/kg]."""
+    numbers = PointNumbers(None, compliance, stabilization, normal, height)
+    mechanism = scene.on_planes(normal, height)
+    motion = _motion_of_step(scene, q, v, a, time_step, numbers, time)
+    R = yielding + motion.compliance
+    for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
+        for row, coefficient in zip(own[3:], others[2:], strict=True):
+            share = friction[k] / np.where(coefficient > 0.0, coefficient, 1.0)
+            R[row] = R[own[0]] * share * share
+    bounds = np.array(scene.dry_bounds) * time_step
+    impulse = explained(scene, law == "ccp", motion.demand, R, (friction, torsional, rolling), (-bounds, bounds))
+    force = impulse / time_step
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    torque = motion.torque - J.T @ force
+    return torque, force, motion.gap, _finite(torque, force)
+
+
+@kernel(
+    "(nq),(nv),(nv),()->(nv),(m),(m),(points),(),()",
+    inputs={
+        **INVERSE_INPUTS,
+        "passive": "(nv)",
+        "tau": "(nv)",
+        "rest_speed": "()",
+        "tolerance": "()",
+        "iterations": "()",
+    },
+)
+def explain_rigid(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    a: Any,
+    time_step: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    compliance: Any = None,
+    stabilization: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+    passive: Any = None,
+    tau: Any = None,
+    rest_speed: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    method: str = "auto",
+) -> tuple[Floats, ...]:
+    """Torques (nv,), forces (m,), residual (m,), gaps (points,), iterations and a `Status`.
+
+    `passive` (nv,) is 1 for velocities without a motor and 0 for others; `tau` (nv,) are forces that are known.
+    """
+    numbers = PointNumbers(None, compliance, stabilization, normal, height)
+    mechanism = scene.on_planes(normal, height)
+    motion = _motion_of_step(scene, q, v, a, time_step, numbers, time)
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    needed = motion.torque
+    known = needed if tau is None else needed - tau
+    B = _directions(scene, motion.rates, motion.demand, friction, torsional, rolling, rest_speed)
+    J_u = (J.T @ B).T * passive[None, :]
+    M = crba(mechanism.model, q) * passive[:, None] * passive[None, :] + np.diag(1.0 - passive)
+    A = np.linalg.solve(M, J_u.T, assume_a="pos")
+    G, g = J_u @ A, -(A.T @ (passive * known))
+    bounds = np.array(scene.dry_bounds) if scene.dry_bounds else None
+    response = np.max(np.stack([G[r, r] for r in range(scene.m)]))
+    R = np.ones(scene.m) * SHARE * np.where(response > 0.0, response, 1.0)
+    force, _, residual, count, status = solve_contacts(
+        scene.layout,
+        G,
+        g,
+        friction=friction,
+        torsional=torsional,
+        rolling=rolling,
+        lower=None if bounds is None else -bounds,
+        upper=bounds,
+        compliance=R,
+        tolerance=tolerance,
+        iterations=iterations,
+        law="ccp",
+        method=method,
+    )
+    force = B @ force
+    torque = needed - J.T @ force
+    left = passive * (torque if tau is None else torque - tau)
+    much = np.max(np.abs(left)) > UNEXPLAINED * (np.max(np.abs(needed)) + np.max(np.abs(J.T @ force)))
+    status = np.where(much & (status == float(Status.CONVERGED)), float(Status.LEAST_SQUARES), status)
+    return torque, force, residual, motion.gap, count, status
+
+
+@kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs=RELAXED_INPUTS)
+def explain_relaxed(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    a: Any,
+    time_step: Any,
+    *,
+    weight: Any = None,
+    reference: Any = None,
+    impedance: Any = None,
+    impratio: Any = None,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+    cone: str = "elliptic",
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Torques (nv,), forces (m,), gaps (points,) and a `Status` of the relaxed model."""
+    numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
+    mechanism = scene.on_planes(normal, height)
+    rows = rows_relaxed(scene, mechanism, q, v, a, time_step, numbers, time)
+    c, bounds = rows.free - rows.wanted, np.array(scene.dry_bounds)
+    force = explained(scene, True, c, rows.R, (friction, torsional, rolling), (-bounds, bounds))
+    if cone == "pyramidal":
+        edges, (_, R) = edges_of(scene, friction, torsional, rolling), pyramids(scene, rows.R, impratio, friction)
+        start = scene.bilateral.start
+        along = np.maximum(-(edges @ c) / R, 0.0)
+        count = len(R) - (scene.m - start)
+        pushed = edges[:count].T @ along[:count]
+        force[:start] = pushed[:start]
+    force = force * rows.on
+    J = constraint_jacobian.function(mechanism, q, time=time)
+    torque = rnea(mechanism.model, q, v, a) - J.T @ force
+    return torque, force, rows.gap, _finite(torque, force)
+
+
+class StepMotion(NamedTuple):
+    """A step with given accelerations: the torques (nv,) that it takes, the velocities of rows after it (m,), these
+    with what gaps ask for (m,), the compliance of rows (m,), and gaps (points,)."""
+
+    torque: Any
+    rates: Any
+    demand: Any
+    compliance: Any
+    gap: Any
+
+
+def _motion_of_step(scene: Scene, q: Any, v: Any, a: Any, h: Any, numbers: PointNumbers, time: Any) -> StepMotion:
+    """The step h from v (nv,) to v + h a, in the axes of its end."""
+    state = State.of(scene, scene.on_planes(numbers.normal, numbers.height), q, v, time)
+    model = state.mechanism.model
+    after = seen_from_start(scene.mechanism, q, v + h * a, h)
+    moving = without_flight(components(scene.mechanism, q), v)
+    torque = rnea(model, q, moving, (after - v) / h + turning(model, moving))
+    rates, values = state.moving(after), row_values_of(state, h, numbers)
+    return StepMotion(torque, rates, rates + values.value, values.compliance, state.gap)
+
+
+def _directions(scene: Scene, moving: Any, c: Any, friction: Any, torsional: Any, rolling: Any, slow: Any) -> Any:
+    """B (m, m): forces are B x, x in the cones: none of rows that open, and friction of those that slide as it is."""
+    B = np.zeros((scene.m, scene.m))
+    for own, others in coefficients_of(scene, friction, torsional, rolling):
+        closed = np.where(c[own[2]] <= slow, 1.0, 0.0)
+        rows = [*own[:2], *own[3:]]
+        speed = np.sqrt(sum((x * moving[row]) * (x * moving[row]) for row, x in zip(rows, others, strict=True)))
+        sliding = np.sqrt(sum(moving[row] * moving[row] for row in rows)) > slow
+        B[own[2], own[2]] = closed
+        for row, x in zip(rows, others, strict=True):
+            B[row, row] = np.where(sliding, 0.0, closed)
+            brake = -x * x * moving[row] / np.where(speed > 0.0, speed, 1.0)
+            B[row, own[2]] = np.where(sliding, closed * brake, 0.0)
+    for row in scene.stop_rows:
+        B[row, row] = np.where(c[row] <= slow, 1.0, 0.0)
+    for row in (*scene.layout.rows(Free), *range(scene.m - len(scene.dry_bounds), scene.m)):
+        B[row, row] = 1.0
+    return B
+
+
+def _finite(*arrays: Any) -> Any:
+    total = sum(np.sum(x) for x in arrays)
+    return np.where(np.isfinite(total), float(Status.CONVERGED), float(Status.NOT_FINITE))

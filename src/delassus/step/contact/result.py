@@ -1,0 +1,159 @@
+"""What contact leads to: velocities after a step of time, or accelerations, with impulses or forces, and how good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.checks import real_array
+from delassus.constrained.solvers.status import Status, statuses_of, worst_status
+from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.problems.problem import ContactProblem
+from delassus.contact.problems.solution import ContactSolution
+from delassus.step.contact.origins import Origin
+from delassus.step.impacts.dissipation import lowered_restitution
+from delassus.step.sources.scene import Scene
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class InContact:
+    """What all results share, of one state or a batch.
+
+    Attributes:
+        scene: The robot, its contacts and its other rows.
+        model: The law of contact.
+        gap: (…, points) before the step [m], negative where bodies penetrate.
+        residuals: (…, m) what is left of the laws [m/s, rad/s; per second for forces].
+        iterations: (…) how many were made.
+        status: (…) numbers of `Status`.
+        origin: What it is of, from which the contact problem is built when it is asked for.
+    """
+
+    scene: Scene
+    model: str
+    gap: Array
+    residuals: Array
+    iterations: NDArray[np.int64]
+    status: NDArray[np.int64]
+    origin: Origin
+
+    @property
+    def residual(self) -> Any:
+        """(…) the largest residual of a row."""
+        return np.abs(self.residuals).max(-1) if self.scene.m else np.zeros(np.shape(self.status))
+
+    @property
+    def statuses(self) -> Any:
+        """The status of one state, or an array of them."""
+        return statuses_of(self.status)
+
+    @cached_property
+    def problem(self) -> ContactProblem:
+        """The contact problem that was solved, built anew."""
+        return self.origin.problem()
+
+    def by_name(self, values: Array) -> Mapping[str, Array]:
+        """Views of values (…, m) by the names of contacts, constraints and joints."""
+        given: Array = real_array("values", values, ContactProblemError)
+        m = self.scene.m
+        if given.shape[-1:] != (m,):
+            raise ContactProblemError(f"values have shape {given.shape}; their last axis has the {m} rows.")
+        return {name: given[..., rows] for name, rows in self.scene.rows.slices.items()}
+
+    def describe(self) -> str:
+        """How it ended, in a sentence or two: of the worst state, where there are several."""
+        status = np.asarray(self.status)
+        if not status.size:
+            return "There is no state."
+        worst = worst_status(status)
+        several = status.size > 1
+        counted = f", in {np.sum(status == worst)} of {status.size} states" if several else ""
+        text = f"{worst.sentence[:-1]}{counted}."
+        if worst is Status.NOT_FINITE or not self.scene.m:
+            return text
+        size = np.where((status == worst)[..., None], np.abs(self.residuals), -1.0)
+        at = np.unravel_index(int(np.argmax(size)), size.shape)
+        name = next(n for n, rows in self.scene.rows.slices.items() if rows.start <= at[-1] < rows.stop)
+        where = f" in state {', '.join(map(str, map(int, at[:-1])))}" if several else ""
+        made = int(np.asarray(self.iterations)[at[:-1]])
+        return f"{text} The largest residual is {size.max():.3g}, of {name!r}{where}, after {made} iterations."
+
+
+@dataclass(frozen=True, eq=False)
+class ContactStep(InContact):
+    """A robot after a step of time with contact, one state or a batch, and how good the answer is.
+
+    Attributes:
+        q: (…, nq) after the step [rad, m]; what flies goes straight on.
+        velocity: (…, nv) after the step [rad/s, m/s], of free and planar joints in their axes then.
+        impulse: (…, m) λ of all rows [N·s, N·m·s]: of a contact t1, t2, n, on its first body.
+        row_velocity: (…, m) σ = (G + R) λ + g [m/s, rad/s] of the contact problem.
+        restitution_share: (…) the share of restitution that contacts are thrown back with: less than 1 where more would
+            have added energy. `problem` is the one with this share.
+        pyramid: Of the model "lcp", its number of faces, and whether it is "inner" or "outer".
+    """
+
+    q: Array
+    velocity: Array
+    impulse: Array
+    row_velocity: Array
+    restitution_share: Array
+    pyramid: tuple[int, str] | None = None
+
+    @property
+    def energy_limited(self) -> Any:
+        """(…) whether restitution was lowered, since with friction it would have added energy."""
+        return np.asarray(self.restitution_share) < 1.0
+
+    def describe(self) -> str:
+        """How it ended, in some sentences: of the worst state, where there are several."""
+        return super().describe() + lowered_restitution(self.energy_limited)
+
+    @property
+    def impulses(self) -> Mapping[str, Array]:
+        """Views of `impulse` by the names of contacts, constraints and joints."""
+        return self.by_name(self.impulse)
+
+    @property
+    def solution(self) -> ContactSolution:
+        """The impulses as the solution of the contact problem, which measures violations and dissipation.
+
+        The problem of the relaxed model is one of forces and accelerations, and so is its solution.
+        """
+        numbers = (self.impulse, self.row_velocity, self.residuals)
+        if self.model == "relaxed":
+            h = np.asarray(self.origin.state[3])[..., None]
+            numbers = (self.impulse / h, self.row_velocity / h, self.residuals / h)
+        return ContactSolution(self.problem, self.model, *numbers, self.iterations, self.status, self.pyramid)
+
+    @property
+    def modes(self) -> Any:
+        """(…, points) of each point "open", "sticking" or "sliding"."""
+        return self.solution.modes
+
+
+@dataclass(frozen=True, eq=False)
+class ContactForces(InContact):
+    """Accelerations of a robot in contact, one state or a batch, and the forces behind them.
+
+    Attributes:
+        acceleration: (…, nv) [rad/s², m/s²].
+        force: (…, m) of all rows [N, N·m]: of a contact t1, t2, n, on its first body.
+        row_acceleration: (…, m) of the rows [m/s², rad/s²].
+    """
+
+    acceleration: Array
+    force: Array
+    row_acceleration: Array
+
+    @property
+    def forces(self) -> Mapping[str, Array]:
+        """Views of `force` by the names of contacts, constraints and joints."""
+        return self.by_name(self.force)

@@ -1,0 +1,120 @@
+"""The kernels of a step of time with contact: the problem, and the problem solved."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.contact.solvers.solve import solve_contacts
+from delassus.contact.solvers.solve_pyramids import solve_pyramids
+from delassus.step.compliant.solve import Solved
+from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
+from delassus.step.impacts.dissipation import solve_without_gain
+from delassus.step.laws.inputs import SOLVER_INPUTS
+from delassus.step.laws.marks import marked
+from delassus.step.sources.scene import Scene
+
+STATE_INPUTS: Final = {
+    "restitution": "(points)",
+    "compliance": "(points)",
+    "stabilization": "()",
+    "normal": "(points,3)",
+    "height": "(points)",
+    "time": "()",
+}
+"""Optional inputs of all that assembles a problem."""
+
+
+@kernel("(nq),(nv),(nv),()->(m,m),(m),(m),(points),(nv)", inputs={**STATE_INPUTS, "restitution_share": "()"})
+def assemble_contacts(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    tau: Any,
+    time_step: Any,
+    *,
+    restitution: Any = None,
+    compliance: Any = None,
+    stabilization: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+    restitution_share: Any = None,
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """G (m, m), g (m,), R (m,), gaps (points,) and the free velocity (nv,) of a step."""
+    numbers = PointNumbers(restitution, compliance, stabilization, normal, height)
+    problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
+    g = problem.freely + problem.bias(restitution_share)
+    return problem.G, g, problem.values.compliance, problem.state.gap, problem.response.free
+
+
+@kernel(
+    "(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),(),()",
+    inputs={**SOLVER_INPUTS, **STATE_INPUTS},
+)
+def contact_step(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    tau: Any,
+    time_step: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    start: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    restitution: Any = None,
+    compliance: Any = None,
+    stabilization: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+    law: str = "ncp",
+    method: str = "auto",
+    faces: int = 4,
+    pyramid: str = "inner",
+) -> tuple[Floats, ...]:
+    """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status, and the share of
+    restitution that added no energy."""
+    numbers = PointNumbers(restitution, compliance, stabilization, normal, height)
+    problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
+    bounds = np.array(scene.dry_bounds) * time_step if scene.dry_bounds else None
+    given = {
+        "friction": friction,
+        "torsional": torsional,
+        "rolling": rolling,
+        "lower": None if bounds is None else -bounds,
+        "upper": bounds,
+        "compliance": problem.compliance,
+        "tolerance": tolerance,
+        "iterations": iterations,
+        "method": method,
+    }
+
+    def solve(b: Any) -> Solved:
+        g = problem.freely + b
+        if law == "lcp":
+            found = solve_pyramids(scene.layout, problem.G, g, **given, faces=faces, pyramid=pyramid)
+        else:
+            found = solve_contacts(scene.layout, problem.G, g, **given, start=start, law=law)
+        impulse, _, residual, count, status = found
+        return Solved(impulse, residual, count, status)
+
+    strikes, share = problem.values.strikes, np.array(1.0)
+    if strikes is None:
+        solved, b = solve(problem.bias()), problem.bias()
+    else:
+        full, plastic = problem.values.value, problem.values.plastic
+        found, share = solve_without_gain(solve, problem.G, problem.impact_velocity, strikes.any, full, plastic)
+        solved, b = Solved(*found), problem.bias(share)
+    impulse = solved.impulse
+    sigma = problem.G @ impulse + problem.freely + b
+    if problem.compliance is not None:
+        sigma = sigma + problem.compliance * impulse
+    q_after, v_after = reach(scene.mechanism, q, problem.after(impulse), time_step)
+    gap = problem.state.gap
+    status = marked(solved.status, gap, *numbers)
+    return q_after, v_after, impulse, sigma, solved.residual, gap, solved.count, status, share

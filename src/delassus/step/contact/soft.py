@@ -1,0 +1,108 @@
+"""The soft model of contact: forces that follow from penetration and velocity, without anything to solve for.
+
+    f_n = max(-k p - d ṗ, 0)  where the gap p is negative,      f_t = -friction · f_n · v_t / √(‖v_t‖² + v_s²),
+
+and the same for moments against turning, with their coefficients. Forces are those of the beginning of the step, so
+that it must be short: h < 2 √(m/k) and h < 2 m/d, m what a point feels of the robot's mass, or the robot shakes.
+Constraints of the mechanism, limits and dry friction of joints stay rigid; they are solved for with these forces known.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.constrained.solvers.status import Status
+from delassus.contact.cones.kinds import Friction
+from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.solve import solve_contacts
+from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
+from delassus.step.laws.inputs import SOLVER_INPUTS
+from delassus.step.laws.marks import marked
+from delassus.step.sources.coefficients import coefficients_of
+from delassus.step.sources.scene import Scene
+
+SOFT_INPUTS: Final = {
+    "stiffness": "(points)",
+    "damping": "(points)",
+    "slip_speed": "(points)",
+    "stabilization": "()",
+    "normal": "(points,3)",
+    "height": "(points)",
+    "time": "()",
+}
+
+
+@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),()", inputs={**SOLVER_INPUTS, **SOFT_INPUTS})
+def soft_step(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    tau: Any,
+    time_step: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    start: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    stiffness: Any = None,
+    damping: Any = None,
+    slip_speed: Any = None,
+    stabilization: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+    method: str = "auto",
+) -> tuple[Floats, ...]:
+    """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status."""
+    numbers = PointNumbers(stabilization=stabilization, normal=normal, height=height)
+    problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
+    moving, gaps = problem.state.rate, problem.state.gap
+    impulse = np.zeros(scene.m)
+    for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
+        gap = gaps[k]
+        push = np.maximum(-stiffness[k] * gap - damping[k] * moving[own[2]], 0.0)
+        push = np.where(gap < 0.0, push, 0.0)
+        impulse[own[2]] = time_step * push
+        for rows, coefficient in _ways(own, others):
+            speed = np.sqrt(sum(moving[row] * moving[row] for row in rows) + slip_speed[k] * slip_speed[k])
+            for row in rows:
+                impulse[row] = -time_step * coefficient * push * moving[row] / speed
+    residual, count = np.zeros(scene.m), np.array(0.0)
+    status = np.array(float(Status.CONVERGED))
+    at = scene.bilateral.start
+    asked = problem.freely + problem.bias()
+    g = asked + problem.G @ impulse
+    if at < scene.m:
+        bounds = np.array(scene.dry_bounds) * time_step if scene.dry_bounds else None
+        found = solve_contacts(
+            Layout(tuple(cone for cone in scene.layout.cones if not isinstance(cone, Friction))),
+            problem.G[at:, at:],
+            g[at:],
+            lower=None if bounds is None else -bounds,
+            upper=bounds,
+            compliance=None if problem.compliance is None else problem.compliance[at:],
+            start=None if start is None else start[at:],
+            tolerance=tolerance,
+            iterations=iterations,
+            method=method,
+        )
+        impulse[at:], residual[at:], count, status = found[0], found[2], found[3], found[4]
+    after = problem.after(impulse)
+    finite = np.isfinite(np.sum(after) + np.sum(impulse))
+    status = marked(np.where(finite, status, float(Status.NOT_FINITE)), gaps)
+    q_after, v_after = reach(scene.mechanism, q, after, time_step)
+    return q_after, v_after, impulse, asked + problem.G @ impulse, residual, gaps, count, status
+
+
+def _ways(own: range, others: list[Any]) -> list[tuple[list[int], Any]]:
+    """Rows that friction brakes together, and its coefficient: sliding, spinning, rolling."""
+    ways = [(list(own[:2]), others[0])]
+    if len(own) > 3:
+        ways.append(([own[3]], others[2]))
+    if len(own) > 4:
+        ways.append((list(own[4:]), others[3]))
+    return ways

@@ -1,0 +1,90 @@
+"""When a contact strikes, and what speed it is thrown back with.
+
+A contact that the free step would lead into the ground strikes if it approaches faster than gravity makes it in two
+steps: slower ones come to rest, as contacts whose gap may close. To put -gap/h into the row of a contact that bounces
+would take its approach speed off first. Instead, the step is divided where the first gap closes, after a share s of it:
+
+    v₁ = v + s (v_f - v),      v₂ = v₁ + M⁻¹ Jᵀ Λ with  J v₂ ≥ -e J v₁,      v⁺ = v₂ + (1-s) (v_f - v),
+
+v_f the velocity without impulses. Positions move with the first part of the velocities before, and the second after.
+Positions that move with (1-β) v + β v⁺ are as those of a motion whose velocity is v + (β-½)(v_f - v): this one is
+thrown back, so that a ball that falls from h₀ comes back to e² h₀ whatever β, and whatever a step leaves of its gap.
+
+Where positions move with v⁺ all along the step, as those of a user do who integrates the velocities of a step, the
+impact is at the beginning (s = 0), a gap p above the ground. With a = (J v - J v_f)/h the acceleration towards it, and
+w = -J v + ½ h a, ½ w² + a p is the energy at the ground, of which e² is left:
+
+    J v⁺ ≥ w⁺ - ½ h a,      w⁺² = e² (w² + 2 a p) - 2 a p,
+
+or zero, where the contact would not come back to the height p: it is let go there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.model.model import Model
+from delassus.step.scheme.blend import Blend
+
+SLOW: Final = 2.0
+"""Steps of gravity: contacts that approach more slowly do not strike."""
+
+
+class Strikes(NamedTuple):
+    """Which points strike (points,), and the share () of the step before the first does; 0 if none does."""
+
+    on: Any
+    share: Any
+
+    @property
+    def any(self) -> Any:
+        """Whether some point strikes."""
+        return np.any(self.on)
+
+
+def strikes(model: Model, blend: Blend, gap: Any, before: Any, after: Any, restitution: Any) -> Strikes:
+    """Of points with these gaps, velocities of normals as the step begins and freely ends, and e (points,)."""
+    left = gap + blend.h * blend.velocity(before, after)
+    open_ = np.maximum(gap, 0.0)
+    share = np.clip(open_ / np.maximum(open_ - left, 1e-300), 0.0, 1.0)
+    speed = before + share * (after - before)
+    pull = np.array(model.gravity)
+    slow = SLOW * blend.h * np.sqrt(np.sum(pull * pull))
+    on = (restitution > 0.0) & (left <= 0.0) & (speed < -slow)
+    first = np.min(np.where(on, share, 1.0))
+    return Strikes(on, np.where(np.any(on), first, 0.0))
+
+
+def thrown_back(found: Strikes, blend: Blend, before: Any, after: Any, restitution: Any) -> Any:
+    """b (points,) of points that strike: J v⁺ is at least what -e J v₁ is when the step ends, and not negative."""
+    change = after - before
+    ahead = (blend.beta - 0.5) * change
+    speed = before + found.share * change + ahead
+    return np.minimum(restitution * speed + ahead - (1.0 - found.share) * change, 0.0)
+
+
+def thrown_back_at_start(blend: Blend, gap: Any, before: Any, after: Any, restitution: Any) -> Any:
+    """b (points,) of points that strike as the step begins, after which positions move with v⁺; for β = 1."""
+    change = after - before
+    speed = before + 0.5 * change
+    height = np.maximum(gap, 0.0) * change / blend.h  # -a p
+    left = restitution * restitution
+    rebound = np.sqrt(np.maximum(left * speed * speed + 2.0 * (1.0 - left) * height, 0.0))
+    return np.minimum(-rebound - 0.5 * change, 0.0)
+
+
+def touching(found: Strikes, blend: Blend, gap: Any, before: Any, after: Any) -> Any:
+    """Which points (points,) touch when the first one strikes: it, and those whose gaps are as good as closed."""
+    s = found.share
+    left = gap + s * blend.h * blend.velocity(before, after)
+    near = 1e-3 * blend.h * np.max(np.abs(before))
+    return found.any & (found.on | (left <= near))
+
+
+def mean_velocity(found: Strikes, blend: Blend, v: Any, change: Any, after: Any) -> Any:
+    """The velocity (nv,) that positions move with where points may strike; `change` is v_f - v."""
+    s = found.share
+    first = blend.velocity(v, v + s * change)
+    second = blend.velocity(after - (1.0 - s) * change, after)
+    return np.where(found.any, s * first + (1.0 - s) * second, blend.velocity(v, after))

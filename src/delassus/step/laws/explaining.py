@@ -1,0 +1,52 @@
+"""Impulses that explain a motion: contacts that give way a little tell them, one by one, without the robot's inertia.
+
+A motion has the row velocities c = J v⁺ (with what gaps ask for); rows that yield by R have σ = c + R λ. Which λ obey
+the laws of contact then is known for each contact alone, in closed form:
+
+    constraints    λ = -c/R          limits    λ = max(-c/R, 0)          dry friction    λ = -c/R, clipped
+    contacts, ncp  λ_n = max(-c_n/R_n, 0),    λ_t = -c_t/R_t, shortened to friction · λ_n
+    contacts, ccp  the point of the cone nearest to -c/R, in the metric of R
+
+(σ_t is against λ_t where that is shortened: both are along c_t.) Rows of moments have R_t (friction/coefficient)², so
+that the cone's cross-section is a ball of the metric.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import delassus.numpy as np
+from delassus.contact.cones.kinds import Free, Interval, NonNegative
+from delassus.contact.solvers.smooth import second_order, tiny
+from delassus.step.sources.coefficients import coefficients_of
+from delassus.step.sources.scene import Scene
+
+
+def explained(
+    scene: Scene, convex: bool, c: Any, R: Any, coefficients: tuple[Any, Any, Any], bounds: tuple[Any, Any]
+) -> Any:
+    """λ (m,) of row velocities c (m,) and compliances R (m,); `bounds` of dry friction (intervals,) each."""
+    wanted, found = -c / R, np.zeros(scene.m)
+    for row in scene.layout.rows(Free):
+        found[row] = wanted[row]
+    for row in scene.layout.rows(NonNegative):
+        found[row] = np.maximum(wanted[row], 0.0)
+    for k, row in enumerate(scene.layout.rows(Interval)):
+        found[row] = np.clip(wanted[row], bounds[0][k], bounds[1][k])
+    for own, others in coefficients_of(scene, *coefficients):
+        rows = [*own[:2], *own[3:]]
+        # Of a cone of coefficient one; a coefficient of zero leaves its row without impulse.
+        size = [np.where(x > 0.0, x, 1.0) for x in others]
+        inner = [np.where(x > 0.0, wanted[row] / s, 0.0) for row, x, s in zip(rows, others, size, strict=True)]
+        t, n = np.sqrt(sum(x * x for x in inner)), wanted[own[2]]
+        if convex:
+            ratio = np.sqrt(R[rows[0]] / R[own[2]]) * size[0]
+            onto = second_order(ratio * t, n, ratio, 0.0)
+            share, normal = onto.share, onto.h
+        else:
+            normal = np.maximum(n, 0.0)
+            share = np.where(t > normal, normal / (t + tiny()), 1.0)
+        found[own[2]] = normal
+        for row, x, s in zip(rows, inner, size, strict=True):
+            found[row] = share * s * x
+    return found

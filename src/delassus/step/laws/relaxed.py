@@ -1,0 +1,227 @@
+"""The relaxed model of contact, MuJoCo's: rows ask for an acceleration a*, and give way by R times their force.
+
+    f = argmin ½ fᵀ (G + R) f + fᵀ (a_f - a*),   f in its cones:   J a + R f = a* where a cone does not bind,
+
+a_f the rows' free accelerations. Of a row with the violation r, the velocity v and the impedance d(r),
+
+    a* = -b v - k d(r) r,      R = (1 - d)/d · Â,
+
+Â its weight (see `weights`). With solref = (t, z), d_w the impedance at full width: b = 2/(d_w t), k = 1/(d_w t z)²,
+t not below two steps of time. Tangential rows have no k, and R_t = R_n/impratio; those of moments have it times
+(friction/coefficient)². With a pyramid instead of the elliptic cone, forces along its edges n ± friction·t are not
+negative, and all of them have R = 2 friction²/impratio times that of the first edge, whose weight is
+(1 + friction²) Â. Contacts and limits act where there is no gap. Contacts touch midway between the surfaces; their
+accelerations are J a, without J̇ v, and so are those of rows on joints, while those of constraints on bodies are
+complete. Welds are quaternions (see `quaternion_weld`).
+
+For rows that are not limited by any cone this is one proximal iteration with ε = R (see `prox_pv`).
+
+References: E. Todorov, Convex and analytically-invertible dynamics with contacts and constraints (2014); the chapter
+on computation of MuJoCo's documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.constrained.delassus.delassus_methods import lower_delassus
+from delassus.constrained.rows.jacobian import link_values
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.rows import row_values, rows_in
+from delassus.contact.solvers.solve import solve_contacts
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.tree.poses import mirrored
+from delassus.model.joints import Motion
+from delassus.step.laws.impedance import LEAST, gains, impedances
+from delassus.step.laws.inputs import SOLVER_INPUTS
+from delassus.step.laws.marks import marked
+from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
+from delassus.step.sources.coefficients import coefficients_of
+from delassus.step.sources.geometry import gaps
+from delassus.step.sources.response import responding
+from delassus.step.sources.scene import Scene
+
+CONES: Final = ("elliptic", "pyramidal")
+
+RELAXED_INPUTS: Final = {
+    "weight": "(m)",
+    "reference": "(m,2)",
+    "impedance": "(m,5)",
+    "impratio": "()",
+    "friction": "(points)",
+    "torsional": "(torsional)",
+    "rolling": "(rolling)",
+    "normal": "(points,3)",
+    "height": "(points)",
+    "time": "()",
+}
+
+
+class RelaxedRows(NamedTuple):
+    """R, a* and the accelerations of the rows (m,), 1 or 0 where they act, those of the joints (nv,), and gaps."""
+
+    R: Any
+    wanted: Any
+    free: Any
+    on: Any
+    acceleration: Any
+    gap: Any
+    mechanism: Mechanism
+
+
+@kernel("(nq),(nv),(nv),()->(m,m),(m),(m),(m),(m)", inputs=RELAXED_INPUTS)
+def relaxed_rows(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    tau: Any,
+    time_step: Any,
+    *,
+    weight: Any = None,
+    reference: Any = None,
+    impedance: Any = None,
+    impratio: Any = None,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """G (m, m), R (m,) [1/kg], a* (m,), the free accelerations (m,) [m/s²], 1 or 0 (m,) where rows act; elliptic."""
+    numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
+    planes = scene.on_planes(normal, height)
+    rows = rows_relaxed(scene, planes, q, v, aba(planes.model, q, v, tau), time_step, numbers, time)
+    return _matrix(rows, q, time), rows.R, rows.wanted, rows.free, rows.on
+
+
+@kernel("(nq),(nv),(nv),()->(nv),(m),(m),(m),(points),(),()", inputs={**RELAXED_INPUTS, **SOLVER_INPUTS})
+def relaxed_forces(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    tau: Any,
+    time_step: Any,
+    *,
+    weight: Any = None,
+    reference: Any = None,
+    impedance: Any = None,
+    impratio: Any = None,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+    start: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    cone: str = "elliptic",
+    method: str = "auto",
+) -> tuple[Floats, ...]:
+    """Accelerations (nv,), forces (m,), σ (m,), residual (m,), gaps (points,), iterations, and a `Status`.
+
+    A step of zero sets no bound on time constants.
+    """
+    numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
+    planes = scene.on_planes(normal, height)
+    rows = rows_relaxed(scene, planes, q, v, aba(planes.model, q, v, tau), time_step, numbers, time)
+    G = _matrix(rows, q, time)
+    g, R, layout = (rows.free - rows.wanted) * rows.on, rows.R, scene.layout
+    edges = edges_of(scene, friction, torsional, rolling) if cone == "pyramidal" else None
+    if edges is not None:
+        layout, R = pyramids(scene, R, impratio, friction)
+        G, g = edges @ G @ edges.T, edges @ g
+        start = None  # many forces along edges are the same force
+    bounds = np.array(scene.dry_bounds) if scene.dry_bounds else None
+    coefficients = {"friction": friction, "torsional": torsional, "rolling": rolling} if edges is None else {}
+    force, moving, residual, count, status = solve_contacts(
+        layout,
+        G,
+        g,
+        **coefficients,
+        lower=None if bounds is None else -bounds,
+        upper=bounds,
+        compliance=R,
+        start=start,
+        tolerance=tolerance,
+        iterations=iterations,
+        law="ccp",
+        method=method,
+    )
+    if edges is not None:
+        force, moving, residual = edges.T @ force, normals_of(scene, moving), normals_of(scene, residual)
+    force = force * rows.on
+    after = rows.acceleration + responding(rows.mechanism, q, time)(force)
+    return after, force, moving, residual, rows.gap, count, marked(status, rows.gap)
+
+
+def _matrix(rows: RelaxedRows, q: Any, time: Any) -> Any:
+    """G (m, m) of the rows that act."""
+    return mirrored(lower_delassus(rows.mechanism, q, "auto", time)) * rows.on[:, None] * rows.on[None, :]
+
+
+def rows_relaxed(
+    scene: Scene, mechanism: Mechanism, q: Any, v: Any, acceleration: Any, h: Any, numbers: tuple[Any, ...], time: Any
+) -> RelaxedRows:
+    """How rows of a scene, those of a mechanism, are relaxed in a state with accelerations (nv,)."""
+    weight, reference, impedance, impratio, friction, torsional, rolling = numbers
+    motions = LinkMotions.of(mechanism.model, q, v, time)
+    resting = LinkMotions.of(mechanism.model, q, np.zeros(scene.nv), time)
+    rows = rows_in(mechanism, motions)
+    free, whole = link_values(rows, resting, _straight(motions, acceleration)), link_values(rows, motions, acceleration)
+    moving = row_values(rows, motions.velocity, v)
+    position, size, on = np.zeros(scene.m), np.zeros(scene.m), np.ones(scene.m)
+    gap = gaps(scene, mechanism, motions)
+    for k, own in enumerate(scene.layout.friction):
+        touches = np.where(gap[k] < 0.0, 1.0, 0.0)
+        position[own[2]] = gap[k]
+        for row in own:
+            size[row], on[row] = gap[k], touches
+    for row, stop in zip(scene.stop_rows, scene.stops, strict=True):
+        position[row] = size[row] = stop.gap(motions)
+        on[row] = np.where(position[row] < 0.0, 1.0, 0.0)
+    start = scene.bilateral.start
+    for constraint, at in zip(scene.ties, scene.mechanism.row_ranges(), strict=True):
+        held = slice(start + at.start, start + at.stop)
+        if constraint.has_reference:
+            error = constraint.position_error(motions)
+            position[held] = error
+            size[held] = np.sqrt(np.sum(error * error))
+        if constraint.links(mechanism.model):
+            free[held] = whole[held] + constraint.velocity_product(motions)
+    d, R, wanted = impedances(impedance, size), np.zeros(scene.m), np.zeros(scene.m)
+    unlimited = {row for own in scene.layout.friction for row in own if row != own[2]}
+    unlimited |= set(range(scene.m - len(scene.dry_bounds), scene.m))
+    for row in range(scene.m):
+        R[row] = np.maximum((1.0 - d[row]) / d[row] * weight[row], LEAST)
+        stiffness, damping = gains(reference[row], impedance[row, 1], h)
+        pull = 0.0 if row in unlimited else stiffness * d[row] * position[row]
+        wanted[row] = -damping * moving[row] - pull
+    R = _across(scene, R, impratio, friction, torsional, rolling)
+    return RelaxedRows(R, wanted, free, on, acceleration, gap, mechanism)
+
+
+def _straight(motions: LinkMotions, a: Any) -> Any:
+    """Accelerations (nv,) where those of free joints are of velocities along axes that do not turn, as in MuJoCo."""
+    result = np.array(a)
+    for link in motions.tree.links:
+        if link.motion is Motion.FREE:
+            lin, ang = motions.v[link.v : link.v + 3], motions.v[link.v + 3 : link.v + 6]
+            result[link.v : link.v + 3] = a[link.v : link.v + 3] + np.cross(ang, lin)
+    return result
+
+
+def _across(scene: Scene, R: Any, impratio: Any, friction: Any, torsional: Any, rolling: Any) -> Any:
+    """R with that of the tangential rows, from the normals'."""
+    ratio = 1.0 if impratio is None else impratio
+    for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
+        across = R[own[2]] / ratio
+        R[own[0]] = R[own[1]] = across
+        for row, coefficient in zip(own[3:], others[2:], strict=True):
+            share = friction[k] / np.where(coefficient > 0.0, coefficient, 1.0)
+            R[row] = across * share * share
+    return R

@@ -1,0 +1,142 @@
+"""Rigid contact without a step of time: accelerations and forces, by the laws of contact for accelerations.
+
+    open        the gap is not closed, or opening: no force
+    sliding     f_t = -friction · f_n along the sliding velocity, and 0 ≤ f_n ⊥ a_n ≥ 0
+    sticking    the point rests: Coulomb's law with the tangential acceleration in the place of the velocity
+
+Friction of a sliding contact is bound to its normal force, so a push f_n accelerates the contact by n · G (n - friction
+t) f_n. This may be negative: friction turns the body into the ground faster than the push lifts it (Painlevé). Then
+there may be two solutions, of which the one without force is given, or none, and an impulse is what nature has:
+`contact_dynamics` with a step of time finds it. The status says that there is none where none has been found and a
+contact slides in this way. A contact that approaches is an impact, too, and needs a step.
+
+Rows that are not there keep their own response and ask for nothing.
+
+Reference: P. Painlevé, Sur les lois du frottement de glissement (1895); B. Brogliato, Nonsmooth Mechanics (2016).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.host.kernel import Floats, kernel
+from delassus.constrained.delassus.delassus_methods import lower_delassus
+from delassus.constrained.rows.jacobian import link_values
+from delassus.constrained.solvers.status import Status
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
+from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.progress import Budget, started
+from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.dynamics.forces.aba import aba
+from delassus.dynamics.tree.poses import mirrored
+from delassus.step.laws.inputs import SOLVER_INPUTS
+from delassus.step.laws.marks import marked
+from delassus.step.sources.coefficients import coefficients_of
+from delassus.step.sources.geometry import gaps
+from delassus.step.sources.response import responding
+from delassus.step.sources.scene import Scene
+
+FORCE_INPUTS: Final = {
+    "normal": "(points,3)",
+    "height": "(points)",
+    "time": "()",
+    "rest_gap": "()",
+    "rest_speed": "()",
+}
+
+
+@kernel("(nq),(nv),(nv)->(nv),(m),(m),(m),(points),(),()", inputs={**SOLVER_INPUTS, **FORCE_INPUTS})
+def rigid_forces(
+    scene: Scene,
+    q: Any,
+    v: Any,
+    tau: Any,
+    *,
+    friction: Any = None,
+    torsional: Any = None,
+    rolling: Any = None,
+    start: Any = None,
+    tolerance: Any = None,
+    iterations: Any = None,
+    normal: Any = None,
+    height: Any = None,
+    time: Any = None,
+    rest_gap: Any = None,
+    rest_speed: Any = None,
+    law: str = "ncp",
+    method: str = "auto",
+) -> tuple[Floats, ...]:
+    """Accelerations (nv,), forces (m,), those of the rows (m,), residual (m,), gaps (points,), iterations, status."""
+    mechanism = scene.on_planes(normal, height)
+    motions = LinkMotions.of(mechanism.model, q, v, time)
+    rows = rows_in(mechanism, motions)
+    free = aba(mechanism.model, q, v, tau)
+    b = link_values(rows, motions, free) - right_hand_side(mechanism, rows, motions)
+    gap, moving = gaps(scene, mechanism, motions), row_values(rows, motions.velocity, v)
+    G = mirrored(lower_delassus(mechanism, q, "auto", time))
+
+    # on: rows of the problem; B: the forces that they stand for; wedged: whether a push drives a sliding contact in.
+    on, B, wedged = np.ones(scene.m), np.array(numpy.eye(scene.m)), np.array(False)
+    for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
+        closed = (gap[k] <= rest_gap) & (moving[own[2]] <= rest_speed)
+        tangents = [*own[:2], *own[3:]]
+        slides = closed & (np.sqrt(sum(moving[row] * moving[row] for row in tangents)) > rest_speed)
+        speed = np.sqrt(sum((x * moving[row]) * (x * moving[row]) for row, x in zip(tangents, others, strict=True)))
+        on[own[2]] = np.where(closed, 1.0, 0.0)
+        for row, x in zip(tangents, others, strict=True):
+            on[row] = np.where(closed & ~slides, 1.0, 0.0)
+            brake = -x * x * moving[row] / np.where(speed > 0.0, speed, 1.0)
+            B[row, own[2]] = np.where(slides, brake, 0.0)
+        lift = G[own[2]] @ B[:, own[2]]
+        wedged = wedged | (slides & (lift <= 0.0))
+    for row, stop in zip(scene.stop_rows, scene.stops, strict=True):
+        closed = (stop.gap(motions) <= rest_gap) & (moving[row] <= rest_speed)
+        on[row] = np.where(closed, 1.0, 0.0)
+    lower, upper = _bounds(scene, moving, rest_speed)
+
+    own_response = np.stack([G[row, row] for row in range(scene.m)]) * (1.0 - on)
+    A = (G @ B) * on[:, None] * on[None, :] + np.diag(own_response)
+    compliance = compliance_of(mechanism)
+    if numpy.any(compliance):
+        A = A + np.diag(compliance)
+    numbers = (friction, torsional, rolling, lower, upper)
+    factors = shape_of(scene.layout, friction, torsional, rolling)
+    order = list(scene.layout.order)
+    symmetric = Scaled.of(scene.layout, law == "ccp", G, on * b, *numbers)
+    f = factors[order] / symmetric.root
+    problem = symmetric._replace(G=A[order][:, order] * f[:, None] * f[None, :])
+    most = 1000.0 if iterations is None else iterations
+    budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
+    first = started(problem, None if start is None else problem.taken(start, factors))
+    found = METHODS[method](problem, first, budget)
+    best = found.best
+
+    force = B @ (on * problem.given(best.impulse, factors))
+    residual = problem.residual_given(problem.residual(best.impulse, best.velocity), factors)
+    acceleration = free + responding(mechanism, q, time)(force)
+    solved = best.error <= budget.tolerance
+    status = np.where(solved, float(Status.CONVERGED), float(Status.ITERATIONS))
+    status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
+    unsolved = (status != float(Status.CONVERGED)) & wedged
+    status = np.where(unsolved, float(Status.NO_SOLUTION), status)
+    known = [x for x in (q, v, tau, *numbers[:3], normal, height) if x is not None]
+    finite = np.isfinite(np.sum(force) + np.sum(acceleration))
+    for x in known:
+        finite = finite & ~np.any(np.isnan(x))
+    status = marked(np.where(finite, status, float(Status.NOT_FINITE)), gap)
+    return acceleration, force, G @ force + b, residual, gap, best.count, status
+
+
+def _bounds(scene: Scene, moving: Any, slow: Any) -> tuple[Any, Any]:
+    """Bounds of dry friction: both are the same where a joint moves."""
+    if not scene.dry_bounds:
+        return None, None
+    lower, upper = [], []
+    for row, bound in zip(range(scene.m - len(scene.dry_bounds), scene.m), scene.dry_bounds, strict=True):
+        lower.append(np.where(moving[row] < -slow, bound, -bound))
+        upper.append(np.where(moving[row] > slow, -bound, bound))
+    return np.stack(lower), np.stack(upper)

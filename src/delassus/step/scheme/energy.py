@@ -1,0 +1,273 @@
+"""Velocities of articulated robots put back on the momentum and the kinetic energy that a step's forces allow.
+
+A step solves M (v⁺ - v) = f with M and the velocity products of its beginning, f all impulses of the step. The robot
+then arrives at q⁺, where M is another one, so energy and momentum of v⁺ are off, by more the faster it moves. What they
+should be is known at q, where energy and work balance exactly:
+
+    T* = T(q, v) + ½ f·(v + v⁺) = T(q, v⁺) + ½ h c·(v + v⁺),      P*, L* = momentum of v at q + f of the free base.
+
+For a robot that floats, v⁺ is the sum of the locked motion, in which the robot moves as one body with its momentum, and
+of a motion of the joints without momentum; their energies add up (König). The first is set by P* and L* (about the
+centre of mass), the second is scaled by s so that the energy is T*. Neither opens closed loops. If the motion of the
+joints has too little energy to make up for the rest, the robot is turned about its centre of mass, as a body that flies
+(see `free_rotation.energy_turn`). Robots that are fixed to the world are scaled as a whole.
+
+Cost: about that of the mass matrix, no factorisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.dynamics.forces.rnea import newton_euler
+from delassus.dynamics.kinematics.kinematics import world_poses
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.tree.poses import Pair, RotationStep, ShiftStep, mirrored
+from delassus.model.links import links_of
+from delassus.model.model import Model
+from delassus.spatial.quaternions import quaternion_conjugate, quaternion_multiply, quaternion_rotate
+from delassus.spatial.rotations import inverse_symmetric
+from delassus.step.scheme.components import Component
+from delassus.step.scheme.free_rotation import energy_turn
+
+FASTEST: Final = 1.21
+"""Energy of the joints' motion, as a share of what it has, that it is given at most in a step."""
+
+_SLOWEST: Final = 0.81
+"""The least share, unless turning the robot as a whole is not enough."""
+
+_LITTLE: Final = 1e-14
+"""Share of the kinetic energy below which the joints' motion counts as none: scaling it is of no use."""
+
+
+class Locked(NamedTuple):
+    """A component as one rigid body, in the axes of its first root: mass, centre (3,), inverse inertia about it (3, 3),
+    momentum (3,) and angular momentum about the centre (3,)."""
+
+    mass: Any
+    center: Any
+    inverse: Any
+    P: Any
+    L: Any
+
+
+class Allowance(NamedTuple):
+    """What the impulses of a step allow a component.
+
+    Attributes:
+        T: Kinetic energy [J].
+        P: Momentum (3,) [kg·m/s] of a component that floats, in the world's axes.
+        L: Its angular momentum (3,) [kg·m²/s] about the centre of mass.
+        angle: By how much it may be turned as a whole [rad]: nothing where contacts hold it.
+        grounded: Whether it touches the world, so that its momentum is not kept.
+        flies: Whether it touches nothing.
+    """
+
+    T: Any
+    P: Any = None
+    L: Any = None
+    angle: Any = 0.0
+    grounded: Any = False
+    flies: Any = False
+
+
+def gravity_forces(model: Model, q: Any, M: Any, parts: Sequence[Component]) -> Any:
+    """The generalised forces (nv,) of gravity; with M at hand, those of floating robots come from its first columns."""
+    tree, still = links_of(model), np.zeros(model.nv)
+    force = -newton_euler(model, q, still, still)
+    poses = None
+    for part in parts:
+        for root in part.roots if part.floating or part.rigid else ():
+            poses = world_poses(tree, q) if poses is None else poses
+            j, down = tree.links[root].v, poses[root][0].T @ np.array(tree.gravity)
+            for k in _tree_dofs(model, root):
+                force[k] = M[k, j : j + 3] @ down
+    return force
+
+
+class Kick(NamedTuple):
+    """What a step did to velocities.
+
+    Attributes:
+        before: (nv,) as it began.
+        after: (nv,) at its end, in the axes of its beginning.
+        impulse: (nv,) all that changed them but velocity products.
+        products: (nv,) the impulse h c of velocity products.
+        kicked: (nv,) where forces alone would have led the velocity, without contacts.
+    """
+
+    before: Any
+    after: Any
+    impulse: Any
+    products: Any
+    kicked: Any
+
+
+def allowance_of(
+    model: Model, q: Any, M: Any, kick: Kick, part: Component, excess: Any, flies: Any = False, middle: Any = None
+) -> Allowance:
+    """T*, P* and L* of a component, with the mass matrix M (nv, nv) at q; `excess` [J] is what contacts may not add.
+
+    Where it flies, nothing pushes it, and T* is the kinetic energy that the kick leaves at q, T(q, v') with v' the
+    velocity `kicked`. With `middle`, a configuration (nq,), the impulses are those of the axes there.
+    """
+    dofs, own = list(part.dofs), np.where(flies, kick.kicked, kick.after)
+    end, start, f = own[dofs], kick.before[dofs], kick.impulse[dofs]
+    inertia = M[dofs][:, dofs]
+    if middle is None:  # without cancellation where the inertia does not change
+        work = kick.products[dofs] @ (start + end)
+        T = _kinetic_energy(inertia, end) + np.where(flies, 0.0, 0.5 * work - excess)
+    else:
+        T = _kinetic_energy(inertia, start) + 0.5 * (f @ (start + end)) - excess
+    T = np.maximum(T, 0.0)
+    if not part.floating:
+        return Allowance(T, flies=flies)
+    bases = [links_of(model).links[root].v + k for root in part.roots for k in range(6)]
+    begin, push = np.where(flies, own, kick.before), np.where(flies, 0.0, kick.impulse)
+    momentum = {k: M[k, dofs] @ begin[dofs] + (push[k] if middle is None else 0.0) for k in bases}
+    poses = world_poses(links_of(model), q)
+    R = poses[part.roots[0]][0]
+    body = _locked(model, poses, part, M, momentum)
+    P, L, spin = R @ body.P, R @ body.L, body.inverse @ body.L
+    if middle is not None:
+        poses = world_poses(links_of(model), middle)
+        R = poses[part.roots[0]][0]
+        kicked = _locked(model, poses, part, mass_matrix(model, middle), {k: push[k] for k in bases})
+        P, L = P + R @ kicked.P, L + R @ kicked.L
+    return Allowance(T, P, L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
+
+
+def _kinetic_energy(M: Any, v: Any) -> Any:
+    """½ vᵀ M v, by the lower triangle of M."""
+    rows = [v[k] * (0.5 * M[k, k] * v[k] + M[k, :k] @ v[:k]) for k in range(len(v))]
+    return sum(rows[1:], rows[0])
+
+
+def contact_excess(parts: Sequence[Component], push: Any, velocity: Any) -> list[Any]:
+    """Of each part, the energy [J] that contacts have added and may not.
+
+    `push` (nv,) are the impulses of contacts at the velocities, and `velocity` (nv,) the sum of these before and after:
+    their work is half of the product. All parts together may gain nothing; those that gain share what is too much.
+    """
+    work = [0.5 * (push[list(part.dofs)] @ velocity[list(part.dofs)]) for part in parts]
+    gained = sum(np.maximum(one, 0.0) for one in work)
+    share = _ratio(np.maximum(sum(work), 0.0), gained)
+    return [share * np.maximum(one, 0.0) for one in work]
+
+
+def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) -> tuple[Any, Any]:
+    """Configuration (nq,) and velocity (nv,) at the end of a step, with the energy and momentum that are allowed."""
+    tree, dofs = links_of(model), list(part.dofs)
+    p = newton_euler(replace(model, gravity=(0.0, 0.0, 0.0)), q, np.zeros(model.nv), v)
+    T = 0.5 * (v[dofs] @ p[dofs])
+    even = np.where(T > 0.0, np.sqrt(np.clip(_ratio(target.T, T), 0.0, FASTEST)), 1.0)
+    if not part.floating:
+        v = np.array(v)
+        v[dofs] = even * v[dofs]
+        return q, v
+    poses = world_poses(tree, q)
+    frame = poses[part.roots[0]]
+    now = _locked(model, poses, part, mass_matrix(model, q), p)
+    P, L, spin = frame[0].T @ target.P, frame[0].T @ target.L, now.inverse @ now.L
+    inner = T - 0.5 * (now.P @ now.P) / now.mass - 0.5 * (spin @ now.L)
+    inner = np.where(inner > _LITTLE * T, inner, 0.0)
+    left = target.T - 0.5 * (P @ P) / now.mass  # for turning as a whole, and for the joints
+    share = _ratio(left - 0.5 * (L @ (now.inverse @ L)), inner)
+    off = (share < _SLOWEST) | (share > FASTEST) | (inner <= 0.0)
+
+    roots = {root: _Root.of(frame, poses[root], now.center) for root in part.roots}
+    places = [tree.links[root].q for root in part.roots]
+
+    def turn(P: Any, L: Any, *bases: Any) -> Any:
+        wanted = left - np.where(share < _SLOWEST, _SLOWEST, np.minimum(share, FASTEST)) * inner
+        by = energy_turn(L, now.inverse @ L, lambda x: now.inverse @ x, wanted, target.angle)
+        back = quaternion_conjugate(by)
+        turned = [root.turned(base, by) for root, base in zip(roots.values(), bases, strict=True)]
+        return quaternion_rotate(back, P), quaternion_rotate(back, L), *turned
+
+    start = (P, L, *(q[i : i + 7] for i in places))
+    P, L, *bases = cond(off & (target.angle > 0.0), turn, start, *start)
+    omega = now.inverse @ L
+    turning = 0.5 * (omega @ L)
+    # Where turning alone has more than what is left, as after a long step into a contact, it becomes slower.
+    omega = np.sqrt(np.clip(_ratio(left, turning), 0.0, 1.0)) * omega
+    s = np.sqrt(np.clip(_ratio(left - turning, inner), 0.0, FASTEST))
+    s = np.where(target.grounded, even, s)
+    velocity = np.where(target.grounded, even * now.P, P) / now.mass
+    omega = np.where(target.grounded, even * spin, omega)
+    free: set[int] = set()
+    q, v = np.array(q), np.array(v)
+    for (root, own), i, base in zip(roots.items(), places, bases, strict=True):
+        j = tree.links[root].v
+        q[i : i + 7] = base
+        v[j : j + 6] = own.motion(velocity - s * now.P / now.mass, omega - s * spin) + s * v[j : j + 6]
+        free.update(range(j, j + 6))
+    joints = [k for k in dofs if k not in free]
+    v[joints] = s * v[joints]
+    return q, v
+
+
+def _ratio(a: Any, b: Any) -> Any:
+    """a / b, and 0 where b is not positive."""
+    return np.where(b > 0.0, a / np.where(b > 0.0, b, 1.0), 0.0)
+
+
+class _Root(NamedTuple):
+    """A root in a component: the rotation (3, 3) from the component's axes to the root's, and the vector (3,) from the
+    centre of mass to the root's origin in the component's axes."""
+
+    R: Any
+    arm: Any
+
+    @classmethod
+    def of(cls, frame: Pair, pose: Pair, center: Any) -> _Root:
+        if pose is frame:
+            return cls(None, -center)
+        return cls(pose[0].T @ frame[0], frame[0].T @ (pose[1] - frame[1]) - center)
+
+    def axes(self, x: Any) -> Any:
+        """A vector (3,) in the axes of the root."""
+        return x if self.R is None else self.R @ x
+
+    def motion(self, velocity: Any, spin: Any) -> Any:
+        """The velocity (6,) of the root where the component moves as one body, given that of its centre of mass."""
+        return np.concatenate([self.axes(velocity + np.cross(spin, self.arm)), self.axes(spin)])
+
+    def turned(self, q: Any, by: Any) -> Any:
+        """Coordinates (7,) after the component has turned about its centre of mass, by a quaternion in its axes."""
+        by = np.concatenate([self.axes(by[:3]), by[3:]])
+        arm = self.axes(self.arm)
+        place = q[:3] + quaternion_rotate(q[3:], quaternion_rotate(by, arm) - arm)
+        return np.concatenate([place, quaternion_multiply(q[3:], by)])
+
+
+def _locked(model: Model, poses: list[Pair], part: Component, M: Any, momentum: Any) -> Locked:
+    """A component as one body; M (nv, nv) is the mass matrix, and `momentum` M v, by the numbers of velocities."""
+    tree, (R, p) = links_of(model), poses[part.roots[0]]
+    mass, first, I, P, L = np.array(0.0), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
+    for root in part.roots:
+        j = tree.links[root].v
+        # of a free joint, M has [m 1, -h×; h×, I] about the link's origin
+        body = M[j, j], np.stack([M[j + 5, j + 1], M[j + 3, j + 2], M[j + 4, j]]), M[j + 3 : j + 6, j + 3 : j + 6]
+        push = np.stack([momentum[j + k] for k in range(3)]), np.stack([momentum[j + 3 + k] for k in range(3)])
+        if root != part.roots[0]:
+            across = RotationStep(R.T @ poses[root][0]), ShiftStep(R.T @ (poses[root][1] - p))
+            for step in across:
+                body, push = step.rigid_to_parent(*body), step.force_to_parent(*push)
+        mass, first, I, P, L = mass + body[0], first + body[1], I + body[2], P + push[0], L + push[1]
+    c = first / mass
+    central = mirrored(I - (c @ first) * np.eye(3) + np.outer(c, first))
+    return Locked(mass, c, inverse_symmetric(central), P, L - np.cross(c, P))
+
+
+def _tree_dofs(model: Model, root: int) -> list[int]:
+    """Velocities of a tree."""
+    links, inside = links_of(model).links, {root}
+    for i, link in enumerate(links):
+        if link.parent in inside:
+            inside.add(i)
+    return sorted({v for i in inside for v in links[i].dofs})

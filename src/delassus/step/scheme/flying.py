@@ -1,0 +1,89 @@
+"""Steps on the manifold that keep the momentum of a body which flies and spins.
+
+Velocities of free and planar joints are in the axes of the moving body. In a step they are held in the axes of its
+beginning, v⁺ = v + h a, so a is the acceleration there, v̇ + ω × v; the origin goes straight on, p + h R v⁺; and at the
+end the velocity is told in the axes of the end. Integrating v̇ in turning axes instead would add h ω²/2 of a body's
+momentum to it every second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import delassus.numpy as np
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.dynamics.kinematics.manifold import parts as elements
+from delassus.model.joints import Motion
+from delassus.model.links import Link, links_of
+from delassus.model.model import Model
+from delassus.spatial.quaternions import quaternion_conjugate, quaternion_exp, quaternion_rotate
+from delassus.step.scheme.components import Component
+from delassus.step.scheme.rigid_flight import fly
+
+
+def turning(model: Model, v: Any) -> Any:
+    """-ω × v (nv,) of joints whose velocities are in moving axes: v̇ where the velocity itself stays."""
+    rates = np.zeros(model.nv)
+    for motion, _, j in elements(model):
+        if motion is Motion.FREE:
+            rates[j : j + 3] = -np.cross(v[j + 3 : j + 6], v[j : j + 3])
+        elif motion is Motion.PLANAR:
+            rates[j], rates[j + 1] = v[j + 2] * v[j + 1], -v[j + 2] * v[j]
+    return rates
+
+
+def without_flight(parts: Iterable[Component], v: Any) -> Any:
+    """Velocities (nv,) with free bodies at rest: what a kick has velocity products of."""
+    moving = np.array(v)
+    for part in parts:
+        if part.rigid:
+            moving[list(part.dofs)] = 0.0
+    return moving
+
+
+def integrate_velocity(
+    model: Model, parts: Iterable[Component], q: Any, v: Any, h: Any, displacement: Any = None
+) -> tuple[Any, Any, Any]:
+    """Configuration (nq,) and velocity (nv,) after a step h [s] with the velocity v (nv,) in the axes of its beginning.
+
+    The displacement (nv,) [m, rad] is h v unless it is given. Free bodies fly as rigid bodies do, after they have moved
+    by what it has beyond h v; the third result is the most substeps that one of them needs, see `rotate_freely`.
+    """
+    step = h * v if displacement is None else displacement
+    q_end, v_end = np.array(integrate(model, q, step)), np.array(v)
+    for motion, i, j in elements(model):
+        if motion is Motion.FREE:
+            turn = q[i + 3 : i + 7]
+            by = quaternion_exp(step[j + 3 : j + 6])
+            q_end[i : i + 3] = q[i : i + 3] + quaternion_rotate(turn, step[j : j + 3])
+            v_end[j : j + 3] = quaternion_rotate(quaternion_conjugate(by), v[j : j + 3])
+        elif motion is Motion.PLANAR:
+            c, s = np.cos(q[i + 2]), np.sin(q[i + 2])
+            q_end[i] = q[i] + c * step[j] - s * step[j + 1]
+            q_end[i + 1] = q[i + 1] + s * step[j] + c * step[j + 1]
+            c, s = np.cos(step[j + 2]), np.sin(step[j + 2])
+            v_end[j], v_end[j + 1] = c * v[j] + s * v[j + 1], c * v[j + 1] - s * v[j]
+    substeps = np.array(1.0)
+    for link, at, dofs in free_bodies(model, parts):
+        own = None if displacement is None else displacement[dofs] - h * v[dofs]
+        q_end[at], v_end[dofs], needed = fly(link, q[at], v[dofs], h, own)
+        substeps = np.maximum(substeps, needed)
+    return q_end, v_end, substeps
+
+
+def fly_all(
+    model: Model, parts: Iterable[Component], start: tuple[Any, Any], h: Any, others: tuple[Any, Any], shift: Any = None
+) -> tuple[Any, Any]:
+    """Configuration (nq,) and velocity (nv,) of `others`, but for free bodies: these fly from `start` for h [s]."""
+    q, v = np.array(others[0]), np.array(others[1])
+    for link, i, j in free_bodies(model, parts):
+        q[i], v[j], _ = fly(link, start[0][i], start[1][j], h, None if shift is None else shift[j])
+    return q, v
+
+
+def free_bodies(model: Model, parts: Iterable[Component]) -> Iterator[tuple[Link, slice, slice]]:
+    """Free bodies, and where their coordinates and velocities are."""
+    links = links_of(model).links
+    for link in (links[part.roots[0]] for part in parts if part.rigid):
+        yield link, slice(link.q, link.q + 7), slice(link.v, link.v + 6)

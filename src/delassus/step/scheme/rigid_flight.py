@@ -1,0 +1,53 @@
+"""The flight of a free rigid body over a step of time, exact in momentum and energy.
+
+Forces and impulses act at once, as the step begins (a kick, v' = v + M⁻¹ (h f + Jᵀ λ)); then the body flies freely: its
+centre of mass goes straight on, and it turns as `free_rotation` says. So there are no gyroscopic forces in the kick.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.dynamics.tree.recursion import bias_force, momentum
+from delassus.dynamics.tree.sums import total
+from delassus.model.links import Link
+from delassus.model.traced import TracedInertia
+from delassus.spatial.quaternions import quaternion_conjugate, quaternion_exp, quaternion_multiply, quaternion_rotate
+from delassus.spatial.rotations import inverse_symmetric
+from delassus.step.scheme.free_rotation import principal_axes, rotate_freely
+
+
+def fly(link: Link, q: Any, v: Any, h: Any, shift: Any = None) -> tuple[Any, Any, Any]:
+    """Coordinates (7,) and velocity (6,) of a free body after a time h [s], and how many substeps its rotation needs.
+
+    q (7,) and v (6,) are those of the body. A shift (6,) [m, rad] moves it at the beginning without any velocity.
+    """
+    place, turn, spin = q[:3], q[3:], v[3:]
+    c = np.array(link.inertia.com)
+    velocity, step = v[:3] + np.cross(spin, c), h * v[:3] + h * np.cross(spin, c)
+    start = turn
+    if shift is not None:
+        step = step + shift[:3] + np.cross(shift[3:], c)
+        start = quaternion_multiply(turn, quaternion_exp(shift[3:]))
+    end, spin_end, substeps = rotate_freely(principal_axes(_rotational(link)), start, spin, h)
+    center = quaternion_rotate(turn, c + step)
+    in_end = quaternion_rotate(quaternion_multiply(quaternion_conjugate(end), turn), velocity)
+    q_end = np.concatenate([place + center - quaternion_rotate(end, c), end])
+    return q_end, np.concatenate([in_end - np.cross(spin_end, c), spin_end]), substeps
+
+
+def kick_acceleration(link: Link, v: Any, a: Any) -> Any:
+    """I⁻¹ f (6,) of a free body whose velocity (6,) changes by a (6,) under forces f: what these do by themselves."""
+    push, n = total(momentum(link, a[:3], a[3:]), bias_force(link, v[:3], v[3:]))
+    c = np.array(link.inertia.com)
+    alpha = inverse_symmetric(np.array(link.inertia.rotational)) @ (n - np.cross(c, push))
+    return np.concatenate([push / link.inertia.mass - np.cross(alpha, c), alpha])
+
+
+def _rotational(link: Link) -> Any:
+    """The rotational inertia (3, 3) about the centre of mass: plain, or traced if it comes at run time."""
+    I = link.inertia.rotational
+    return np.array(I) if isinstance(link.inertia, TracedInertia) else numpy.array(I)

@@ -1,0 +1,22 @@
+"""The coefficients of friction of each contact point, in the order of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from delassus.step.sources.scene import Scene
+
+
+def coefficients_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -> list[tuple[range, list[Any]]]:
+    """Of each point its rows, and the coefficients of all of them but the normal: t1, t2, spin, roll1, roll2."""
+    found, spins, rolls = [], 0, 0
+    for k, own in enumerate(scene.layout.friction):
+        others = [friction[k], friction[k]]
+        if len(own) > 3:
+            others.append(torsional[spins])
+            spins += 1
+        if len(own) > 4:
+            others += [rolling[rolls]] * 2
+            rolls += 1
+        found.append((own, others))
+    return found

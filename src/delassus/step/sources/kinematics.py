@@ -1,0 +1,38 @@
+"""Where a robot touches, for users: gaps, directions and Jacobians of its contacts."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from delassus.contact.problems.checks import ContactProblemError
+from delassus.step.sources.geometry import contact_geometry
+from delassus.step.sources.numbers import numbers_of, scene_for
+
+
+class ContactKinematics(NamedTuple):
+    """Contact points of one configuration or a batch.
+
+    Attributes:
+        gap: (…, points) distances [m], negative where bodies penetrate.
+        jacobian: (…, rows, nv): the velocities of the rows t1, t2, n of each point are J v.
+        axes: (…, points, 3, 3) t1, t2 and n as columns, in the world.
+        place: (…, points, 3) where bodies touch, or would along the normal, in the world [m].
+    """
+
+    gap: Any
+    jacobian: Any
+    axes: Any
+    place: Any
+
+
+def contact_kinematics(
+    mechanism: Any, q: Any, *, contacts: Any, normal: Any = None, height: Any = None, parameters: Any = None
+) -> ContactKinematics:
+    """Gaps, Jacobians, directions and places of contacts in configurations q (…, nq); planes as in a step of time."""
+    scene, given = scene_for(mechanism, contacts, False, False)
+    if not scene.points:
+        raise ContactProblemError("there are no contacts: give some, such as contacts=[Contact('foot')].")
+    numbers = numbers_of(scene, given, {"normal": normal, "height": height})
+    planes = {name: numbers[name] for name in ("normal", "height") if name in numbers}
+    gap, J, axes, place = contact_geometry(scene, q, **planes, parameters=parameters)
+    return ContactKinematics(gap, J[..., : scene.bilateral.start, :], axes, place)

@@ -1,0 +1,109 @@
+"""The numbers of contacts as arrays, one for each point, from what contacts say and what a call says instead."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.checks import real_array
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
+from delassus.contact.solvers.scaled import LARGEST_FRICTION
+from delassus.errors import expect
+from delassus.errors import short as text_of
+from delassus.model.model import Model
+from delassus.model.parametric import ParametricModel
+from delassus.step.sources.contact import Contact, contacts_of
+from delassus.step.sources.scene import Scene
+
+_OF_POINTS: Final = {
+    "friction": "contact points",
+    "torsional": "contact points with torsional friction",
+    "rolling": "contact points with rolling friction",
+    "restitution": "contact points",
+    "compliance": "contact points",
+}
+
+
+def scene_for(
+    mechanism: Any, contacts: Any, limits: bool, joint_friction: bool, as_in_mujoco: bool = False
+) -> tuple[Scene, tuple[Contact, ...]]:
+    """What is compiled, and the contacts with their numbers; a bare model counts as a mechanism."""
+    if isinstance(mechanism, Model | ParametricModel):
+        mechanism = _alone(mechanism)
+    expect("the mechanism", mechanism, Mechanism, "Mechanism(model, Point('foot'))")
+    given = contacts_of(contacts)
+    for name, value in (("limits", limits), ("joint_friction", joint_friction)):
+        if not isinstance(value, bool | int | float | np.bool_ | np.number | None):
+            raise ContactProblemError(f"{name} is {text_of(repr(value))}; it is True or False.")
+    return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
+
+
+@lru_cache(maxsize=64)
+def _alone(model: Any) -> Mechanism:
+    return Mechanism(model)
+
+
+@lru_cache(maxsize=256)
+def _scene(
+    mechanism: Mechanism, contacts: tuple[Contact, ...], limits: bool, joint_friction: bool, as_in_mujoco: bool
+) -> Scene:
+    scene = Scene(mechanism, contacts, limits, joint_friction, as_in_mujoco)
+    _ = scene.rows  # which checks that the model has these frames
+    return scene
+
+
+def numbers_of(scene: Scene, contacts: tuple[Contact, ...], given: dict[str, Any]) -> dict[str, NDArray[np.float64]]:
+    """Arrays by name, last axes (points,) or fewer; those that would do nothing are left out."""
+    found = dict(_own(contacts))
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name in ("normal", "height"):
+            found[name] = _of_planes(name, value, (scene.points, 3) if name == "normal" else (scene.points,))
+            continue
+        array = spread(name, value, len(_values(contacts, name)), _OF_POINTS[name])
+        not_negative(name, array)
+        if name == "restitution" and array is not None and np.any(array > 1.0):
+            raise ContactProblemError(f"restitution is {np.nanmax(array):.6g}; it is a number from 0 to 1.")
+        if array is not None:
+            found[name] = _bounded(name, array)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _own(contacts: tuple[Contact, ...]) -> dict[str, NDArray[np.float64]]:
+    """What contacts say themselves."""
+    every = {name: np.array(_values(contacts, name)) for name in _OF_POINTS}
+    needed = ("friction", "torsional", "rolling")
+    said = {name: array for name, array in every.items() if array.size and (name in needed or array.any())}
+    return {name: _bounded(name, array) for name, array in said.items()}
+
+
+def _bounded(name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Coefficients of friction that are infinite count as the largest that solvers take."""
+    return np.minimum(array, LARGEST_FRICTION) if name in ("friction", "torsional", "rolling") else array
+
+
+def _values(contacts: tuple[Contact, ...], name: str) -> list[float]:
+    """One number for each point that has it."""
+    every = [getattr(contact, name) for contact in contacts for _ in contact.corners]
+    return [value for value in every if value is not None]
+
+
+def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float64]:
+    """Normals (…, points, 3) or heights (…, points); one stands for all points."""
+    array: NDArray[np.float64] = real_array(name, value, ContactProblemError)
+    if name == "normal" and array.shape[-1:] != (3,):
+        raise ContactProblemError(f"normal has shape {array.shape}; its last axis is a direction (x, y, z).")
+    short = array.ndim < len(core)
+    if short:
+        array = array[None]
+    if array.shape[-len(core)] not in (1, core[0]):
+        raise ContactProblemError(
+            f"{name} has shape {np.shape(value)}; it has one plane for each of {core[0]} points, or one for all."
+        )
+    return np.broadcast_to(array, (*array.shape[: array.ndim - len(core)], *core))

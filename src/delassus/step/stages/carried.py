@@ -1,0 +1,149 @@
+"""The contact problem of a step in the units of its contacts, and what its solver asks of it.
+
+Where contacts share the motions of their bodies, σ = P S Pᵀ λ + g, and all that is asked goes through the motions: an
+iteration of Newton's method, (B + D P S Pᵀ) Δλ = r with B = I - D + ρ D made of a small block a contact, is
+
+    (I + S K) y = S Pᵀ B⁻¹ r,   Δλ = B⁻¹ (r - D P y),   K = Pᵀ B⁻¹ D P
+
+for the change y of the motions: two feet on four corners each have 12 of them, and 24 rows.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.cones.layout import Layout
+from delassus.contact.solvers.elimination import solve_without_pivots
+from delassus.contact.solvers.gauss_seidel import ContactSteps, coulomb_move, row_step, steps_of, sweep
+from delassus.contact.solvers.newton import matrix_of
+from delassus.contact.solvers.progress import FOREVER
+from delassus.contact.solvers.scaled import Scaled, small
+from delassus.step.stages.sharing import Sharing
+
+
+class Contact(NamedTuple):
+    """A contact's rows and its body's motions, what rows have of these (rows, motions), how the body responds to them
+    (motions, rows), and they to themselves (rows, rows)."""
+
+    rows: slice
+    body: slice
+    arms: Any
+    moves: Any
+    own: Any
+    steps: ContactSteps
+
+
+class Carried(NamedTuple):
+    """A problem with its rows in their own units, S (motions, motions) and P (m, motions) in them, and the contacts of
+    each body.
+
+    Without P rows are motions, and `rows` has their G.
+    """
+
+    rows: Scaled
+    S: Any
+    P: Any = None
+    bodies: tuple[tuple[Contact, ...], ...] = ()
+
+    @classmethod
+    def of(
+        cls, layout: Layout, sharing: Sharing | None, S: Any, response: Any, g: Any, numbers: dict[str, Any]
+    ) -> Carried:
+        """From rows as a step has them; `response` (m,) is that of each row to its own impulse."""
+        rows, acts = Scaled.by_response(layout, False, response, g, **numbers)
+        order = list(layout.order)
+        if sharing is None:
+            G = S[order][:, order] * (acts[:, None] * acts[None, :])
+            return cls(rows._replace(G=G), G)
+        P = sharing.P[order] * acts[:, None]
+
+        def contact(k: int, body: slice) -> Contact:
+            at = layout.blocks[k]
+            arms = P[at, body]
+            moves = S[body, body] @ arms.T
+            own = arms @ moves
+            return Contact(at, body, arms, moves, own, steps_of(own))
+
+        return cls(rows, S, P, tuple(tuple(contact(k, body) for k in some) for body, some in sharing.bodies))
+
+    def velocity(self, impulse: Any) -> Any:
+        """σ (m,)."""
+        return self.rows.velocity(impulse) if self.P is None else self.P @ self._moved(impulse) + self.rows.g
+
+    def _moved(self, impulse: Any) -> Any:
+        return self.S @ (self.P.T @ impulse)
+
+    def swept(self, impulse: Any, sweeps: Any) -> tuple[Any, Any]:
+        """Impulses and velocities (m,) after so many sweeps of Gauss–Seidel."""
+        first = self.velocity(impulse) if self.P is None else self._moved(impulse)
+
+        def again(carry: Any) -> Any:
+            made = sweep(self.rows, *carry[:2]) if self.P is None else self._sweep(*carry[:2])
+            return *made, carry[2] + 1.0
+
+        last = while_loop(lambda carry: carry[2] < sweeps, again, (impulse, first, np.array(0.0)), FOREVER)
+        return last[0], last[1] if self.P is None else self.P @ last[1] + self.rows.g
+
+    def _sweep(self, impulse: Any, moved: Any) -> tuple[Any, Any]:
+        """A sweep that changes motions (motions,) in place of all rows."""
+        rows, P, impulse, moved = self.rows, self.P, np.array(impulse), np.array(moved)
+        for k in range(rows.layout.scalars):
+            response = P[k] @ self.S @ P[k]
+            new = row_step(rows, k, response, impulse[k], P[k] @ moved + rows.g[k], 1.0)
+            moved = moved + self.S @ (P[k] * (new - impulse[k]))
+            impulse[k] = new
+        for pair in (self.bodies[k : k + 2] for k in range(0, len(self.bodies), 2)):
+            # What contacts do to their own body is known at once, what they do to others when all of them are done. Two
+            # bodies take turns, since a processor waits for one contact after the other.
+            there = [moved[contacts[0].body] for contacts in pair]
+            pushed = [np.zeros(len(some)) for some in there]
+            for n, contact in ((n, c) for some in zip_longest(*pair) for n, c in enumerate(some) if c is not None):
+                at, _, arms, moves, own, steps = contact
+                velocity, mu = arms @ there[n] + rows.g[at], rows.friction[rows.layout.blocks.index(at)]
+                new = coulomb_move(own, steps, impulse[at], velocity, mu)
+                change = new - impulse[at]
+                # The normal's part, which comes last, is known first.
+                there[n], pushed[n] = there[n] + moves[:, ::-1] @ change[::-1], pushed[n] + arms.T @ change
+                impulse[at] = new
+            for n, contacts in enumerate(pair):
+                there = [
+                    x if m == n else x + self.S[other[0].body, contacts[0].body] @ pushed[n]
+                    for m, (x, other) in enumerate(zip(there, pair, strict=True))
+                ]
+                moved = moved + self.S[:, contacts[0].body] @ pushed[n]
+            for contacts, own_motions in zip(pair, there, strict=True):
+                moved[contacts[0].body] = own_motions
+        return impulse, moved
+
+    def change(self, jacobians: list[Any], rho: Any, asked: Any, refined: float) -> Any:
+        """Δλ (m,) of an iteration that asks for so much (m,), from the slopes of the projection.
+
+        A ρ of no more than `refined` is there for the numbers alone.
+        """
+        if self.P is None:
+            return solve_without_pivots(matrix_of(self.rows, jacobians, rho), asked)
+        layout, kept, size = self.rows.layout, 1.0 - rho, 1.0 + small()
+        parts: list[tuple[slice, Any, Any]] = []  # rows, D, B
+        if layout.scalars:
+            slopes, *jacobians = jacobians
+            for k in range(layout.scalars):
+                D = slopes[k : k + 1, None]
+                parts.append((slice(k, k + 1), D, size - kept * D))
+        parts += [(at, D, size * np.eye(len(D)) - kept * D) for at, D in zip(layout.blocks, jacobians, strict=True)]
+        DP = [solve_without_pivots(B, D) @ self.P[at] for at, D, B in parts]
+        K = sum(self.P[at].T @ part for (at, _, _), part in zip(parts, DP, strict=True))
+        A = np.eye(len(self.S)) + self.S @ K
+
+        def solve(r: Any) -> Any:
+            alone = np.concatenate([solve_without_pivots(B, r[at]) for at, _, B in parts])
+            y = solve_without_pivots(A, self._moved(alone))
+            return alone - np.concatenate([part @ y for part in DP])
+
+        first = solve(asked)
+        # ρ, and what is lost where B is nearly singular, are taken off once more, with the same factors.
+        held = self.P @ self._moved(first) - first
+        left = asked - first - np.concatenate([D @ held[at] for at, D, _ in parts])
+        return first + np.where(rho <= refined, solve(left), 0.0)
