@@ -22,7 +22,7 @@ from delassus.dynamics.kinematics.manifold import integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.simulation.ground import Ground
 from delassus.step.stages.step import candidate_geometry
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ _LOCKED: Final = 1e12
 class Rescue:
     """Robots in the ground, (items, nq)."""
 
-    def __init__(self, world: World, ground: Ground, items: NDArray[np.bool_]) -> None:
+    def __init__(self, world: Scene, ground: Ground, items: NDArray[np.bool_]) -> None:
         self.world, self.model = world, world.model
         self.ground: dict[str, Any] = {}
         for name, x in ground.geometry.items():

@@ -24,7 +24,7 @@ from delassus.step.marks import Mark
 from delassus.step.stages.advance import HARD, MISSED
 from delassus.step.stages.rows import pushed_elsewhere
 from delassus.step.stages.solve import LONGER, PATIENCE, QUICKLY
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
@@ -184,17 +184,17 @@ class Runner:
     def _lying(self) -> NDArray[np.bool_] | None:
         """Which items would be missed by the usual world, as robots that lie on their backs; None if they are few."""
         usual = self.sim.usual
-        if usual.usual is None or not usual.all_slots:
+        if usual.reduced is None or not usual.full_slots:
             return None
-        start = usual.contact_rows * usual.all_slots + usual.mechanism.m
-        limits = self._rows[..., start : start + usual.whole.ends]
-        if (self._places == np.array(usual.numbers)).all() and not (limits > 0.0).any():
+        start = usual.contact_rows * usual.full_slots + usual.mechanism.m
+        limits = self._rows[..., start : start + usual.full.ends]
+        if (self._places == np.array(usual.slot_candidates)).all() and not (limits > 0.0).any():
             return None
         lying: Any = pushed_elsewhere(usual, self._rows, self._places)
         return lying if np.mean(lying) > _MANY else None
 
     def _made(
-        self, world: World, patience: float, others: tuple[Any, ...], items: NDArray[np.bool_] | None = None
+        self, world: Scene, patience: float, others: tuple[Any, ...], items: NDArray[np.bool_] | None = None
     ) -> tuple[Any, ...]:
         """What the kernel gives, for all items or for some; `others` are who is alive, and controls."""
         moving, ground, (alive, *control) = self.moving, self.sim.ground.inputs, others
@@ -222,12 +222,12 @@ class Runner:
         """The arrays of one item, and what takes them through a period."""
         self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
         self._clock, self.alive = np.array(self.time), np.array(float(is_alive(self.status)))
-        self._given, self._step = np.zeros(self.sim.world.controls), np.array(self.sim.time_step)
+        self._given, self._step = np.zeros(self.sim.world.control_size), np.array(self.sim.time_step)
         self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
         return self._bound(self.sim.usual, PATIENCE)
 
-    def _bound(self, world: World, patience: float) -> Callable[[], None]:
+    def _bound(self, world: Scene, patience: float) -> Callable[[], None]:
         moving, named = self.moving, self.named(patience)
         control = (self._given,) if self.control.takes else ()
         return self.control.kernel.bind(

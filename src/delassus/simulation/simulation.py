@@ -37,7 +37,7 @@ from delassus.step.marks import Mark
 from delassus.step.stages.friction import of_contacts
 from delassus.step.stages.solve import TOLERANCE
 from delassus.step.stages.step import assemble_step, candidate_geometry, simulate
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -144,7 +144,7 @@ class Simulation(Frozen):
         shapes = shapes_of(model, touching, ground.field) if max_contacts else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
-        self.world = World(
+        self.world = Scene(
             robot,
             shapes,
             ground.field,
@@ -168,7 +168,7 @@ class Simulation(Frozen):
         )
 
     @cached_property
-    def usual(self) -> World:
+    def usual(self) -> Scene:
         """The world in which steps are tried first."""
         return usual_world(self.world)
 
@@ -335,7 +335,7 @@ class Simulation(Frozen):
     @property
     def candidates(self) -> tuple[str, ...]:
         """Of each candidate for a contact, the name of its shape."""
-        return tuple(name for _, _, name in self.world.meetings)
+        return tuple(name for _, _, name in self.world.candidate_shapes)
 
     def contacts(self, q: Any) -> GroundContacts:
         """Where the robot may touch the ground in configurations (…, nq), all candidates."""
@@ -344,7 +344,7 @@ class Simulation(Frozen):
         q = last_axis("q", q, self.world.nq, "coordinates of the robot")
         gap, point, normal = candidate_geometry(self.world, q, **self.ground.geometry)
         joints = self.model.joints
-        on = [shape.geometry.joint for shape, _, _ in self.world.meetings]
+        on = [shape.geometry.joint for shape, _, _ in self.world.candidate_shapes]
         bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
         return GroundContacts(gap, point, normal, bodies, self.candidates)
 
@@ -374,7 +374,7 @@ class Simulation(Frozen):
         world, given = self.world, self.ground.inputs
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(world.slots) for name in COEFFICIENTS]
         number = None
-        if world.own_friction and not world.fixed:
+        if world.own_friction and not world.has_fixed_slots:
             gap = candidate_geometry(world, state.q, **self.ground.geometry)[0]
             number = np.sort(np.argsort(gap, -1)[..., : world.slots], -1)
         return of_contacts(world, number, (ground[0], ground[1], ground[2]))

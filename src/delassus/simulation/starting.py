@@ -16,7 +16,7 @@ from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, Rescue
 from delassus.step.stages.step import candidate_geometry
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 _LIFTS = 5
 """Of a robot out of hills, at most."""
@@ -25,7 +25,7 @@ _STEEP = 0.2
 """The upward part of a normal below which ground is a wall, out of which robots are moved aside."""
 
 
-def repaired(world: World, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
+def repaired(world: Scene, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
     """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
     if world.mechanism.m:
         q, v = _closed(world, q, v, repair)
@@ -39,7 +39,7 @@ def repaired(world: World, ground: Ground, q: Any, v: Any, repair: bool) -> tupl
     return lifted, v
 
 
-def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
+def _closed(world: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
     error = np.abs(constraint_error(world.mechanism, q, time=0.0)).max(-1)
     if np.any(error > OPEN):
         worst = _worst(error)
@@ -58,7 +58,7 @@ def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
     return project(world.mechanism, q, v, time=0.0)
 
 
-def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
+def _lifted(world: Scene, ground: Ground, q: Any, repair: bool) -> Any:
     gap, _, normal = candidate_geometry(world, q, **ground.geometry)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
@@ -92,7 +92,7 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
     return found
 
 
-def _raised(world: World, gap: Any, normal: Any, q: Any) -> Any:
+def _raised(world: Scene, gap: Any, normal: Any, q: Any) -> Any:
     """Robots with a free base lifted out of the ground as they are; what loops hold to something else stays there."""
     lifted = np.array(q)
     for root, own in _robots(world).items():
@@ -106,7 +106,7 @@ def _raised(world: World, gap: Any, normal: Any, q: Any) -> Any:
     return np.where(apart[..., None], q, lifted)
 
 
-def _lift(world: World, gap: Any, normal: Any) -> Any:
+def _lift(world: Scene, gap: Any, normal: Any) -> Any:
     """(…, 3) what takes all places of a robot out of the ground: along a plane's normal, or straight up; out of a wall
     aside."""
     if world.field is not None:  # along a normal, other places would come below other hills
@@ -121,15 +121,15 @@ def _lift(world: World, gap: Any, normal: Any) -> Any:
     return np.where(depth > DEEP, depth, 0.0) * normal[..., 0, :]
 
 
-def _deepest(world: World, gap: Any) -> str:
+def _deepest(world: Scene, gap: Any) -> str:
     """Which shape is deepest, and in what."""
     lowest = gap.reshape(-1, world.candidates).min(0)
-    shape, other, _ = world.meetings[int(lowest.argmin())]
+    shape, other, _ = world.candidate_shapes[int(lowest.argmin())]
     where = "the ground" if other is None else f"the shape {other.geometry.name!r}"
     return f"the shape {shape.geometry.name!r} is {-lowest.min():.3g} m deep in {where}"
 
 
-def _robots(world: World) -> dict[int, list[int]]:
+def _robots(world: Scene) -> dict[int, list[int]]:
     """The candidates of each robot in the world, by the joint that it begins with."""
     joints = world.model.joints
     found: dict[int, list[int]] = {}

@@ -27,7 +27,7 @@ class Stretch:
         self._moving = tuple(np.empty((LONGEST + 1, *x.shape)) for x in runner.moving)
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
-        self._given = np.zeros((LONGEST, sim.world.controls))
+        self._given = np.zeros((LONGEST, sim.world.control_size))
         named = runner.named(PATIENCE)
         inputs = (
             *(x[:-1] for x in self._moving),

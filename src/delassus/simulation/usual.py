@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from delassus.step.actuation.actuators import limited_servos
 from delassus.step.stages.step import candidate_geometry
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 NEAR: Final = 0.02
 """Candidates [m] that are so much higher than the lowest one are left out."""
@@ -23,13 +23,13 @@ LEVEL: Final = 0.004
 """Shapes [m] that are so much higher than the lowest one of their body are left out."""
 
 
-def usual_world(world: World) -> World:
+def usual_world(world: Scene) -> Scene:
     """A world of the candidates that are lowest in the posture "home", the first one that there is, or the neutral one.
 
     The world itself, if there is nothing to leave out.
     """
     guesses = bool(limited_servos(world.actuators))
-    if not guesses and (not world.m or (world.candidates == world.slots and not world.ends)):
+    if not guesses and (not world.m or (world.candidates == world.slots and not world.limit_slots)):
         return world
     if world.candidates == world.slots:
         return replace(world, usual=tuple(range(world.candidates)))
@@ -42,9 +42,9 @@ def usual_world(world: World) -> World:
     return replace(world, usual=tuple(sorted(lowest)))
 
 
-def _first_to_touch(world: World, gap: NDArray[np.float64]) -> list[int]:
+def _first_to_touch(world: Scene, gap: NDArray[np.float64]) -> list[int]:
     """The candidates without those of shapes that other shapes of their body, such as a ball at its end, are below."""
-    shapes = [(shape.geometry, other and other.geometry) for shape, other, _ in world.meetings]
+    shapes = [(shape.geometry, other and other.geometry) for shape, other, _ in world.candidate_shapes]
     bodies = [(shape.joint, other and other.joint) for shape, other in shapes]
     of_shape, of_body = ({key: gap.max() for key in keys} for keys in (shapes, bodies))
     for k, height in enumerate(gap):

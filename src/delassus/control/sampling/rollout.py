@@ -24,7 +24,7 @@ from delassus.step.stages.contacts import GroundNumbers
 from delassus.step.stages.problem import Given
 from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
 from delassus.step.stages.step import GROUND_INPUTS, SHARED
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 STATE: Final = "(nq),(nv),(rows),(places),(),(),()"
 """q, v, impulses, contacts, time, cost until now, periods until now: what a rollout is taken up with."""
@@ -39,7 +39,7 @@ FinalCost = Callable[[Any, Any, Any], Any]
 class Horizon(OfModel):
     """A world, and for how many control periods it is looked ahead."""
 
-    world: World
+    world: Scene
     horizon: int
 
     @property
@@ -50,17 +50,17 @@ class Horizon(OfModel):
     @property
     def rows(self) -> int:
         """Elements of arrays of rows."""
-        return self.world.rows
+        return self.world.impulse_size
 
     @property
     def places(self) -> int:
         """Elements of arrays of contacts."""
-        return self.world.places
+        return self.world.slot_size
 
     @property
     def controls(self) -> int:
         """Elements of arrays of controls."""
-        return self.world.controls
+        return self.world.control_size
 
     @property
     def field_rows(self) -> int:

@@ -15,7 +15,7 @@ from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.step.compliant.asked import StepError, batch_of, prepared
 from delassus.step.compliant.forming import system_of_step
 from delassus.step.compliant.system import SOLVERS, SystemSolution, check_rows, system_kernel
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -71,8 +71,8 @@ class CompliantSystem:
         if not scene.m:
             return self._solve_without_rows()
         numbers: dict[str, Any] = {"tolerance": checked_tolerance(tolerance, 1e-8), "iterations": float(iterations)}
-        if scene.dry_bounds:
-            bounds = np.array(scene.dry_bounds)
+        if scene.friction_bounds:
+            bounds = np.array(scene.friction_bounds)
             h = np.ones(()) if self.form == "acceleration" else self.time_step
             numbers["bounds"] = np.asarray(h)[..., None] * bounds
         numbers |= self.rubbing

@@ -16,7 +16,7 @@ from delassus.step.compliant.system import System
 from delassus.step.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component, components, undriven
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 
 def formed(

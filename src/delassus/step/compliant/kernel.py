@@ -36,7 +36,7 @@ from delassus.step.impacts.strikes import mean_velocity
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import components, undriven
 from delassus.step.scheme.flying import fly_all, integrate_velocity, without_flight
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 _FAR: Final = 100.0
 """Gaps count as at most so many times the largest error in the correction phase."""
@@ -102,7 +102,7 @@ def compliant_kernel(
     servo, given = Servo(servo_stiffness, servo_damping, servo_target), Driven(driven, driven_velocity)
     acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
     cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
-    bounds = np.array(scene.dry_bounds) * blend.h if scene.dry_bounds else None
+    bounds = np.array(scene.friction_bounds) * blend.h if scene.friction_bounds else None
     straight = not midpoint  # the middle sees axes turn
     parts = undriven(components(scene.mechanism, q), driven)
 
@@ -157,7 +157,7 @@ def compliant_kernel(
     def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
         """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
         b = correction(state, blend, elastic, numbers)
-        pushing = [*scene.normals, *scene.stop_rows]
+        pushing = [*scene.normals, *scene.limit_rows]
         if pushing:  # rows that are farther off than anything is to be moved would make the tolerance theirs
             violated = np.array(b)
             violated[pushing] = np.minimum(b[pushing], 0.0)

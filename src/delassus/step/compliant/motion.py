@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from delassus.compiler.host.kernel import kernel
 from delassus.step.compliant.inputs import INPUTS
 from delassus.step.compliant.kernel import compliant_kernel
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 
 class Motion(NamedTuple):

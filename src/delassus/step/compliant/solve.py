@@ -27,7 +27,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
 from delassus.contact.solvers.solve import solve_contacts, velocity_and_residual
 from delassus.dynamics.tree.ldl import Ldl, ldl
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 _LEFT: Final = {"float64": 1e-9, "float32": 1e-4}
 """What rows may leave of the velocities in them and still count as met, by precision."""

@@ -26,7 +26,7 @@ from delassus.step.compliant.asked import (
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.compliant.system import SOLVERS, check_rows
 from delassus.step.impacts.dissipation import lowered_restitution
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class CompliantStep:
     def forces(self) -> Mapping[str, Array]:
         """Views of `force` by the names of contacts, constraints and joints."""
         force = self.force
-        return {name: force[..., rows] for name, rows in self.scene.rows.slices.items()}
+        return {name: force[..., rows] for name, rows in self.scene.row_mechanism.slices.items()}
 
     @property
     def residual(self) -> Any:
@@ -219,7 +219,7 @@ def compliant_step(
         numbers, midpoint = numbers | {"alpha": np.array(1.0), "beta": np.array(0.5)}, True
     check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
     solving = solver_numbers(scene, tolerance, iterations, start)
-    if method != "auto" or scene.points or scene.stops or scene.dry_bounds:
+    if method != "auto" or scene.points or scene.joint_limits or scene.friction_bounds:
         numbers = numbers | solving
     rubbing = {} if not scene.points else asked.rubbing
     if midpoint is not None and not isinstance(midpoint, bool | int | np.bool_):

@@ -19,7 +19,7 @@ from delassus.step.compliant.solve import Known
 from delassus.step.impacts.strikes import Strikes, strikes, thrown_back, thrown_back_at_start
 from delassus.step.scheme.blend import Blend
 from delassus.step.sources.geometry import gaps
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 _ROUNDING: Final = 1024.0
 """Units of the last digit by which a place in the robot may be off."""
@@ -97,7 +97,7 @@ class State(NamedTuple):
         motions = LinkMotions.of(mechanism.model, q, v, time)
         rows = rows_in(mechanism, motions)
         rate = row_values(rows, motions.velocity, v)
-        stops = [stop.gap(motions) for stop in scene.stops]
+        stops = [stop.gap(motions) for stop in scene.joint_limits]
         return cls(scene, mechanism, motions, motions, rows, rate, gaps(scene, mechanism, motions), stops)
 
     def seen_from(self, q: Any, v: Any, before: Any) -> State:
@@ -146,7 +146,7 @@ class State(NamedTuple):
             if rigid:
                 share = np.max(np.abs(constraint.position_error(self.motions) / size)[rigid])
                 off = np.maximum(off, share if b is not None else np.maximum(share, curved))
-        return Known(reach if b is None else np.abs(b), off, slack, row_groups(self.scene.rows))
+        return Known(reach if b is None else np.abs(b), off, slack, row_groups(self.scene.row_mechanism))
 
     def reach(self, v: Any) -> Any:
         """The velocities (m,) that cancel in each row at velocities v (nv,): |J| |v|, link by link."""
@@ -200,7 +200,7 @@ def dynamics(
         elif soft:
             own, B = [row - at.start for row in soft], None if numbers.damping is None else numbers.damping[soft]
             R[soft], b[soft] = elastic(blend, g[own], rate[own], w[own], numbers.compliance[soft], B)
-    for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
+    for row, gap in zip(scene.limit_rows, state.stop_gap, strict=True):
         b[row] = _held_out(blend, gap, state.rate[row], recovery)
     normals = list(scene.normals)
     if not normals:
@@ -251,7 +251,7 @@ def correction(state: State, blend: Blend, elastic_rows: tuple[int, ...], number
         rigid = _rigid_rows(at, elastic_rows)
         if rigid and constraint.holds_positions:
             b[[at.start + k for k in rigid]] = state.error(constraint, at)[rigid] / blend.h
-    for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
+    for row, gap in zip(scene.limit_rows, state.stop_gap, strict=True):
         b[row] = gap / blend.h
     for row, gap in zip(scene.normals, state.gap, strict=True):
         soft = np.array(False) if numbers.compliance is None else numbers.compliance[row] > 0.0

@@ -16,7 +16,7 @@ from delassus.dynamics.kinematics.manifold import parts
 from delassus.model.joints import Motion
 from delassus.step.sources.contact import Contact
 from delassus.step.sources.numbers import numbers_of, scene_for
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 _TURNING: Final = (Motion.FREE, Motion.SPHERICAL)
 

@@ -34,7 +34,7 @@ from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component, components
 from delassus.step.scheme.flying import free_bodies, integrate_velocity, turning
 from delassus.step.scheme.rigid_flight import kick_acceleration
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 
 class PointNumbers(NamedTuple):

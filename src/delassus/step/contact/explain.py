@@ -31,7 +31,7 @@ from delassus.step.laws.relaxed import RELAXED_INPUTS, rows_relaxed
 from delassus.step.scheme.components import components
 from delassus.step.scheme.flying import turning, without_flight
 from delassus.step.sources.coefficients import coefficients_of
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 INVERSE_INPUTS: Final = {
     "friction": "(points)",
@@ -86,7 +86,7 @@ def explain_yielding(
         for row, coefficient in zip(own[3:], others[2:], strict=True):
             share = friction[k] / np.where(coefficient > 0.0, coefficient, 1.0)
             R[row] = R[own[0]] * share * share
-    bounds = np.array(scene.dry_bounds) * time_step
+    bounds = np.array(scene.friction_bounds) * time_step
     impulse = explained(scene, law == "ccp", motion.demand, R, (friction, torsional, rolling), (-bounds, bounds))
     force = impulse / time_step
     J = constraint_jacobian.function(mechanism, q, time=time)
@@ -142,7 +142,7 @@ def explain_rigid(
     M = crba(mechanism.model, q) * passive[:, None] * passive[None, :] + np.diag(1.0 - passive)
     A = np.linalg.solve(M, J_u.T, assume_a="pos")
     G, g = J_u @ A, -(A.T @ (passive * known))
-    bounds = np.array(scene.dry_bounds) if scene.dry_bounds else None
+    bounds = np.array(scene.friction_bounds) if scene.friction_bounds else None
     response = np.max(np.stack([G[r, r] for r in range(scene.m)]))
     R = np.ones(scene.m) * SHARE * np.where(response > 0.0, response, 1.0)
     force, _, residual, count, status = solve_contacts(
@@ -192,7 +192,7 @@ def explain_relaxed(
     numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
     mechanism = scene.on_planes(normal, height)
     rows = rows_relaxed(scene, mechanism, q, v, a, time_step, numbers, time)
-    c, bounds = rows.free - rows.wanted, np.array(scene.dry_bounds)
+    c, bounds = rows.free - rows.wanted, np.array(scene.friction_bounds)
     force = explained(scene, True, c, rows.R, (friction, torsional, rolling), (-bounds, bounds))
     if cone == "pyramidal":
         edges, (_, R) = edges_of(scene, friction, torsional, rolling), pyramids(scene, rows.R, impratio, friction)
@@ -242,9 +242,9 @@ def _directions(scene: Scene, moving: Any, c: Any, friction: Any, torsional: Any
             B[row, row] = np.where(sliding, 0.0, closed)
             brake = -x * x * moving[row] / np.where(speed > 0.0, speed, 1.0)
             B[row, own[2]] = np.where(sliding, closed * brake, 0.0)
-    for row in scene.stop_rows:
+    for row in scene.limit_rows:
         B[row, row] = np.where(c[row] <= slow, 1.0, 0.0)
-    for row in (*scene.layout.rows(Free), *range(scene.m - len(scene.dry_bounds), scene.m)):
+    for row in (*scene.layout.rows(Free), *range(scene.m - len(scene.friction_bounds), scene.m)):
         B[row, row] = 1.0
     return B
 

@@ -11,7 +11,7 @@ from delassus.contact.problems.problem import ContactProblem
 from delassus.errors import DelassusError
 from delassus.step.contact.rigid import assemble_contacts
 from delassus.step.laws.relaxed import relaxed_rows
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 _CONE = ("friction", "torsional", "rolling")
 
@@ -67,7 +67,7 @@ def relaxed_problem(scene: Scene, state: tuple[Any, ...], numbers: dict[str, Any
 
 
 def _bounds(scene: Scene, h: Any) -> dict[str, Any]:
-    if not scene.dry_bounds:
+    if not scene.friction_bounds:
         return {}
-    bounds = h[..., None] * np.array(scene.dry_bounds)
+    bounds = h[..., None] * np.array(scene.friction_bounds)
     return {"lower": -bounds, "upper": bounds}

@@ -17,7 +17,7 @@ from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
 from delassus.step.contact.origins import Origin
 from delassus.step.impacts.dissipation import lowered_restitution
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class InContact:
         m = self.scene.m
         if given.shape[-1:] != (m,):
             raise ContactProblemError(f"values have shape {given.shape}; their last axis has the {m} rows.")
-        return {name: given[..., rows] for name, rows in self.scene.rows.slices.items()}
+        return {name: given[..., rows] for name, rows in self.scene.row_mechanism.slices.items()}
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""
@@ -80,7 +80,7 @@ class InContact:
             return text
         size = np.where((status == worst)[..., None], np.abs(self.residuals), -1.0)
         at = np.unravel_index(int(np.argmax(size)), size.shape)
-        name = next(n for n, rows in self.scene.rows.slices.items() if rows.start <= at[-1] < rows.stop)
+        name = next(n for n, rows in self.scene.row_mechanism.slices.items() if rows.start <= at[-1] < rows.stop)
         where = f" in state {', '.join(map(str, map(int, at[:-1])))}" if several else ""
         made = int(np.asarray(self.iterations)[at[:-1]])
         return f"{text} The largest residual is {size.max():.3g}, of {name!r}{where}, after {made} iterations."

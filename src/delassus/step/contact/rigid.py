@@ -13,7 +13,7 @@ from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.laws.inputs import SOLVER_INPUTS
 from delassus.step.laws.marks import marked
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 STATE_INPUTS: Final = {
     "restitution": "(points)",
@@ -81,7 +81,7 @@ def contact_step(
     restitution that added no energy."""
     numbers = PointNumbers(restitution, compliance, stabilization, normal, height)
     problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
-    bounds = np.array(scene.dry_bounds) * time_step if scene.dry_bounds else None
+    bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
     given = {
         "friction": friction,
         "torsional": torsional,

@@ -21,7 +21,7 @@ from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
 from delassus.step.laws.inputs import SOLVER_INPUTS
 from delassus.step.laws.marks import marked
 from delassus.step.sources.coefficients import coefficients_of
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 SOFT_INPUTS: Final = {
     "stiffness": "(points)",
@@ -77,7 +77,7 @@ def soft_step(
     asked = problem.freely + problem.bias()
     g = asked + problem.G @ impulse
     if at < scene.m:
-        bounds = np.array(scene.dry_bounds) * time_step if scene.dry_bounds else None
+        bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
         found = solve_contacts(
             Layout(tuple(cone for cone in scene.layout.cones if not isinstance(cone, Friction))),
             problem.G[at:, at:],

@@ -19,7 +19,7 @@ from delassus.step.impacts.reflecting import MOST, held, reflected
 from delassus.step.sources.contact import contacts_of
 from delassus.step.sources.numbers import numbers_of, scene_for
 from delassus.step.sources.response import responding
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 
 class Reflections(NamedTuple):
@@ -48,7 +48,7 @@ def reflections_kernel(
 ) -> Reflections:
     """After an impact of the contacts that touch (points,), not zero for each of them; by default all."""
     check_inertias(scene.model)
-    mechanism = scene.rows
+    mechanism = scene.row_mechanism
     motions = LinkMotions.of(mechanism.model, q, v)
     u = row_values(rows_in(mechanism, motions), motions.velocity, v)
     normals, ties = list(scene.normals), list(range(scene.m)[scene.bilateral])

@@ -19,7 +19,7 @@ import delassus.numpy as np
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.solvers.smooth import second_order, tiny
 from delassus.step.sources.coefficients import coefficients_of
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 
 def explained(

@@ -42,7 +42,7 @@ from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
 from delassus.step.sources.coefficients import coefficients_of
 from delassus.step.sources.geometry import gaps
 from delassus.step.sources.response import responding
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 CONES: Final = ("elliptic", "pyramidal")
 
@@ -136,7 +136,7 @@ def relaxed_forces(
         layout, R = pyramids(scene, R, impratio, friction)
         G, g = edges @ G @ edges.T, edges @ g
         start = None  # many forces along edges are the same force
-    bounds = np.array(scene.dry_bounds) if scene.dry_bounds else None
+    bounds = np.array(scene.friction_bounds) if scene.friction_bounds else None
     coefficients = {"friction": friction, "torsional": torsional, "rolling": rolling} if edges is None else {}
     force, moving, residual, count, status = solve_contacts(
         layout,
@@ -181,11 +181,11 @@ def rows_relaxed(
         position[own[2]] = gap[k]
         for row in own:
             size[row], on[row] = gap[k], touches
-    for row, stop in zip(scene.stop_rows, scene.stops, strict=True):
+    for row, stop in zip(scene.limit_rows, scene.joint_limits, strict=True):
         position[row] = size[row] = stop.gap(motions)
         on[row] = np.where(position[row] < 0.0, 1.0, 0.0)
     start = scene.bilateral.start
-    for constraint, at in zip(scene.ties, scene.mechanism.row_ranges(), strict=True):
+    for constraint, at in zip(scene.bilateral_constraints, scene.mechanism.row_ranges(), strict=True):
         held = slice(start + at.start, start + at.stop)
         if constraint.has_reference:
             error = constraint.position_error(motions)
@@ -195,7 +195,7 @@ def rows_relaxed(
             free[held] = whole[held] + constraint.velocity_product(motions)
     d, R, wanted = impedances(impedance, size), np.zeros(scene.m), np.zeros(scene.m)
     unlimited = {row for own in scene.layout.friction for row in own if row != own[2]}
-    unlimited |= set(range(scene.m - len(scene.dry_bounds), scene.m))
+    unlimited |= set(range(scene.m - len(scene.friction_bounds), scene.m))
     for row in range(scene.m):
         R[row] = np.maximum((1.0 - d[row]) / d[row] * weight[row], LEAST)
         stiffness, damping = gains(reference[row], impedance[row, 1], h)

@@ -38,7 +38,7 @@ from delassus.step.laws.marks import marked
 from delassus.step.sources.coefficients import coefficients_of
 from delassus.step.sources.geometry import gaps
 from delassus.step.sources.response import responding
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 FORCE_INPUTS: Final = {
     "normal": "(points,3)",
@@ -93,7 +93,7 @@ def rigid_forces(
             B[row, own[2]] = np.where(slides, brake, 0.0)
         lift = G[own[2]] @ B[:, own[2]]
         wedged = wedged | (slides & (lift <= 0.0))
-    for row, stop in zip(scene.stop_rows, scene.stops, strict=True):
+    for row, stop in zip(scene.limit_rows, scene.joint_limits, strict=True):
         closed = (stop.gap(motions) <= rest_gap) & (moving[row] <= rest_speed)
         on[row] = np.where(closed, 1.0, 0.0)
     lower, upper = _bounds(scene, moving, rest_speed)
@@ -133,10 +133,10 @@ def rigid_forces(
 
 def _bounds(scene: Scene, moving: Any, slow: Any) -> tuple[Any, Any]:
     """Bounds of dry friction: both are the same where a joint moves."""
-    if not scene.dry_bounds:
+    if not scene.friction_bounds:
         return None, None
     lower, upper = [], []
-    for row, bound in zip(range(scene.m - len(scene.dry_bounds), scene.m), scene.dry_bounds, strict=True):
+    for row, bound in zip(range(scene.m - len(scene.friction_bounds), scene.m), scene.friction_bounds, strict=True):
         lower.append(np.where(moving[row] < -slow, bound, -bound))
         upper.append(np.where(moving[row] > slow, -bound, bound))
     return np.stack(lower), np.stack(upper)

@@ -21,7 +21,7 @@ from delassus.model.joints import Motion
 from delassus.model.links import links_of
 from delassus.model.model import Frame, Model
 from delassus.model.placement import Placement
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 _NAME = "a body's centre of mass"
@@ -30,7 +30,7 @@ _NAME = "a body's centre of mass"
 @lru_cache(maxsize=64)
 def row_weights(scene: Scene) -> Array:
     """Â (m,) [1/kg, 1/(kg·m²)] of all rows."""
-    mechanism = scene.rows.plain
+    mechanism = scene.row_mechanism.plain
     model = mechanism.model
     bodies, joints = inverse_weights(model)
     motions = LinkMotions.of(model, rest(model), np.zeros(model.nv), 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 
 def coefficients_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -> list[tuple[range, list[Any]]]:

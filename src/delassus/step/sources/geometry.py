@@ -9,7 +9,7 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 
 @kernel("(nq)->(points),(m,nv),(points,3,3),(points,3)", inputs={"normal": "(points,3)", "height": "(points)"})

@@ -17,7 +17,7 @@ from delassus.errors import short as text_of
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
 from delassus.step.sources.contact import Contact, contacts_of
-from delassus.step.sources.scene import Scene
+from delassus.step.scene import Scene
 
 _OF_POINTS: Final = {
     "friction": "contact points",
@@ -52,7 +52,7 @@ def _scene(
     mechanism: Mechanism, contacts: tuple[Contact, ...], limits: bool, joint_friction: bool, as_in_mujoco: bool
 ) -> Scene:
     scene = Scene(mechanism, contacts, limits, joint_friction, as_in_mujoco)
-    _ = scene.rows  # which checks that the model has these frames
+    _ = scene.row_mechanism  # which checks that the model has these frames
     return scene
 
 

@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 import delassus.numpy as np
 from delassus.constraints.basis.constraint import BodyRows
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.basis.on_frame import OnFrame
+from delassus.constraints.basis.on_frame import WORLD_FRAME, OnFrame
 from delassus.model.model import WORLD, Model
+from delassus.model.placement import Placement
 from delassus.spatial.rotations import skew
+from delassus.step.sources.contact import Contact
 
 ROWS = (0, 1, 2, 5, 3, 4)
 """t1, t2, n, spin, roll1, roll2 among x, y, z, rx, ry, rz."""
@@ -122,3 +124,22 @@ class Spot(OnFrame):
             return self.plane.axes, self.plane.origin
         _, second = self.ends(model)
         return second.placement.R, second.placement.p
+
+
+def spots_of(contact: Contact, midway: bool) -> list[Spot]:
+    """The points of a contact, one for each of its corners; `midway` as in `Spot`."""
+    axes = contact.axes()
+    plane = Placement.of(axes, contact.height * axes[:, 2]) if contact.against == WORLD_FRAME else Placement()
+    return [
+        Spot(
+            contact.frame,
+            contact.against,
+            rows=ROWS[: contact.rows],
+            placement=Placement.of(p=corner),
+            placement2=plane,
+            radius=contact.radius,
+            midway=midway,
+            name=contact.label if len(contact.corners) == 1 else f"{contact.label}_{k + 1}",
+        )
+        for k, corner in enumerate(contact.corners)
+    ]

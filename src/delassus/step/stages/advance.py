@@ -34,13 +34,13 @@ from delassus.step.stages.friction import of_contacts
 from delassus.step.stages.problem import Given, Moved, Problem, beginning, problem_of
 from delassus.step.stages.rows import missed, pushed_elsewhere
 from delassus.step.stages.solve import PATIENCE, Solved, solved
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 HARD: Final = 1024.0
 """What a kernel gives for an item that its patience was not enough for: it keeps its state."""
 
 MISSED: Final = 2048.0
-"""The same for an item in which something that was left out of its world would matter."""
+"""The same for an item in which something that was left out of its scene would matter."""
 
 TURN: Final = 0.2
 """Angle [rad] that a joint may turn by in a step; what turns by more is simulated in substeps."""
@@ -61,22 +61,22 @@ _SHARES: Final = 4
 """The restitution of strikes that would gain energy is lowered in so many steps, to nothing at last."""
 
 
-def in_substeps(world: World, last: Moved, given: Given) -> Moved:
+def in_substeps(scene: Scene, last: Moved, given: Given) -> Moved:
     """A step of time, in several where a joint turns by more than `TURN` in one.
 
-    It is tried as one step first, and if that was too long, made again in as many as its angle says. The usual world
+    It is tried as one step first, and if that was too long, made again in as many as its angle says. The usual scene
     leaves such steps to the whole one. Impulses are those of the last substep, as if it had taken the whole step.
     """
-    if world.usual is not None or not turning_dofs(world.model, components(world.mechanism, last.q)):
-        made = one_step(world, last, given)
-        return made._replace(again=np.where(made.angle > TURN, 1.0, made.again)) if world.usual is not None else made
+    if scene.reduced is not None or not turning_dofs(scene.model, components(scene.mechanism, last.q)):
+        made = one_step(scene, last, given)
+        return made._replace(again=np.where(made.angle > TURN, 1.0, made.again)) if scene.reduced is not None else made
 
     def go_on(carry: Any) -> Any:
         return carry[1] < carry[2]
 
     def substep(carry: Any) -> Any:
         state, done, count = Moved(*carry[0]), carry[1], carry[2]
-        made = one_step(world, state._replace(impulse=state.impulse / count), given._replace(h=given.h / count))
+        made = one_step(scene, state._replace(impulse=state.impulse / count), given._replace(h=given.h / count))
         needed = _substeps(made.angle)
         retry = (count < 1.5) & (needed > 1.5)
         made = made._replace(impulse=made.impulse * count)
@@ -86,10 +86,10 @@ def in_substeps(world: World, last: Moved, given: Given) -> Moved:
     def loop(count: Any) -> Any:
         return while_loop(go_on, substep, (tuple(last), np.array(0.0), count), MOST_SUBSTEPS + 1)[0]
 
-    if world.all_slots:
+    if scene.full_slots:
         return Moved(*loop(np.array(1.0)))
     # Without contacts a step is short: straight code is worth being compiled a second time.
-    made = one_step(world, last, given)
+    made = one_step(scene, last, given)
     count = _substeps(made.angle)
     return Moved(*cond(count > 1.5, loop, tuple(made), count))
 
@@ -100,49 +100,49 @@ def _substeps(angle: Any) -> Any:
     return np.where(np.isfinite(angle), needed, float(MOST_SUBSTEPS))
 
 
-def one_step(world: World, last: Moved, given: Given) -> Moved:
+def one_step(scene: Scene, last: Moved, given: Given) -> Moved:
     """A step of time.
 
-    Which servos are at their limits is known at its end alone. In the usual world a step that has guessed wrong is left
+    Which servos are at their limits is known at its end alone. In the usual scene a step that has guessed wrong is left
     to the whole one, which tries again with what it has found.
     """
-    if world.usual is not None or not limited_servos(world.actuators):
-        return attempt(world, last, given)[0]
+    if scene.reduced is not None or not limited_servos(scene.actuators):
+        return attempt(scene, last, given)[0]
 
     def again(carry: Any) -> Any:
-        made, modes = attempt(world, last, given, carry[1])
+        made, modes = attempt(scene, last, given, carry[1])
         wrong = np.where(np.any(modes != carry[1]), 1.0, 0.0)
         # From one limit to the other it goes by what is between them.
         return tuple(made), np.where(modes * carry[1] < 0.0, 0.0, modes), wrong, carry[3] + 1.0
 
-    driven = drive(world.model, world.actuators, last.q, last.v, given.control, given.h)
+    driven = drive(scene.model, scene.actuators, last.q, last.v, given.control, given.h)
     first = (tuple(last), driven.modes, np.array(1.0), np.array(0.0))
     return Moved(*while_loop(lambda c: (c[2] > 0.5) & (c[3] < _GUESSES), again, first, int(_GUESSES))[0])
 
 
-def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple[Moved, Any]:
+def attempt(scene: Scene, last: Moved, given: Given, modes: Any = None) -> tuple[Moved, Any]:
     """A step of time with guessed modes of servos, and what they are at its end."""
     h, time = given.h, last.time + given.h
-    problem = problem_of(world, last, given, time, modes)
+    problem = problem_of(scene, last, given, time, modes)
     rows, contact = problem.rows, problem.rows.touching
-    v, impulse = problem.free, np.zeros(world.m)
+    v, impulse = problem.free, np.zeros(scene.m)
     residual, count, unsolved, share = np.array(0.0), np.array(0.0), np.array(0.0), np.array(1.0)
-    if world.m:
-        (impulse, residual, count, done), share = solve_impulses(world, problem, given)
+    if scene.m:
+        (impulse, residual, count, done), share = solve_impulses(scene, problem, given)
         unsolved = np.where(done, 0.0, 1.0)
         v = problem.free + problem.response(impulse)
     found = problem.driven.modes_at(v)
-    missing = missed(world, last.q, v, h, contact)
-    if world.usual is not None:
-        missing = missing | pushed_elsewhere(world, last.impulse, last.contact)
-    if len(found) and world.usual is not None:
+    missing = missed(scene, last.q, v, h, contact)
+    if scene.reduced is not None:
+        missing = missing | pushed_elsewhere(scene, last.impulse, last.contact)
+    if len(found) and scene.reduced is not None:
         missing = missing | np.any(found != problem.driven.modes)
     again = np.where(missing, 1.0, last.again)
-    q, v, pace = arrive(world, problem, last, v, impulse, h)
+    q, v, pace = arrive(scene, problem, last, v, impulse, h)
     every, number = impulse, contact.number
-    if world.usual is not None:
-        every, number = np.zeros(world.whole.m), numpy.array(world.numbers, float)
-        every[list(world.own_rows)] = impulse
+    if scene.reduced is not None:
+        every, number = np.zeros(scene.full.m), numpy.array(scene.slot_candidates, float)
+        every[list(scene.rows_in_full)] = impulse
     made = Moved(
         q,
         v,
@@ -162,23 +162,23 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     return made, found
 
 
-def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved, Any]:
+def solve_impulses(scene: Scene, problem: Problem, given: Given) -> tuple[Solved, Any]:
     """What solves the contact problem, and the share () of restitution in it: less than 1 where strikes would gain
     energy."""
     numbers: dict[str, Any] = {}
-    if world.slots:
-        none = np.zeros(world.slots)
+    if scene.slots:
+        none = np.zeros(scene.slots)
         ground = (given.friction + none, given.torsional + none, given.rolling + none)
-        numbers |= of_contacts(world, problem.rows.touching.number, ground)
-    if world.dry:
-        dry = np.array([bound for _, bound in world.dry]) * given.h
+        numbers |= of_contacts(scene, problem.rows.touching.number, ground)
+    if scene.dry:
+        dry = np.array([bound for _, bound in scene.dry]) * given.h
         numbers |= {"lower": -dry, "upper": dry}
 
     def impulses(g: Any, start: Any) -> Solved:
         sharing = problem.rows.sharing
-        return solved(world.layout, sharing, problem.S, g, numbers, start, problem.scale, given.limits)
+        return solved(scene.layout, sharing, problem.S, g, numbers, start, problem.scale, given.limits)
 
-    if not world.bounces:
+    if not scene.bounces:
         return impulses(problem.g, problem.start), np.array(1.0)
 
     def throw(carry: Any) -> Any:
@@ -200,7 +200,7 @@ def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved
 
 
 def period(
-    world: World,
+    scene: Scene,
     q: Any,
     v: Any,
     impulse: Any,
@@ -211,21 +211,21 @@ def period(
     given: Given,
 ) -> tuple[Any, ...]:
     """All steps of a control period; an item that is not alive, or whose numbers are none, keeps its state."""
-    check_inertias(world.model)
-    rows, slots = world.whole.m, world.all_slots
+    check_inertias(scene.model)
+    rows, slots = scene.full.m, scene.full_slots
     zero, padding = np.array(0.0), (impulse[rows:], contact[slots:])
-    control = control[: world.nu]
-    first = beginning(world, q, v, impulse, contact, time)
-    usable = (alive > 0.5) & ~np.any(np.isnan(control)) if world.nu else alive > 0.5
+    control = control[: scene.nu]
+    first = beginning(scene, q, v, impulse, contact, time)
+    usable = (alive > 0.5) & ~np.any(np.isnan(control)) if scene.nu else alive > 0.5
     given = given._replace(control=np.where(usable, control, 0.0))
-    if world.substeps == 1:
-        last = in_substeps(world, first, given)
+    if scene.substeps == 1:
+        last = in_substeps(scene, first, given)
     else:
         carry = while_loop(
-            lambda carry: carry[1] < float(world.substeps),
-            lambda carry: (tuple(in_substeps(world, Moved(*carry[0]), given)), carry[1] + 1.0),
+            lambda carry: carry[1] < float(scene.substeps),
+            lambda carry: (tuple(in_substeps(scene, Moved(*carry[0]), given)), carry[1] + 1.0),
             (tuple(first), zero),
-            world.substeps,
+            scene.substeps,
         )
         last = Moved(*carry[0])
     hard = (last.unsolved > 0.5) & (given.limits.patience < PATIENCE)

@@ -25,7 +25,7 @@ from delassus.step.scheme.flying import integrate_velocity
 from delassus.step.stages.closing import closed, loop_factors
 from delassus.step.stages.problem import Moved, Problem
 from delassus.step.stages.rows import SLOP
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 _GIVEN_BACK: Final = 0.2
 """The share of a penetration that a step takes back."""
@@ -49,48 +49,48 @@ class Pace(NamedTuple):
     substeps: Any
 
 
-def arrive(world: World, problem: Problem, last: Moved, v: Any, impulse: Any, h: Any) -> tuple[Any, Any, Pace]:
+def arrive(scene: Scene, problem: Problem, last: Moved, v: Any, impulse: Any, h: Any) -> tuple[Any, Any, Pace]:
     """Configuration (nq,) and velocity (nv,) at the end of a step, and how fast it was.
 
     v (nv,) and impulse (m,) are those that solve the contact problem.
     """
-    shift = _given_back(world, problem, v, h)
-    kicked = _kicked(world, problem, last, impulse)
-    allowances = _allowances(world, problem, last, Kick(last.v, v, impulse, h * problem.products, kicked), shift, h)
+    shift = _given_back(scene, problem, v, h)
+    kicked = _kicked(scene, problem, last, impulse)
+    allowances = _allowances(scene, problem, last, Kick(last.v, v, impulse, h * problem.products, kicked), shift, h)
     for part, allowance in allowances:
         dofs = list(part.dofs)
         shift[dofs] = shift[dofs] + np.where(allowance.flies, 0.5 * h, 0.0) * (kicked - v)[dofs]
-    turning = turning_dofs(world.model, problem.parts)
+    turning = turning_dofs(scene.model, problem.parts)
     angle = h * np.max(np.abs(v[turning])) if turning else np.array(0.0)
-    q, v, substeps = integrate_velocity(world.model, problem.parts, last.q, v, h, h * v + shift)
-    if world.mechanism.m:
-        q, v = closed(world, problem, q, v, last.time + h)
+    q, v, substeps = integrate_velocity(scene.model, problem.parts, last.q, v, h, h * v + shift)
+    if scene.mechanism.m:
+        q, v = closed(scene, problem, q, v, last.time + h)
     for part, allowance in allowances:
-        q, v = restore(world.model, q, v, part, allowance)
+        q, v = restore(scene.model, q, v, part, allowance)
     return q, v, Pace(angle, substeps)
 
 
-def _kicked(world: World, problem: Problem, last: Moved, impulse: Any) -> Any:
+def _kicked(scene: Scene, problem: Problem, last: Moved, impulse: Any) -> Any:
     """The velocity (nv,) that forces and dry friction would give without velocity products, loops kept closed."""
-    change, loops = problem.kick, _loop_rows(world)
-    if world.dry:
-        dry = np.zeros(world.m)
-        dry[-len(world.dry) :] = impulse[-len(world.dry) :]
+    change, loops = problem.kick, _loop_rows(scene)
+    if scene.dry:
+        dry = np.zeros(scene.m)
+        dry[-len(scene.dry) :] = impulse[-len(scene.dry) :]
         change = change + problem.response(dry)
-    if world.mechanism.m:
-        holding = np.zeros(world.m)
-        holding[loops] = -loop_factors(world, problem.S).solve(problem.rows.velocities(change)[loops])
+    if scene.mechanism.m:
+        holding = np.zeros(scene.m)
+        holding[loops] = -loop_factors(scene, problem.S).solve(problem.rows.velocities(change)[loops])
         change = change + problem.response(holding)
     return last.v + change
 
 
-def _loop_rows(world: World) -> slice:
+def _loop_rows(scene: Scene) -> slice:
     """The rows of closed loops."""
-    return slice(world.in_contact, world.in_contact + world.mechanism.m)
+    return slice(scene.contact_end, scene.contact_end + scene.mechanism.m)
 
 
 def _allowances(
-    world: World, problem: Problem, last: Moved, kick: Kick, shift: Any, h: Any
+    scene: Scene, problem: Problem, last: Moved, kick: Kick, shift: Any, h: Any
 ) -> list[tuple[Component, Allowance]]:
     """The momentum and energy that each articulated part may have after a step, whose `kick` has impulses of rows (m,).
 
@@ -99,12 +99,12 @@ def _allowances(
     if all(part.rigid or part.driven for part in problem.parts):
         return []
     v, contacts, rubbing = kick.after, np.array(kick.impulse), np.array(kick.impulse)
-    rubbing[_loop_rows(world)] = 0.0
-    contacts[_loop_rows(world)] = 0.0
-    contacts[world.m - len(world.dry) :] = 0.0
+    rubbing[_loop_rows(scene)] = 0.0
+    contacts[_loop_rows(scene)] = 0.0
+    contacts[scene.m - len(scene.dry) :] = 0.0
 
     def joint_impulses(impulse: Any) -> Any:
-        return problem.rows.J.T @ problem.rows.motions(impulse) if world.m else np.zeros(world.nv)
+        return problem.rows.J.T @ problem.rows.motions(impulse) if scene.m else np.zeros(scene.nv)
 
     by_contacts, by_friction = joint_impulses(contacts), joint_impulses(rubbing)
     every = h * problem.force - problem.driven.added * (v - last.v) + joint_impulses(kick.impulse)
@@ -117,48 +117,48 @@ def _allowances(
         lifted = -(weight[list(part.dofs)] @ shift[list(part.dofs)])
         flies = np.all(by_contacts[list(part.dofs)] == 0.0)
         allowance = allowance_of(
-            world.model, last.q, problem.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies
+            scene.model, last.q, problem.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies
         )
-        grounded = _is_grounded(world, problem, part, contacts)
+        grounded = _is_grounded(scene, problem, part, contacts)
         result.append((part, allowance._replace(angle=h * allowance.angle, grounded=grounded)))
     return result
 
 
-def _is_grounded(world: World, problem: Problem, part: Component, impulse: Any) -> Any:
-    """Whether a part is pushed by the world itself in the contacts that are solved for."""
-    tree, number = links_of(world.model), problem.rows.touching.number
-    inside = [float(_root(tree, world, k) in part.roots) for k in range(world.on_ground)]
-    if not world.slots or not any(inside):
+def _is_grounded(scene: Scene, problem: Problem, part: Component, impulse: Any) -> Any:
+    """Whether a part is pushed by the scene itself in the contacts that are solved for."""
+    tree, number = links_of(scene.model), problem.rows.touching.number
+    inside = [float(_root(tree, scene, k) in part.roots) for k in range(scene.ground_candidates)]
+    if not scene.slots or not any(inside):
         return np.array(False)
-    pushed = impulse[2 : world.in_contact : world.contact_rows] > 0.0
-    if not world.collisions and all(inside):
+    pushed = impulse[2 : scene.contact_end : scene.contact_rows] > 0.0
+    if not scene.collisions and all(inside):
         return np.any(pushed)
-    ground = numpy.array([*inside, *[0.0] * (world.candidates - world.on_ground)])
+    ground = numpy.array([*inside, *[0.0] * (scene.candidates - scene.ground_candidates)])
     return np.any(pushed & (np.take(ground, number) > 0.5))
 
 
-def _root(tree: Any, world: World, candidate: int) -> int:
-    """The link on the world that carries a candidate for contact with the ground."""
-    geometry = world.shapes[world.owners[candidate]].geometry
+def _root(tree: Any, scene: Scene, candidate: int) -> int:
+    """The link on the scene that carries a candidate for contact with the ground."""
+    geometry = scene.shapes[scene.owners[candidate]].geometry
     link = tree.place(geometry.joint, geometry.placement)[0]
     return tree.path(link)[0] if link >= 0 else link
 
 
-def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
+def _given_back(scene: Scene, problem: Problem, v: Any, h: Any) -> Any:
     """δ (nv,): the motion that takes a share of penetrations back and closes no gap; zero where nothing penetrates."""
-    pushing = world.pushing
+    pushing = scene.unilateral_rows
     if not pushing:
-        return np.zeros(world.nv)
+        return np.zeros(scene.nv)
     gap = np.concatenate([problem.rows.touching.gap, problem.rows.stop_gap])
 
     def corrected(v: Any) -> Any:
         ahead = gap + h * problem.rows.velocities(v)[pushing]
-        most = np.concatenate([np.full(world.slots, _SLOWLY * h), np.full(world.ends, np.inf)])
+        most = np.concatenate([np.full(scene.slots, _SLOWLY * h), np.full(scene.limit_slots, np.inf)])
         wanted = np.where(gap < -SLOP, np.minimum(-_GIVEN_BACK * gap, most), -np.maximum(ahead, 0.0))
         all_rows = problem.rows.response(problem.S)
-        G, held = _beside_loops(world, all_rows, pushing)
+        G, held = _beside_loops(scene, all_rows, pushing)
         own = np.array([G[k, k] for k in range(len(pushing))])
-        for k, n in enumerate(world.normals):
+        for k, n in enumerate(scene.normals):
             own[k] = own[k] + _LEAN * np.maximum(all_rows[n - 2, n - 2], all_rows[n - 1, n - 1])
         own = np.where(own > 0.0, own, 1.0)
 
@@ -169,18 +169,18 @@ def _given_back(world: World, problem: Problem, v: Any, h: Any) -> Any:
             return push, made + 1.0
 
         push, _ = while_loop(lambda carry: carry[1] < 10.0, sweep, (np.zeros(len(pushing)), np.array(0.0)), 10)
-        whole = np.zeros(world.m)
+        whole = np.zeros(scene.m)
         for k, row in enumerate(pushing):
             whole[row] = push[k]
-        whole[world.in_contact : world.in_contact + world.mechanism.m] = held @ push
+        whole[scene.contact_end : scene.contact_end + scene.mechanism.m] = held @ push
         return problem.response(whole)
 
-    return cond(np.min(gap) < -SLOP, corrected, np.zeros(world.nv), v)
+    return cond(np.min(gap) < -SLOP, corrected, np.zeros(scene.nv), v)
 
 
-def _beside_loops(world: World, G: Any, rows: list[int]) -> tuple[Any, Any]:
+def _beside_loops(scene: Scene, G: Any, rows: list[int]) -> tuple[Any, Any]:
     """How some rows respond to each other while loops stay closed, and what those need per impulse of each row."""
-    loops = list(range(world.in_contact, world.in_contact + world.mechanism.m))
+    loops = list(range(scene.contact_end, scene.contact_end + scene.mechanism.m))
     if not loops:
         return G[rows][:, rows], np.zeros((0, len(rows)))
     own = np.array([G[k, k] for k in loops])

@@ -29,7 +29,7 @@ from delassus.dynamics.kinematics.manifold import integrate
 from delassus.dynamics.tree.ldl import Ldl
 from delassus.step.stages.loops import factors_of
 from delassus.step.stages.problem import Problem
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 TOLERANCE: Final = 1e-12
 """What errors may remain, as a share of the robot's length or a radian, and of the velocities that cancel in rows."""
@@ -40,20 +40,20 @@ _EPSILON: Final = 1e-9
 """Of rows' own responses: redundant ones share what is asked of them."""
 
 
-def loop_factors(world: World, S: Any) -> Ldl:
+def loop_factors(scene: Scene, S: Any) -> Ldl:
     """The factors of how rows of loops respond to each other, out of the response S of all motions."""
-    first = world.in_contact + len(S) - world.m
-    motions = list(range(first, first + world.mechanism.m))
+    first = scene.contact_end + len(S) - scene.m
+    motions = list(range(first, first + scene.mechanism.m))
     return factors_of(S[motions][:, motions], _EPSILON)
 
 
-def closed(world: World, problem: Problem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:
+def closed(scene: Scene, problem: Problem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:
     """Configuration (nq,) and velocity (nv,) that meet the constraints, near those at the end of a step."""
-    mechanism, loops = world.mechanism, world.mechanism.m
-    weightless = replace(world.model, gravity=(0.0, 0.0, 0.0))
+    mechanism, loops = scene.mechanism, scene.mechanism.m
+    weightless = replace(scene.model, gravity=(0.0, 0.0, 0.0))
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
-    own = slice(world.in_contact, world.in_contact + loops)
-    factors = loop_factors(world, problem.S)
+    own = slice(scene.contact_end, scene.contact_end + loops)
+    factors = loop_factors(scene, problem.S)
 
     def off(q: Any) -> tuple[Any, Any]:
         e = constraint_error(mechanism, q, time=time)
@@ -61,7 +61,7 @@ def closed(world: World, problem: Problem, q: Any, v: Any, time: Any) -> tuple[A
 
     def nearer(carry: Any) -> Any:
         trial, e, size, _, made = carry
-        impulse = np.zeros(world.m)
+        impulse = np.zeros(scene.m)
         impulse[own] = -factors.solve(e)
         further = integrate(mechanism.model, trial, problem.response(impulse))
         e, left = off(further)
@@ -90,7 +90,7 @@ def closed(world: World, problem: Problem, q: Any, v: Any, time: Any) -> tuple[A
         return (carry[2] > 0.0) & (carry[3] < _PATIENCE)
 
     change = taken_off(opening(v)[0])
-    inertia = newton_euler(weightless, near, np.zeros(world.nv), change) + problem.driven.resistance(change)  # M̂⁺ of it
+    inertia = newton_euler(weightless, near, np.zeros(scene.nv), change) + problem.driven.resistance(change)  # M̂⁺ of it
     first = v - 2.0 * change + problem.solve(inertia)
     slow, _, fast, _ = while_loop(opens, slower, (first, *opening(first), np.array(0.0)), _PATIENCE)
     bad = ~((size <= TOLERANCE) & (fast <= 0.0))

@@ -26,7 +26,7 @@ from delassus.spatial.quaternions import quaternion_exp, quaternion_to_rotation
 from delassus.step.scheme.components import components
 from delassus.step.scheme.rigid_flight import fly
 from delassus.step.stages.sharing import Sharing, shared_motions
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 CLOSED: Final = 1e-6
 """Candidates [m] that are nearer are contacts, of which a state may have more than slots."""
@@ -45,11 +45,11 @@ class GroundNumbers(NamedTuple):
     height: Any
     heights: Any
 
-    def surface(self, world: World) -> Surface:
+    def surface(self, scene: Scene) -> Surface:
         """As geometry sees it."""
-        if world.field is None:
+        if scene.field is None:
             return plane_surface(self.normal, self.height)
-        return HeightField(world.field, self.heights)
+        return HeightField(scene.field, self.heights)
 
 
 class Touching(NamedTuple):
@@ -69,28 +69,28 @@ class Touching(NamedTuple):
     left_out: Callable[[Any], list[tuple[Any, Any]]]
 
 
-def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers) -> tuple[Any, Any, Any]:
+def all_touches(scene: Scene, tree: Links, poses: list[Pair], ground: GroundNumbers) -> tuple[Any, Any, Any]:
     """Gaps (candidates,), points and normals (candidates, 3) of all candidates."""
-    surface = ground.surface(world)
-    found = [touch for shape in world.shapes for touch in touches(shape, tree, poses, surface)]
-    found += [touch for collision in world.collisions for touch in collision_touches(collision, tree, poses)]
+    surface = ground.surface(scene)
+    found = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
+    found += [touch for collision in scene.collisions for touch in collision_touches(collision, tree, poses)]
     gap, point, normal = (np.stack([np.array(touch[k]) for touch in found]) for k in range(3))
     return gap, point, normal
 
 
-def touching(world: World, q: Any, poses: list[Pair], ground: GroundNumbers, h: Any) -> Touching:
+def touching(scene: Scene, q: Any, poses: list[Pair], ground: GroundNumbers, h: Any) -> Touching:
     """The contacts of a configuration (nq,), for a step h [s]."""
-    tree, slots, count = links_of(world.model), world.slots, world.contact_rows
-    if not world.candidates:
+    tree, slots, count = links_of(scene.model), scene.slots, scene.contact_rows
+    if not scene.candidates:
         none = np.zeros(0)
-        return Touching(none, none, np.zeros((0, world.nv)), None, lambda v: none, np.array(False), lambda v: [])
-    reach = Reach.of(tree, world.nv, poses, bool(world.collisions))
-    links, against = _links(world, tree)
-    gap, point, normal = all_touches(world, tree, poses, ground)
-    flat = contact_axes(ground.normal) if world.field is None and not world.collisions else None
-    number: Any = numpy.array(world.numbers[:slots], float)
+        return Touching(none, none, np.zeros((0, scene.nv)), None, lambda v: none, np.array(False), lambda v: [])
+    reach = Reach.of(tree, scene.nv, poses, bool(scene.collisions))
+    links, against = _links(scene, tree)
+    gap, point, normal = all_touches(scene, tree, poses, ground)
+    flat = contact_axes(ground.normal) if scene.field is None and not scene.collisions else None
+    number: Any = numpy.array(scene.slot_candidates[:slots], float)
     more: Any = np.array(False)
-    chosen = list(range(world.candidates)) if world.usual is None else list(world.usual)
+    chosen = list(range(scene.candidates)) if scene.reduced is None else list(scene.reduced)
     on, under = [links[k] for k in chosen], [against[k] for k in chosen]
     among, below = ([frozenset({link}) for link in some] for some in (on, under))
     few: Any = tuple(x[chosen] for x in (gap, point, normal))
@@ -106,22 +106,22 @@ def touching(world: World, q: Any, poses: list[Pair], ground: GroundNumbers, h: 
 
     def rows(k: int, place: Any, axes: Any, count: int) -> Any:
         found = reach.rows(on[k], among[k], place, axes, count)
-        return found - reach.rows(under[k], below[k], place, axes, count) if world.collisions else found
+        return found - reach.rows(under[k], below[k], place, axes, count) if scene.collisions else found
 
-    if world.fixed:
+    if scene.has_fixed_slots:
         J, sharing = shared_motions(list(zip(on, under, strict=True)), places, axes, flat, count, rows)
     else:
         J, sharing = [rows(k, places[k], axes[k], count) for k in range(slots)], None
 
     def lead(v: Any) -> Any:
-        leads = leading(world, tree, q, poses, ground, v, h)
+        leads = leading(scene, tree, q, poses, ground, v, h)
         leads = np.take(leads, number, axis=0) if slots < len(chosen) else leads[chosen]
         along = [axes[k].T @ leads[k] for k in range(slots)]
         if count > 3:  # turns are those of the body, wherever it touches
             along = [np.concatenate([one, np.zeros(count - 3)]) for one in along]
         return np.concatenate(along) if slots else np.zeros(0)
 
-    others = [k for k in range(world.candidates) if k not in chosen]
+    others = [k for k in range(scene.candidates) if k not in chosen]
 
     def left_out(v: Any) -> list[tuple[Any, Any]]:
         twists = {link: reach.twist(link, v) for link in sorted({x[k] for k in others for x in (links, against)})}
@@ -131,11 +131,11 @@ def touching(world: World, q: Any, poses: list[Pair], ground: GroundNumbers, h: 
 
         return [(gap[k], rate(k)) for k in others]
 
-    J = np.concatenate(J) if slots else np.zeros((0, world.nv))
+    J = np.concatenate(J) if slots else np.zeros((0, scene.nv))
     return Touching(np.array(number), near, J, sharing, lead, more, left_out)
 
 
-def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
+def leading(scene: Scene, tree: Links, q: Any, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
     """(candidates, 3) by how much more than J v the points of free bodies that roll move over a step, on average [m/s].
 
     A body that flies with v (nv,) for h [s] touches at r from its origin as the step begins, and at r⁺ as it ends,
@@ -143,9 +143,9 @@ def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: Ground
     the touching point changes by. Without it, what rolls would be off by a share h ω. Corners, and bodies that joints
     carry, are held to J v.
     """
-    surface, later = ground.surface(world), list(poses)
+    surface, later = ground.surface(scene), list(poses)
     twists: dict[int, tuple[Pair, Pair]] = {}
-    rigid = {part.roots[0] for part in components(world.mechanism, q) if part.rigid}
+    rigid = {part.roots[0] for part in components(scene.mechanism, q) if part.rigid}
     for i, link in enumerate(tree.links):
         if link.motion is Motion.FREE:
             (R, p), own = poses[i], v[link.v : link.v + 6]
@@ -157,7 +157,7 @@ def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: Ground
             R_end = later[i][0] if i in rigid else R
             twists[i] = (R @ own[:3], R @ own[3:]), (R_end @ v_end[:3], R_end @ v_end[3:])
     found = []
-    for shape in world.shapes:
+    for shape in scene.shapes:
         i = tree.place(shape.geometry.joint, shape.geometry.placement)[0]
         if i not in twists or not any(shape.rolls):
             found += [np.zeros(3)] * shape.count
@@ -168,37 +168,37 @@ def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: Ground
             arm, arm_then = now[k].point - poses[i][1], then[k].point - later[i][1]
             moved = 0.5 * (arm_then - arm)
             little = moved @ moved < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
-            if world.field is not None:  # from one face to another, the point jumps, and nothing of the body moves so
+            if scene.field is not None:  # from one face to another, the point jumps, and nothing of the body moves so
                 little = little & (then[k].normal @ now[k].normal > _SAME_FACE)
             lead = 0.5 * (v_then - v_now + np.cross(w_then, arm_then) - np.cross(w_now, arm))
             found.append(np.where(little, lead, 0.0) if shape.rolls[k] else np.zeros(3))
-    found += [np.zeros(3)] * (world.candidates - world.on_ground)
+    found += [np.zeros(3)] * (scene.candidates - scene.ground_candidates)
     return np.stack(found)
 
 
-def _links(world: World, tree: Links) -> tuple[list[int], list[int]]:
-    """The links of all candidates, and of what they touch; the world comes after all links."""
+def _links(scene: Scene, tree: Links) -> tuple[list[int], list[int]]:
+    """The links of all candidates, and of what they touch; the scene comes after all links."""
 
     def link(shape: Shape | None) -> int:
         at = WORLD if shape is None else tree.place(shape.geometry.joint, shape.geometry.placement)[0]
         return len(tree.links) if at == WORLD else at
 
-    pairs = [(link(shape), link(other)) for shape, other, _ in world.meetings]
+    pairs = [(link(shape), link(other)) for shape, other, _ in scene.candidate_shapes]
     return [one for one, _ in pairs], [two for _, two in pairs]
 
 
-def warm_start(world: World, number: Any, before: Any, impulse: Any) -> Any:
+def warm_start(scene: Scene, number: Any, before: Any, impulse: Any) -> Any:
     """Impulses (m,) to start from: of each contact what its candidate had in the step before.
 
-    `before` and `impulse` are those of the whole world.
+    `before` and `impulse` are those of the whole scene.
     """
-    start = np.array(impulse[list(world.own_rows)])
-    if world.slots == world.candidates:
+    start = np.array(impulse[list(scene.rows_in_full)])
+    if scene.slots == scene.candidates:
         return start
-    rows = world.contact_rows
-    for k in range(world.slots):
+    rows = scene.contact_rows
+    for k in range(scene.slots):
         own = np.zeros(rows)
-        for old in range(world.all_slots):
+        for old in range(scene.full_slots):
             own = np.where(before[old] == number[k], impulse[rows * old : rows * old + rows], own)
         start[rows * k : rows * k + rows] = own
     return start

@@ -7,25 +7,25 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 _NAMES: Final = {3: ("friction",), 4: ("friction", "torsional"), 6: ("friction", "torsional", "rolling")}
 """By the number of rows of a contact."""
 
 
-def of_contacts(world: World, number: Any, ground: tuple[Any, Any, Any]) -> dict[str, Any]:
+def of_contacts(scene: Scene, number: Any, ground: tuple[Any, Any, Any]) -> dict[str, Any]:
     """Coefficients (…, slots) by their names, as contact solvers take them.
 
     Args:
-        world: With coefficients of shapes, where they count.
+        scene: With coefficients of shapes, where they count.
         number: (…, slots) of the candidates; not read where it is known which they are.
         ground: Sliding (…, slots), torsional and rolling friction [m] of the ground.
     """
-    if world.fixed:
-        number = numpy.array(world.numbers[: world.slots], int)
+    if scene.has_fixed_slots:
+        number = numpy.array(scene.slot_candidates[: scene.slots], int)
     found: dict[str, Any] = {}
-    for k, name in enumerate(_NAMES[world.contact_rows]):
-        own = [friction[k] for friction in world.own_friction]
+    for k, name in enumerate(_NAMES[scene.contact_rows]):
+        own = [friction[k] for friction in scene.own_friction]
         said = numpy.array([x is not None for x in own])
         found[name] = ground[k]
         if said.any():

@@ -33,7 +33,7 @@ from delassus.step.scheme.flying import turning, without_flight
 from delassus.step.stages.contacts import GroundNumbers, warm_start
 from delassus.step.stages.rows import StepRows, step_rows
 from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 _FAR: Final = 10.0
 """Gaps that close at more than so many times the velocities of a step count as closing at that: they stay open."""
@@ -101,12 +101,12 @@ class Problem(NamedTuple):
     parts: tuple[Component, ...]
 
 
-def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = None) -> Problem:
+def problem_of(scene: Scene, last: Moved, given: Given, time: Any, modes: Any = None) -> Problem:
     """The contact problem of a step of time; `modes` of servos as `drive` takes them."""
-    model, h, q, v = world.model, given.h, last.q, last.v
+    model, h, q, v = scene.model, given.h, last.q, last.v
     poses = world_poses(links_of(model), q)
-    rows = step_rows(world, q, v, poses, given.ground, h, time)
-    driven = drive(model, world.actuators, q, v, given.control, h, modes)
+    rows = step_rows(scene, q, v, poses, given.ground, h, time)
+    driven = drive(model, scene.actuators, q, v, given.control, h, modes)
     factor = tree_factor(model, q, rows.J, added=driven.added, rank_ones=driven.rank_ones)
 
     def solve(force: Any) -> Any:
@@ -116,11 +116,11 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         return forward(factor.above, factor.U, factor.Y.T @ rows.motions(impulse))  # M̂⁻¹ Jᵀ λ
 
     # Velocity products are those of the middle of a step with the impulses of the one before, so what rests has none.
-    start = warm_start(world, rows.touching.number, last.contact, last.impulse) if world.m else last.impulse
-    if world.mechanism.m:
-        at = slice(world.in_contact, world.in_contact + world.mechanism.m)
+    start = warm_start(scene, rows.touching.number, last.contact, last.impulse) if scene.m else last.impulse
+    if scene.mechanism.m:
+        at = slice(scene.contact_end, scene.contact_end + scene.mechanism.m)
         start[at] = np.where(rows.moves, start[at], 0.0)
-    parts, M = components(world.mechanism, q), mass_matrix(model, q)
+    parts, M = components(scene.mechanism, q), mass_matrix(model, q)
 
     def accelerating(v: Any) -> Any:
         """Forces (nv,) of motors, gravity and velocity products; free bodies have these in their flight."""
@@ -130,27 +130,27 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     force = driven.force + gravity_forces(model, q, M, parts)
     kick = h * solve(force)
     change = kick
-    pushing, lasts = world.pushing, np.array(True)
-    if world.m:
+    pushing, lasts = scene.unilateral_rows, np.array(True)
+    if scene.m:
         pushed = response(start)
         # Impulses of a strike are no guide to the step after it: what they pushed would leave.
         apart = np.where(start[pushing] > 0.0, rows.velocities(v + change + pushed)[pushing], 0.0)
-        lasts = np.all(apart <= 2.0 * _pull(world, h)) if pushing else lasts
+        lasts = np.all(apart <= 2.0 * _pull(scene, h)) if pushing else lasts
         change = change + np.where(lasts, pushed, 0.0)
 
     acting = accelerating(v + 0.5 * change)
     free = v + h * solve(acting)
-    if world.bounces:  # what never comes to rest shows what one middle gains
+    if scene.bounces:  # what never comes to rest shows what one middle gains
         bounces = given.restitution > 0.0
         acting = np.where(bounces, accelerating(0.5 * (v + free + np.where(lasts, pushed, 0.0))), acting)
         free = np.where(bounces, v + h * solve(acting), free)
     before, after = rows.velocities(v), rows.velocities(free)
-    if world.bounces:
+    if scene.bounces:
         # A strike's energy is that of velocities that bodies have turned with already, but that gravity and motors have
         # not changed: with those of the beginning, h ω of it would be gained or lost.
         before = np.where(bounces, after - rows.velocities(kick), before)
     lead = rows.touching.lead(v + change)
-    g, thrown, scale = _demanded(world, rows, before, after, start, np.where(lasts, lead, 0.0), given)
+    g, thrown, scale = _demanded(scene, rows, before, after, start, np.where(lasts, lead, 0.0), given)
     S = mirrored(factor.delassus)
     return Problem(
         rows,
@@ -173,53 +173,53 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
     )
 
 
-def _pull(world: World, h: Any) -> Any:
+def _pull(scene: Scene, h: Any) -> Any:
     """The velocity [m/s] that gravity gives in a step."""
-    return h * float(numpy.linalg.norm(world.model.gravity))
+    return h * float(numpy.linalg.norm(scene.model.gravity))
 
 
-def _fastest(world: World, velocity: Any) -> Any:
+def _fastest(scene: Scene, velocity: Any) -> Any:
     """The largest of velocities (m,), without the turns of contacts: they do not say how fast gaps close."""
-    if world.contact_rows == 3:
+    if scene.contact_rows == 3:
         return np.max(np.abs(velocity))
-    turns = {n + 1 + k for n in world.normals for k in range(world.contact_rows - 3)}
-    return np.max(np.abs(velocity[[row for row in range(world.m) if row not in turns]]))
+    turns = {n + 1 + k for n in scene.normals for k in range(scene.contact_rows - 3)}
+    return np.max(np.abs(velocity[[row for row in range(scene.m) if row not in turns]]))
 
 
 def _demanded(
-    world: World, rows: StepRows, before: Any, after: Any, start: Any, lead: Any, given: Given
+    scene: Scene, rows: StepRows, before: Any, after: Any, start: Any, lead: Any, given: Given
 ) -> tuple[Any, Any, Any]:
     """What rows (m,) have beyond what they must not fall below, restitution's part in it, the scale of velocities.
 
     Contacts that last, of which there were all in the step before, are held to their mean velocities over the step, by
     `lead` (contact rows,) more than those of its beginning; a strike would gain energy from that.
     """
-    if not world.m:
+    if not scene.m:
         return after, after, np.array(1.0)
-    h, loops, slots = given.h, world.mechanism.m, world.slots
-    pull = _pull(world, h)
-    scale = np.maximum(_fastest(world, after), _fastest(world, before)) + pull + 1e-12
+    h, loops, slots = given.h, scene.mechanism.m, scene.slots
+    pull = _pull(scene, h)
+    scale = np.maximum(_fastest(scene, after), _fastest(scene, before)) + pull + 1e-12
     far = _FAR * scale
-    g, thrown = np.array(after), np.zeros(world.m)
+    g, thrown = np.array(after), np.zeros(scene.m)
     if slots:
-        normals, contacts = slice(2, world.in_contact, world.contact_rows), slice(world.in_contact)
+        normals, contacts = slice(2, scene.contact_end, scene.contact_rows), slice(scene.contact_end)
         met = (start[normals] <= 0.0) & (before[normals] < -2.0 * pull)
         met = met & (rows.touching.gap + h * after[normals] <= 0.0)
         g[contacts] = after[contacts] + np.where(np.any(met), 0.0, lead)
     for k in range(slots):
-        gap, n = rows.touching.gap[k], world.normals[k]
+        gap, n = rows.touching.gap[k], scene.normals[k]
         closing = np.minimum(np.maximum(gap, 0.0) / h, far)
-        if world.bounces:
+        if scene.bounces:
             leaves, comes_off = _rebound(before[n], after[n], closing, given.restitution)
             strikes = (before[n] < -2.0 * pull) & (gap + h * g[n] <= 0.0) & (given.restitution > 0.0) & comes_off
             thrown[n] = np.where(strikes, np.minimum(-leaves, closing), 0.0)
             closing = np.where(strikes, thrown[n], closing)
         g[n] = g[n] + closing
-    at = slice(world.in_contact, world.in_contact + loops)
+    at = slice(scene.contact_end, scene.contact_end + loops)
     if loops:
         g[at] = after[at] - rows.asked
-    ends = slice(at.stop, at.stop + world.ends)
-    if world.ends:
+    ends = slice(at.stop, at.stop + scene.limit_slots)
+    if scene.limit_slots:
         g[ends] = after[ends] + np.minimum(np.maximum(rows.stop_gap, 0.0) / h, far)
     return g, thrown, scale
 
@@ -237,8 +237,8 @@ def _rebound(before: Any, after: Any, closing: Any, restitution: Any) -> tuple[A
     return 0.5 * f + np.sqrt(np.maximum(left, 0.0)), left > 0.0
 
 
-def beginning(world: World, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> Moved:
+def beginning(scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> Moved:
     """Where the first step of a period starts; of arrays that have one element at least, those that mean something."""
     zero = np.array(0.0)
-    impulse, contact = impulse[: world.whole.m], contact[: world.all_slots]
+    impulse, contact = impulse[: scene.full.m], contact[: scene.full_slots]
     return Moved(q, v, impulse, contact, time, *[zero] * 9)

@@ -13,7 +13,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.tree.poses import Pair
 from delassus.step.stages.contacts import GroundNumbers, Touching, touching
 from delassus.step.stages.sharing import Sharing
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 _NOTHING: Final = 1e-9
 """Rows of constraints that are as small against others do not move."""
@@ -50,35 +50,35 @@ class StepRows(NamedTuple):
         return P @ S @ P.T
 
 
-def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
+def step_rows(scene: Scene, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
     """The rows in a configuration, at the time of the step's end."""
-    found = touching(world, q, poses, ground, h)
-    stops, stop_gap, more = _stops(world, q, v, h)
-    loops, asked, moves = np.zeros((0, world.nv)), np.zeros(0), np.zeros(0)
-    if world.mechanism.m:
-        loops = constraint_jacobian.function(world.mechanism, q, time=time)
-        asked = velocities_asked(world.mechanism, q, time)
+    found = touching(scene, q, poses, ground, h)
+    stops, stop_gap, more = _stops(scene, q, v, h)
+    loops, asked, moves = np.zeros((0, scene.nv)), np.zeros(0), np.zeros(0)
+    if scene.mechanism.m:
+        loops = constraint_jacobian.function(scene.mechanism, q, time=time)
+        asked = velocities_asked(scene.mechanism, q, time)
         # A row across the plane of a linkage is zero but for rounding, which would be held by enormous impulses.
         sizes = np.max(np.abs(loops), axis=1)
         moves = sizes > _NOTHING * np.max(sizes)
         loops, asked = np.where(moves[:, None], loops, 0.0), np.where(moves, asked, 0.0)
-    dry = np.zeros((len(world.dry), world.nv))
-    for k, (i, _) in enumerate(world.dry):
+    dry = np.zeros((len(scene.dry), scene.nv))
+    for k, (i, _) in enumerate(scene.dry):
         dry[k, i] = 1.0
     J = np.concatenate([found.J, loops, stops, dry])
     sharing = found.sharing and found.sharing.with_others(len(J) - len(found.J))
     return StepRows(J, sharing, found, stop_gap, asked, moves, more)
 
 
-def missed(world: World, q: Any, v: Any, h: Any, found: Touching) -> Any:
+def missed(scene: Scene, q: Any, v: Any, h: Any, found: Touching) -> Any:
     """Whether a contact or a joint limit that has been left out would be passed in a step h with the velocity v (nv,).
 
-    If none is, the impulses of a world without them are those of the whole one: theirs are zero.
+    If none is, the impulses of a scene without them are those of the whole one: theirs are zero.
     """
     rates = found.left_out(v)
-    if world.usual is not None and world.stops:
-        motions = LinkMotions.of(world.model, q, np.zeros(world.nv))
-        for stop in world.stops:
+    if scene.reduced is not None and scene.joint_limits:
+        motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
+        for stop in scene.joint_limits:
             row = stop.joints(motions)[0]
             rates.append((stop.gap(motions), row.factor * v[row.v]))
     if not rates:
@@ -86,17 +86,17 @@ def missed(world: World, q: Any, v: Any, h: Any, found: Touching) -> Any:
     return np.min(np.stack([np.array(gap + h * np.minimum(rate, 0.0)) for gap, rate in rates])) < -SLOP
 
 
-def pushed_elsewhere(world: World, impulse: Any, contact: Any) -> Any:
-    """Whether a contact or a joint limit that this world leaves out had an impulse in the step before (…).
+def pushed_elsewhere(scene: Scene, impulse: Any, contact: Any) -> Any:
+    """Whether a contact or a joint limit that this scene leaves out had an impulse in the step before (…).
 
-    Then it is likely to have one again. Impulses (…, rows) and contacts (…, slots) are those of the whole world.
+    Then it is likely to have one again. Impulses (…, rows) and contacts (…, slots) are those of the whole scene.
     """
-    count, own = world.contact_rows, [float(number) for number in world.usual or ()]
-    start = count * world.all_slots + world.mechanism.m
+    count, own = scene.contact_rows, [float(number) for number in scene.reduced or ()]
+    start = count * scene.full_slots + scene.mechanism.m
     found: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
-    for k in range(start, start + world.whole.ends):
+    for k in range(start, start + scene.full.ends):
         found = found | (impulse[..., k] > 0.0)
-    for slot in range(world.all_slots):
+    for slot in range(scene.full_slots):
         usual: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
         for number in own:
             usual = usual | (contact[..., slot] == number)
@@ -104,25 +104,25 @@ def pushed_elsewhere(world: World, impulse: Any, contact: Any) -> Any:
     return found
 
 
-def _stops(world: World, q: Any, v: Any, h: Any) -> tuple[Any, Any, Any]:
+def _stops(scene: Scene, q: Any, v: Any, h: Any) -> tuple[Any, Any, Any]:
     """Rows (ends, nv) of the limits that are nearest at the end of the step, their gaps, and whether there are more."""
-    none = np.zeros((world.ends, world.nv))
-    if not world.ends:
+    none = np.zeros((scene.limit_slots, scene.nv))
+    if not scene.limit_slots:
         return none, np.zeros(0), np.array(False)
-    motions = LinkMotions.of(world.model, q, np.zeros(world.nv))
-    rows = [stop.joints(motions)[0] for stop in world.stops]
-    gap = np.stack([np.array(stop.gap(motions)) for stop in world.stops])
+    motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
+    rows = [stop.joints(motions)[0] for stop in scene.joint_limits]
+    gap = np.stack([np.array(stop.gap(motions)) for stop in scene.joint_limits])
     factor = np.stack([np.array(row.factor) for row in rows])
     places = numpy.array([float(row.v) for row in rows])
     J = none
-    if world.ends == len(rows):
+    if scene.limit_slots == len(rows):
         for k, row in enumerate(rows):
             J[k, row.v] = factor[k]
         return J, gap, np.array(False)
     ahead = gap + h * factor * v[[row.v for row in rows]]
     nearest = np.argsort(ahead)
-    more = np.take(ahead, nearest[world.ends]) < 0.0
-    chosen = np.sort(nearest[: world.ends])
+    more = np.take(ahead, nearest[scene.limit_slots]) < 0.0
+    chosen = np.sort(nearest[: scene.limit_slots])
     factor, gap, place = np.take(factor, chosen), np.take(gap, chosen), np.take(places, chosen)
     for i in sorted({row.v for row in rows}):
         J[:, i] = np.where(place == float(i), factor, 0.0)

@@ -13,7 +13,7 @@ from delassus.step.stages.advance import period, solve_impulses
 from delassus.step.stages.contacts import GroundNumbers, all_touches
 from delassus.step.stages.problem import Given, beginning, problem_of
 from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
-from delassus.step.stages.world import World
+from delassus.step.scene import Scene
 
 GROUND_INPUTS: Final = {
     "friction": "()",
@@ -31,7 +31,7 @@ SHARED: Final = {"heights": "(field_rows,field_columns)"}
 
 @kernel(SIGNATURE.format(control="(controls),"), inputs=INPUTS, shared=SHARED)
 def simulate(
-    world: World,
+    scene: Scene,
     q: Any,
     v: Any,
     impulse: Any,
@@ -54,7 +54,7 @@ def simulate(
     """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
     ground = GroundNumbers(np.array(normal), height, heights)
     given = Given(control, time_step, ground, friction, restitution, Limits(tolerance, patience), torsional, rolling)
-    return period(world, q, v, impulse, contact, time, alive, control, given)
+    return period(scene, q, v, impulse, contact, time, alive, control, given)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
@@ -62,7 +62,7 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
 
     @kernel(SIGNATURE.format(control=""), inputs=INPUTS, shared=SHARED)
     def simulate_policy(
-        world: World,
+        scene: Scene,
         q: Any,
         v: Any,
         impulse: Any,
@@ -85,14 +85,14 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         ground = GroundNumbers(np.array(normal), height, heights)
         given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, patience), torsional, rolling)
         control = np.array(policy(time, q, v))
-        return period(world, q, v, impulse, contact, time, alive, control, given)
+        return period(scene, q, v, impulse, contact, time, alive, control, given)
 
     return simulate_policy
 
 
 @kernel("(nq),(nv),(rows),(places),(controls),(),()->(m,m),(m)", inputs=GROUND_INPUTS, shared=SHARED)
 def assemble_step(
-    world: World,
+    scene: Scene,
     q: Any,
     v: Any,
     impulse: Any,
@@ -112,19 +112,19 @@ def assemble_step(
     """G (m, m) and g (m,) of the contact problem of the next step, with the restitution that adds no energy."""
     ground = GroundNumbers(np.array(normal), height, heights)
     rubbing = {"torsional": torsional, "rolling": rolling}
-    given = Given(control[: world.nu], time_step, ground, friction, restitution, **rubbing)
-    problem = problem_of(world, beginning(world, q, v, impulse, contact, time), given, time + time_step)
+    given = Given(control[: scene.nu], time_step, ground, friction, restitution, **rubbing)
+    problem = problem_of(scene, beginning(scene, q, v, impulse, contact, time), given, time + time_step)
     g = problem.g
-    if world.bounces:
-        _, share = solve_impulses(world, problem, given)
+    if scene.bounces:
+        _, share = solve_impulses(scene, problem, given)
         g = g - (1.0 - share) * problem.thrown
     return problem.rows.response(problem.S), g
 
 
 @kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"normal": "(3)", "height": "()"}, shared=SHARED)
 def candidate_geometry(
-    world: World, q: Any, *, normal: Any = (0.0, 0.0, 1.0), height: Any = 0.0, heights: Any = None
+    scene: Scene, q: Any, *, normal: Any = (0.0, 0.0, 1.0), height: Any = 0.0, heights: Any = None
 ) -> tuple[Floats, Floats, Floats]:
-    """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
-    tree = links_of(world.model)
-    return all_touches(world, tree, world_poses(tree, q), GroundNumbers(np.array(normal), height, heights))
+    """Gaps (candidates,) [m], points and normals (candidates, 3) in the scene."""
+    tree = links_of(scene.model)
+    return all_touches(scene, tree, world_poses(tree, q), GroundNumbers(np.array(normal), height, heights))

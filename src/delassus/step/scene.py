@@ -1,0 +1,328 @@
+"""`Scene`: a robot and the sources of all rows that a step of time solves for.
+
+Sources, in the order of their rows:
+
+    contact points      named points of the robot against a plane or another frame (`Contact`), each with its own rows
+    contact slots       the nearest candidates among shapes on the ground and pairs of shapes, up to `max_contacts`
+    bilateral           constraints of the mechanism: closed loops, welds, gears
+    joint limits        the nearer limit of each joint, or the nearest `max_limits` of them
+    joint friction      dry friction of joints
+
+A contact has the rows t1, t2, n, then spin about n with torsional friction, and roll about t1 and t2 with rolling
+friction. What a scene says is compiled in; coefficients, normals and time steps are inputs of a state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from delassus.compiler.graph.parameters import Parametric
+from delassus.constraints.basis.constraint import Constraint
+from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
+from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
+from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.tangents import contact_axes
+from delassus.geometry.candidates import Shape
+from delassus.geometry.collisions import Collision
+from delassus.geometry.fields import Field
+from delassus.model.of_model import OfModel
+from delassus.model.transmission import Actuator
+from delassus.step.actuation.actuators import driven_velocities
+from delassus.step.sources.contact import Contact
+from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
+from delassus.step.sources.quaternion_weld import as_in_mujoco
+from delassus.step.sources.spot import Plane, Spot, spots_of
+
+
+@dataclass(frozen=True)
+class Scene(OfModel):
+    """A robot and everything that constrains a step of time.
+
+    Attributes:
+        mechanism: The robot and its bilateral constraints.
+        contacts: Named contact points, without their coefficients.
+        max_limits: Slots for joint limits; None for one each, 0 for joints without limits.
+        joint_friction: Whether joints have their dry friction.
+        as_in_mujoco: Whether bodies touch halfway between their surfaces, and welds are quaternions, as in MuJoCo.
+        shapes: Shapes that may touch the ground.
+        collisions: Pairs of shapes that may touch each other.
+        field: The grid of a height field; None for a plane.
+        max_contacts: Slots for contacts of shapes.
+        contact_rows: Rows of a contact slot: 3, 4 with torsional friction, 6 with rolling friction.
+        own_friction: The coefficients (sliding, torsional, rolling) of each candidate, None where the ground's apply;
+            empty if they do everywhere.
+        bounces: Whether contacts have restitution.
+        actuators: What the controls drive; without any, the joints themselves.
+        substeps: Time steps in a control period.
+        reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
+            outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
+    """
+
+    mechanism: Mechanism
+    contacts: tuple[Contact, ...] = ()
+    max_limits: int | None = 0
+    joint_friction: bool = False
+    as_in_mujoco: bool = False
+    shapes: tuple[Shape, ...] = ()
+    collisions: tuple[Collision, ...] = ()
+    field: Field | None = None
+    max_contacts: int = 0
+    contact_rows: int = 3
+    own_friction: tuple[tuple[float | None, float | None, float | None], ...] = ()
+    bounces: bool = False
+    actuators: tuple[Actuator, ...] = ()
+    substeps: int = 1
+    reduced: tuple[int, ...] | None = None
+
+    def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:
+        """A scene, with parameters if its mechanism has some."""
+        return object.__new__(ParametricScene if isinstance(mechanism, ParametricMechanism) else cls)
+
+    @property
+    def model(self) -> Any:  # type: ignore[override]
+        """The robot."""
+        return self.mechanism.model
+
+    # --- contact points -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def spots(self) -> tuple[Spot, ...]:
+        """The named contact points."""
+        return tuple(spot for contact in self.contacts for spot in spots_of(contact, self.as_in_mujoco))
+
+    @property
+    def points(self) -> int:
+        """The number of named contact points."""
+        return len(self.spots)
+
+    @cached_property
+    def row_mechanism(self) -> Mechanism:
+        """The robot with all rows but those of contact slots as constraints."""
+        constraints = (*self.spots, *self.bilateral_constraints, *self.joint_limits, *self._dry[0])
+        return Mechanism(self.model, constraints, model_constraints=False)
+
+    def on_planes(self, normal: Any, height: Any) -> Mechanism:
+        """`row_mechanism` with contact points against other planes in the world: (points, 3) and (points,)."""
+        if normal is None and height is None:
+            return self.row_mechanism
+        spots = []
+        for k, spot in enumerate(self.spots):
+            if spot.frame2 != WORLD_FRAME:
+                spots.append(spot)
+                continue
+            axes = spot.placement2.R if normal is None else contact_axes(normal[k])
+            far = axes[:, 2] @ spot.placement2.p if height is None else height[k]
+            spots.append(replace(spot, plane=Plane(axes, far * axes[:, 2])))
+        constraints = (*spots, *self.row_mechanism.constraints[len(spots) :])
+        return Mechanism(self.model, constraints, model_constraints=False)
+
+    # --- contact slots ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def ground_candidates(self) -> int:
+        """Places that may touch the ground; they are the first of the candidates."""
+        return sum(shape.count for shape in self.shapes)
+
+    @cached_property
+    def candidates(self) -> int:
+        """Places that may touch."""
+        return self.ground_candidates + sum(collision.count for collision in self.collisions)
+
+    @property
+    def slots(self) -> int:
+        """Contacts that are solved for."""
+        return self.full_slots if self.reduced is None else len(self.reduced)
+
+    @property
+    def full_slots(self) -> int:
+        """Contacts of the full set."""
+        return min(self.candidates, self.max_contacts)
+
+    @property
+    def has_fixed_slots(self) -> bool:
+        """Whether each slot always has the same candidate: there is one for each, or the set is reduced."""
+        return self.reduced is not None or self.slots == self.candidates
+
+    @cached_property
+    def slot_candidates(self) -> tuple[int, ...]:
+        """The candidates (full_slots,) of the slots where they are fixed: those of the reduced set first."""
+        first = range(self.full_slots) if self.reduced is None else self.reduced
+        return (*first, *(k for k in range(self.candidates) if k not in first))[: self.full_slots]
+
+    @cached_property
+    def candidate_shapes(self) -> tuple[tuple[Shape, Shape | None, str], ...]:
+        """The shape of each candidate, the shape that it touches (None for the ground), and a name."""
+        candidates: list[tuple[Shape, Shape | None, str]] = []
+        for shape in self.shapes:
+            candidates += [(shape, None, shape.geometry.name)] * shape.count
+        for collision in self.collisions:
+            candidates += [(collision.shape, collision.other, collision.name)] * collision.count
+        return tuple(candidates)
+
+    # --- other sources ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def bilateral_constraints(self) -> tuple[Constraint, ...]:
+        """The constraints of the mechanism."""
+        own = self.mechanism.constraints
+        return tuple(map(as_in_mujoco, own)) if self.as_in_mujoco else own
+
+    @cached_property
+    def joint_limits(self) -> tuple[JointLimit, ...]:
+        """The limits of joints, whether there is a slot for all of them or not."""
+        return () if self.max_limits == 0 else limits_of(self.model)
+
+    @property
+    def limit_slots(self) -> int:
+        """Joint limits that are solved for; the reduced set has none."""
+        count = len(self.joint_limits)
+        return 0 if self.reduced is not None else count if self.max_limits is None else min(count, self.max_limits)
+
+    @cached_property
+    def _dry(self) -> tuple[tuple[Constraint, ...], tuple[float, ...]]:
+        return dry_joints(self.model) if self.joint_friction else ((), ())
+
+    @property
+    def friction_bounds(self) -> tuple[float, ...]:
+        """The dry friction [N·m, N] of the rows of joint friction."""
+        return self._dry[1]
+
+    @cached_property
+    def friction_dofs(self) -> tuple[int, ...]:
+        """The velocities with dry friction, by their numbers."""
+        rows: tuple[Any, ...] = self._dry[0]
+        return tuple(self.model.v_slice(row.joint).start + k for row in rows for k in row.rows)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The cones of all rows."""
+        cones: list[Cone] = [Friction(contact.rows) for contact in self.contacts for _ in contact.corners]
+        cones += [Friction(self.contact_rows)] * self.slots
+        others = (Free, self.mechanism.m), (NonNegative, self.limit_slots), (Interval, len(self.friction_bounds))
+        cones += [kind(count) for kind, count in others if count]
+        return Layout(tuple(cones))
+
+    @property
+    def m(self) -> int:
+        """The number of rows."""
+        return self.layout.m
+
+    @property
+    def torsional(self) -> int:
+        """The number of contacts with torsional friction."""
+        return self.layout.torsional
+
+    @property
+    def rolling(self) -> int:
+        """The number of contacts with rolling friction."""
+        return self.layout.rolling
+
+    @property
+    def intervals(self) -> int:
+        """The number of rows of joint friction."""
+        return len(self.friction_bounds)
+
+    @cached_property
+    def contact_end(self) -> int:
+        """The number of rows of contacts; they come first."""
+        return sum(len(rows) for rows in self.layout.friction)
+
+    @cached_property
+    def normals(self) -> tuple[int, ...]:
+        """The rows of contacts along their normals."""
+        return tuple(rows[2] for rows in self.layout.friction)
+
+    @cached_property
+    def bilateral(self) -> slice:
+        """The rows of the mechanism's constraints."""
+        return slice(self.contact_end, self.contact_end + self.mechanism.m)
+
+    @cached_property
+    def limit_rows(self) -> tuple[int, ...]:
+        """The rows of joint limits."""
+        return self.layout.rows(NonNegative)
+
+    @cached_property
+    def friction_rows(self) -> tuple[int, ...]:
+        """The rows of joint friction; they come last."""
+        return self.layout.rows(Interval)
+
+    @cached_property
+    def unilateral_rows(self) -> list[int]:
+        """The rows that push and do not pull: normals of contacts, limits of joints."""
+        return [*self.normals, *self.limit_rows]
+
+    # --- reduced and full contact sets --------------------------------------------------------------------------------
+
+    @cached_property
+    def full(self) -> Scene:
+        """The scene with its full contact set and its joint limits."""
+        return self if self.reduced is None else replace(self, reduced=None)
+
+    @cached_property
+    def rows_in_full(self) -> tuple[int, ...]:
+        """Where the rows of this contact set are among those of the full one."""
+        if self.reduced is None:
+            return tuple(range(self.m))
+        return (*range(self.contact_end), *range(self.full.m)[self.full.bilateral], *self.full.friction_rows)
+
+    # --- sizes of arrays, as kernels have them: ufuncs need one element at least --------------------------------------
+
+    @property
+    def nu(self) -> int:
+        """The number of controls."""
+        return len(self.actuators) or len(driven_velocities(self.model))
+
+    @property
+    def impulse_size(self) -> int:
+        """Elements of arrays of impulses of the full set."""
+        return max(self.full.m, 1)
+
+    @property
+    def slot_size(self) -> int:
+        """Elements of arrays of contact slots of the full set."""
+        return max(self.full_slots, 1)
+
+    @property
+    def control_size(self) -> int:
+        """Elements of arrays of controls."""
+        return max(self.nu, 1)
+
+    @property
+    def field_rows(self) -> int:
+        """Of the height field's grid."""
+        return 1 if self.field is None else self.field.rows
+
+    @property
+    def field_columns(self) -> int:
+        """Of the height field's grid."""
+        return 1 if self.field is None else self.field.columns
+
+
+@dataclass(frozen=True)
+class ParametricScene(Scene, Parametric):
+    """The scene of a mechanism whose model has parameters."""
+
+    @property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        count: int = self._parametric.nparameters
+        return count
+
+    def parameters(self) -> Any:
+        """The parameters (nparameters,) that the model has unless others are given."""
+        return self._parametric.parameters()
+
+    def with_parameters(self, parameters: Any) -> Scene:
+        """The scene with these parameters (nparameters,)."""
+        options = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "mechanism"}
+        return Scene(self._parametric.with_parameters(parameters), **options)
+
+    @property
+    def _parametric(self) -> Any:
+        return self.mechanism
