@@ -66,16 +66,6 @@ def kind_of(x: Any) -> str:
     return "truth values" if x.dtype == bool else "numbers"
 
 
-def structure_of(x: Any) -> Any:
-    """The tuples of a nest, without its arrays."""
-    return tuple(structure_of(part) for part in x) if isinstance(x, tuple) else None
-
-
-def described(x: Any) -> str:
-    """A nest of arrays, in words."""
-    return f"a tuple of {len(x)}" if isinstance(x, tuple) else "one array"
-
-
 def one_truth(name: str, example: str, x: Any) -> Any:
     """What a condition is, if it can be one: a single truth value."""
     if x.shape != () or x.dtype != bool:

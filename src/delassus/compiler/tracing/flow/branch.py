@@ -6,6 +6,9 @@
 holds for some of the states that are computed together, in the lanes of a vector, and a single state really branches.
 Each state gets what the condition says, whatever the others need. That pays for what is needed seldom, or by
 states that are neighbours in the batch: the code is a block of its own, whose results pass through memory.
+
+What is given may be a `NamedTuple`, of one type on both sides, or on one side a plain tuple of the same length. The
+result has the type of what the function gives.
 """
 
 from __future__ import annotations
@@ -21,16 +24,14 @@ from delassus.compiler.tracing.array import Array
 from delassus.compiler.tracing.flow.bodies import (
     LoopError,
     arrays_of,
-    described,
     finish_body,
     inputs_of,
     kind_of,
     numbers_of,
     one_truth,
-    structure_of,
     while_active,
 )
-from delassus.compiler.tracing.flow.nests import leaves, like
+from delassus.compiler.tracing.flow.nests import find_difference, labels, leaves, like
 from delassus.compiler.tracing.handlers import HANDLERS
 from delassus.compiler.tracing.trace import Trace, current, trace_of
 
@@ -82,16 +83,18 @@ def _like(trace: Trace, returned: Any, new: list[Array], other: Any) -> list[Arr
     """What a state gets that the function is not executed for, in the shapes and kinds of what the function gave."""
     if other is None:
         return [trace.lift(np.zeros(x.shape, bool if x.truths else float)) for x in new]
-    if structure_of(other) != structure_of(returned):
+    difference = find_difference(returned, other)
+    if difference is not None:
+        path, one, another = difference
         raise LoopError(
-            f"cond: the function returned {described(returned)}, and otherwise there is {described(other)}: both have "
-            "to be alike."
+            f"cond: the function returned {one}{f' as `{path}`' if path else ''}, and otherwise there is {another}: "
+            "both have to be alike."
         )
     lifted = [trace.lift(x) for x in leaves(other)]
-    for k, (a, b) in enumerate(zip(new, lifted, strict=True)):
+    for label, a, b in zip(labels(returned), new, lifted, strict=True):
         if a.shape != b.shape or a.truths != b.truths:
             raise LoopError(
-                f"cond: array {k} of what the function returned holds {kind_of(a)} of shape {a.shape}, and otherwise "
+                f"cond: {label} of what the function returned holds {kind_of(a)} of shape {a.shape}, and otherwise "
                 f"{kind_of(b)} of shape {b.shape}: both have to be alike."
             )
     return lifted

@@ -12,6 +12,10 @@ What is carried, items and results are arrays, numbers, or nests of tuples of th
 is walked along; what the body keeps is stacked in the same way. The body may use any array from around it. It must
 return what it carries in the shapes and kinds (numbers or truth values) it got.
 
+Tuples may be named ones: carry a `NamedTuple`, and the condition and the body get one of that type, errors name its
+fields, and the result is one, too. The body may return a plain tuple of the same length; one of another type with names
+is refused.
+
 States that are computed together in the lanes of a vector may need different numbers of iterations of a `while_loop`.
 The loop goes on until all of them are done, and those that are done keep their values: the result of a state does not
 depend on its neighbours. A state whose condition compares a NaN leaves the loop at once.
@@ -34,16 +38,14 @@ from delassus.compiler.tracing.flow.bodies import (
     LoopError,
     array_of,
     arrays_of,
-    described,
     finish_body,
     inputs_of,
     kind_of,
     numbers_of,
     one_truth,
-    structure_of,
     while_active,
 )
-from delassus.compiler.tracing.flow.nests import leaves, like
+from delassus.compiler.tracing.flow.nests import find_difference, labels, leaves, like
 from delassus.compiler.tracing.handlers import HANDLERS
 from delassus.compiler.tracing.trace import Trace, current, trace_of
 
@@ -174,21 +176,23 @@ def _pair(returned: Any) -> tuple[Any, Any]:
 
 def _checked(trace: Trace | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
     """What the body wants to carry on, which must be like what it got."""
-    if structure_of(new) != structure_of(carry):
+    difference = find_difference(carry, new)
+    if difference is not None:
+        path, one, other = difference
         raise LoopError(
-            f"{name}: the body got {described(carry)} to carry, and returned {described(new)}: it has to return what "
-            "it got, changed in value alone."
+            f"{name}: the body got {one} to carry{f' as `{path}`' if path else ''}, and returned {other}: it has to "
+            "return what it got, changed in value alone."
         )
     lifted = [np.asarray(x) if trace is None else trace.lift(x) for x in leaves(new)]
-    for k, (before, after) in enumerate(zip(held, lifted, strict=True)):
+    for label, before, after in zip(labels(carry), held, lifted, strict=True):
         if before.shape != after.shape:
             raise LoopError(
-                f"{name}: carried array {k} has shape {before.shape} before and {after.shape} after the body: an array "
+                f"{name}: carried {label} has shape {before.shape} before and {after.shape} after the body: an array "
                 "keeps its shape in a loop. Start with one that is large enough."
             )
         if (before.dtype == bool) != (after.dtype == bool):
             raise LoopError(
-                f"{name}: carried array {k} holds {kind_of(before)} before and {kind_of(after)} after the body: start "
+                f"{name}: carried {label} holds {kind_of(before)} before and {kind_of(after)} after the body: start "
                 f"with {kind_of(after)}, or convert with .astype."
             )
     return lifted
