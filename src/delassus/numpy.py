@@ -4,10 +4,10 @@ On plain numbers this is NumPy itself. While a kernel is being traced, `zeros`, 
 `identity` and `array` make traced arrays, which can receive traced values, and these functions work on them:
 
 arithmetic      + - * / @ **, add, subtract, multiply, divide, negative, positive, conjugate, power, float_power
-                (fixed integer and half-integer exponents are the cheap ones), square, reciprocal, sqrt, hypot,
-                absolute, fabs, sign, minimum, maximum, clip, deg2rad, radians, rad2deg, degrees, sin, cos, tan,
-                arcsin, arccos, arctan, arctan2, exp, expm1, log, log1p, sinh, cosh, tanh, interp
-whole numbers   // %, floor, ceil, rint, trunc, floor_divide, remainder, mod
+                (fixed integer and half-integer exponents are the cheap ones), square, reciprocal, sqrt, absolute,
+                fabs, clip, deg2rad, radians, rad2deg, degrees, interp
+elementary      {elementary}
+whole numbers   // %, floor, ceil, rint, trunc, mod
 orders          sort, argsort, argmin, argmax
 truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
                 logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
@@ -29,17 +29,24 @@ indices that may be traced, floats that hold integers, as `floor` and `argsort` 
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from textwrap import fill as _fill
 from types import ModuleType
 from typing import Any
 
 import numpy as _np
 
+from delassus.compiler.functions.registry import FUNCTIONS as _FUNCTIONS
 from delassus.compiler.tracing.handlers import HANDLERS as _HANDLERS
 from delassus.compiler.tracing.handlers import dispatch as _dispatch
 from delassus.compiler.tracing.operations import linalg as _linalg
 from delassus.compiler.tracing.operations import movement as _movement
 from delassus.compiler.tracing.trace import current as _current
 from delassus.compiler.tracing.trace import trace_of as _trace_of
+
+_ELEMENTARY = sorted(f.numpy.__name__ for f in _FUNCTIONS.values() if f.numpy is not None)
+__doc__ = (__doc__ or "").replace(
+    "{elementary}", _fill(", ".join(_ELEMENTARY), 104, subsequent_indent=" " * 16, break_long_words=False)
+)
 
 
 def zeros(shape: Any, dtype: Any = float) -> Any:

@@ -82,7 +82,7 @@ def _run(
         elif node[0] == "lookup":
             values[value] = _lookup(node[1], values[node[2]], shared)
         elif value:
-            values[value] = _flush(_OPERATIONS[node[0]](*[values[a] for a in node[1:]]))
+            values[value] = _flush(OPERATIONS[node[0]](*[values[a] for a in node[1:]]))
     return [[values[v] for v in result] for result in program.results]
 
 
@@ -188,7 +188,7 @@ def _scale(a: Any, n: Any) -> Any:
     return np.asarray(_bits(a) + (_bits(n + p.dtype.type(p.rounder)) << p.digits)).view(p.dtype)
 
 
-_OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
+OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -217,3 +217,4 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "select": np.where,
     **{f"philox{k}": philox.word(k) for k in range(4)},
 }
+"""Each machine operation on arrays."""

@@ -26,32 +26,11 @@ from typing import Final, NamedTuple
 
 from delassus.compiler.differentiation import linear_loop
 from delassus.compiler.differentiation.linear_loop import DerivativeError
+from delassus.compiler.functions.registry import FUNCTIONS, Partial
 from delassus.compiler.graph.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
 from delassus.compiler.graph.program import LOGICAL, WHOLE, Loop, arguments
 from delassus.compiler.graph.replay import remake
 from delassus.compiler.graph.tables import inside
-
-Partial = Callable[..., int]  # of the builder, the operation's value and its arguments
-
-
-def _inverse_square_root(g: Builder, x: int) -> int:
-    """1 / √(1 - x²), without the cancellation at ±1."""
-    return g.div(ONE, g.sqrt(g.mul(g.sub(ONE, x), g.add(ONE, x))))
-
-
-def _inverse_square(g: Builder, x: int) -> int:
-    return g.div(ONE, g.mul(x, x))
-
-
-def _square_sum(g: Builder, a: int, b: int) -> int:
-    return g.add(g.mul(a, a), g.mul(b, b))
-
-
-def _by_exponent(g: Builder, y: int, a: int, b: int) -> int:
-    """∂(aᵇ)/∂b = aᵇ log a, which is 0 at a = 0 for b > 0."""
-    at_zero = g.logical_and(g.eq(a, ZERO), g.lt(ZERO, b))
-    return g.select(at_zero, ZERO, g.mul(y, g.unary("log", a)))
-
 
 _PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
     "add": (lambda g, y, a, b: ONE, lambda g, y, a, b: ONE),
@@ -61,31 +40,17 @@ _PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
     "neg": (lambda g, y, a: MINUS_ONE,),
     "sqrt": (lambda g, y, a: g.div(g.constant(0.5), y),),
     "abs": (lambda g, y, a: g.unary("sign", a),),
-    "sin": (lambda g, y, a: g.unary("cos", a),),
-    "cos": (lambda g, y, a: g.neg(g.unary("sin", a)),),
-    "tan": (lambda g, y, a: g.add(ONE, g.mul(y, y)),),
-    "arcsin": (lambda g, y, a: _inverse_square_root(g, a),),
-    "arccos": (lambda g, y, a: g.neg(_inverse_square_root(g, a)),),
-    "arctan": (lambda g, y, a: g.div(ONE, g.add(ONE, g.mul(a, a))),),
-    "arctan2": (
-        lambda g, y, a, b: g.div(b, _square_sum(g, a, b)),
-        lambda g, y, a, b: g.neg(g.div(a, _square_sum(g, a, b))),
-    ),
-    "exp": (lambda g, y, a: y,),
-    "expm1": (lambda g, y, a: g.unary("exp", a),),
-    "log": (lambda g, y, a: g.div(ONE, a),),
-    "log1p": (lambda g, y, a: g.div(ONE, g.add(ONE, a)),),
-    "sinh": (lambda g, y, a: g.unary("cosh", a),),
-    "cosh": (lambda g, y, a: g.unary("sinh", a),),
-    "tanh": (lambda g, y, a: _inverse_square(g, g.unary("cosh", a)),),
-    "remainder": (lambda g, y, a, b: ONE, lambda g, y, a, b: g.neg(g.emit(("floor_divide", a, b)))),
-    "hypot": (lambda g, y, a, b: g.div(a, y), lambda g, y, a, b: g.div(b, y)),
-    "power": (lambda g, y, a, b: g.mul(b, g.emit(("power", a, g.sub(b, ONE)))), _by_exponent),
 }
-"""Partial derivatives by kind of operation, one for each argument."""
+"""Partial derivatives of the arithmetic operations, one for each argument."""
 
-_CONSTANT: Final = LOGICAL | WHOLE | {"sign", "floor_divide", "lookup", "uniform0", "uniform1"}
+_CONSTANT: Final = LOGICAL | WHOLE | {"lookup"}
 """Kinds whose derivative is zero wherever they have one."""
+
+
+def _partials(kind: str) -> tuple[Partial, ...] | None:
+    """The partial derivatives of an operation; empty where they are zero, None where there is no rule."""
+    function = FUNCTIONS.get(kind)
+    return _PARTIALS.get(kind) if function is None else function.partials
 
 
 class _Edge(NamedTuple):
@@ -254,7 +219,7 @@ class Tape:
             return []
         if kind == "loop":
             return self._loop_step(value)
-        if kind in _CONSTANT or self._active.isdisjoint(args):
+        if kind in _CONSTANT or _partials(kind) == () or self._active.isdisjoint(args):
             return []
         real = self._replayed(args)
         if kind in ("select", "min", "max"):
@@ -273,10 +238,11 @@ class Tape:
             choice = ("gather", real[0], tuple(args[1:]))
         else:
             choice = None
-            if kind not in _PARTIALS:
+            partials = _partials(kind)
+            if partials is None:
                 raise DerivativeError(f"the operation {kind!r} has no rule for its derivative.")
             factors: dict[int, int] = {}
-            for argument, partial in zip(args, _PARTIALS[kind], strict=True):
+            for argument, partial in zip(args, partials, strict=True):
                 if argument in self._active:
                     factor = partial(g, self._real[value], *real)
                     factors[argument] = g.add(factors.get(argument, ZERO), factor)

@@ -11,6 +11,9 @@ given as units in the last place (ulp) of the precision.
 import math
 from typing import Final
 
+import numpy as np
+
+from delassus.compiler.functions.registry import elementary
 from delassus.compiler.graph.graph import Builder
 from delassus.compiler.graph.precision import DOUBLE, SINGLE, Precision
 
@@ -36,21 +39,25 @@ def split(g: Builder, a: int) -> int:
     return g.sub(wide, g.sub(wide, a))
 
 
+@elementary(np.minimum, partials=None, name="min", fold=Builder.minimum)
 def minimum(g: Builder, a: int, b: int) -> int:
     """The smaller one, NaN if either is."""
     return g.select(g.ne(a, a), a, g.select(g.lt(a, b), a, b))
 
 
+@elementary(np.maximum, partials=None, name="max", fold=Builder.maximum)
 def maximum(g: Builder, a: int, b: int) -> int:
     """The larger one, NaN if either is."""
     return g.select(g.ne(a, a), a, g.select(g.lt(b, a), a, b))
 
 
+@elementary(np.sign, partials=())
 def sign(g: Builder, x: int) -> int:
     """1, 0 or -1; NaN stays NaN."""
     return g.select(g.lt(g.constant(0.0), x), g.constant(1.0), g.select(g.lt(x, g.constant(0.0)), g.constant(-1.0), x))
 
 
+@elementary(np.hypot, partials=(lambda g, z, x, y: g.div(x, z), lambda g, z, x, y: g.div(y, z)), commutes=True)
 def hypot(g: Builder, x: int, y: int) -> int:
     """√(x² + y²) without overflow or underflow on the way; infinity wins over NaN. Measured error below 1.2 ulp."""
     c = g.constant

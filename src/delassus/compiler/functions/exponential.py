@@ -13,8 +13,11 @@ below 1.2, tanh below 1.4, sinh below 1.6; in single precision exp below 0.8 and
 import math
 from typing import Final
 
+import numpy as np
+
 from delassus.compiler.functions.elementary import polynomial
-from delassus.compiler.graph.graph import Builder
+from delassus.compiler.functions.registry import elementary
+from delassus.compiler.graph.graph import ONE, Builder
 from delassus.compiler.graph.precision import DOUBLE, SINGLE, Precision
 
 _LN2: Final = {
@@ -95,6 +98,7 @@ _ONE_FROM: Final = {DOUBLE: 22.0, SINGLE: 11.0}
 """A number from which on the hyperbolic tangent is 1."""
 
 
+@elementary(np.exp, partials=(lambda g, y, x: y,))
 def exp(g: Builder, x: int) -> int:
     """eˣ."""
     c = g.constant
@@ -104,6 +108,7 @@ def exp(g: Builder, x: int) -> int:
     return _limited(g, x, inside, _LARGEST)
 
 
+@elementary(np.expm1, partials=(lambda g, y, x: g.unary("exp", x),))
 def expm1(g: Builder, x: int) -> int:
     """eˣ - 1, to all digits where x is small."""
     c = g.constant
@@ -116,6 +121,7 @@ def expm1(g: Builder, x: int) -> int:
     return _limited(g, x, inside, _LARGEST)
 
 
+@elementary(np.sinh, partials=(lambda g, y, x: g.unary("cosh", x),))
 def sinh(g: Builder, x: int) -> int:
     """The hyperbolic sine: h - 1/(4h), where h is half of e to the power |x|, and a polynomial up to 1."""
     c, size = g.constant, g.abs(x)
@@ -124,6 +130,7 @@ def sinh(g: Builder, x: int) -> int:
     return _odd(g, x, size, 1.0, _SINH, far)
 
 
+@elementary(np.cosh, partials=(lambda g, y, x: g.unary("sinh", x),))
 def cosh(g: Builder, x: int) -> int:
     """The hyperbolic cosine: h + 1/(4h), where h is half of e to the power |x|."""
     size = g.abs(x)
@@ -131,6 +138,11 @@ def cosh(g: Builder, x: int) -> int:
     return _limited(g, size, g.add(half, g.div(g.constant(0.25), half)), _LARGEST_HYPERBOLIC)
 
 
+def _inverse_square(g: Builder, x: int) -> int:
+    return g.div(ONE, g.mul(x, x))
+
+
+@elementary(np.tanh, partials=(lambda g, y, x: _inverse_square(g, g.unary("cosh", x)),))
 def tanh(g: Builder, x: int) -> int:
     """The hyperbolic tangent: 1 - 2/(e²ˣ + 1) from x = 5/8 on, and a polynomial below."""
     c, size, one_from = g.constant, g.abs(x), _ONE_FROM[g.precision]

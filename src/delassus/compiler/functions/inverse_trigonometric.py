@@ -14,8 +14,11 @@ error below 1.1 ulp (single: 1.2).
 import math
 from typing import Final
 
+import numpy as np
+
 from delassus.compiler.functions.elementary import polynomial
-from delassus.compiler.graph.graph import Builder
+from delassus.compiler.functions.registry import elementary
+from delassus.compiler.graph.graph import ONE, Builder
 from delassus.compiler.graph.precision import DOUBLE, SINGLE
 
 _ARCTAN: Final = {
@@ -71,6 +74,7 @@ _ARCSIN: Final = {
 """arcsin t = t + t³ P(t²) for |t| ≤ 1/2, relative error below 2⁻⁵⁹ and 2⁻²⁷."""
 
 
+@elementary(np.arctan, partials=(lambda g, y, x: g.div(ONE, g.add(ONE, g.mul(x, x))),))
 def arctan(g: Builder, x: int) -> int:
     """The angle in [-π/2, π/2] whose tangent is x."""
     one, size = g.constant(1.0), g.abs(x)
@@ -80,6 +84,17 @@ def arctan(g: Builder, x: int) -> int:
     return g.select(g.lt(x, g.constant(0.0)), g.neg(angle), angle)
 
 
+def _square_sum(g: Builder, a: int, b: int) -> int:
+    return g.add(g.mul(a, a), g.mul(b, b))
+
+
+@elementary(
+    np.arctan2,
+    partials=(
+        lambda g, angle, y, x: g.div(x, _square_sum(g, y, x)),
+        lambda g, angle, y, x: g.neg(g.div(y, _square_sum(g, y, x))),
+    ),
+)
 def arctan2(g: Builder, y: int, x: int) -> int:
     """The angle in [-π, π] of the point (x, y)."""
     c = g.constant
@@ -123,6 +138,12 @@ def _first_half_turn(g: Builder, smaller: int, larger: int, scale: int, steep: i
     return g.add(high, g.add(t, rest))
 
 
+def _inverse_square_root(g: Builder, x: int) -> int:
+    """1 / √(1 - x²), without the cancellation at ±1."""
+    return g.div(ONE, g.sqrt(g.mul(g.sub(ONE, x), g.add(ONE, x))))
+
+
+@elementary(np.arcsin, partials=(lambda g, y, x: _inverse_square_root(g, x),))
 def arcsin(g: Builder, x: int) -> int:
     """The angle in [-π/2, π/2] whose sine is x; NaN for |x| > 1."""
     flat, sine, bent = _small_arcsin(g, x)
@@ -130,6 +151,7 @@ def arcsin(g: Builder, x: int) -> int:
     return g.select(g.lt(x, g.constant(0.0)), g.neg(angle), angle)
 
 
+@elementary(np.arccos, partials=(lambda g, y, x: g.neg(_inverse_square_root(g, x)),))
 def arccos(g: Builder, x: int) -> int:
     """The angle in [0, π] whose cosine is x; NaN for |x| > 1."""
     c = g.constant

@@ -8,8 +8,11 @@ Measured error below 0.9 ulp. The logarithm of zero is -inf, that of negative nu
 import math
 from typing import Final
 
+import numpy as np
+
 from delassus.compiler.functions.elementary import polynomial
-from delassus.compiler.graph.graph import Builder
+from delassus.compiler.functions.registry import elementary
+from delassus.compiler.graph.graph import ONE, Builder
 from delassus.compiler.graph.precision import DOUBLE, SINGLE
 
 _LN2: Final = {
@@ -32,6 +35,7 @@ _ARTANH: Final = {
 """2 artanh s = 2 s + s³ Q(s²) for |s| ≤ 0.1716, relative error below 2⁻⁵⁸ and 2⁻³⁰."""
 
 
+@elementary(np.log, partials=(lambda g, y, x: g.div(ONE, x),))
 def log(g: Builder, x: int) -> int:
     """The natural logarithm."""
     c = g.constant
@@ -40,6 +44,7 @@ def log(g: Builder, x: int) -> int:
     return _on_domain(g, x, c(0.0), _sum(g, k, f, g.mul(k, c(_LN2[g.precision][1]))))
 
 
+@elementary(np.log1p, partials=(lambda g, y, x: g.div(ONE, g.add(ONE, x)),))
 def log1p(g: Builder, x: int) -> int:
     """log(1 + x), to all digits where x is small."""
     c = g.constant

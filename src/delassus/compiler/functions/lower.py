@@ -5,51 +5,16 @@ A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floo
 lookup, and philox0 to philox3. Back ends and interpreter know these, loops and their parts, and nothing else.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from delassus.compiler.functions import (
-    elementary,
-    exponential,
-    inverse_trigonometric,
-    logarithm,
-    philox,
-    power,
-    rounding,
-    trigonometric,
-)
+from delassus.compiler.functions.registry import FUNCTIONS
 from delassus.compiler.graph import tables
 from delassus.compiler.graph.graph import Builder
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.graph.precision import DOUBLE, Precision
 from delassus.compiler.graph.program import SPECIAL, Node, Operand, Program, arguments, with_arguments
-
-_EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
-    "sin": trigonometric.sin,
-    "cos": trigonometric.cos,
-    "tan": trigonometric.tan,
-    "arcsin": inverse_trigonometric.arcsin,
-    "arccos": inverse_trigonometric.arccos,
-    "arctan": inverse_trigonometric.arctan,
-    "arctan2": inverse_trigonometric.arctan2,
-    "exp": exponential.exp,
-    "expm1": exponential.expm1,
-    "sinh": exponential.sinh,
-    "cosh": exponential.cosh,
-    "tanh": exponential.tanh,
-    "log": logarithm.log,
-    "log1p": logarithm.log1p,
-    "power": power.power,
-    "remainder": rounding.remainder,
-    "floor_divide": rounding.floor_divide,
-    "uniform0": philox.uniform(0),
-    "uniform1": philox.uniform(1),
-    "hypot": elementary.hypot,
-    "sign": elementary.sign,
-    "min": elementary.minimum,
-    "max": elementary.maximum,
-}
 
 FLOPS: Final = {"add": 1, "sub": 1, "mul": 1, "div": 1, "sqrt": 1, "fma": 2, "fms": 2, "fnma": 2}
 """Floating-point operations by kind; kinds that are not here count as none."""
@@ -67,9 +32,9 @@ def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program
             args = [new[a] if a > 0 else constants[-a] for a in (arguments(node) if kind in SPECIAL else node[1:])]
             if kind in ("gather", "lookup"):
                 args[0] = tables.inside(g, args[0], len(args) - 1 if kind == "gather" else node[1].size)
-            expansion = _EXPANSIONS.get(kind)
-            if expansion is not None:
-                new[value] = expansion(g, *args)
+            function = FUNCTIONS.get(kind)
+            if function is not None:
+                new[value] = function.expand(g, *args)
             else:
                 new[value] = g.emit(with_arguments(node, args) if kind in SPECIAL else (kind, *args))
     results = tuple(tuple(new[v] if v > 0 else constants[-v] for v in values) for values in program.results)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from delassus.compiler.functions.registry import elementary
 from delassus.compiler.graph.graph import Builder
 from delassus.compiler.graph.precision import SINGLE, Precision
 
@@ -62,3 +63,7 @@ def uniform(half: int) -> Callable[..., int]:
         return g.mul(g.add(g.mul(upper, g.constant(2.0**26)), lower), g.constant(2.0**-53))
 
     return expansion
+
+
+for _half in range(2):
+    elementary(f"uniform{_half}", partials=(), arity=6)(uniform(_half))

@@ -12,9 +12,12 @@ and 1ʸ are 1 even for NaN, a negative base has a real power if the exponent is 
 import math
 from typing import Final
 
+import numpy as np
+
 from delassus.compiler.functions.elementary import polynomial, split
 from delassus.compiler.functions.exponential import exponential
-from delassus.compiler.graph.graph import Builder
+from delassus.compiler.functions.registry import elementary
+from delassus.compiler.graph.graph import ONE, ZERO, Builder
 from delassus.compiler.graph.precision import DOUBLE, SINGLE
 
 _ARTANH: Final = {
@@ -48,6 +51,39 @@ _LARGE: Final = {DOUBLE: 2.0**65, SINGLE: 2.0**32}
 """An exponent beyond which every power other than that of ±1 overflows or is zero."""
 
 
+def _fold(g: Builder, x: int, y: int) -> int:
+    """Fixed integer and half-integer powers up to 64 by multiplication and √, all others by logarithms."""
+    exponent = g.constants[-y] if y <= 0 else math.nan
+    if not (abs(exponent) <= 64 and (2 * exponent).is_integer()):
+        return g.emit(("power", x, y))
+    whole, half = int(abs(exponent)), abs(exponent) % 1 != 0
+    result = _integer_power(g, x, whole) if whole else ONE
+    if half:
+        result = g.mul(result, g.sqrt(x))
+    return g.div(ONE, result) if exponent < 0 else result
+
+
+def _integer_power(g: Builder, x: int, n: int) -> int:
+    """x to the power n >= 1, by repeated squaring."""
+    if n == 1:
+        return x
+    half = _integer_power(g, x, n // 2)
+    square = g.mul(half, half)
+    return g.mul(square, x) if n % 2 else square
+
+
+def _by_base(g: Builder, y: int, a: int, b: int) -> int:
+    """∂(aᵇ)/∂a = b aᵇ⁻¹."""
+    return g.mul(b, g.emit(("power", a, g.sub(b, ONE))))
+
+
+def _by_exponent(g: Builder, y: int, a: int, b: int) -> int:
+    """∂(aᵇ)/∂b = aᵇ log a, which is 0 at a = 0 for b > 0."""
+    at_zero = g.logical_and(g.eq(a, ZERO), g.lt(ZERO, b))
+    return g.select(at_zero, ZERO, g.mul(y, g.unary("log", a)))
+
+
+@elementary(np.power, partials=(_by_base, _by_exponent), fold=_fold)
 def power(g: Builder, x: int, y: int) -> int:
     """x to the power y."""
     c = g.constant

@@ -11,7 +11,10 @@ Without fused operations, n b is a sum of two floats by Dekker's product, of num
 
 import math
 
+import numpy as np
+
 from delassus.compiler.functions.elementary import split
+from delassus.compiler.functions.registry import elementary
 from delassus.compiler.graph.graph import ONE, ZERO, Builder
 from delassus.compiler.graph.precision import DOUBLE, SINGLE
 
@@ -19,12 +22,17 @@ _SCALES = {DOUBLE: (2.0**500, 2.0**-400, 2.0**600), SINGLE: (2.0**60, 2.0**-40, 
 """Dividends above and below which products are not exact, and the factor that takes them away from there."""
 
 
+@elementary(
+    np.remainder,
+    partials=(lambda g, y, a, b: ONE, lambda g, y, a, b: g.neg(g.emit(("floor_divide", a, b)))),
+)
 def remainder(g: Builder, a: int, b: int) -> int:
     """What is left of a after whole multiples of b, with the sign of b."""
     _, rest, wrong = _divided(g, a, b)
     return g.select(wrong, g.add(rest, b), rest)
 
 
+@elementary(np.floor_divide, partials=())
 def floor_divide(g: Builder, a: int, b: int) -> int:
     """The largest whole number that is not above a/b; a/0 is infinite, and NaN for infinite a."""
     whole, _, wrong = _divided(g, a, b)

@@ -15,8 +15,11 @@ the sine, so that the errors of sine and division are left. Measured error below
 import math
 from typing import Final
 
+import numpy as np
+
 from delassus.compiler.functions.elementary import polynomial
-from delassus.compiler.graph.graph import Builder
+from delassus.compiler.functions.registry import elementary
+from delassus.compiler.graph.graph import ONE, Builder
 from delassus.compiler.graph.precision import DOUBLE, SINGLE
 
 _HALF_PI: Final = {
@@ -94,6 +97,7 @@ def _sin_cos(g: Builder, x: int) -> tuple[int, int, int]:
     return sine, cosine, quadrant
 
 
+@elementary(np.sin, partials=(lambda g, y, x: g.unary("cos", x),))
 def sin(g: Builder, x: int) -> int:
     """sin x."""
     sine, cosine, quadrant = _sin_cos(g, x)
@@ -101,6 +105,7 @@ def sin(g: Builder, x: int) -> int:
     return g.select(g.bit(quadrant, 1), g.neg(value), value)
 
 
+@elementary(np.cos, partials=(lambda g, y, x: g.neg(g.unary("sin", x)),))
 def cos(g: Builder, x: int) -> int:
     """cos x."""
     sine, cosine, quadrant = _sin_cos(g, x)
@@ -108,6 +113,7 @@ def cos(g: Builder, x: int) -> int:
     return g.select(g.logical_xor(g.bit(quadrant, 0), g.bit(quadrant, 1)), g.neg(value), value)
 
 
+@elementary(np.tan, partials=(lambda g, y, x: g.add(ONE, g.mul(y, y)),))
 def tan(g: Builder, x: int) -> int:
     """tan x."""
     c = g.constant

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from delassus.compiler.backends.frame import Cursor
 from delassus.compiler.backends.llvm.loop_step import Wide
@@ -52,6 +53,8 @@ GATHER: Final = "declare $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr>, i32, $B, $T
 ONE_IN_MEMORY: Final = "@one = internal global $E 1.0\n"
 """A factor that LLVM must not know: the product with it makes subnormals zero."""
 
+_Composite: TypeAlias = "Callable[[ChunkText, list[str]], str]"
+
 
 class ChunkText:
     """The instructions of one chunk: values of earlier chunks are loaded where they are first used."""
@@ -93,7 +96,7 @@ class ChunkText:
             elif node[0] in ("gather", "lookup"):
                 self.names[value] = self.found(value)
             else:
-                self.names[value] = self.composite(node[0], [self.names.get(a) or self.known(a) for a in node[1:]])
+                self.names[value] = _COMPOSITES[node[0]](self, [self.names.get(a) or self.known(a) for a in node[1:]])
             if value in self.chunk.stores or value in self.chunk.keeps:
                 self.store(value)
         return "".join(self.lines)
@@ -105,25 +108,25 @@ class ChunkText:
         self.count += 1
         return name
 
-    def composite(self, kind: str, args: list[str]) -> str:
-        """An operation of several instructions."""
-        if kind in ("fms", "fnma"):
-            flipped = 2 if kind == "fms" else 0
-            args[flipped] = self.emit(f"fneg $T {args[flipped]}")
-            return self.emit(_OPERATIONS["fma"].format(*args))
-        if kind in _WHOLE:
-            return self.whole(kind, args[0])
-        if kind.startswith("philox"):
-            if tuple(args) not in self.ciphers:
-                self.ciphers[tuple(args)] = emit_words(self.emit, args, self.precision)
-            return self.ciphers[tuple(args)][int(kind.removeprefix("philox"))]
-        bits = self.emit(f"bitcast $T {args[0]} to $I")
-        if kind == "exponent":
-            return self.exponent(bits)
-        if kind == "scale":
-            return self.scale(bits, args[1])
-        masked = self.emit(f"and $I {bits}, $($W {1 << int(kind.removeprefix('bit'))}$)")
+    def fused(self, args: list[str], negated: int) -> str:
+        """a·b + c, one of the three with the other sign."""
+        args[negated] = self.emit(f"fneg $T {args[negated]}")
+        return self.emit(_OPERATIONS["fma"].format(*args))
+
+    def bits(self, x: str) -> str:
+        """The bits that hold a float."""
+        return self.emit(f"bitcast $T {x} to $I")
+
+    def bit(self, x: str, position: int) -> str:
+        """One of the bits that hold a float, as a truth value."""
+        masked = self.emit(f"and $I {self.bits(x)}, $($W {1 << position}$)")
         return self.emit(f"icmp ne $I {masked}, $($W 0$)")
+
+    def random_word(self, args: list[str], number: int) -> str:
+        """One of four random words, computed together for a counter and a key."""
+        if tuple(args) not in self.ciphers:
+            self.ciphers[tuple(args)] = emit_words(self.emit, args, self.precision)
+        return self.ciphers[tuple(args)][number]
 
     def found(self, value: int) -> str:
         """A value of a row of slots, or a number of a table, at an index that is not outside."""
@@ -161,18 +164,19 @@ class ChunkText:
         moved = self.emit(f"{'fadd' if kind == 'ceil' else 'fsub'} $T {nearest}, {step}")
         return moved if kind == "floor" else self.emit(f"call $T @llvm.copysign.$N($T {moved}, $T {x})")
 
-    def exponent(self, bits: str) -> str:
+    def exponent(self, x: str) -> str:
         """An exponent as a float: put into 2⁵² (float32: 2²³) as its last digits, since not every machine converts
         vectors of i64."""
         p = self.precision
-        shifted = self.emit(f"lshr $I {bits}, $($W {p.digits}$)")
+        shifted = self.emit(f"lshr $I {self.bits(x)}, $($W {p.digits}$)")
         masked = self.emit(f"and $I {shifted}, $($W {p.exponents}$)")
         merged = self.emit(f"or $I {masked}, $($W {(p.bias + p.digits) << p.digits}$)")
         number = self.emit(f"bitcast $I {merged} to $T")
         return self.emit(f"fsub $T {number}, {constant(2.0**p.digits + p.bias)}")
 
-    def scale(self, bits: str, n: str) -> str:
-        """The bits of a float with n added to its exponent; the last digits of the sum are those of n."""
+    def scale(self, x: str, n: str) -> str:
+        """A float with n added to its exponent; the last digits of the sum are those of n."""
+        bits = self.bits(x)
         rounded = self.emit(f"fadd $T {n}, {constant(self.precision.rounder)}")
         digits = self.emit(f"bitcast $T {rounded} to $I")
         shifted = self.emit(f"shl $I {digits}, $($W {self.precision.digits}$)")
@@ -250,3 +254,27 @@ class ChunkText:
         for target in places:
             place = self.emit(f"getelementptr {unit}, ptr {target}")
             self.lines.append(f"  store $T {name}, ptr {place}, align {alignment}\n")
+
+
+def _rounding(kind: str) -> _Composite:
+    return lambda chunk, args: chunk.whole(kind, args[0])
+
+
+def _random_word(number: int) -> _Composite:
+    return lambda chunk, args: chunk.random_word(args, number)
+
+
+_COMPOSITES: Final[dict[str, _Composite]] = {
+    "fms": lambda chunk, args: chunk.fused(args, 2),
+    "fnma": lambda chunk, args: chunk.fused(args, 0),
+    "bit0": lambda chunk, args: chunk.bit(args[0], 0),
+    "bit1": lambda chunk, args: chunk.bit(args[0], 1),
+    "exponent": lambda chunk, args: chunk.exponent(args[0]),
+    "scale": lambda chunk, args: chunk.scale(args[0], args[1]),
+    **{kind: _rounding(kind) for kind in _WHOLE},
+    **{f"philox{k}": _random_word(k) for k in range(4)},
+}
+"""Operations of several instructions."""
+
+OPERATIONS: Final = _OPERATIONS.keys() | _COMPOSITES.keys()
+"""The machine operations that have instructions."""

@@ -5,10 +5,12 @@ Truth values are 1.0 and 0.0 in arithmetic, except among themselves, where NumPy
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from delassus.compiler.functions.registry import FUNCTIONS
 from delassus.compiler.graph.graph import ONE, Builder
 from delassus.compiler.tracing.array import Array
 from delassus.compiler.tracing.handlers import HANDLERS, handles
@@ -63,10 +65,6 @@ def _only_truths(*arguments: Any) -> list[Array]:
     return arrays
 
 
-def _unary(name: str) -> Callable[[Builder], Maker]:
-    return lambda g: lambda a: g.unary(name, a)
-
-
 def _swapped(make: Maker) -> Maker:
     return lambda a, b: make(b, a)
 
@@ -87,21 +85,13 @@ _elementwise(np.floor, lambda g: g.floor)
 _elementwise(np.ceil, lambda g: g.ceil)
 _elementwise(np.rint, lambda g: g.rint)
 _elementwise(np.trunc, lambda g: g.trunc)
-_elementwise(np.remainder, lambda g: lambda a, b: g.emit(("remainder", a, b)))
-_elementwise(np.floor_divide, lambda g: lambda a, b: g.emit(("floor_divide", a, b)))
-_elementwise(np.arctan2, lambda g: lambda y, x: g.emit(("arctan2", y, x)))
-_elementwise(np.hypot, lambda g: lambda x, y: g.emit(("hypot", x, y) if x < y else ("hypot", y, x)))
-for _function in (
-    *(np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan),
-    *(np.exp, np.expm1, np.log, np.log1p, np.sinh, np.cosh, np.tanh, np.sign),
-):
-    _elementwise(_function, _unary(_function.__name__))
+for _function in FUNCTIONS.values():
+    if _function.numpy is not None:
+        _elementwise(_function.numpy, partial(partial, _function.build))
 _elementwise(np.deg2rad, lambda g: lambda a: g.mul(a, g.constant(math.pi / 180)))
 _elementwise(np.radians, lambda g: lambda a: g.mul(a, g.constant(math.pi / 180)))
 _elementwise(np.rad2deg, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi)))
 _elementwise(np.degrees, lambda g: lambda a: g.mul(a, g.constant(180 / math.pi)))
-_elementwise(np.minimum, lambda g: g.minimum)
-_elementwise(np.maximum, lambda g: g.maximum)
 _compares(np.less, lambda g: g.lt)
 _compares(np.less_equal, lambda g: g.le)
 _compares(np.greater, lambda g: _swapped(g.lt))
@@ -130,32 +120,12 @@ for _undefined in (np.subtract, np.negative, np.positive, np.sign, np.reciprocal
 
 @handles(np.power, np.float_power, np.pow)
 def power(base: Any, exponent: Any) -> Array:
-    """Fixed integer and half-integer powers up to 64 by multiplication and √, all others by logarithms."""
+    """A real base to a real exponent."""
     for argument in (base, exponent):
         if trace_of(argument) is None and np.asarray(argument).dtype.kind not in "biuf":
             raise TypeError(f"np.power met traced values and {argument!r}: base and exponent have to be real numbers.")
     x, y = floats(base, exponent)
-    builder = x.origin.builder
-
-    def raised(a: int, n: int) -> int:
-        """a to the power n >= 1, by repeated squaring."""
-        if n == 1:
-            return a
-        half = raised(a, n // 2)
-        square = builder.mul(half, half)
-        return builder.mul(square, a) if n % 2 else square
-
-    def make(a: int, p: int) -> int:
-        exponent = builder.constants[-p] if p <= 0 else math.nan
-        if not (abs(exponent) <= 64 and (2 * exponent).is_integer()):
-            return builder.emit(("power", a, p))
-        whole, half = int(abs(exponent)), abs(exponent) % 1 != 0
-        result = raised(a, whole) if whole else ONE
-        if half:
-            result = builder.mul(result, builder.sqrt(a))
-        return builder.div(ONE, result) if exponent < 0 else result
-
-    return x.origin.map(make, x, y)
+    return x.origin.map(partial(FUNCTIONS["power"].build, x.origin.builder), x, y)
 
 
 @handles(np.where)
