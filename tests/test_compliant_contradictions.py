@@ -7,7 +7,7 @@ import pytest
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
-from delassus.stepping.compliant.iterative import conjugate_gradients, minimal_residuals
+from delassus.linalg.krylov import conjugate_gradients, minimal_residuals
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system
 BAR = dl.load("four_bar")

@@ -41,7 +41,7 @@ from delassus.contact.robots.response import responding
 from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba
-from delassus.dynamics.tree.poses import mirrored
+from delassus.linalg.products import mirror
 from delassus.model.joints import Motion
 
 CONES: Final = ("elliptic", "pyramidal")
@@ -161,7 +161,7 @@ def relaxed_forces(
 
 def _matrix(rows: RelaxedRows, q: Any, time: Any) -> Any:
     """G (m, m) of the rows that act."""
-    return mirrored(lower_delassus(rows.mechanism, q, "auto", time)) * rows.on[:, None] * rows.on[None, :]
+    return mirror(lower_delassus(rows.mechanism, q, "auto", time)) * rows.on[:, None] * rows.on[None, :]
 
 
 def rows_relaxed(

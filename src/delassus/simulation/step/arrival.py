@@ -17,7 +17,7 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers.elimination import solve_without_pivots
+from delassus.linalg.lu import solve_without_pivots
 from delassus.model.links import links_of
 from delassus.simulation.step.closing import closed, loop_factors
 from delassus.simulation.step.problem import Moved, Problem

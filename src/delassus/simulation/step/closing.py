@@ -26,8 +26,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
-from delassus.dynamics.tree.ldl import Ldl
-from delassus.simulation.step.loops import factors_of
+from delassus.linalg.ldl import Ldl, ldl_regularized
 from delassus.simulation.step.problem import Problem
 from delassus.simulation.step.world import World
 
@@ -44,7 +43,7 @@ def loop_factors(world: World, S: Any) -> Ldl:
     """The factors of how rows of loops respond to each other, out of the response S of all motions."""
     first = world.in_contact + len(S) - world.m
     motions = list(range(first, first + world.mechanism.m))
-    return factors_of(S[motions][:, motions], _EPSILON)
+    return ldl_regularized(S[motions][:, motions], _EPSILON)
 
 
 def closed(world: World, problem: Problem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:

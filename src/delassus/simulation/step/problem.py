@@ -24,7 +24,7 @@ from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
-from delassus.dynamics.tree.poses import mirrored
+from delassus.linalg.products import mirror
 from delassus.model.links import links_of
 from delassus.simulation.actuation.actuators import Drive, drive
 from delassus.simulation.step.contacts import GroundNumbers, warm_start
@@ -151,7 +151,7 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         before = np.where(bounces, after - rows.velocities(kick), before)
     lead = rows.touching.lead(v + change)
     g, thrown, scale = _demanded(world, rows, before, after, start, np.where(lasts, lead, 0.0), given)
-    S = mirrored(factor.delassus)
+    S = mirror(factor.delassus)
     return Problem(
         rows,
         S,
