@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from delassus.step.compliant.iterative import conjugate_gradients, minimal_residuals
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
-from delassus.step.compliant.iterative import conjugate_gradients, minimal_residuals
+from delassus.linalg.krylov import conjugate_gradients, minimal_residuals
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system
 BAR = dl.load("four_bar")

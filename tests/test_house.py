@@ -13,6 +13,7 @@ ROOMS = [
     "common",
     "compiler",
     "numpy",
+    "linalg",
     "spatial",
     "model",
     "dynamics",

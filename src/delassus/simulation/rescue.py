@@ -21,8 +21,8 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.dynamics.kinematics.manifold import integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.simulation.ground import Ground
-from delassus.step.stages.step import candidate_geometry
 from delassus.step.scene import Scene
+from delassus.step.stages.step import candidate_geometry
 
 Array = NDArray[np.float64]
 

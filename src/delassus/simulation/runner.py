@@ -21,10 +21,10 @@ from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
 from delassus.simulation.stretch import LONGEST, Stretch
 from delassus.step.marks import Mark
+from delassus.step.scene import Scene
 from delassus.step.stages.advance import HARD, MISSED
 from delassus.step.stages.rows import pushed_elsewhere
 from delassus.step.stages.solve import LONGER, PATIENCE, QUICKLY
-from delassus.step.scene import Scene
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation

@@ -34,10 +34,10 @@ from delassus.simulation.state import State
 from delassus.simulation.usual import usual_world
 from delassus.step.actuation.actuators import check_actuators
 from delassus.step.marks import Mark
+from delassus.step.scene import Scene
 from delassus.step.stages.friction import of_contacts
 from delassus.step.stages.solve import TOLERANCE
 from delassus.step.stages.step import assemble_step, candidate_geometry, simulate
-from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from delassus.model.joints import Free
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, Rescue
-from delassus.step.stages.step import candidate_geometry
 from delassus.step.scene import Scene
+from delassus.step.stages.step import candidate_geometry
 
 _LIFTS = 5
 """Of a robot out of hills, at most."""

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.step.actuation.actuators import limited_servos
-from delassus.step.stages.step import candidate_geometry
 from delassus.step.scene import Scene
+from delassus.step.stages.step import candidate_geometry
 
 NEAR: Final = 0.02
 """Candidates [m] that are so much higher than the lowest one are left out."""

@@ -22,9 +22,9 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.mass.factor import forward, inverse_mass_matrix
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.ldl import Ldl, ldl, ldl_semidefinite
-from delassus.dynamics.tree.poses import mirrored
 from delassus.errors import DelassusError
+from delassus.linalg.ldl import Ldl, ldl, ldl_semidefinite
+from delassus.linalg.products import mirror
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def factor(mechanism: Mechanism, q: Any, proximal: Proximal, time: Any = None, e
     check_inertias(mechanism.model)
     tree = tree_factor(mechanism.model, q, constraint_jacobian(mechanism, q, time=time))
     if exact:
-        G = mirrored(tree.delassus) + np.diag(compliance_of(mechanism))
+        G = mirror(tree.delassus) + np.diag(compliance_of(mechanism))
         return KktFactor(tree, ldl_semidefinite(G[::-1, ::-1])[0])
     return KktFactor(tree, _corner(tree.delassus, damping_rows(mechanism, proximal)))
 
@@ -64,7 +64,7 @@ def delassus_matrix(mechanism: Mechanism, q: Any, *, method: str = "auto", time:
             pv_osimr, or ltl where joints share coordinates (mimicry), which has no recursion over the tree.
         time: () [s] what rows move with, needed where they do (input at run time).
     """
-    return mirrored(lower_delassus(mechanism, q, method, time))
+    return mirror(lower_delassus(mechanism, q, method, time))
 
 
 @kernel("(nq)->(m,m)", inputs={"time": TIME, "proximal": PROXIMAL})
@@ -85,9 +85,9 @@ def operational_inertia(
     damping = damping_rows(mechanism, proximal)
     check_method(method, ("auto", "ltl", *TREE_METHODS, "caba_osim"))
     if method == "caba_osim":
-        return mirrored(caba_osim(mechanism, q, damping, time))
+        return mirror(caba_osim(mechanism, q, damping, time))
     factors = ldl(lower_delassus(mechanism, q, method, time) + np.diag(damping))
-    return mirrored(factors.solve(np.eye(mechanism.m)))
+    return mirror(factors.solve(np.eye(mechanism.m)))
 
 
 class KktFactors(NamedTuple):
@@ -175,7 +175,7 @@ def kkt_inverse_blocks(
     # J M⁻¹ = Y U_M⁻¹, a row at a time.
     JM = np.stack([forward(tree.above, tree.U, y) for y in tree.Y]) if m else np.zeros((0, mechanism.nv))
     B = factors.solve_rows(JM)
-    return KktInverse(-mirrored(factors.solve_rows(np.eye(m))), B, mirrored(M_inverse - JM.T @ B))
+    return KktInverse(-mirror(factors.solve_rows(np.eye(m))), B, mirror(M_inverse - JM.T @ B))
 
 
 def damping_rows(mechanism: Mechanism, proximal: Proximal) -> Any:
@@ -185,5 +185,5 @@ def damping_rows(mechanism: Mechanism, proximal: Proximal) -> Any:
 
 def _corner(G: Any, damping: Any) -> Ldl:
     """The factors of G + damping from the last row up, as those of the matrix with rows and columns reversed."""
-    full = mirrored(G) + np.diag(damping)
+    full = mirror(G) + np.diag(damping)
     return ldl(full[::-1, ::-1])

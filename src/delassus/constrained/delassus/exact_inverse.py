@@ -13,28 +13,13 @@ O(m n min(m, n)) operations a sweep of the singular values (see `jacobi`), and O
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import delassus.numpy as np
-from delassus.constrained.elimination.gauss import RANK
-from delassus.constrained.elimination.jacobi import orthogonal
 from delassus.constrained.elimination.tree_factor import TreeFactor
 from delassus.dynamics.mass.factor import forward
-from delassus.dynamics.tree.poses import mirrored
-
-
-class Decomposition(NamedTuple):
-    """Of a matrix B (m, n) with k = min(m, n): (B Bᵀ)⁺ = X diag(gram) Xᵀ, (B Bᵀ)⁺ B = X diag(mixed) Z and
-    B⁺ B = Zᵀ diag(projector) Z.
-    """
-
-    X: Any
-    """(m, k)."""
-    Z: Any
-    """(k, n)."""
-    gram: Any
-    mixed: Any
-    projector: Any
+from delassus.linalg.least_squares import decompose
+from delassus.linalg.products import mirror
 
 
 def exact_blocks(tree: TreeFactor, M_inverse: Any, epsilon: Any, compliance: Any) -> tuple[Any, Any, Any]:
@@ -50,26 +35,4 @@ def exact_blocks(tree: TreeFactor, M_inverse: Any, epsilon: Any, compliance: Any
     X = weight[:, None] * X
     Z = np.stack([forward(tree.above, tree.U, z[:n] / root) for z in Z])  # Z R
     free = M_inverse - Z.T @ (projector[:, None] * Z)
-    return -mirrored((X * gram) @ X.T), (X * mixed) @ Z, mirrored(free)
-
-
-def decompose(B: Any) -> Decomposition:
-    """By singular values; squares of them below `RANK` of the largest count as zero."""
-    m, n = B.shape
-    if m <= n:  # V B = C, the rows of C orthogonal
-        turned = orthogonal(np.concatenate([B, np.eye(m)], 1), n)
-        C, V = turned[:, :n], turned[:, n:]
-        inverse = _inverse_squares(C)
-        return Decomposition(V.T, C, inverse, inverse, inverse)
-    turned = orthogonal(np.concatenate([B.T, np.eye(n)], 1), m)  # V Bᵀ = C
-    C, V = turned[:, :m], turned[:, m:]
-    inverse = _inverse_squares(C)
-    return Decomposition(C.T, V, inverse * inverse, inverse, np.where(inverse > 0.0, 1.0, inverse))
-
-
-def _inverse_squares(C: Any) -> Any:
-    """1/s² of orthogonal vectors (k, l), zero where s² is none to speak of; NaN where a vector is none."""
-    squares = np.sum(C * C, 1)
-    kept = squares > RANK * np.max(squares)
-    inverse = np.where(kept, 1.0 / np.where(kept, squares, 1.0), 0.0)
-    return np.where(np.isnan(squares), np.nan, inverse)
+    return -mirror((X * gram) @ X.T), (X * mixed) @ Z, mirror(free)

@@ -38,7 +38,8 @@ import delassus.numpy as np
 from delassus.constrained.elimination.ports import Bonds, Loosened, Part, Port, ties_of
 from delassus.constraints.mechanism.rows import Rows
 from delassus.dynamics.tree.articulated import FreeJoint
-from delassus.dynamics.tree.poses import Blocks, Pair, Pose, mirrored
+from delassus.dynamics.tree.poses import Blocks, Pair, Pose
+from delassus.linalg.products import mirror
 from delassus.model.links import Links
 
 
@@ -69,7 +70,7 @@ class Couplings:
         if not here:
             return None
         inertia, force = self._folded(here)
-        return (mirrored(inertia[:3, :3]), inertia[:3, 3:], mirrored(inertia[3:, 3:])), (force[:3], force[3:])
+        return (mirror(inertia[:3, :3]), inertia[:3, 3:], mirror(inertia[3:, 3:])), (force[:3], force[3:])
 
     def eliminate(
         self, i: int, joint: FreeJoint, pose: Pose, u: Any, push: Any, still: Pair

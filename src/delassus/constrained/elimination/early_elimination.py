@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.dynamics.tree.articulated import is_plain
-from delassus.dynamics.tree.poses import mirrored
+from delassus.linalg.products import mirror
 from delassus.model.links import Link
 
 _VANISHED: Final = 1e-8
@@ -102,7 +102,7 @@ def eliminate(
     u = tau - S @ p
     axis = link.motion.directions[k]
     plain = is_plain(link)  # then nothing is felt along S, exactly
-    A = mirrored(A - np.outer(U * inverse, U))
+    A = mirror(A - np.outer(U * inverse, U))
     if plain:
         A[axis, :] = A[:, axis] = 0.0
     p = p + U * (inverse * u)
@@ -122,7 +122,7 @@ def eliminate(
     sigma = np.where(vanished, 1.0, square * inverse)
     weight = np.where(vanished, 0.0, 1.0 / sigma)
     K[pivot], l[pivot] = np.where(vanished, row, 0.0), np.where(vanished, own, 0.0)
-    A = mirrored(A + np.outer(row * weight, row))
+    A = mirror(A + np.outer(row * weight, row))
     p = p + row * (weight * own)
     taken = Taken(s, pivot, Q, row, own, weight, vanished)
     used = tuple(n + (j == pivot) for j, n in enumerate(rows.used))

@@ -22,10 +22,11 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, rows_in
 from delassus.dynamics.tree.articulated import driven_joint, free_joint
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.poses import Blocks, mirrored
+from delassus.dynamics.tree.poses import Blocks
 from delassus.dynamics.tree.sums import at, total
 from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
 from delassus.errors import DelassusError
+from delassus.linalg.products import mirror
 from delassus.model.links import Links, links_of
 
 
@@ -104,7 +105,7 @@ def eliminated(
 def penalty(K: Any, rho: Any) -> Blocks:
     """Kᵀ diag(ρ) K in blocks."""
     weighted = K.T * rho
-    return mirrored(weighted[:3] @ K[:, :3]), weighted[:3] @ K[:, 3:], mirrored(weighted[3:] @ K[:, 3:])
+    return mirror(weighted[:3] @ K[:, :3]), weighted[:3] @ K[:, 3:], mirror(weighted[3:] @ K[:, 3:])
 
 
 def joint_penalty(tree: Links, rows: Rows, link: int, rho: Any) -> Any:

@@ -20,26 +20,15 @@ these do not settle: near singular poses.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.tracing.trace import computing_in
-from delassus.constrained.elimination.jacobi import orthogonal
 from delassus.constrained.elimination.roots import Root
-
-RANK: Final = 1e-12
-"""Squares of singular values below this share of the largest count as zero, and so do eigenvalues of J M⁻¹ Jᵀ."""
+from delassus.linalg.least_squares import RANK, nearest_solution
 
 _STILL: Final = {"float64": 1e-20, "float32": RANK}
 """Squares of singular values below this share of the largest are zero but for rounding, and a reserve."""
-
-
-class Nearest(NamedTuple):
-    """x (n,), λ (m,), and the part of γ (m,) that no x takes off."""
-
-    x: Any
-    force: Any
-    contradiction: Any
 
 
 def by_singular_values(
@@ -62,36 +51,5 @@ def by_singular_values(
         B = np.concatenate([B, np.diag(weight * softness)], 1)
         free = np.concatenate([free, np.zeros(len(weight))])
     still = _STILL[computing_in().name] if rank is None else rank
-    x, force, contradiction = nearest(B, free, weight * gamma, RANK if rank is None else rank, still)
+    x, force, contradiction = nearest_solution(B, free, weight * gamma, RANK if rank is None else rank, still)
     return root.to_accelerations(x[:nv]), weight * force, contradiction / weight
-
-
-def nearest(B: Any, free: Any, gamma: Any, rank: Any, still: Any = 0.0) -> Nearest:
-    """x (n,) nearest to `free` among those with the least |B x + γ|, and the smallest λ (m,) with x = free + Bᵀ λ.
-
-    Directions with s² below the share `still` of the largest do not move at all: γ along these is contradictory.
-    """
-    m, n = B.shape
-    if m <= n:  # rows of B made orthogonal, γ and what turns them going along
-        turned = orthogonal(np.concatenate([B, gamma[:, None], np.eye(m)], 1), n)
-        C, off, V = turned[:, :n], turned[:, n], turned[:, n + 1 :]
-        squares = np.sum(C * C, 1)
-        y = -(C @ free + off) * _inverse(squares, rank)
-        return Nearest(free + C.T @ y, V.T @ y, V.T @ np.where(_counts(squares, still), 0.0, off))
-    turned = orthogonal(np.concatenate([B.T, np.eye(n)], 1), m)
-    C, V = turned[:, :m], turned[:, m:]
-    squares = np.sum(C * C, 1)
-    inverse = _inverse(squares, rank)
-    y = -(C @ (B @ free + gamma)) * inverse
-    return Nearest(free + V.T @ y, C.T @ (y * inverse), gamma - C.T @ (C @ gamma * _inverse(squares, still)))
-
-
-def _counts(squares: Any, share: Any) -> Any:
-    """Whether s² is more than a share of the largest."""
-    return squares > share * np.max(squares)
-
-
-def _inverse(squares: Any, share: Any) -> Any:
-    """1/s², zero where s² is none to speak of."""
-    kept = _counts(squares, share)
-    return np.where(kept, 1.0 / np.where(kept, squares, 1.0), 0.0)

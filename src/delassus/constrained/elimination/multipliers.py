@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.dynamics.tree.ldl import Ldl, ldl
 from delassus.dynamics.tree.poses import Blocks, Pair
 from delassus.dynamics.tree.sums import total
+from delassus.linalg.ldl import Ldl, ldl
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree
+from delassus.linalg.products import gram, tiles
 from delassus.model.model import Model
-
-TILE: Final = 3
-"""Rows that are eliminated together."""
 
 
 class RankOne(NamedTuple):
@@ -75,26 +73,12 @@ def tree_factor(
         M[k, k] = 1.0
     U, D = factor_tree(above, M)
     inverse, Y = 1.0 / D, np.zeros(J.shape)
-    tiles = [range(s, min(s + TILE, len(J))) for s in range(0, len(J), TILE)]
-    for rows in tiles:
+    for rows in tiles(len(J)):
         for k in reversed(range(model.nv)):
             for r in rows:
                 Y[r, k] = X[r, k] * inverse[k]
             for i in above[k]:
                 for r in rows:
                     X[r, i] = X[r, i] - U[i, k] * X[r, k]
-    return TreeFactor(above, U, D, Y, _delassus(X, Y, tiles))
-
-
-def _delassus(X: Any, Y: Any, tiles: list[range]) -> Any:
-    """The lower triangle of X Yᵀ, a tile at a time: its sums stay in registers while they are made."""
-    m, n = X.shape
-    G = np.zeros((m, m))
-    for rows in tiles:
-        for columns in tiles[: rows.start // TILE + 1]:
-            for k in reversed(range(n)):
-                for r in rows:
-                    for c in columns:
-                        if c <= r:
-                            G[r, c] = G[r, c] + X[r, k] * Y[c, k]
-    return G
+    # X Yᵀ, its terms from the leaves to the root.
+    return TreeFactor(above, U, D, Y, gram(X.T[::-1], Y.T[::-1]))

@@ -47,7 +47,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.manifold import integrate, normalize
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.ldl import ldl
+from delassus.linalg.ldl import ldl
 
 _FIRST_DAMPING: Final = 1e-3
 _LEAST_DAMPING: Final = 1e-10

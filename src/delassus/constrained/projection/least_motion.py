@@ -30,7 +30,7 @@ from delassus.constrained.delassus.proximal import natural_proximal
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.mass.factor import forward
-from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.linalg.ldl import Ldl, ldl
 
 _SHARE: Final = 1e-7
 """ε as a share of what rows yield; where rows repeat each other, λ is known to 1e-16 over it."""

@@ -21,11 +21,11 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.constrained.elimination.gauss import RANK, nearest
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.manifold import difference, integrate
+from delassus.linalg.least_squares import RANK, nearest_solution
 
 
 def project_by_svd(
@@ -40,10 +40,10 @@ def project_by_svd(
     e, w = constraint_error(mechanism, q0, time=time), velocities_asked(mechanism, q0, time)
     J = constraint_jacobian(mechanism, q0, time=time)
     free = numpy.array([float(k not in locked) for k in range(mechanism.nv)])
-    found, *_ = nearest(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
+    found, *_ = nearest_solution(J * free, v * free, J @ (v * (1.0 - free)) - w, RANK)
     holding = _rows_that_hold(mechanism)
     own = d * (1.0 - free)
-    back, *_ = nearest(J * free * holding[:, None], d * free, (e + J @ own) * holding, RANK)
+    back, *_ = nearest_solution(J * free * holding[:, None], d * free, (e + J @ own) * holding, RANK)
     return integrate(mechanism.model, q0, back + own), np.where(free > 0.0, found, v)
 
 

@@ -61,7 +61,7 @@ from delassus.dynamics.derivatives.aba_derivatives import aba_derivatives
 from delassus.dynamics.derivatives.columns import inverse_factor, outward
 from delassus.dynamics.derivatives.rnea_derivatives import torque_derivatives
 from delassus.dynamics.kinematics.manifold import coordinate_rates
-from delassus.dynamics.tree.ldl import ldl
+from delassus.linalg.ldl import ldl
 
 _AGREE: Final = 1e-14
 """Residuals of least squares below this share of what rows feel of their forces are rounding."""

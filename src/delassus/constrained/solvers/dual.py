@@ -16,7 +16,7 @@ from typing import Any
 import delassus.numpy as np
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.solver import State
-from delassus.dynamics.tree.ldl import ldl
+from delassus.linalg.ldl import ldl
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ import delassus.numpy as dnp
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.record import refuse_inside
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
-from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.inputs import read_proximal
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -29,6 +28,7 @@ from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.tree.check import check_inertias
+from delassus.linalg.least_squares import gram_pseudo_inverse
 
 Floats = NDArray[np.float64]
 
@@ -107,8 +107,4 @@ def _pseudo_inverse(A: Floats, C: Floats) -> Floats:
     if np.any(C):
         # Aᵀ A + C is Bᵀ B for A above √C.
         A = np.concatenate([A, np.broadcast_to(np.diag(np.sqrt(C)), (*A.shape[:-2], len(C), len(C)))], axis=-2)
-    _, s, Vt = np.linalg.svd(A, full_matrices=False)
-    kept = s**2 > RANK * np.max(s, axis=-1, keepdims=True, initial=0.0) ** 2
-    inverse = np.where(kept, 1.0 / np.where(kept, s, 1.0) ** 2, 0.0)
-    pseudo: Floats = (Vt.mT * inverse[..., None, :]) @ Vt
-    return pseudo
+    return gram_pseudo_inverse(A)

@@ -24,7 +24,7 @@ from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.factor import backward, forward
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.ldl import ldl_semidefinite
+from delassus.linalg.ldl import ldl_semidefinite
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"time": "()"})

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from delassus.contact.large.rows import REGULARIZATION, Array
+from delassus.contact.large.rows import Array
+from delassus.linalg.filtered import least_norm
 
 _ANGLES: Final = np.pi * (np.arange(-8, 8) / 8.0) ** 3
 """Of the samples, from the direction in which the contact would stick: more of them where it almost does."""
@@ -21,7 +22,7 @@ _HALVINGS: Final = 24
 def contact_impulse(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
     """The impulses (B, n, 3) of contacts, so much of the way to the exact ones."""
     alone = velocity - _product(G, impulse)
-    sticking = -_least_norm(G, alone)
+    sticking = -least_norm(G, alone[..., None])[..., 0]
     sticks = np.linalg.norm(sticking[..., :2], axis=-1) <= friction * sticking[..., 2]
     sliding, exists = _sliding(G, alone, friction, sticking[..., :2])
     new = np.where(sticks[..., None], sticking, np.where(exists[..., None], sliding, impulse))
@@ -31,15 +32,6 @@ def contact_impulse(G: Array, impulse: Array, velocity: Array, friction: Array, 
 
 def _product(G: Array, x: Array) -> Array:
     return np.asarray((G @ x[..., None])[..., 0])
-
-
-def _least_norm(A: Array, b: Array) -> Array:
-    """A⁺ b of matrices that are not indefinite, with a diagonal of about one."""
-    E: Array = np.asarray(np.linalg.inv(A + REGULARIZATION * np.eye(A.shape[-1])), float)
-    x = _product(E, _product(A, _product(E, b)))
-    for _ in range(2):
-        x = x + _product(E, _product(A, _product(E, b - _product(A, x))))
-    return x
 
 
 def _sliding(G: Array, alone: Array, friction: Array, towards: Array) -> tuple[Array, Array]:

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from delassus.contact.large.progress import Best, Budget
-from delassus.contact.large.rows import REGULARIZATION, Array, Rows, groups_of
+from delassus.contact.large.rows import Array, Rows, groups_of
 from delassus.contact.large.sparse import solve_sparse, sparse_matrices
+from delassus.linalg.filtered import regularization
 
 
 class Attempt(NamedTuple):
@@ -143,7 +144,7 @@ def newton_matrix(rows: Rows, jacobians: list[Array]) -> Array:
     for (_, at), D in zip(groups_of(rows.layout), blocks, strict=True):
         K[:, at] = D @ rows.G[:, at]
         K[:, at[:, :, None], at[:, None, :]] += np.eye(at.shape[1]) - D
-    K[:, range(m), range(m)] += REGULARIZATION
+    K[:, range(m), range(m)] += regularization()
     return K
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from delassus.contact.solvers.smooth import Turned, coulomb, positive_part, seco
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-REGULARIZATION: Final = 1e-12
-"""The share of a row's response that is added to it where a matrix is factored."""
 
 
 class Group(NamedTuple):

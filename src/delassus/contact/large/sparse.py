@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.contact.cones.layout import Layout
-from delassus.contact.large.rows import REGULARIZATION, Array, Indices, Rows, groups_of
+from delassus.contact.large.rows import Array, Indices, Rows, groups_of
+from delassus.linalg.filtered import regularization
 
 _ROWS: Final = 300
 """Rows from which on sparse equations are faster."""
@@ -49,7 +50,7 @@ def solve_sparse(rows: Rows, matrices: list[Any], jacobians: list[Array], gap: A
     steps = np.full_like(gap, np.nan)
     for k, (G, own) in enumerate(zip(matrices, values, strict=True)):
         D = sparse.csr_matrix((own, (at[0], at[1])), shape=G.shape)
-        K = (D @ G + (1.0 + REGULARIZATION) * one - D).tocsc()
+        K = (D @ G + (1.0 + regularization()) * one - D).tocsc()
         try:
             steps[k] = splu(K).solve(gap[k])
         except (RuntimeError, ValueError):  # a pivot that is zero, or a number that is none

@@ -27,11 +27,11 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
-from delassus.contact.solvers.free_rows import least_norm
 from delassus.contact.solvers.gauss_seidel import coulomb_step, sweep
 from delassus.contact.solvers.progress import Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
 from delassus.errors import DelassusError
+from delassus.linalg.filtered import least_norm
 
 _ANGLES: Final = numpy.pi * (numpy.arange(-8, 8) / 8.0) ** 3
 """Of the samples, from the direction in which the contact would stick: more of them where it almost does."""

@@ -21,7 +21,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.lemke import chosen
 from delassus.contact.solvers.progress import FOREVER
-from delassus.contact.solvers.scaled import small
+from delassus.linalg.filtered import regularization
 
 _NEVER: Final = 1e100
 """Steps and bounds beyond are infinite."""
@@ -70,14 +70,20 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Dr
         response = way * chosen(here, T)  # T is symmetric but for signs: of the impulses that follow, and of velocities
         moves = np.where(here, way, np.where(still > 0.5, -response, 0.0))
         drifts = np.where(still > 0.5, 0.0, response)
-        room = np.where(moves > small(), (upper - impulse) / np.where(moves > small(), moves, 1.0), 10.0 * _NEVER)
-        room = np.where(moves < -small(), (lower - impulse) / np.where(moves < -small(), moves, 1.0), room)
+        room = np.where(
+            moves > regularization(), (upper - impulse) / np.where(moves > regularization(), moves, 1.0), 10.0 * _NEVER
+        )
+        room = np.where(
+            moves < -regularization(), (lower - impulse) / np.where(moves < -regularization(), moves, 1.0), room
+        )
         right = (still < 0.5) & (error == 0.0) & (lower < upper)
-        stops = np.where(impulse > lower, drifts > small(), drifts < -small())
+        stops = np.where(impulse > lower, drifts > regularization(), drifts < -regularization())
         free_run = np.where(stops, np.abs(velocity) / np.where(stops, np.abs(drifts), 1.0), 10.0 * _NEVER)
         met = np.where(right & ~here, free_run, 10.0 * _NEVER)
         own = np.where(
-            here & (np.abs(drifts) > small()), np.abs(velocity) / np.maximum(np.abs(drifts), small()), 10.0 * _NEVER
+            here & (np.abs(drifts) > regularization()),
+            np.abs(velocity) / np.maximum(np.abs(drifts), regularization()),
+            10.0 * _NEVER,
         )
         times = np.concatenate([room, np.minimum(met, own)])
         first, length = np.argmin(times) + 0.0, np.min(times)
@@ -118,7 +124,7 @@ def swept(T: Any, who: Any, way: Any) -> Any:
     """
     row = chosen(who, T)
     pivot = chosen(who, row)
-    pivot = np.where(np.abs(pivot) > small() * small(), pivot, 1.0)
+    pivot = np.where(np.abs(pivot) > regularization() * regularization(), pivot, 1.0)
     share = row / pivot
     inner = T - row[:, None] * share[None, :]
     edge = way * share

@@ -18,11 +18,11 @@ import delassus.numpy as np
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.elimination import solve_without_pivots
 from delassus.contact.solvers.newton import matrix_of
 from delassus.contact.solvers.scaled import Scaled, shape_of
 from delassus.contact.solvers.solve import PROBLEM_INPUTS
 from delassus.errors import DelassusError
+from delassus.linalg.lu import solve_without_pivots
 
 
 @kernel("(m,m),(m),(m)->(m,m),(m,contacts)", inputs=PROBLEM_INPUTS)

@@ -22,7 +22,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import trace_of
 from delassus.contact.solvers.progress import FOREVER
-from delassus.contact.solvers.scaled import small
+from delassus.linalg.filtered import regularization
 
 _NEVER: Final = 1e100
 """Ratios beyond belong to bounds that count as infinite."""
@@ -106,7 +106,7 @@ def chosen(here: Any, rows: Any) -> Any:
 
 def _leaving(q: Any, small_part: Any, column: Any, artificial: Any, ties: Any) -> tuple[Any, Any]:
     """The row whose variable is the first to become zero as the one of a column grows, and whether there is none."""
-    usable = column > small() * np.maximum(np.max(np.abs(column)), 1.0)
+    usable = column > regularization() * np.maximum(np.max(np.abs(column)), 1.0)
     slope = np.where(usable, column, 1.0)
     ratio = np.where(usable, np.maximum(q, 0.0) / slope, 10.0 * _NEVER)
     least = np.min(ratio)

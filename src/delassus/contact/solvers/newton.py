@@ -19,9 +19,10 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers.elimination import solve_without_pivots
 from delassus.contact.solvers.progress import FOREVER, Best, Budget
-from delassus.contact.solvers.scaled import Scaled, small
+from delassus.contact.solvers.scaled import Scaled
+from delassus.linalg.filtered import regularization
+from delassus.linalg.lu import solve_without_pivots
 
 ATTEMPTS: Final = (
     # e at the beginning, as a share of the impulses' scale; by what it shrinks; iterations; from the best or from zero
@@ -94,4 +95,4 @@ def matrix_of(problem: Scaled, jacobians: list[Any], rho: Any = 0.0) -> Any:
     matrix = np.concatenate(rows)
     for at, D in zip(layout.blocks, jacobians, strict=True):
         matrix[at, at] = matrix[at, at] + np.eye(len(D)) - kept * D
-    return matrix + small() * np.eye(layout.m)
+    return matrix + regularization() * np.eye(layout.m)

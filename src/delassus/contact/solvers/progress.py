@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
 from delassus.contact.solvers.scaled import Scaled
 
-FOREVER = 1_000_000
+FOREVER = UNBOUNDED
 """The bound of loops that end by a count at run time."""
 
 

@@ -19,8 +19,9 @@ import numpy
 import delassus.numpy as np
 from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.cones.pyramid import corners, project_pyramid
-from delassus.contact.solvers.free_rows import without_free
 from delassus.contact.solvers.scaled import Scaled
+from delassus.linalg.filtered import least_norm
+from delassus.linalg.schur import eliminate_rows
 
 
 class Pyramids(NamedTuple):
@@ -78,7 +79,10 @@ def complementarity_of(problem: Pyramids) -> Complementarity:
     free, half = len(layout.rows(Free)), len(layout.rows(NonNegative))
     size = np.max(np.abs(scaled.g))
     size = np.where(size > 0.0, size, 1.0)
-    G, g, W = without_free(scaled.G, scaled.g / size, free)
+    G, g = scaled.G, scaled.g / size
+    reduced = eliminate_rows(G, g[:free], least_norm) if free else None
+    if reduced is not None:
+        G, g = reduced.S, g[free:] + reduced.shift
     m, bounded, K = layout.m - free, layout.intervals, problem.faces
     n = half + 4 * bounded + (K + 2) * layout.contacts
     S, C, q, shift = numpy.zeros((m, n)), np.zeros((n, n)), np.zeros(n), np.zeros(m)  # λ = S z + shift
@@ -101,8 +105,8 @@ def complementarity_of(problem: Pyramids) -> Complementarity:
 
     def impulse(z: Any) -> Any:
         others = S @ z + shift
-        if W is None:
+        if reduced is None:
             return size * others
-        return size * np.concatenate([-(W[:, :-1] @ others + W[:, -1]), others])
+        return size * np.concatenate([reduced.impulses(others), others])
 
     return Complementarity(S.T @ G @ S + C, S.T @ (G @ shift + g) + q, impulse)

@@ -16,8 +16,8 @@ from delassus.compiler.tracing.flow.control import map
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.smooth import Turned, coulomb, positive_part, second_order, slopes
+from delassus.linalg.products import multiply
 
 
 def enormous() -> float:
@@ -138,7 +138,7 @@ class Scaled(NamedTuple):
 
     def velocity(self, impulse: Any) -> Any:
         """σ = G λ + g (m,)."""
-        return product(self.G, impulse) + self.g
+        return multiply(self.G, impulse) + self.g
 
     def corrected(self, velocity: Any) -> Any:
         """σ + Γ(σ): with friction · ‖σ_t‖ on the normals (de Saxcé), unless the problem is convex."""
@@ -266,8 +266,3 @@ def _applied(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:
     y = np.concatenate([turned.share * x[:-1], np.stack([turned.h])])
     direction = x[:-1] * (1.0 / np.where(t > 0.0, t, 1.0))
     return y, slopes(turned, direction)
-
-
-def small() -> float:
-    """The share of a row's response that is added to it where a matrix is factored."""
-    return 1e-12 if computing_in().name == "float64" else 1e-5

@@ -11,10 +11,10 @@ from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import METHODS, Found, planned
-from delassus.contact.solvers.elimination import product
 from delassus.contact.solvers.progress import Best, Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
 from delassus.errors import DelassusError
+from delassus.linalg.products import multiply
 
 PROBLEM_INPUTS: Final = {
     "friction": "(contacts)",
@@ -97,7 +97,7 @@ def velocity_and_residual(
 
     `numbers` are friction, torsional, rolling, lower and upper.
     """
-    velocity = product(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)
+    velocity = multiply(G, impulse) + g + (0.0 if compliance is None else compliance * impulse)
     plain, factors = Scaled.of(layout, law == "ccp", G, g, *numbers), shape_of(layout, *numbers[:3])
     taken, moving = plain.taken(impulse, factors), plain.taken_velocity(velocity, factors)
     return velocity, plain.residual_given(plain.residual(taken, moving), factors)

@@ -12,8 +12,8 @@ import numpy
 import delassus.numpy as np
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.control.inverse.actuated import Actuated
-from delassus.control.inverse.orthogonal import first_stage, rooted, second_stage
-from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.linalg.ldl import Ldl, ldl
+from delassus.linalg.two_stages import first_stage, second_stage
 
 
 class Choice(NamedTuple):
@@ -50,7 +50,7 @@ def distributed(robot: Actuated, M: Any, b: Any, J: Any, moving: Any, wanted: Ch
     weight = 1.0 / numpy.sqrt(numpy.array(row_mobilities(robot.mechanism)))
     Y = rigid.T * weight  # x = λ / weight, so that all of x are comparable
     N, S = robot.passive, passive_inertia(robot, M)
-    stage = first_stage(rooted(S, N.T @ Y), rooted(S, N.T @ left), rank)
+    stage = first_stage(S.whiten(N.T @ Y), S.whiten(N.T @ left), rank)
     reached = _reachable(robot, M, S, left - Y @ stage.x) + Y @ stage.x
     rows, ends = _cost(robot, Y, reached, weight, wanted)
     x = second_stage(stage, rows, ends)
@@ -106,7 +106,7 @@ def _cost(robot: Actuated, Y: Any, reached: Any, weight: Any, wanted: Choice) ->
             S = ldl((R / W) @ R.T)
             t = Q.T @ reached
             t = t if wanted.torque_target is None else t - R @ wanted.torque_target
-            rows, ends = [rooted(S, Q.T @ Y)], [rooted(S, t)]
+            rows, ends = [S.whiten(Q.T @ Y)], [S.whiten(t)]
     if wanted.force_weight is not None:
         rows.append(np.diag(np.sqrt(wanted.force_weight) * weight))
         ends.append(np.zeros(robot.m))

@@ -37,7 +37,6 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import joint_mobilities, row_mobilities
-from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.inputs import not_negative
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
@@ -48,6 +47,7 @@ from delassus.control.inverse.weights import DYNAMICS_INPUTS
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import mass_matrix
+from delassus.linalg.least_squares import RANK
 
 _MET: Final = 1e-9
 """The share of the forces at a joint that may be left of its equation, and of the accelerations in a row."""

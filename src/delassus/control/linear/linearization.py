@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 import delassus.numpy as dnp
 from delassus.compiler.tracing.trace import current
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.derivatives import constrained_derivatives
 from delassus.constrained.solvers.dynamics import constrained_dynamics
@@ -43,6 +42,7 @@ from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.kinematics.manifold import difference, integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.errors import short
+from delassus.linalg.least_squares import RANK
 from delassus.model.joints import Motion
 from delassus.model.model import Model
 from delassus.spatial.motions import motion_cross

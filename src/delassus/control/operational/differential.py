@@ -34,7 +34,7 @@ from delassus.control.inverse.result import ControlStatus, control_statuses
 from delassus.control.operational.limits import velocity_bounds
 from delassus.control.operational.tasks import Tasks, task_jacobian
 from delassus.dynamics.mass.crba import mass_matrix
-from delassus.dynamics.tree.ldl import ldl
+from delassus.linalg.ldl import ldl
 
 _ITERATIONS: Final = 300
 _TRIES: Final = 5.0

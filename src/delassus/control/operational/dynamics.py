@@ -24,14 +24,12 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constrained.elimination.gauss import RANK
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.told import Told
 from delassus.control.inverse.distribution import passive_inertia
 from delassus.control.inverse.dynamics import actuated_inverse_dynamics
-from delassus.control.inverse.orthogonal import first_stage, rooted
 from delassus.control.inverse.result import ControlStatus, control_statuses, worst_of
 from delassus.control.inverse.weights import DYNAMICS_INPUTS
 from delassus.control.operational.space import in_energy
@@ -39,6 +37,8 @@ from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.forces.rnea import bias_torques
 from delassus.dynamics.mass.crba import mass_matrix
+from delassus.linalg.least_squares import RANK
+from delassus.linalg.two_stages import first_stage
 
 _MET: Final = 1e-8
 """What a row of a task may lack, as a share of the accelerations that cancel in it."""
@@ -182,9 +182,9 @@ def _possible(tasks: Tasks, q: Any, v: Any, M: Any, c: Any, mask: Any, time: Any
             M, c = M + push @ J[soft], c + push @ gamma[soft]
     if N.shape[1]:
         S = passive_inertia(robot, M)
-        pushed = rooted(S, np.concatenate([N.T @ M, (N.T @ c)[:, None]], 1))
+        pushed = S.whiten(np.concatenate([N.T @ M, (N.T @ c)[:, None]], 1))
         if Y is not None:
-            stage = first_stage(rooted(S, N.T @ Y), np.zeros(N.shape[1]), RANK, pushes=True)
+            stage = first_stage(S.whiten(N.T @ Y), np.zeros(N.shape[1]), RANK, pushes=True)
             pushed = pushed - (stage.left * stage.met[:, None]).T @ (stage.left @ pushed)
         rows.append(pushed[:, :-1])
         ends.append(-pushed[:, -1])

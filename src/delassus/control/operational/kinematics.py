@@ -34,7 +34,7 @@ from delassus.control.operational.limits import pressed, within
 from delassus.control.operational.tasks import Tasks, task_error
 from delassus.dynamics.kinematics.manifold import integrate, normalize, rates_per_velocity
 from delassus.dynamics.mass.crba import mass_matrix
-from delassus.dynamics.tree.ldl import ldl
+from delassus.linalg.ldl import ldl
 
 _FIRST: Final = 1e-3
 _LEAST: Final = 1e-10

@@ -23,18 +23,18 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
-from delassus.constrained.elimination.gauss import RANK
-from delassus.constrained.elimination.jacobi import orthogonal
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.jacobian import jacobian_of
 from delassus.constrained.rows.problem import Problem
-from delassus.control.inverse.orthogonal import first_stage
 from delassus.control.inverse.result import ControlStatus, control_statuses
 from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
 from delassus.dynamics.mass.factor import forward
-from delassus.dynamics.tree.ldl import ldl
+from delassus.linalg.jacobi import orthogonalize
+from delassus.linalg.ldl import ldl
+from delassus.linalg.least_squares import RANK
+from delassus.linalg.two_stages import first_stage
 
 
 class _Arrays(NamedTuple):
@@ -97,7 +97,7 @@ def operational_space(tasks: Tasks, q: Any, v: Any, *, mask: Any = None, time: A
     A = space.rows[len(held) :]
     if len(rigid):
         A = first_stage(rigid, np.zeros(len(rigid)), RANK).open_part(A)
-    turned = orthogonal(np.concatenate([A, np.eye(tasks.t)], 1), n)
+    turned = orthogonalize(np.concatenate([A, np.eye(tasks.t)], 1), n)
     C, V = turned[:, :n], turned[:, n:]
     squares = np.sum(C * C, 1)
     kept = squares > RANK * np.maximum(np.max(squares), scale)

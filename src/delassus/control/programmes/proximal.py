@@ -26,9 +26,10 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import trace_of
-from delassus.control.programmes.factor import Factor, gram
 from delassus.control.programmes.iterate import RESTED, Iterate, Pushes, looked, rho_of
 from delassus.control.programmes.scaled import Scaled, largest, product
+from delassus.linalg.cholesky import Cholesky
+from delassus.linalg.products import gram
 
 EPSILON: Final = (1e-5, 1e-1)
 """ε at the beginning, likewise: along a curved edge Newton steps are short if the penalty is steep at once."""
@@ -79,7 +80,7 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
     """The multipliers' step where φ is about least, then a Newton step."""
     now = multipliers_step(p, now, tolerance)
     pushes, inverse = Pushes(*now.pushes), 1.0 / now.epsilon
-    d = -Factor(hessian(p, fixed, pushes, inverse)).solve(now.gradient)
+    d = -Cholesky(hessian(p, fixed, pushes, inverse)).solve(now.gradient)
     Hd, Ad, Rd = product(p.H, d), product(p.A, d), product(p.R, d)
     t = _length(p, now, d, Hd, Ad, inverse * Rd)
     moved = now._replace(

@@ -15,12 +15,12 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
-from delassus.control.programmes.factor import gram
 from delassus.control.programmes.scaled import Data
 from delassus.control.reactive.control import ReactiveControl
 from delassus.control.reactive.limits import cones_of, rows_of
 from delassus.control.reactive.situation import Situation
 from delassus.control.reactive.task import Task, Term
+from delassus.linalg.products import gram
 
 
 def data_of(s: Situation) -> Data:

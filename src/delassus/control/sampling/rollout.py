@@ -19,12 +19,12 @@ from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import scan
 from delassus.model.of_model import OfModel
 from delassus.step.marks import Mark
+from delassus.step.scene import Scene
 from delassus.step.stages.advance import MISSED, period
 from delassus.step.stages.contacts import GroundNumbers
 from delassus.step.stages.problem import Given
 from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
 from delassus.step.stages.step import GROUND_INPUTS, SHARED
-from delassus.step.scene import Scene
 
 STATE: Final = "(nq),(nv),(rows),(places),(),(),()"
 """q, v, impulses, contacts, time, cost until now, periods until now: what a rollout is taken up with."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.dynamics.tree.base_frame import Moving, external_in_base, moving_links
-from delassus.dynamics.tree.poses import mirrored
 from delassus.dynamics.tree.sums import add_symmetric, add_torques, model_armature, total
+from delassus.linalg.products import mirror
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
 
@@ -41,7 +41,7 @@ def rigid_body(link: Link, m: Moving) -> tuple[Any, Any, Any]:
     mass, I_c = link.inertia.mass, np.array(link.inertia.rotational)
     c = m.p + m.R @ np.array(link.inertia.com)
     h = mass * c
-    return mass, h, mirrored(m.R @ (0.5 * np.trace(I_c) * np.eye(3) - I_c) @ m.R.T + np.outer(c, h))
+    return mass, h, mirror(m.R @ (0.5 * np.trace(I_c) * np.eye(3) - I_c) @ m.R.T + np.outer(c, h))
 
 
 def moving_body(link: Link, m: Moving) -> tuple[Any, ...]:

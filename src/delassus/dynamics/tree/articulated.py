@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import delassus.numpy as np
-from delassus.dynamics.tree.ldl import Ldl, ldl
-from delassus.dynamics.tree.poses import Blocks, Pair, mirrored
+from delassus.dynamics.tree.poses import Blocks, Pair
 from delassus.dynamics.tree.sums import at
+from delassus.linalg.ldl import Ldl, ldl
+from delassus.linalg.products import mirror
 from delassus.model.joints import Motion
 from delassus.model.links import Link
 
@@ -67,9 +68,9 @@ class FreeJoint:
         M, H, I = A
         U, W = self.U, self.W
         M, H, I = (
-            mirrored(M - W[:3] @ U[:3].T),
+            mirror(M - W[:3] @ U[:3].T),
             np.array(H - W[:3] @ U[3:].T),
-            mirrored(I - W[3:] @ U[3:].T),
+            mirror(I - W[3:] @ U[3:].T),
         )
         for d in self.link.motion.directions if self.plain else ():
             if d < 3:

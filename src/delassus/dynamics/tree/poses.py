@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import delassus.numpy as np
 from delassus.dynamics.tree.sums import at
+from delassus.linalg.products import mirror
 from delassus.model.joints import Motion
 from delassus.model.links import Link, Links
 from delassus.model.placement import Placement
@@ -99,11 +100,11 @@ class RotationStep:
     def inertia_to_parent(self, M: Any, H: Any, I: Any) -> Blocks:
         """R A Rᵀ for each block."""
         R = self.R
-        return mirrored(R @ M @ R.T), R @ H @ R.T, mirrored(R @ I @ R.T)
+        return mirror(R @ M @ R.T), R @ H @ R.T, mirror(R @ I @ R.T)
 
     def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
         """Rotated."""
-        return mass, self.R @ first, mirrored(self.R @ I @ self.R.T)
+        return mass, self.R @ first, mirror(self.R @ I @ self.R.T)
 
     def compose(self, R: Any, p: Any) -> Pair:
         """The product."""
@@ -132,13 +133,13 @@ class ShiftStep:
         """H' = H - M p×, I' = I + p× H' + (p× H)ᵀ."""
         P = skew(self.p)
         H_p = H - M @ P
-        return M, H_p, mirrored(I + P @ H_p + (P @ H).T)
+        return M, H_p, mirror(I + P @ H_p + (P @ H).T)
 
     def rigid_to_parent(self, mass: Any, first: Any, I: Any) -> Blocks:
         """Parallel axes: I' = I + (h·p + p·h') 1 - (h pᵀ + p h'ᵀ) with h' = h + m p."""
         moved = first + mass * self.p
         outer = np.outer(first, self.p) + np.outer(self.p, moved)
-        return mass, moved, mirrored(I + (first @ self.p + self.p @ moved) * np.eye(3) - outer)
+        return mass, moved, mirror(I + (first @ self.p + self.p @ moved) * np.eye(3) - outer)
 
     def compose(self, R: Any, p: Any) -> Pair:
         """The origin moved."""
@@ -240,12 +241,3 @@ def _mount(placement: Placement) -> tuple[Turn, tuple[Step, ...]]:
         return (2, 1.0, 0.0), (RotationStep(placement.R), ShiftStep(placement.p))
     alpha, beta, gamma = zxz(placement.R)
     return gamma, (TurnStep(beta), TurnStep(alpha), ShiftStep(placement.p))
-
-
-def mirrored(A: Any) -> Any:
-    """A symmetric matrix whose upper triangle is its lower one, so that each pair is computed once."""
-    B = np.array(A)
-    for j in range(len(B)):
-        for i in range(j):
-            B[i, j] = A[j, i]
-    return B

@@ -20,8 +20,8 @@ from delassus.model.model import Model, UnknownName
 from delassus.step.compliant.inputs import IMPACTS, STABILIZATIONS
 from delassus.step.compliant.scheme import EXPLICIT
 from delassus.step.compliant.solve import RUBBING
-from delassus.step.sources.numbers import numbers_of, scene_for
 from delassus.step.scene import Scene
+from delassus.step.sources.numbers import numbers_of, scene_for
 
 SHORTEST: Final = 1e-12
 LONGEST: Final = 1e6

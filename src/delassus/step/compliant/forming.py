@@ -14,9 +14,9 @@ from delassus.step.compliant.inputs import FORM_INPUTS
 from delassus.step.compliant.response import Driven, kicked_motions, respond, response_matrix, turning_of
 from delassus.step.compliant.system import System
 from delassus.step.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
+from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component, components, undriven
-from delassus.step.scene import Scene
 
 
 def formed(

@@ -18,12 +18,12 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.compiler.differentiation.derivatives import jacobian
-from delassus.constrained.elimination.jacobi import orthogonal
 from delassus.constrained.rows.jacobian import jacobian_in
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import rows_in
 from delassus.dynamics.kinematics.manifold import rates_per_velocity
+from delassus.linalg.jacobi import orthogonalize
 
 
 def geometric_stiffness(mechanism: Mechanism, q: Any, force: Any, time: Any = None) -> Any:
@@ -43,7 +43,7 @@ def not_negative(K: Any) -> Any:
     Rows of K that are rotated until they are orthogonal, X, have KᵀK = XᵀX, so |K| = Xᵀ diag(1/‖x‖) X.
     """
     n = len(K)
-    X = orthogonal(K, n)
+    X = orthogonalize(K, n)
     lengths = np.sqrt(np.sum(X * X, 1))
     inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
     return 0.5 * (K + X.T @ (inverse[:, None] * X))

@@ -33,10 +33,10 @@ from delassus.step.compliant.system import solve_system
 from delassus.step.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.impacts.strikes import mean_velocity
+from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import components, undriven
 from delassus.step.scheme.flying import fly_all, integrate_velocity, without_flight
-from delassus.step.scene import Scene
 
 _FAR: Final = 100.0
 """Gaps count as at most so many times the largest error in the correction phase."""

@@ -26,9 +26,10 @@ from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree, substitute
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.poses import mirrored, velocities
+from delassus.dynamics.tree.poses import velocities
 from delassus.dynamics.tree.sums import total
 from delassus.dynamics.tree.sweep import world_acceleration
+from delassus.linalg.products import mirror
 from delassus.model.joints import Motion
 from delassus.step.compliant.acting import Acting
 from delassus.step.scheme.components import Component
@@ -97,7 +98,7 @@ def kicked_motions(motions: LinkMotions, parts: Sequence[Component]) -> LinkMoti
 
 
 def _by_tree(body: ArticulatedTree, rows: Rows) -> Any:
-    return mirrored(pv_osim(body, pieces_of(body.tree, rows), rows.m))
+    return mirror(pv_osim(body, pieces_of(body.tree, rows), rows.m))
 
 
 def _answer(body: ArticulatedTree, rows: Rows, x: Any, nv: int) -> Any:

@@ -2,11 +2,8 @@
 
 The Schur complement of the KKT matrix [W, -Jᵀ; -J, -R]: positive definite but for rows that repeat each other.
 Contacts, limits and dry friction go to the contact solver. Bilateral rows are solved at once, in units of their own
-response, by the factors L D Lᵀ of A + ε: A = G + R may have any rank, since rows of loops repeat each other, and robots
-pass singular poses. With P = ε (A + ε)⁻¹, whose eigenvalues are ε/(ε + σ),
-
-    c = f(f(P)) b, f(p) = 3 p² - 2 p³       what no impulse reaches: σ well above ε does not count, σ well below does
-    x ← x + (A + ε)⁻¹ (b - c - A x)         the smallest x that meets the rest
+response, as a `FilteredSystem`: G + R may have any rank, since rows of loops repeat each other, and robots pass
+singular poses. Its part c of b is that outside the range of G + R, the part that no impulse reaches.
 
 Where J is taken off the manifold, by a share δ of the robot's size, rows that repeat each other seem to be independent,
 with σ of the order of δ²: to believe them would lock the robot. So ε is at least a multiple of δ². What rows leave then
@@ -21,12 +18,11 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
 from delassus.contact.solvers.solve import solve_contacts, velocity_and_residual
-from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.linalg.filtered import FilteredSystem
 from delassus.step.scene import Scene
 
 _LEFT: Final = {"float64": 1e-9, "float32": 1e-4}
@@ -43,9 +39,6 @@ _ROUGH: Final = 1e-6
 
 _LOOSE: Final = 16.0
 """What rows may leave over δ, as a share of the velocities in them; at most a tenth."""
-
-_MOST: Final = 20
-"""Corrections of impulses; one or two are usual."""
 
 RUBBING: Final = ("friction", "torsional", "rolling")
 
@@ -138,9 +131,8 @@ def bilateral(G: Any, g: Any, R: Any, known: Known) -> Solved:
     """The smallest impulses that rows are met with, or come nearest to it."""
     if not len(g):
         return Solved(np.zeros(0), np.zeros(0), np.array(0.0), np.array(float(Status.CONVERGED)))
-    A, b, unit, epsilon, factors = _scaled(G, g, R, known)
-    x = _least(A, factors, b - _unreachable(factors, epsilon, b))
-    impulse = unit * (x - _unreachable(factors, epsilon, x))  # rounding, over ε, has pushed where nothing moves
+    system, b, unit = _scaled(G, g, R, known)
+    impulse = unit * system.solve(b)
     left = G @ impulse + R * impulse + g
     met = np.all(np.abs(left) <= _allowed(b, unit, known))
     status = np.where(met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
@@ -156,13 +148,11 @@ def _allowed(b: Any, unit: Any, known: Known) -> Any:
 
 
 class Scaled(NamedTuple):
-    """A x = b in units of the rows' own responses: A (m, m), b (m,), the units (m,), ε, and the factors of A + ε."""
+    """A x = b in units of the rows' own responses: A (m, m) and ε, b (m,), the units (m,)."""
 
-    A: Any
+    system: FilteredSystem
     b: Any
     unit: Any
-    epsilon: Any
-    factors: Ldl
 
 
 def _scaled(G: Any, g: Any, R: Any, known: Known) -> Scaled:
@@ -170,7 +160,7 @@ def _scaled(G: Any, g: Any, R: Any, known: Known) -> Scaled:
     unit = 1.0 / np.sqrt(_responses(G, R, known.groups or tuple(range(m))))
     A = (G + np.diag(R)) * (unit[:, None] * unit[None, :])
     epsilon = np.clip(_CURVED * known.off * known.off, least, max(_ROUGH, least))
-    return Scaled(A, -unit * g, unit, epsilon, ldl(A + epsilon * np.eye(m)))
+    return Scaled(FilteredSystem.of(A, epsilon), -unit * g, unit)
 
 
 class AgreeingRows(NamedTuple):
@@ -190,12 +180,12 @@ def agreeing(scene: Scene, G: Any, g: Any, R: Any, known: Known) -> AgreeingRows
     if at.start == at.stop:
         return AgreeingRows(g, R, None)
     own = Known(known.reach[at], known.off, known.slack[at], known.groups[at])
-    _, b, unit, epsilon, factors = _scaled(G[at, at], g[at], R[at], own)
-    left = _unreachable(factors, epsilon, b)
+    system, b, unit = _scaled(G[at, at], g[at], R[at], own)
+    left = system.unreachable(b)
     loose = np.max(np.abs(left)) > 1e-10 * np.max(np.abs(b))
     contradict = np.any(np.abs(left) / unit > _allowed(b, unit, own))
     g, R = np.array(g), np.array(R)
-    g[at], R[at] = g[at] + left / unit, R[at] + np.where(loose, epsilon, 0.0) / (unit * unit)
+    g[at], R[at] = g[at] + left / unit, R[at] + np.where(loose, system.epsilon, 0.0) / (unit * unit)
     return AgreeingRows(g, R, contradict)
 
 
@@ -208,38 +198,3 @@ def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:
     largest = {group: np.max(np.stack([G[k, k] for k in own])) for group, own in members.items()}
     found = np.stack([largest[group] for group in groups]) + R
     return np.where(found > 0.0, found, 1.0)
-
-
-def _unreachable(factors: Ldl, epsilon: Any, b: Any) -> Any:
-    """f(f(P)) b: what no x reaches of b (m,) with A x; zero, and found at once, where A has full rank."""
-
-    def filtered(x: Any) -> Any:
-        return epsilon * factors.solve(x)
-
-    def parted(carry: Any) -> Any:
-        x, _, times = carry
-        twice = filtered(filtered(x))
-        return 3.0 * twice - 2.0 * filtered(twice), x, times + 1.0
-
-    digits = 2.0 ** -computing_in().digits
-    some = np.max(np.abs(filtered(filtered(b)))) > 8.0 * digits * np.max(np.abs(b))
-    third, second, _ = while_loop(lambda carry: some & (carry[2] < 2.5), parted, (b, b, np.array(0.0)), 3)
-    return np.where(some, 3.0 * second - 2.0 * third, 0.0)
-
-
-def _least(A: Any, factors: Ldl, b: Any) -> Any:
-    """x (m,) with A x = b, for b that can be reached."""
-    digits, size = 2.0 ** -computing_in().digits, np.max(np.abs(b))
-
-    def improved(carry: Any) -> Any:
-        x, left, size, _ = carry
-        x = x + factors.solve(left)
-        left = b - A @ x
-        return x, left, np.max(np.abs(left)), size
-
-    def goes_on(carry: Any) -> Any:
-        _, _, now, before = carry
-        return (now > digits * size) & (now < 0.5 * before)
-
-    start = np.where(np.isfinite(b), 0.0, np.nan)  # iterations would not begin, and leave it at zero
-    return while_loop(goes_on, improved, (start, b, size, np.array(np.inf)), _MOST)[0]

@@ -17,9 +17,9 @@ from delassus.constraints.mechanism.rows import Rows, compliance_of, right_hand_
 from delassus.step.compliant.scheme import elastic, elastic_matrix, kinematic, unilateral
 from delassus.step.compliant.solve import Known
 from delassus.step.impacts.strikes import Strikes, strikes, thrown_back, thrown_back_at_start
+from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.sources.geometry import gaps
-from delassus.step.scene import Scene
 
 _ROUNDING: Final = 1024.0
 """Units of the last digit by which a place in the robot may be off."""

@@ -30,11 +30,11 @@ from delassus.model.model import Model
 from delassus.step.compliant.acting import Acting
 from delassus.step.compliant.response import Response, respond
 from delassus.step.compliant.values import Numbers, Recovery, State, Values, dynamics
+from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component, components
 from delassus.step.scheme.flying import free_bodies, integrate_velocity, turning
 from delassus.step.scheme.rigid_flight import kick_acceleration
-from delassus.step.scene import Scene
 
 
 class PointNumbers(NamedTuple):

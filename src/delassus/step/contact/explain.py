@@ -28,10 +28,10 @@ from delassus.step.contact.assembly import PointNumbers, row_values_of, seen_fro
 from delassus.step.laws.explaining import explained
 from delassus.step.laws.pyramids import edges_of, pyramids
 from delassus.step.laws.relaxed import RELAXED_INPUTS, rows_relaxed
+from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
 from delassus.step.scheme.flying import turning, without_flight
 from delassus.step.sources.coefficients import coefficients_of
-from delassus.step.scene import Scene
 
 INVERSE_INPUTS: Final = {
     "friction": "(points)",

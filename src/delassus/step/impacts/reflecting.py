@@ -25,7 +25,8 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.solvers.dantzig import dantzig
-from delassus.contact.solvers.free_rows import least_norm
+from delassus.linalg.filtered import scaled_least_norm
+from delassus.linalg.schur import eliminate_rows
 
 MOST: Final = 500
 """Rounds at most; a row of n equal balls takes n."""
@@ -76,8 +77,6 @@ def held(G: Any, normals: list[int], ties: list[int]) -> tuple[Any, Any]:
     inner = G[normals][:, normals]
     if not ties:
         return inner, None
-    across, own = G[ties][:, normals], G[ties][:, ties]
-    response = np.stack([own[i, i] for i in range(len(ties))])
-    unit = 1.0 / np.sqrt(np.where(response > 0.0, response, 1.0))
-    answer = -unit[:, None] * least_norm(own * (unit[:, None] * unit[None, :]), unit[:, None] * across)
-    return inner + across.T @ answer, answer
+    order = [*ties, *normals]
+    reduced = eliminate_rows(G[order][:, order], np.zeros(len(ties)), scaled_least_norm)
+    return reduced.S, -reduced.X

@@ -14,12 +14,12 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.poses import mirrored
+from delassus.linalg.products import mirror
 from delassus.step.impacts.reflecting import MOST, held, reflected
+from delassus.step.scene import Scene
 from delassus.step.sources.contact import contacts_of
 from delassus.step.sources.numbers import numbers_of, scene_for
 from delassus.step.sources.response import responding
-from delassus.step.scene import Scene
 
 
 class Reflections(NamedTuple):
@@ -52,7 +52,7 @@ def reflections_kernel(
     motions = LinkMotions.of(mechanism.model, q, v)
     u = row_values(rows_in(mechanism, motions), motions.velocity, v)
     normals, ties = list(scene.normals), list(range(scene.m)[scene.bilateral])
-    G, answer = held(mirrored(lower_delassus(mechanism, q, "auto")), normals, ties)
+    G, answer = held(mirror(lower_delassus(mechanism, q, "auto")), normals, ties)
     on = np.ones(len(normals)) > 0.0 if touching is None else touching != 0.0
     e = 1.0 if restitution is None else restitution
     found = reflected(G, u[normals], on, e, rounds)

@@ -33,16 +33,16 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import row_values, rows_in
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba
-from delassus.dynamics.tree.poses import mirrored
+from delassus.linalg.products import mirror
 from delassus.model.joints import Motion
 from delassus.step.laws.impedance import LEAST, gains, impedances
 from delassus.step.laws.inputs import SOLVER_INPUTS
 from delassus.step.laws.marks import marked
 from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
+from delassus.step.scene import Scene
 from delassus.step.sources.coefficients import coefficients_of
 from delassus.step.sources.geometry import gaps
 from delassus.step.sources.response import responding
-from delassus.step.scene import Scene
 
 CONES: Final = ("elliptic", "pyramidal")
 
@@ -161,7 +161,7 @@ def relaxed_forces(
 
 def _matrix(rows: RelaxedRows, q: Any, time: Any) -> Any:
     """G (m, m) of the rows that act."""
-    return mirrored(lower_delassus(rows.mechanism, q, "auto", time)) * rows.on[:, None] * rows.on[None, :]
+    return mirror(lower_delassus(rows.mechanism, q, "auto", time)) * rows.on[:, None] * rows.on[None, :]
 
 
 def rows_relaxed(

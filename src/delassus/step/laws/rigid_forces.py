@@ -32,13 +32,13 @@ from delassus.contact.solvers.choice import METHODS
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
-from delassus.dynamics.tree.poses import mirrored
+from delassus.linalg.products import mirror
 from delassus.step.laws.inputs import SOLVER_INPUTS
 from delassus.step.laws.marks import marked
+from delassus.step.scene import Scene
 from delassus.step.sources.coefficients import coefficients_of
 from delassus.step.sources.geometry import gaps
 from delassus.step.sources.response import responding
-from delassus.step.scene import Scene
 
 FORCE_INPUTS: Final = {
     "normal": "(points,3)",
@@ -77,7 +77,7 @@ def rigid_forces(
     free = aba(mechanism.model, q, v, tau)
     b = link_values(rows, motions, free) - right_hand_side(mechanism, rows, motions)
     gap, moving = gaps(scene, mechanism, motions), row_values(rows, motions.velocity, v)
-    G = mirrored(lower_delassus(mechanism, q, "auto", time))
+    G = mirror(lower_delassus(mechanism, q, "auto", time))
 
     # on: rows of the problem; B: the forces that they stand for; wedged: whether a push drives a sliding contact in.
     on, B, wedged = np.ones(scene.m), np.array(numpy.eye(scene.m)), np.array(False)

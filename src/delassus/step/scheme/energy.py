@@ -26,7 +26,8 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
-from delassus.dynamics.tree.poses import Pair, RotationStep, ShiftStep, mirrored
+from delassus.dynamics.tree.poses import Pair, RotationStep, ShiftStep
+from delassus.linalg.products import mirror
 from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.spatial.quaternions import quaternion_conjugate, quaternion_multiply, quaternion_rotate
@@ -260,7 +261,7 @@ def _locked(model: Model, poses: list[Pair], part: Component, M: Any, momentum: 
                 body, push = step.rigid_to_parent(*body), step.force_to_parent(*push)
         mass, first, I, P, L = mass + body[0], first + body[1], I + body[2], P + push[0], L + push[1]
     c = first / mass
-    central = mirrored(I - (c @ first) * np.eye(3) + np.outer(c, first))
+    central = mirror(I - (c @ first) * np.eye(3) + np.outer(c, first))
     return Locked(mass, c, inverse_symmetric(central), P, L - np.cross(c, P))
 
 

@@ -16,8 +16,8 @@ from delassus.errors import expect
 from delassus.errors import short as text_of
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
-from delassus.step.sources.contact import Contact, contacts_of
 from delassus.step.scene import Scene
+from delassus.step.sources.contact import Contact, contacts_of
 
 _OF_POINTS: Final = {
     "friction": "contact points",

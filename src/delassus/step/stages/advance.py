@@ -27,6 +27,7 @@ from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
 from delassus.step.actuation.actuators import drive, limited_servos
 from delassus.step.marks import Mark
+from delassus.step.scene import Scene
 from delassus.step.scheme.components import components, turning_dofs
 from delassus.step.scheme.free_rotation import SUBSTEPS
 from delassus.step.stages.arrival import arrive
@@ -34,7 +35,6 @@ from delassus.step.stages.friction import of_contacts
 from delassus.step.stages.problem import Given, Moved, Problem, beginning, problem_of
 from delassus.step.stages.rows import missed, pushed_elsewhere
 from delassus.step.stages.solve import PATIENCE, Solved, solved
-from delassus.step.scene import Scene
 
 HARD: Final = 1024.0
 """What a kernel gives for an item that its patience was not enough for: it keeps its state."""

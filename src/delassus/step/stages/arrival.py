@@ -17,15 +17,15 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers.elimination import solve_without_pivots
+from delassus.linalg.lu import solve_without_pivots
 from delassus.model.links import links_of
+from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, turning_dofs
 from delassus.step.scheme.energy import Allowance, Kick, allowance_of, contact_excess, restore
 from delassus.step.scheme.flying import integrate_velocity
 from delassus.step.stages.closing import closed, loop_factors
 from delassus.step.stages.problem import Moved, Problem
 from delassus.step.stages.rows import SLOP
-from delassus.step.scene import Scene
 
 _GIVEN_BACK: Final = 0.2
 """The share of a penetration that a step takes back."""

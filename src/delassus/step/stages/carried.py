@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.elimination import solve_without_pivots
 from delassus.contact.solvers.gauss_seidel import ContactSteps, coulomb_move, row_step, steps_of, sweep
 from delassus.contact.solvers.newton import matrix_of
 from delassus.contact.solvers.progress import FOREVER
-from delassus.contact.solvers.scaled import Scaled, small
+from delassus.contact.solvers.scaled import Scaled
+from delassus.linalg.filtered import regularization
+from delassus.linalg.lu import solve_without_pivots
 from delassus.step.stages.sharing import Sharing
 
 
@@ -125,7 +126,7 @@ class Carried(NamedTuple):
         """
         if self.P is None:
             return solve_without_pivots(matrix_of(self.rows, jacobians, rho), asked)
-        layout, kept, size = self.rows.layout, 1.0 - rho, 1.0 + small()
+        layout, kept, size = self.rows.layout, 1.0 - rho, 1.0 + regularization()
         parts: list[tuple[slice, Any, Any]] = []  # rows, D, B
         if layout.scalars:
             slopes, *jacobians = jacobians

@@ -27,9 +27,9 @@ from delassus.constrained.rows.references import constraint_error, velocities_as
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
 from delassus.dynamics.tree.ldl import Ldl
-from delassus.step.stages.loops import factors_of
-from delassus.step.stages.problem import Problem
+from delassus.linalg.ldl import Ldl, ldl_regularized
 from delassus.step.scene import Scene
+from delassus.step.stages.problem import Problem
 
 TOLERANCE: Final = 1e-12
 """What errors may remain, as a share of the robot's length or a radian, and of the velocities that cancel in rows."""
@@ -44,7 +44,7 @@ def loop_factors(scene: Scene, S: Any) -> Ldl:
     """The factors of how rows of loops respond to each other, out of the response S of all motions."""
     first = scene.contact_end + len(S) - scene.m
     motions = list(range(first, first + scene.mechanism.m))
-    return factors_of(S[motions][:, motions], _EPSILON)
+    return ldl_regularized(S[motions][:, motions], _EPSILON)
 
 
 def closed(scene: Scene, problem: Problem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:

@@ -23,10 +23,10 @@ from delassus.model.joints import Motion
 from delassus.model.links import Links, links_of
 from delassus.model.model import WORLD
 from delassus.spatial.quaternions import quaternion_exp, quaternion_to_rotation
+from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
 from delassus.step.scheme.rigid_flight import fly
 from delassus.step.stages.sharing import Sharing, shared_motions
-from delassus.step.scene import Scene
 
 CLOSED: Final = 1e-6
 """Candidates [m] that are nearer are contacts, of which a state may have more than slots."""

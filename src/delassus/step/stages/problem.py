@@ -24,16 +24,16 @@ from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
-from delassus.dynamics.tree.poses import mirrored
+from delassus.linalg.products import mirror
 from delassus.model.links import links_of
 from delassus.step.actuation.actuators import Drive, drive
+from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components
 from delassus.step.scheme.energy import gravity_forces
 from delassus.step.scheme.flying import turning, without_flight
 from delassus.step.stages.contacts import GroundNumbers, warm_start
 from delassus.step.stages.rows import StepRows, step_rows
 from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
-from delassus.step.scene import Scene
 
 _FAR: Final = 10.0
 """Gaps that close at more than so many times the velocities of a step count as closing at that: they stay open."""
@@ -151,7 +151,7 @@ def problem_of(scene: Scene, last: Moved, given: Given, time: Any, modes: Any = 
         before = np.where(bounces, after - rows.velocities(kick), before)
     lead = rows.touching.lead(v + change)
     g, thrown, scale = _demanded(scene, rows, before, after, start, np.where(lasts, lead, 0.0), given)
-    S = mirrored(factor.delassus)
+    S = mirror(factor.delassus)
     return Problem(
         rows,
         S,

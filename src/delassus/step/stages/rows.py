@@ -11,9 +11,9 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.tree.poses import Pair
+from delassus.step.scene import Scene
 from delassus.step.stages.contacts import GroundNumbers, Touching, touching
 from delassus.step.stages.sharing import Sharing
-from delassus.step.scene import Scene
 
 _NOTHING: Final = 1e-9
 """Rows of constraints that are as small against others do not move."""

@@ -21,8 +21,9 @@ from delassus.contact.solvers.choice import sweeps_for
 from delassus.contact.solvers.newton import ATTEMPTS
 from delassus.contact.solvers.progress import FOREVER
 from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.linalg.ldl import ldl_regularized
+from delassus.linalg.schur import Eliminated, eliminate_rows
 from delassus.step.stages.carried import Carried
-from delassus.step.stages.loops import without_loops
 from delassus.step.stages.sharing import Sharing
 
 TOLERANCE: Final = 1e-8
@@ -65,6 +66,10 @@ AT_ONCE: Final = 2.0
 
 FAR: Final = 1e-2
 SHRINKS: Final = 0.3
+
+
+_EPSILON: Final = 1e-11
+"""The share of their own response that rows of loops yield by: far below the tolerance."""
 
 
 class Limits(NamedTuple):
@@ -133,22 +138,31 @@ def solved(
     shift = len(S) - layout.m  # rows that are no contacts are motions, in their order
     moving = [k for k in range(len(S)) if k - shift not in loops]
     if not moving:
-        impulse = without_loops(S, g).impulses(np.zeros(0))
+        impulse = _without_loops(S, g).impulses(np.zeros(0))
         return Solved(impulse, np.array(0.0), np.array(0.0), np.array(True))
     inner = sharing and sharing._replace(P=sharing.P[others][:, moving])
     own = np.stack([S[k, k] for k in moving] if inner is None else [p @ S[moving][:, moving] @ p for p in inner.P])
     if not loops:
         return _solved(layout, Carried.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits)
     first = [k + shift for k in loops]
-    rest = without_loops(S[first + moving][:, first + moving], g[loops])
+    rest = _without_loops(S[first + moving][:, first + moving], g[loops])
     cones = Layout(tuple(cone for cone in layout.cones if not isinstance(cone, Free)))
-    asked = g[others] + (rest.moves if inner is None else inner.P @ rest.moves)
+    asked = g[others] + (rest.shift if inner is None else inner.P @ rest.shift)
     problem = Carried.of(cones, inner, rest.S, own, asked, numbers)
     found = _solved(cones, problem, numbers, start[others], scale, limits)
     impulse = np.zeros(layout.m)
     impulse[others] = found.impulse
     impulse[loops] = rest.impulses(found.impulse if inner is None else inner.P.T @ found.impulse)
     return found._replace(impulse=impulse)
+
+
+def _without_loops(S: Any, g: Any) -> Eliminated:
+    """The response of motions without those of closed loops, which come first and have the velocities g (loops,).
+
+    Made once in a step, so that iterations have fewer rows. Redundant rows share their impulses by the ε in their
+    factors, and loops stay as open as ε λ, until they are projected.
+    """
+    return eliminate_rows(S, g, lambda loops, sides: ldl_regularized(loops, _EPSILON).solve(sides))
 
 
 def _solved(

@@ -9,11 +9,11 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.model.links import links_of
+from delassus.step.scene import Scene
 from delassus.step.stages.advance import period, solve_impulses
 from delassus.step.stages.contacts import GroundNumbers, all_touches
 from delassus.step.stages.problem import Given, beginning, problem_of
 from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
-from delassus.step.scene import Scene
 
 GROUND_INPUTS: Final = {
     "friction": "()",

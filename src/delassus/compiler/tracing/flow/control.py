@@ -51,6 +51,9 @@ from delassus.compiler.tracing.trace import Trace, current, trace_of
 
 _EXAMPLE = "error > tolerance"
 
+UNBOUNDED = 1_000_000
+"""The bound of a `while_loop` whose condition counts to a number that is known at run time."""
+
 
 def scan(
     body: Callable[[Any, Any], tuple[Any, Any]],

@@ -76,15 +76,27 @@ def _factor_positive(A: Array) -> tuple[Array, Array]:
     if n**3 // 6 > LARGEST_FACTOR:
         return _factor_positive_rolled(A)
     L, inverse = A.copy(), _zeros(A, n)
-    for j in range(n):
-        inverse[j] = 1.0 / L[j, j]
-        for i in range(j + 1, n):
-            factor = L[i, j] * inverse[j]
-            for k in range(j + 1, i + 1):
-                L[i, k] = L[i, k] - factor * L[k, j]
-        for i in range(j + 1, n):
-            L[i, j] = L[i, j] * inverse[j]
+    eliminate_symmetric(L, inverse)
     return _unit_lower(L), inverse
+
+
+def _invert(_: int, pivot: Any) -> Any:
+    return 1.0 / pivot
+
+
+def eliminate_symmetric(A: Any, inverse: Any, invert: Callable[[int, Any], Any] = _invert) -> None:
+    """Overwrite a matrix A = L D Lᵀ (n, n) by L, below its diagonal of ones, and `inverse` (n,) by 1 / D.
+
+    Reads the lower triangle; n³/6 multiplications. Arrays are traced or NumPy's. `invert` gives the inverse of a pivot
+    by its number and value: the place to leave out pivots that vanish.
+    """
+    n = len(A)
+    for j in range(n):
+        inverse[j] = invert(j, A[j, j])
+        below = A[j + 1 :, j].copy()
+        A[j + 1 :, j] = below * inverse[j]
+        for i in range(j + 1, n):
+            A[i, j + 1 : i + 1] = A[i, j + 1 : i + 1] - A[i, j] * below[: i - j]
 
 
 def _unit_lower(L: Array) -> Array:

@@ -18,9 +18,8 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
 from delassus.compiler.tracing.trace import computing_in
-from delassus.contact.solvers.progress import FOREVER
 
 _STARTS: Final = 4
 """How often iterations begin, at most."""
@@ -65,7 +64,7 @@ def conjugate_gradients(apply: Apply, b: Any, tolerance: Any, iterations: Any) -
 
         rr = np.sum(r * r)
         start = (np.zeros(len(r)), r, r, rr, count, np.zeros(len(r)), rr, np.array(True))
-        last = while_loop(should_continue, step, start, FOREVER)
+        last = while_loop(should_continue, step, start, UNBOUNDED)
         return last[5], last[4]
 
     return _restarted(improve, apply, b, tolerance, iterations)
@@ -104,7 +103,7 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> 
         none, one, zero, length = np.zeros(n), np.array(1.0), np.array(0.0), np.sqrt(np.sum(r * r))
         basis = (r / np.where(length > 0.0, length, 1.0), none)
         start = (none, basis, (none, none), (one, one, zero, zero), zero, length, count, (zero, one), none)
-        x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, start, FOREVER)
+        x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, start, UNBOUNDED)
         left, left_best = (np.sum((r - apply(y)) ** 2) for y in (x, best))
         # Beyond the flattest place, x grows in directions that A does not see.
         return np.where(left < (1.0 - 1e-6) * left_best, x, best), count

@@ -25,7 +25,7 @@ _SWEEPS: Final = 30
 """At most."""
 
 
-def orthogonal(vectors: Any, length: int) -> Any:
+def orthogonalize(vectors: Any, length: int) -> Any:
     """Vectors (n, l) rotated among each other until their first `length` numbers are orthogonal; the others go along.
 
     Vectors that are zero stay so, and what is not finite ends as it is.

@@ -1,4 +1,8 @@
-"""Products and linear equations as contact solvers need them: written out where they are small, in loops elsewhere."""
+"""Linear equations without exchange of rows: in tiles, as straight-line code, where they are small; else in loops.
+
+n³/3 multiplications and no choices, so that all states of a batch take the same path. For matrices whose pivots stay
+away from zero by themselves: I - D + D G of Newton's method on contacts, and symmetric positive definite ones.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,10 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map
-
-SMALL: Final = 36
-"""Rows up to which code is written out."""
+from delassus.linalg.products import WRITTEN_OUT, tiles
 
 BLOCK: Final = 12
 """Rows that are eliminated together in loops."""
-
-TILE: Final = 3
-"""Rows and columns that are eliminated together: a tile of the matrix stays in registers while its sums are made."""
 
 
 def solve_without_pivots(A: Any, b: Any) -> Any:
@@ -27,14 +26,7 @@ def solve_without_pivots(A: Any, b: Any) -> Any:
     """
     if isinstance(A, numpy.ndarray):
         return numpy.linalg.solve(A, b)
-    return _by_tiles(A, b) if len(b) <= SMALL else _by_blocks(A, b)
-
-
-def product(A: Any, x: Any) -> Any:
-    """A x (n,)."""
-    if len(A) <= SMALL or isinstance(A, numpy.ndarray):
-        return A @ x
-    return map(lambda row: np.sum(row * x), A)
+    return _by_tiles(A, b) if len(b) <= WRITTEN_OUT else _by_blocks(A, b)
 
 
 def _by_tiles(A: Any, b: Any) -> Any:
@@ -44,13 +36,12 @@ def _by_tiles(A: Any, b: Any) -> Any:
     """
     n = len(b)
     A, x, inverse = [list(row) for row in A], list(b), [np.array(0.0)] * n
-    tiles = [range(s, min(s + TILE, n)) for s in range(0, n, TILE)]
 
     def subtract(i: int, j: int, k: int) -> None:
         A[i][k] = A[i][k] - A[i][j] * A[j][k]
 
-    for rows in tiles:
-        for columns in tiles:
+    for rows in tiles(n):
+        for columns in tiles(n):
             for j in range(min(rows.start, columns.start)):
                 for i in rows:
                     for k in columns:

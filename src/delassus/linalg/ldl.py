@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.compiler.tracing.operations.elimination import eliminate_symmetric
 
 _VANISHED: Final = 1e-10
 """Pivots of a semidefinite matrix below this share of their diagonal entry count as zero."""
@@ -38,6 +39,11 @@ class Ldl:
             x[j + 1 :] = x[j + 1 :] - _times(self.L[j + 1 :, j], x[j])
         return x
 
+    def whiten(self, x: Any) -> Any:
+        """D^-½ L⁻¹ x, for x (n,) or (n, k): the squared length of the result is xᵀ A⁻¹ x."""
+        half, root = self.half(x), np.sqrt(np.maximum(self.inverse, 0.0))
+        return half * root if np.ndim(half) == 1 else half * root[:, None]
+
     def other_half(self, y: Any) -> Any:
         """L⁻ᵀ y (n,)."""
         x, n = np.array(y), len(self.inverse)
@@ -48,36 +54,39 @@ class Ldl:
 
 def ldl(A: Any) -> Ldl:
     """The factors of a positive definite matrix (n, n)."""
-    A = np.array(A)
-    n = len(A)
-    inverse = np.zeros(n)
-    for j in range(n):
-        inverse[j] = 1.0 / A[j, j]
-        below = np.array(A[j + 1 :, j])
-        A[j + 1 :, j] = below * inverse[j]
-        for i in range(j + 1, n):  # the lower triangle alone
-            A[i, j + 1 : i + 1] = A[i, j + 1 : i + 1] - A[i, j] * below[: i - j]
+    A, inverse = np.array(A), np.zeros(len(A))
+    eliminate_symmetric(A, inverse)
     return Ldl(A, inverse)
 
 
 def ldl_semidefinite(A: Any) -> tuple[Ldl, Any]:
     """The factors of a positive semidefinite matrix (n, n), and whether it has lost rank.
 
-    A pivot that vanishes, and with it all of its column, is left out: its entry of `inverse` is zero, and so is what
-    `solve` gives it.
+    A pivot that vanishes, and with it all of its column, is left out: its entry of `inverse` is zero, and so is the
+    unknown that `solve` returns for it.
     """
-    diagonal, A = np.diagonal(A), np.array(A)
-    n = len(A)
-    inverse, lost = np.zeros(n), np.array(0.0)
-    for j in range(n):
-        vanished = ~(A[j, j] > _VANISHED * diagonal[j])
+    diagonal, A, lost = np.diagonal(A), np.array(A), np.array(0.0)
+
+    def invert(j: int, pivot: Any) -> Any:
+        nonlocal lost
+        vanished = ~(pivot > _VANISHED * diagonal[j])
         lost = np.where(vanished, 1.0, lost)
-        inverse[j] = np.where(vanished, 0.0, 1.0 / np.where(vanished, 1.0, A[j, j]))
-        below = np.array(A[j + 1 :, j])
-        A[j + 1 :, j] = below * inverse[j]
-        for i in range(j + 1, n):
-            A[i, j + 1 : i + 1] = A[i, j + 1 : i + 1] - A[i, j] * below[: i - j]
+        return np.where(vanished, 0.0, 1.0 / np.where(vanished, 1.0, pivot))
+
+    inverse = np.zeros(len(A))
+    eliminate_symmetric(A, inverse, invert)
     return Ldl(A, inverse), lost > 0.5
+
+
+def ldl_regularized(A: Any, share: float) -> Ldl:
+    """The factors of A + ε diag(A), for a positive semidefinite A (n, n) whose rows may repeat each other.
+
+    ε is the `share` of a row's own diagonal entry that is added to it; a row with none gets that of the largest one.
+    """
+    diagonal = np.stack([A[k, k] for k in range(len(A))])
+    largest = np.max(diagonal)
+    diagonal = np.where(diagonal > 0.0, diagonal, np.where(largest > 0.0, largest, 1.0))
+    return ldl(A + share * np.diag(diagonal))
 
 
 def _times(column: Any, row: Any) -> Any:

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.compiler.tracing.trace import computing_in
-from delassus.constrained.elimination.jacobi import orthogonal
-from delassus.dynamics.tree.ldl import Ldl, ldl
+from delassus.linalg.jacobi import orthogonalize
+from delassus.linalg.ldl import ldl
 
 _UNSEEN: Final = 1e3
 """Singular values below this many roundings of the largest are none."""
@@ -85,32 +85,26 @@ def _by_triangles(K: Any, g: Any, scale: Any, pushes: bool) -> tuple[Stage, Any]
     first = ldl(K @ K.T + 4.0 * 2.0 ** -computing_in().digits * most * np.eye(k))
     clear = np.all(first.inverse * (_CLEAR * most) < 1.0) & np.all(first.inverse > 0.0)
     # Rows that depend on each other have no such factors: others stand in for them, and are not used.
-    Q, y = np.where(clear, rooted(first, K), np.eye(k, n)), rooted(first, g)
+    Q, y = np.where(clear, first.whiten(K), np.eye(k, n)), first.whiten(g)
     second = ldl(Q @ Q.T)
-    Q, y = rooted(second, Q), rooted(second, y)
+    Q, y = second.whiten(Q), second.whiten(y)
     x = Q.T @ y
-    x = x + Q.T @ rooted(second, rooted(first, g - K @ x))
+    x = x + Q.T @ second.whiten(first.whiten(g - K @ x))
     left, met = (np.eye(k) if pushes else np.zeros((k, 0))), np.ones(k)
     return Stage(x, Q, np.array(float(n - k)), left, met), clear
-
-
-def rooted(S: Ldl, x: Any) -> Any:
-    """D^-½ L⁻¹ x of S = L D Lᵀ, for x (k,) or (k, n)."""
-    half, root = S.half(x), np.sqrt(np.maximum(S.inverse, 0.0))
-    return half * root if np.ndim(half) == 1 else half * root[:, None]
 
 
 def _by_singular_values(K: Any, g: Any, rank: Any, scale: Any, pushes: bool) -> Stage:
     k, n = K.shape
     if k <= n:  # rows of K made orthogonal, g going along, and what turns them
         along_with = [K, g[:, None], np.eye(k)] if pushes else [K, g[:, None]]
-        turned = orthogonal(np.concatenate(along_with, 1), n)
+        turned = orthogonalize(np.concatenate(along_with, 1), n)
         C, along, turn = turned[:, :n], turned[:, n], turned[:, n + 1 :]
         inverse, seen = _inverse(C, rank, scale)
         unit = C * np.sqrt(seen / _or_one(np.sum(C * C, 1)))[:, None]
         met = np.where(inverse > 0.0, 1.0, 0.0)
         return Stage(C.T @ (along * inverse), unit, float(n) - np.sum(seen), turn, met)
-    turned = orthogonal(np.concatenate([K.T, np.eye(n)], 1), k)
+    turned = orthogonalize(np.concatenate([K.T, np.eye(n)], 1), k)
     C, V = turned[:, :k], turned[:, k:]
     inverse, seen = _inverse(C, rank, scale)
     left = C * np.sqrt(inverse)[:, None]

@@ -1,0 +1,99 @@
+"""Least squares of symmetric systems of any rank, by the factors L D Lᵀ of A + ε: for systems solved in every step.
+
+A (m, m) is positive semidefinite, with a diagonal of about one: rows of loops repeat each other, and robots pass
+singular poses. Eigenvalues σ well above ε count, those well below do not. Two ways:
+
+`FilteredSystem`, with P = ε (A + ε)⁻¹, whose eigenvalues are ε/(ε + σ),
+
+    c = f(f(P)) b, f(p) = 3 p² - 2 p³       the part of b outside the range of A
+    x ← x + (A + ε)⁻¹ (b - c - A x)         the smallest x that meets the rest
+
+Loops, so that states of full rank skip what they do not need: for systems of many rows, and where c is reported.
+
+`least_norm`, with E = (A + ε)⁻¹: E A E lets nothing pass that A cannot reach, and is A⁺ but for shares 2ε/σ, which each
+repetition on the rest squares away. Straight-line code: for a few rows, and for many right-hand sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.compiler.tracing.trace import computing_in
+from delassus.linalg.ldl import Ldl, ldl
+
+_CORRECTIONS: Final = 20
+"""Of x at most; one or two are usual."""
+
+
+def regularization() -> float:
+    """ε as a share of a diagonal of one, where a matrix is factored whose rows may repeat each other."""
+    return 1e-12 if computing_in().name == "float64" else 1e-5
+
+
+class FilteredSystem(NamedTuple):
+    """A (m, m), ε, and the factors of A + ε."""
+
+    A: Any
+    epsilon: Any
+    factors: Ldl
+
+    @classmethod
+    def of(cls, A: Any, epsilon: Any) -> FilteredSystem:
+        """Of a positive semidefinite A (m, m) with a diagonal of about one."""
+        return cls(A, epsilon, ldl(A + epsilon * np.eye(len(A))))
+
+    def solve(self, b: Any) -> Any:
+        """The smallest x (m,) with the least |A x - b|."""
+        x = self._reach(b - self.unreachable(b))
+        return x - self.unreachable(x)  # rounding, over ε, has moved x where A does nothing
+
+    def unreachable(self, b: Any) -> Any:
+        """f(f(P)) b: the part of b (m,) outside the range of A; zero, and known at once, where A has full rank."""
+
+        def filtered(x: Any) -> Any:
+            return self.epsilon * self.factors.solve(x)
+
+        def refine(carry: Any) -> Any:
+            x, _, count = carry
+            twice = filtered(filtered(x))
+            return 3.0 * twice - 2.0 * filtered(twice), x, count + 1.0
+
+        digits = 2.0 ** -computing_in().digits
+        some = np.max(np.abs(filtered(filtered(b)))) > 8.0 * digits * np.max(np.abs(b))
+        third, second, _ = while_loop(lambda carry: some & (carry[2] < 2.5), refine, (b, b, np.array(0.0)), 3)
+        return np.where(some, 3.0 * second - 2.0 * third, 0.0)
+
+    def _reach(self, b: Any) -> Any:
+        """x (m,) with A x = b, for b in the range of A."""
+        digits, size = 2.0 ** -computing_in().digits, np.max(np.abs(b))
+
+        def correct(carry: Any) -> Any:
+            x, left, size, _ = carry
+            x = x + self.factors.solve(left)
+            left = b - self.A @ x
+            return x, left, np.max(np.abs(left)), size
+
+        def should_continue(carry: Any) -> Any:
+            _, _, now, before = carry
+            return (now > digits * size) & (now < 0.5 * before)
+
+        start = np.where(np.isfinite(b), 0.0, np.nan)  # iterations would not begin, and leave it at zero
+        return while_loop(should_continue, correct, (start, b, size, np.array(np.inf)), _CORRECTIONS)[0]
+
+
+def least_norm(A: Any, B: Any) -> Any:
+    """A⁺ B (…, m, k) of positive semidefinite matrices A (…, m, m) with a diagonal of about one."""
+    E = np.linalg.inv(A + regularization() * np.eye(A.shape[-1]), assume_a="pos")
+    X = E @ (A @ (E @ B))
+    for _ in range(2):
+        X = X + E @ (A @ (E @ (B - A @ X)))
+    return X
+
+
+def scaled_least_norm(A: Any, B: Any) -> Any:
+    """A⁺ B (m, k) of a positive semidefinite A (m, m) of any diagonal, by `least_norm` in units of that diagonal."""
+    diagonal = np.stack([A[k, k] for k in range(len(A))])
+    unit = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    return unit[:, None] * least_norm(A * (unit[:, None] * unit[None, :]), unit[:, None] * B)

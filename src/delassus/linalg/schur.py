@@ -1,0 +1,45 @@
+"""Schur complements: free rows eliminated from a system, whatever the impulses of the other rows are.
+
+With f the eliminated rows and c the others, S_ff λ_f + S_fc λ_c + g_f = 0 gives λ_f = -(X λ_c + x), and the others see
+
+    S' = S_cc - S_cf X,    g' = g_c - S_cf x,    X = S_ff⁺ S_fc,    x = S_ff⁺ g_f.
+
+S_ff may have any rank: rows of loops repeat each other, or contradict each other. How it is solved is a choice of the
+caller, `least_norm` of `filtered` or `ldl_regularized`: exact, or a few operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.linalg.products import mirror
+
+
+class Eliminated(NamedTuple):
+    """A system without its first rows.
+
+    Attributes:
+        S: (c, c) the Schur complement, symmetric.
+        shift: (c,) -S_cf x, the velocity that the eliminated rows give to the others.
+        X: (f, c), and `x` (f,): the impulses of the eliminated rows are -(X λ + x).
+    """
+
+    S: Any
+    shift: Any
+    X: Any
+    x: Any
+
+    def impulses(self, others: Any) -> Any:
+        """Those of the eliminated rows (f,), from those of the others (c,)."""
+        return -(self.X @ others) - self.x
+
+
+def eliminate_rows(S: Any, g: Any, solve: Callable[[Any, Any], Any]) -> Eliminated:
+    """Eliminate the first rows of S (n, n), as many as g (f,) has; `solve(S_ff, B)` is S_ff⁺ B (f, k)."""
+    count = len(g)
+    found = solve(S[:count, :count], np.concatenate([S[:count, count:], g[:, None]], 1))
+    X, x = found[:, :-1], found[:, -1]
+    across = S[count:, :count]
+    return Eliminated(mirror(S[count:, count:] - across @ X), -(across @ x), X, x)
