@@ -121,15 +121,23 @@ def length_of(model: Model) -> float:
 
 @lru_cache(maxsize=256)
 def _joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
-    model = mechanism.model
-    found = [numpy.diagonal(numpy.linalg.inv(mass_matrix(model, q))) for q in _configurations(mechanism)]
-    return tuple(numpy.max(found, axis=0).tolist())
+    return _largest_diagonal(numpy.linalg.inv(_mass_matrices(mechanism)))
 
 
 @lru_cache(maxsize=256)
 def _joint_inertias(mechanism: Mechanism) -> tuple[float, ...]:
-    found = [numpy.diagonal(mass_matrix(mechanism.model, q)) for q in _configurations(mechanism)]
-    return tuple(numpy.max(found, axis=0).tolist())
+    return _largest_diagonal(_mass_matrices(mechanism))
+
+
+@lru_cache(maxsize=16)  # those of long chains are large
+def _mass_matrices(mechanism: Mechanism) -> Floats:
+    """M in every configuration (k, nv, nv)."""
+    return numpy.stack([mass_matrix(mechanism.model, q) for q in _configurations(mechanism)])
+
+
+def _largest_diagonal(matrices: Floats) -> tuple[float, ...]:
+    """The largest of each diagonal element of some matrices (k, n, n)."""
+    return tuple(numpy.max(numpy.diagonal(matrices, axis1=1, axis2=2), axis=0).tolist())
 
 
 def _diagonal(mechanism: Mechanism, q: Floats) -> Floats:

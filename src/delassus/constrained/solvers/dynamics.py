@@ -95,12 +95,10 @@ def constrained_dynamics(
     known = [x for x in (q, v, tau, mask, force, *wanted, time) if x is not None]
     finite = np.isfinite(sum(np.sum(x) for x in (*known, equations.J, equations.gamma, equations.h)))
 
-    a, force, left, count, ended = iterated(solver, equations, force, tolerance, iterations)
+    *first, count, ended = iterated(solver, equations, force, tolerance, iterations)
     exhausted = ~ended & (count >= float(iterations))
-    check = Check(equations, a, force, tolerance, left)
-    settled = ended & check.sound & (check.met | check.is_least) if rank is None else np.array(False)
-    needed = finite & ~settled & ~exhausted
-    result = _by_singular_values(equations, _Result.of(a, force, check), needed, tolerance, rank)
+    trusted = ended if rank is None else np.array(False)
+    result = _checked(equations, tuple(first), trusted, finite & ~exhausted, tolerance, rank)
 
     status = np.where(exhausted, float(Status.ITERATIONS), result.status)
     finite = finite & np.isfinite(np.sum(result.a) + np.sum(result.force))
@@ -132,11 +130,15 @@ class _Result(NamedTuple):
         return cls(a, force, check.residual, check.imbalance, status)
 
 
-def _by_singular_values(equations: Equations, first: _Result, needed: Any, tolerance: Any, rank: Any) -> _Result:
-    """The first result, or that of singular values where it is needed.
+def _checked(
+    equations: Equations, first: tuple[Any, Any, Any], trusted: Any, replaceable: Any, tolerance: Any, rank: Any
+) -> _Result:
+    """The first result (a, λ, what it leaves of the rows) with its status, or that of singular values.
 
-    A loop of at most one iteration: states that do not need it skip it. All that it computes with is carried, since
-    what is not would be computed beforehand, for all.
+    Singular values replace a first result that is not `trusted` or does not stand the check, where it is
+    `replaceable`. A loop of at most two rounds, each of which ends in the check, so that it is compiled once: the first
+    round checks what it gets, the second solves by singular values. All that these compute with is carried, since what
+    is not would be computed beforehand, for all.
     """
     problem, epsilon = equations.problem, equations.weighted.epsilon
     numbers, root = rooted(problem, equations.J, moving_dofs(problem))
@@ -145,10 +147,19 @@ def _by_singular_values(equations: Equations, first: _Result, needed: Any, toler
 
     def solve(carry: Any) -> Any:
         _, numbers, h, gamma, _ = carry
-        a, force, contradiction = by_singular_values(root(*numbers), h, gamma, epsilon, compliance, rank)
-        result = _Result.of(a, force, Check(equations, a, force, tolerance, contradiction))
-        return np.array(False), numbers, h, gamma, tuple(result)
+        found = by_singular_values(root(*numbers), h, gamma, epsilon, compliance, rank)
+        return np.array(False), numbers, h, gamma, tuple(found)
 
-    start = (needed, numbers, equations.h, equations.gamma, tuple(first))
-    *_, result = while_loop(lambda carry: carry[0], solve, start, 1)
+    def check(carry: Any) -> Any:
+        _, again, numbers, h, gamma, found, _ = carry
+        *_, found = while_loop(lambda carry: carry[0], solve, (again, numbers, h, gamma, found), 1)
+        a, force, left = found
+        check = Check(equations, a, force, tolerance, left)
+        settled = trusted & check.sound & (check.met | check.is_least)
+        further = ~again & replaceable & ~settled
+        return further, np.array(True), numbers, h, gamma, found, tuple(_Result.of(a, force, check))
+
+    none = _Result(*first[:2], np.zeros(problem.rows.m), np.zeros(equations.mechanism.nv), np.array(0.0))
+    start = (np.array(True), np.array(False), numbers, equations.h, equations.gamma, first, tuple(none))
+    *_, result = while_loop(lambda carry: carry[0], check, start, 2)
     return _Result(*result)
