@@ -274,7 +274,9 @@ class Tape:
         else:
             choice = None
             if kind not in _PARTIALS:
-                raise DerivativeError(f"the operation {kind!r} has no rule for its derivative.")
+                raise DerivativeError(
+                    f"the operation {kind!r} has no rule for its derivative.", code="not-differentiable"
+                )
             factors: dict[int, int] = {}
             for argument, partial in zip(args, _PARTIALS[kind], strict=True):
                 if argument in self._active:

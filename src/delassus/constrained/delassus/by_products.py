@@ -24,7 +24,7 @@ from delassus.dynamics.mass.factor import forward, inverse_mass_matrix
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.ldl import Ldl, ldl, ldl_semidefinite
 from delassus.dynamics.tree.poses import mirrored
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,10 @@ def kkt_factor(
             yield (`natural_proximal`).
     """
     if exact and proximal is not None:
-        raise DelassusError("proximal is given to factors that are exact, which have none: leave out one of the two.")
+        raise BadArgument(
+            "proximal is given to factors that are exact, which have none: leave out one of the two.",
+            code="conflicting-arguments",
+        )
     factors = factor(mechanism, q, proximal, time, exact)
     U = np.tril(factors.corner.L, -1)[::-1, ::-1] + np.eye(mechanism.m)
     inverse = factors.corner.inverse[::-1]

@@ -31,7 +31,7 @@ from delassus.contact.solvers.free_rows import least_norm
 from delassus.contact.solvers.gauss_seidel import coulomb_step, sweep
 from delassus.contact.solvers.progress import Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 _ANGLES: Final = numpy.pi * (numpy.arange(-8, 8) / 8.0) ** 3
 """Of the samples, from the direction in which the contact would stick: more of them where it almost does."""
@@ -50,9 +50,10 @@ _FALL: Final = 0.99
 def bisection(problem: Scaled, best: Best, budget: Budget) -> Best:
     """From the best impulses so far to better ones."""
     if problem.convex or problem.layout.torsional:
-        raise DelassusError(
+        raise BadArgument(
             "method 'bisection' solves contacts of three rows with model='ncp'; take 'newton', 'admm' or 'pgs' for "
-            "model='ccp' and for torsional friction."
+            "model='ccp' and for torsional friction.",
+            code="not-supported",
         )
 
     def step(held: Any, best: Best) -> tuple[Any, Best]:

@@ -10,7 +10,7 @@ import numpy as np
 from delassus.contact.models.relaxed import relaxed_rows
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.robots.scene import Scene
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.stepping.contact.rigid import assemble_contacts
 
 _CONE = ("friction", "torsional", "rolling")
@@ -46,7 +46,7 @@ class Origin:
             return rigid_problem(self.scene, self.state, given)
         if self.law == "relaxed":
             return relaxed_problem(self.scene, self.state, given)
-        raise DelassusError(f"there is no ContactProblem of {self.law}.")
+        raise BadArgument(f"there is no ContactProblem of {self.law}.", code="not-supported")
 
 
 def rigid_problem(scene: Scene, state: tuple[Any, ...], numbers: dict[str, Any]) -> ContactProblem:

@@ -85,13 +85,15 @@ def _like(trace: Trace, returned: Any, new: list[Array], other: Any) -> list[Arr
     if structure_of(other) != structure_of(returned):
         raise LoopError(
             f"cond: the function returned {described(returned)}, and otherwise there is {described(other)}: both have "
-            "to be alike."
+            "to be alike.",
+            code="carry-mismatch",
         )
     lifted = [trace.lift(x) for x in leaves(other)]
     for k, (a, b) in enumerate(zip(new, lifted, strict=True)):
         if a.shape != b.shape or a.truths != b.truths:
             raise LoopError(
                 f"cond: array {k} of what the function returned holds {kind_of(a)} of shape {a.shape}, and otherwise "
-                f"{kind_of(b)} of shape {b.shape}: both have to be alike."
+                f"{kind_of(b)} of shape {b.shape}: both have to be alike.",
+                code="carry-mismatch",
             )
     return lifted
