@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from delassus.step.compliant.iterative import conjugate_gradients, minimal_residuals
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status

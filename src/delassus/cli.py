@@ -17,7 +17,7 @@ from delassus import info as tables
 from delassus.compiler.host.c99 import export_c
 from delassus.compiler.host.kernel import Kernel, check_kernel, kernel_behind
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument, DelassusError
 from delassus.model.equality import described
 from delassus.model.model import Model
 from delassus.model.readers.load import load
@@ -82,7 +82,9 @@ def _load(source: str, root: Root, mimic: MimicMode) -> Model:
         return load(source, root=root, mimic=mimic)
     text = sys.stdin.buffer.read(MAX_BYTES + 1).decode(errors="replace").lstrip("\ufeff \t\r\n")
     if not text.startswith("<"):
-        raise DelassusError("standard input has no URDF or MJCF: its first character is to be <.")
+        raise DelassusError(
+            "standard input has no URDF or MJCF: its first character is to be <.", code="unreadable-file"
+        )
     return load(text, root=root, mimic=mimic)
 
 
@@ -161,16 +163,17 @@ def _kernel(name: str) -> Kernel[..., Any]:
         if kernel_behind(public.get(name)) is not None:
             check_kernel(public[name])
         near = difflib.get_close_matches(name, kernels, n=5, cutoff=0.4) or sorted(kernels)
-        raise DelassusError(f"there is no algorithm {name!r}. The nearest are: {', '.join(near)}.")
+        raise BadArgument(f"there is no algorithm {name!r}. The nearest are: {', '.join(near)}.", code="unknown-name")
     return kernels[name]
 
 
 def _mechanism(kernel: Kernel[..., Any], model: Model) -> Mechanism:
     """A robot with the constraints that it comes with, for kernels of mechanisms."""
     if not model.constraints:
-        raise DelassusError(
+        raise BadArgument(
             f"{kernel.name} is of a mechanism, and {model.name!r} comes without constraints: add them in Python, and "
-            "export it by delassus.compiler.export_c."
+            "export it by delassus.compiler.export_c.",
+            code="not-supported",
         )
     return Mechanism(model)
 
@@ -179,24 +182,25 @@ def _option(kernel: Kernel[..., Any], text: str) -> tuple[str, Any]:
     """An option from its text, `name=value`, with the type of its default; options without one are text."""
     name, sign, value = text.partition("=")
     if not sign:
-        raise DelassusError(f"the option {text!r} cannot be read: write name=value.")
+        raise BadArgument(f"the option {text!r} cannot be read: write name=value.", code="bad-argument")
     if name not in kernel.options and name not in kernel.signature.optional:
         known = ", ".join((*kernel.options, *kernel.signature.optional)) or "none"
-        raise DelassusError(f"{kernel.name} has no option {name!r}; its options are: {known}.")
+        raise BadArgument(f"{kernel.name} has no option {name!r}; its options are: {known}.", code="unknown-option")
     default = kernel.options.get(name, 0.0)  # an optional input whose numbers are to be compiled in
     if isinstance(default, bool):
         if value.lower() not in ("true", "false"):
-            raise DelassusError(f"the option {name} is true or false, not {value!r}.")
+            raise BadArgument(f"the option {name} is true or false, not {value!r}.", code="not-a-boolean")
         return name, value.lower() == "true"
     if isinstance(default, int | float):
         try:
             return name, type(default)(value)
         except ValueError:
-            raise DelassusError(f"the option {name} is a number, not {value!r}.") from None
+            raise BadArgument(f"the option {name} is a number, not {value!r}.", code="not-a-number") from None
     if default is None or default is inspect.Parameter.empty or isinstance(default, str):
         return name, value
-    raise DelassusError(
-        f"the option {name} cannot be given on the command line: use delassus.compiler.export_c in Python."
+    raise BadArgument(
+        f"the option {name} cannot be given on the command line: use delassus.compiler.export_c in Python.",
+        code="not-supported",
     )
 
 

@@ -7,13 +7,24 @@ import warnings
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 
 class DelassusError(Exception):
     """Base class of every error that Delassus raises on its own account.
 
     Errors can be copied and pickled, with message and data, so that they leave a worker process.
+
+    Attributes:
+        code: The mistake, as a stable word of those in docs/errors.md; messages may be reworded, codes are not.
     """
+
+    code: str = "error"
+
+    def __init__(self, *args: object, code: str | None = None) -> None:
+        super().__init__(*args)
+        if code is not None:
+            self.code = code
 
     def __reduce__(self) -> tuple[object, ...]:
         # Python would call the constructor with `args`, the message, of which subclasses take more and other things.
@@ -22,9 +33,42 @@ class DelassusError(Exception):
 
 def _restored(kind: type[DelassusError], args: tuple[object, ...], data: dict[str, object]) -> DelassusError:
     """An error of a kind with these arguments and attributes, made without its constructor."""
-    error = kind.__new__(kind, *args)
+    base: Any = kind.__base__  # the one that lays out memory: an OSError cannot be made as a ValueError
+    error: DelassusError = base.__new__(kind, *args)
+    error.args = args  # those of an OSError are set by its constructor
     vars(error).update(data)
     return error
+
+
+class BadArgument(DelassusError, ValueError):
+    """An argument whose value makes no sense: base class of what every room says about what it was called with."""
+
+    code = "bad-argument"
+
+
+class OutOfRange(BadArgument):
+    """A number, or one of an array, that lies outside of its range; NaN lies in none."""
+
+    code = "out-of-range"
+
+
+class NotANumber(BadArgument):
+    """A text, None, truth value, complex number or the like where real numbers are needed."""
+
+    code = "not-a-number"
+
+
+class WrongShape(BadArgument):
+    """An array, or a number, of another shape than the one that is needed."""
+
+    code = "wrong-shape"
+
+
+class UnknownOption(BadArgument):
+    """A word that is none of those among which an option chooses; `nearest` are those that it resembles."""
+
+    code = "unknown-option"
+    nearest: tuple[str, ...] = ()
 
 
 class DelassusWarning(UserWarning):
@@ -49,6 +93,8 @@ class Sentences(IntEnum):
 
 class WrongType(DelassusError, TypeError):
     """An argument of another type than the one that is needed."""
+
+    code = "wrong-type"
 
 
 def expect(what: str, value: object, kind: type, example: str) -> None:

@@ -41,7 +41,7 @@ def write(
     as it is: a file must not take its place.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.")
+        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.", code="wrong-type")
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
@@ -51,7 +51,7 @@ def write(
             _replace(Path(os.path.realpath(path)), fill)
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         reason = getattr(error, "strerror", None) or error
-        raise kind(f"{what} could not be written to {path}: {reason}.{remedy}") from error
+        raise kind(f"{what} could not be written to {path}: {reason}.{remedy}", code="unwritable-file") from error
 
 
 def _replace(target: Path, fill: Callable[[IO[bytes]], object]) -> None:
@@ -82,11 +82,11 @@ def write_arrays(what: str, path: PathLike, arrays: Mapping[str, Any], kind: typ
 def read_arrays(what: str, path: PathLike, kind: type[DelassusError]) -> dict[str, NDArray[Any]]:
     """The arrays of an archive, which may come from anybody: of numbers and texts, and of sizes that memory has."""
     if not isinstance(path, (str, os.PathLike)):
-        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.")
+        raise kind(f"the path of {what} is {short(repr(path))}; it is a text or a Path.", code="wrong-type")
     path = Path(path)
     try:
         if path.exists() and not path.is_file():
-            raise kind(f"{what} could not be read from {path}: it is no regular file.")
+            raise kind(f"{what} could not be read from {path}: it is no regular file.", code="unreadable-file")
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
             _check_sizes(entries)
@@ -94,10 +94,10 @@ def read_arrays(what: str, path: PathLike, kind: type[DelassusError]) -> dict[st
     except DelassusError:
         raise
     except _DamagedArchive as error:
-        raise kind(f"{what} could not be read from {path}: {error}.") from None
+        raise kind(f"{what} could not be read from {path}: {error}.", code="unreadable-file") from None
     except Exception as error:  # damaged bytes make zipfile, zlib and NumPy raise all kinds of things
         reason = getattr(error, "strerror", None) or "it is no .npz file, or damaged: not a file that `save` wrote"
-        raise kind(f"{what} could not be read from {path}: {reason}.") from error
+        raise kind(f"{what} could not be read from {path}: {reason}.", code="unreadable-file") from error
 
 
 class _DamagedArchive(Exception):

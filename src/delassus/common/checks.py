@@ -21,7 +21,7 @@ def real_array(what: str, x: Any, kind: type[DelassusError], form: str = "a numb
     except (TypeError, ValueError, OverflowError):
         if np.iscomplexobj(x if isinstance(x, np.ndarray) else 0.0) or isinstance(x, complex):
             form = f"{form}, and not complex"
-        raise kind(f"{what} is {short(repr(x))}; it is {form}.") from None
+        raise kind(f"{what} is {short(repr(x))}; it is {form}.", code="not-a-number") from None
 
 
 def is_one_of(name: Any, known: Iterable[str]) -> bool:

@@ -13,6 +13,8 @@ from delassus.errors import DelassusError
 class FrozenError(DelassusError, AttributeError):
     """An attribute of something that cannot be changed any more."""
 
+    code = "frozen"
+
 
 class Frozen:
     """Attributes are set until `freeze` is called, at the end of the constructor: what was compiled depends on them."""

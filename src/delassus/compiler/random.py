@@ -30,7 +30,7 @@ from delassus.compiler.graph.graph import ZERO, Builder
 from delassus.compiler.tracing.array import Array
 from delassus.compiler.tracing.handlers import HANDLERS
 from delassus.compiler.tracing.trace import Trace, current, trace_of
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 MOST: Final = 3
 """Counters that can be given; the fourth one of the cipher numbers the elements of an array."""
@@ -52,12 +52,13 @@ def normal(seed: Any, *counters: Any, shape: int | tuple[int, ...] = ()) -> Any:
 def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -> Any:
     """Uniform numbers, two for each block of the cipher, as many as an array of some shape needs."""
     if len(counters) > MOST:
-        raise DelassusError(
-            f"random numbers have up to {MOST} counters, got {len(counters)}: join some, such as step * 100.0 + place."
+        raise BadArgument(
+            f"random numbers have up to {MOST} counters, got {len(counters)}: join some, such as step * 100.0 + place.",
+            code="out-of-range",
         )
     for name, x in (("the seed", seed), *((f"counter {k}", x) for k, x in enumerate(counters))):
         if np.shape(x) != ():
-            raise DelassusError(f"random numbers: {name} is one number; got shape {np.shape(x)}.")
+            raise BadArgument(f"random numbers: {name} is one number; got shape {np.shape(x)}.", code="wrong-shape")
     blocks = -(-math.prod(_tuple(shape)) // 2)
     given = (*counters, *[0.0] * (MOST - len(counters)))
     trace = current() or trace_of(seed, *counters)

@@ -161,7 +161,9 @@ def _task(
 def _mechanism(given: Any) -> Mechanism:
     found = _of_model(given) if isinstance(given, (Model, ParametricModel)) else given
     if not isinstance(found, Mechanism):
-        raise MotionError(f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.")
+        raise MotionError(
+            f"a motion is that of a Mechanism or a Model, not of {type(given).__name__}.", code="wrong-type"
+        )
     return found
 
 
@@ -175,11 +177,15 @@ def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
     """The parameters (…, nparameters) as an input of kernels, if there are any."""
     if not isinstance(robot, Parametric):
         if parameters is not None:
-            raise MotionError("this mechanism has no parameters: make one of model.parametric(…).")
+            raise MotionError(
+                "this mechanism has no parameters: make one of model.parametric(…).", code="not-parametric"
+            )
         return {}
     found = _numbers("parameters", robot.parameters() if parameters is None else parameters)
     if found.shape[-1:] != (robot.nparameters,):
-        raise MotionError(f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.")
+        raise MotionError(
+            f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.", code="wrong-shape"
+        )
     return {PARAMETERS: found}
 
 
@@ -193,19 +199,26 @@ def _numbers(name: str, given: Any) -> Floats:
     try:
         return np.array(given, float)
     except (TypeError, ValueError, OverflowError):
-        raise MotionError(f"{name} is {short(repr(given))}; it is an array of real numbers.") from None
+        raise MotionError(
+            f"{name} is {short(repr(given))}; it is an array of real numbers.", code="not-a-number"
+        ) from None
 
 
 def _times(times: ArrayLike) -> Floats:
     t = _numbers("times", times)
     if t.ndim != 1 or len(t) < 2:
-        raise MotionError(f"times has shape {t.shape}; it is a list of two or more, the first that of the start.")
+        raise MotionError(
+            f"times has shape {t.shape}; it is a list of two or more, the first that of the start.", code="wrong-shape"
+        )
     if not np.all(np.isfinite(t)):
-        raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.")
+        raise MotionError(f"times[{int(np.argmin(np.isfinite(t)))}] is not a finite number.", code="not-finite")
     apart = np.diff(t)
     if not np.all(apart > 0.0):
         k = int(np.argmin(apart > 0.0))
-        raise MotionError(f"times must increase: times[{k}] is {t[k]:g} s and times[{k + 1}] is {t[k + 1]:g} s.")
+        raise MotionError(
+            f"times must increase: times[{k}] is {t[k]:g} s and times[{k + 1}] is {t[k + 1]:g} s.",
+            code="not-increasing",
+        )
     return t
 
 
@@ -219,14 +232,17 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
     ):
         array = _numbers(name, given)
         if array.shape[-1:] != (size,):
-            raise MotionError(f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.")
+            raise MotionError(
+                f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.", code="wrong-shape"
+            )
         arrays.append(array)
     q_all, v_all, forces = arrays
     if forces.ndim > max(q_all.ndim, v_all.ndim):
         if len(forces) != spans:
             raise MotionError(
                 f"tau has shape {forces.shape}: with one axis more than states have, the first counts the "
-                f"spans from each time to the next, {spans} here. For a batch of forces give a batch of q."
+                f"spans from each time to the next, {spans} here. For a batch of forces give a batch of q.",
+                code="wrong-shape",
             )
     else:
         forces = forces[None]
@@ -241,14 +257,16 @@ def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
         told = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise MotionError(f"the batches do not fit together: {told}.") from None
+        raise MotionError(f"the batches do not fit together: {told}.", code="batch-mismatch") from None
 
 
 def _projection(project: Any) -> str:
     if isinstance(project, bool):
         return "steps" if project else "none"
     if not isinstance(project, str) or project not in PROJECTIONS:
-        raise MotionError(f"project is {short(repr(project))}; it is one of: {', '.join(PROJECTIONS)}.")
+        raise MotionError(
+            f"project is {short(repr(project))}; it is one of: {', '.join(PROJECTIONS)}.", code="unknown-option"
+        )
     return project
 
 
@@ -259,7 +277,10 @@ def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
     names = [event.name for event in found]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise MotionError(f"two events are called {twice[0]!r}: give one another name, Event(function, name=…).")
+        raise MotionError(
+            f"two events are called {twice[0]!r}: give one another name, Event(function, name=…).",
+            code="duplicate-name",
+        )
     return tuple(found)
 
 
@@ -268,7 +289,10 @@ def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
     for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
         checked_tolerance(float(worst), 1e-8)
     if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
-        raise MotionError(f"the tolerance is {found.min():g}; rounding alone is about 1e-16: take 1e-13 or more.")
+        raise MotionError(
+            f"the tolerance is {found.min():g}; rounding alone is about 1e-16: take 1e-13 or more.",
+            code="tolerance-out-of-range",
+        )
     return found
 
 
@@ -277,32 +301,46 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
     apart = np.diff(t)
     if step is None:
         if not integrator.adaptive:
-            raise MotionError(f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.")
+            raise MotionError(
+                f"{integrator.name} makes steps of a fixed length: say which, such as step=1e-3.",
+                code="missing-argument",
+            )
         return np.asarray(apart / 100.0)
     real = isinstance(step, (int, float, np.number)) or (isinstance(step, np.ndarray) and not step.ndim)
     if not (real and np.asarray(step).dtype.kind in "iuf" and 0.0 < step < math.inf):
-        raise MotionError(f"the step is {short(repr(step))} s; it is one number, positive and finite, such as 1e-3.")
+        raise MotionError(
+            f"the step is {short(repr(step))} s; it is one number, positive and finite, such as 1e-3.",
+            code="time-step-out-of-range",
+        )
     if integrator.adaptive:
         return np.minimum(apart, float(step))
     counts = np.ceil(apart / step - 1e-9)
     if counts.max() > MOST:
         raise MotionError(
-            f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; {MOST:.0e} is the most."
+            f"a step of {step:g} s makes {counts.max():.1e} steps from one time to the next; {MOST:.0e} is the most.",
+            code="out-of-range",
         )
     return np.asarray(apart / np.maximum(counts, 1.0))
 
 
 def _most(max_steps: Any) -> float:
     if not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool) or not 1 <= max_steps <= MOST:
-        raise MotionError(f"max_steps is {max_steps!r}; it is a whole number from 1 to {MOST:.0e}.")
+        raise MotionError(
+            f"max_steps is {max_steps!r}; it is a whole number from 1 to {MOST:.0e}.", code="not-a-whole-number"
+        )
     return float(max_steps)
 
 
 def _samples(dense: Any, integrator: Integrator) -> int:
     if not isinstance(dense, (int, np.integer)) or isinstance(dense, bool) or not 0 <= dense <= 1000:
-        raise MotionError(f"dense is {dense!r}; it is how many states are wanted between two times, from 0 to 1000.")
+        raise MotionError(
+            f"dense is {dense!r}; it is how many states are wanted between two times, from 0 to 1000.",
+            code="not-a-whole-number",
+        )
     if dense and not integrator.has_dense_output:
-        raise MotionError(f"{integrator.name} has no dense output: ask for more times, or take dopri5.")
+        raise MotionError(
+            f"{integrator.name} has no dense output: ask for more times, or take dopri5.", code="not-supported"
+        )
     return int(dense)
 
 
@@ -323,7 +361,7 @@ def _started(
 ) -> tuple[Floats, Floats, Any]:
     """The start as it is followed, and its status."""
     if not isinstance(start, str) or start not in STARTS:
-        raise MotionError(f"start is {short(repr(start))}; it is one of: {', '.join(STARTS)}.")
+        raise MotionError(f"start is {short(repr(start))}; it is one of: {', '.join(STARTS)}.", code="unknown-option")
     done = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
         return q, v, np.full(q.shape[:-1], done)
@@ -350,5 +388,6 @@ def _refuse(what: str, off: Any, unit: str) -> None:
         where = f" of item {', '.join(map(str, np.unravel_index(int(np.argmax(off)), off.shape)))}" if off.ndim else ""
         raise MotionError(
             f"the {what}{where} does not meet the constraints: it is off by {off.max():.3g} ({unit}). dl.assemble and "
-            'dl.project find one that does, and start="project" does it for you.'
+            'dl.project find one that does, and start="project" does it for you.',
+            code="constraints-violated",
         )

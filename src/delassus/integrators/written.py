@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from delassus.compiler.differentiation.recorded import Recorded
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.of_model import OfModel
 
 
-class MotionError(DelassusError, ValueError):
+class MotionError(BadArgument):
     """A motion cannot be simulated as it is asked for."""
 
 
@@ -35,13 +35,14 @@ class Event:
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise MotionError(f"an event needs a function g(time, q, v), not {self.function!r}.")
+            raise MotionError(f"an event needs a function g(time, q, v), not {self.function!r}.", code="wrong-type")
         if not isinstance(self.name, str):
-            raise MotionError(f"the name of an event is {short(repr(self.name))}; it is a text.")
+            raise MotionError(f"the name of an event is {short(repr(self.name))}; it is a text.", code="wrong-type")
         if not isinstance(self.direction, (int, float, np.integer)) or self.direction not in (-1, 0, 1):
             raise MotionError(
                 f"the direction of an event is {short(repr(self.direction))}; it is 1 for rising, -1 for falling, 0 "
-                "for both."
+                "for both.",
+                code="unknown-option",
             )
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", "event"))
@@ -64,5 +65,6 @@ def recorded(what: str, function: Callable[[Any, Any, Any], Any], robot: OfModel
         gives = f"an array of shape {shape}" if shape else "one number"
         raise MotionError(
             f"{what} cannot be followed: {said} ({type(error).__name__}). It is a function (time, q, v) that gives "
-            f"{gives}, in NumPy (import delassus.numpy as np)."
+            f"{gives}, in NumPy (import delassus.numpy as np).",
+            code="function-failed",
         ) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delassus.errors import DelassusError, expect, short
+from delassus.errors import BadArgument, expect, short
 from delassus.model.placement import Inertia, Placement
 
 if TYPE_CHECKING:
@@ -31,39 +31,56 @@ def check_parts(model: Any, **kinds: type) -> None:
     for what, kind in kinds.items():
         parts = getattr(model, what)
         if not isinstance(parts, (tuple, list)) or not all(isinstance(part, kind) for part in parts):
-            raise DelassusError(f"{what} of a model is {short(repr(parts))}; it is a tuple of {kind.__name__}.")
+            raise BadArgument(
+                f"{what} of a model is {short(repr(parts))}; it is a tuple of {kind.__name__}.", code="wrong-type"
+            )
     for part in (*model.joints, *model.frame_list, *model.geometries):
         if not isinstance(part.name, str):
-            raise DelassusError(f"a part of a model has the name {short(repr(part.name))}; it is a text.")
+            raise BadArgument(
+                f"a part of a model has the name {short(repr(part.name))}; it is a text.", code="wrong-type"
+            )
         number = part.parent if hasattr(part, "parent") else part.joint
         if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
-            raise DelassusError(f"{part.name!r} is on the joint {short(repr(number))}; joints are given by number.")
+            raise BadArgument(
+                f"{part.name!r} is on the joint {short(repr(number))}; joints are given by number.", code="wrong-type"
+            )
         mimic = getattr(part, "mimic", None)
         if mimic is not None and not all(is_real(getattr(mimic, x, None)) for x in ("source", "ratio", "offset")):
-            raise DelassusError(f"joint {part.name!r} mimics {short(repr(mimic))}; Mimic(0) says which joint.")
+            raise BadArgument(
+                f"joint {part.name!r} mimics {short(repr(mimic))}; Mimic(0) says which joint.", code="bad-mimicry"
+            )
     vectors = {"gravity": model.gravity} | {f"the posture {p.name!r}": p.q for p in model.postures}
     for what, numbers in vectors.items():
         if not isinstance(numbers, (tuple, list)) or not all(map(is_real, numbers)):
-            raise DelassusError(f"{what} is {short(repr(numbers))}; it is a tuple of numbers.")
+            raise BadArgument(f"{what} is {short(repr(numbers))}; it is a tuple of numbers.", code="wrong-type")
 
 
 def check_numbers(joint: Joint) -> None:
     """Raise unless a joint has as many limits and coefficients as it needs, or none, and an inertia of numbers."""
     for name in ("nq", "nv"):
         if not hasattr(joint.kind, name):
-            raise DelassusError(f"the kind of joint {joint.name!r} is {short(repr(joint.kind))}; Revolute() is one.")
+            raise BadArgument(
+                f"the kind of joint {joint.name!r} is {short(repr(joint.kind))}; Revolute() is one.", code="wrong-type"
+            )
     nq, nv = joint.kind.nq, joint.kind.nv
     counts = {"lower": nq, "upper": nq, "rest": nq, "velocity_limit": nv, "effort_limit": nv, "armature": nv}
     for name, count in (counts | {"damping": nv, "friction": nv, "stiffness": nv}).items():
         given = getattr(joint, name)
         if not isinstance(given, (tuple, list)) or not all(map(is_real, given)):
-            raise DelassusError(f"{name} of joint {joint.name!r} is {short(repr(given))}; it is a tuple of numbers.")
+            raise BadArgument(
+                f"{name} of joint {joint.name!r} is {short(repr(given))}; it is a tuple of numbers.", code="wrong-type"
+            )
         if len(given) not in (0, count):
-            raise DelassusError(f"{name} of joint {joint.name!r} has {len(given)} numbers; it needs {count}, or none.")
+            raise BadArgument(
+                f"{name} of joint {joint.name!r} has {len(given)} numbers; it needs {count}, or none.",
+                code="wrong-shape",
+            )
         if name in _LIMITS and any(map(math.isnan, given)):
-            raise DelassusError(f"{name} of joint {joint.name!r} is {given}; a limit is a number, or infinite.")
+            raise BadArgument(
+                f"{name} of joint {joint.name!r} is {given}; a limit is a number, or infinite.", code="not-finite"
+            )
         if name not in _LIMITS and not all(map(math.isfinite, given)):
-            raise DelassusError(f"{name} of joint {joint.name!r} is {given}; it must be finite.")
+            raise BadArgument(f"{name} of joint {joint.name!r} is {given}; it must be finite.", code="not-finite")
     check_inertia(f"the body of joint {joint.name!r}", joint.inertia)
 
 
@@ -71,9 +88,9 @@ def check_inertia(what: str, inertia: Inertia) -> None:
     """Raise unless an inertia is finite and its mass not negative."""
     expect(f"the inertia of {what}", inertia, Inertia, "Inertia(mass=1.0)")
     if not all(map(math.isfinite, (inertia.mass, *inertia.com, *chain.from_iterable(inertia.rotational)))):
-        raise DelassusError(f"{what} has an inertia that is not finite: {inertia}.")
+        raise BadArgument(f"{what} has an inertia that is not finite: {inertia}.", code="not-finite")
     if inertia.mass < 0.0:
-        raise DelassusError(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.")
+        raise BadArgument(f"{what} has the mass {inertia.mass:g} kg; it must not be negative.", code="out-of-range")
 
 
 def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
@@ -89,8 +106,9 @@ def check_placements(items: Sequence[Joint | Frame | Geometry]) -> None:
     rotations = (abs(R @ R.mT - np.eye(3)).max((1, 2)) < 1e-6) & (np.linalg.det(R) > 0.0)
     for item, is_finite, is_rotation in zip(items, finite, rotations, strict=True):
         if not is_finite:
-            raise DelassusError(f"the placement of {item.name!r} is not finite: {item.placement}.")
+            raise BadArgument(f"the placement of {item.name!r} is not finite: {item.placement}.", code="not-finite")
         if not is_rotation:
-            raise DelassusError(
-                f"the placement of {item.name!r} has a matrix that is no rotation: {item.placement.rotation}."
+            raise BadArgument(
+                f"the placement of {item.name!r} has a matrix that is no rotation: {item.placement.rotation}.",
+                code="not-a-rotation",
             )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.errors import DelassusError, expect
+from delassus.errors import BadArgument, expect
 from delassus.model.joints import Motion
 
 if TYPE_CHECKING:
@@ -113,12 +113,16 @@ class Coordinates:
             joint = self.joints[self.joint_index(name)]
             if joint.mimic is not None:
                 source = self.joints[joint.mimic.source].name
-                raise DelassusError(f"joint {name!r} mimics {source!r} and has no coordinate: give that of {source!r}.")
+                raise BadArgument(
+                    f"joint {name!r} mimics {source!r} and has no coordinate: give that of {source!r}.",
+                    code="bad-mimicry",
+                )
             own = np.asarray(value, float)
             if own.shape != (joint.kind.nq,) and not (own.ndim == 0 and joint.kind.nq == 1):
-                raise ValueError(
+                raise BadArgument(
                     f"the coordinates of joint {name!r} have shape {own.shape}; a {joint.kind.label} joint has "
-                    f"{joint.kind.nq}."
+                    f"{joint.kind.nq}.",
+                    code="wrong-shape",
                 )
             q[self.q_slice(name)] = own
         return q

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.model.equality import JointCoupling, ends, prefixed
 from delassus.model.joints import Motion, aligned
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Joint, Mimic, Model
@@ -76,21 +76,23 @@ def _check_names(model: Model, other: Model, what: str, ours: Sequence[Joint | F
     taken = {item.name for item in ours}
     for name in theirs:
         if name in taken:
-            raise DelassusError(
+            raise BadArgument(
                 f"{model.name!r} has a {what} {name!r} already: attach {other.name!r} with a prefix that makes its "
-                "names differ."
+                "names differ.",
+                code="duplicate-name",
             )
 
 
 def lock(model: Model, locked: set[int], q: NDArray[np.float64]) -> Model:
     """The model without some joints, which stay where they are in the configuration q."""
     if q.shape != (model.nq,):
-        raise ValueError(f"the configuration has shape {q.shape}, the model needs ({model.nq},).")
+        raise BadArgument(f"the configuration has shape {q.shape}, the model needs ({model.nq},).", code="wrong-shape")
     for i, joint in enumerate(model.joints):
         if joint.mimic is not None and i in locked and joint.mimic.source not in locked:
-            raise DelassusError(
+            raise BadArgument(
                 f"joint {joint.name!r} follows {model.joints[joint.mimic.source].name!r}: lock that one, or load "
-                'the model with mimic="ignore".'
+                'the model with mimic="ignore".',
+                code="bad-mimicry",
             )
     locked = locked | {i for i, joint in enumerate(model.joints) if joint.mimic and joint.mimic.source in locked}
     where: list[tuple[int, Placement]] = []  # the new joint that carries each old joint's body, and the body there
@@ -143,9 +145,10 @@ def _kept(model: Model, locked: set[str]) -> tuple[Any, ...]:
             if joints <= locked:
                 continue
             if joints & locked:
-                raise DelassusError(
+                raise BadArgument(
                     f"the constraint {constraint.name!r} couples joints {' and '.join(sorted(map(str, joints)))}: lock "
-                    "both or neither."
+                    "both or neither.",
+                    code="bad-mimicry",
                 )
         kept.append(constraint)
     return tuple(kept)
@@ -175,7 +178,7 @@ def _elementary(motion: Motion, pitch: float, x: list[float]) -> Placement:
     if motion in (Motion.SPHERICAL, Motion.FREE):
         quaternion = np.array(x[-4:])
         if not np.linalg.norm(quaternion) > 0.0:
-            raise DelassusError("a joint cannot be locked at a quaternion of length zero.")
+            raise BadArgument("a joint cannot be locked at a quaternion of length zero.", code="zero-direction")
         R = quaternion_to_rotation(quaternion_normalize(quaternion))
         return Placement.of(R, x[:3] if motion is Motion.FREE else (0.0, 0.0, 0.0))
     angle = x[2] if motion is Motion.PLANAR else x[0]

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.errors import BadArgument
 from delassus.model.joints import Revolute
 from delassus.model.model import WORLD, Frame, Joint, Model
 from delassus.model.placement import Inertia, Placement
@@ -26,7 +27,7 @@ def random_tree(n: int, seed: int = 0) -> Model:
 
 def _generate(name: str, parents: list[int], seed: int) -> Model:
     if not parents:
-        raise ValueError("a generated mechanism has at least one link.")
+        raise BadArgument("a generated mechanism has at least one link.", code="out-of-range")
     rng = np.random.default_rng(seed)
     joints = tuple(_random_joint(rng, i, parent) for i, parent in enumerate(parents))
     leaves = sorted(set(range(len(parents))) - set(parents))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, DelassusError, short
 from delassus.model.placement import Vector, vector
 
 
@@ -166,7 +166,7 @@ class Helical(_Kind):
         super().__post_init__()
         pitch = real_array("the pitch", self.pitch, DelassusError, "one number [m/rad]")
         if pitch.ndim or not math.isfinite(pitch):
-            raise DelassusError(f"the pitch is {short(repr(self.pitch))} m/rad; it must be finite.")
+            raise BadArgument(f"the pitch is {short(repr(self.pitch))} m/rad; it must be finite.", code="not-finite")
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -263,7 +263,7 @@ def direction(axis: Vector) -> Vector:
     axis = vector(axis)
     length = math.hypot(*axis)
     if not (0.0 < length < math.inf):
-        raise DelassusError(f"the axis {tuple(axis)} has no direction: its length is {length:g}.")
+        raise BadArgument(f"the axis {tuple(axis)} has no direction: its length is {length:g}.", code="zero-direction")
     if length < 1e-290:  # so short that the length lacks digits
         largest = max(map(abs, axis))
         return direction(vector([x / largest for x in axis]))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.graph.digest import UNREAD, content_digest
-from delassus.errors import DelassusError, expect
+from delassus.errors import BadArgument, DelassusError, expect
 from delassus.model.checks import check_inertia, check_numbers, check_parts, check_placements
 from delassus.model.coordinates import Coordinates
 from delassus.model.joints import JointKind
@@ -35,7 +35,9 @@ FEW_NAMES: Final = 8
 class UnknownName(DelassusError, KeyError):
     """A frame or joint that the model does not have; `name`, and the `nearest` names that it has."""
 
-    def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
+    code = "unknown-name"
+
+    def __init__(self, what: str, name: str, known: Sequence[str], *, code: str | None = None) -> None:
         self.name = name
         self.nearest = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
         if self.nearest:
@@ -43,7 +45,7 @@ class UnknownName(DelassusError, KeyError):
         else:
             few = f": {', '.join(known)}" if 0 < len(known) <= FEW_NAMES else ""
             hint = f" It has {len(known)} of them{few}."
-        super().__init__(f"the model has no {what} {name!r}.{hint}")
+        super().__init__(f"the model has no {what} {name!r}.{hint}", code=code)
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -159,57 +161,65 @@ class Model(Coordinates):
         check_parts(self, joints=Joint, frame_list=Frame, geometries=Geometry, postures=Posture)
         for i, joint in enumerate(self.joints):
             if not WORLD <= joint.parent < i:
-                raise DelassusError(
+                raise BadArgument(
                     f"joint {joint.name!r} (number {i}) hangs on number {joint.parent}: a parent comes before its "
-                    f"children, so it is between -1 (the world) and {i - 1}."
+                    f"children, so it is between -1 (the world) and {i - 1}.",
+                    code="not-a-tree",
                 )
             self._check_mimic(joint)
             check_numbers(joint)
         placed: tuple[Frame | Geometry, ...] = (*self.frame_list, *self.geometries)
         for item in placed:
             if not WORLD <= item.joint < len(self.joints):
-                raise DelassusError(
+                raise BadArgument(
                     f"{item.name!r} is on joint number {item.joint}, which the model does not have: it has "
-                    f"{len(self.joints)}, and -1 is the world."
+                    f"{len(self.joints)}, and -1 is the world.",
+                    code="not-a-tree",
                 )
         for frame in self.frame_list:
             if frame.name == WORLD_FRAME.name and not is_world(frame.joint, frame.placement):
-                raise DelassusError(
+                raise BadArgument(
                     f"a frame {frame.name!r} is elsewhere: on joint number {frame.joint}, at "
                     f"{frame.placement.translation} m; in every model {frame.name!r} is the world itself, so give this "
-                    "frame another name."
+                    "frame another name.",
+                    code="duplicate-name",
                 )
         if not all(map(math.isfinite, self.gravity)):
-            raise DelassusError(f"gravity is {self.gravity} m/s²; it must be finite.")
+            raise BadArgument(f"gravity is {self.gravity} m/s²; it must be finite.", code="not-finite")
         for posture in self.postures:
             if not all(map(math.isfinite, posture.q)):
-                raise DelassusError(f"the posture {posture.name!r} is {posture.q}; it must be finite.")
+                raise BadArgument(f"the posture {posture.name!r} is {posture.q}; it must be finite.", code="not-finite")
         check_inertia("what is fixed to the world", self.base_inertia)
         check_placements((*self.joints, *placed))
         for what, names in (("joint", [j.name for j in self.joints]), ("frame", [f.name for f in self.frame_list])):
             repeated = sorted(name for name, count in Counter(names).items() if count > 1)
             if repeated:
-                raise DelassusError(f"the model has more than one {what} named {repeated[0]!r}.")
+                raise BadArgument(f"the model has more than one {what} named {repeated[0]!r}.", code="duplicate-name")
 
     def _check_mimic(self, joint: Joint) -> None:
         if joint.mimic is None:
             return
         if not 0 <= joint.mimic.source < len(self.joints):
-            raise DelassusError(
-                f"joint {joint.name!r} mimics number {joint.mimic.source}, which the model does not have."
+            raise BadArgument(
+                f"joint {joint.name!r} mimics number {joint.mimic.source}, which the model does not have.",
+                code="bad-mimicry",
             )
         source = self.joints[joint.mimic.source]
         if source.mimic is not None:
-            raise DelassusError(f"joint {joint.name!r} mimics {source.name!r}, which mimics another one itself.")
+            raise BadArgument(
+                f"joint {joint.name!r} mimics {source.name!r}, which mimics another one itself.", code="bad-mimicry"
+            )
         if not (math.isfinite(joint.mimic.ratio) and math.isfinite(joint.mimic.offset)):
-            raise DelassusError(
+            raise BadArgument(
                 f"joint {joint.name!r} mimics {source.name!r} with numbers that are not finite: ratio "
-                f"{joint.mimic.ratio:g}, offset {joint.mimic.offset:g}."
+                f"{joint.mimic.ratio:g}, offset {joint.mimic.offset:g}.",
+                code="bad-mimicry",
             )
         if joint.kind.nv != 1 or source.kind.nv != 1:
-            raise DelassusError(
+            raise BadArgument(
                 f"joint {joint.name!r} has {joint.kind.nv} degrees of freedom and mimics {source.name!r}, which has "
-                f"{source.kind.nv}; both need exactly 1."
+                f"{source.kind.nv}; both need exactly 1.",
+                code="bad-mimicry",
             )
 
     # --- content ------------------------------------------------------------------------------------------------
@@ -232,7 +242,9 @@ class Model(Coordinates):
             )
         )
         if digest is None:
-            raise DelassusError(f"the model {self.name!r} holds something whose content cannot be compared.")
+            raise BadArgument(
+                f"the model {self.name!r} holds something whose content cannot be compared.", code="wrong-type"
+            )
         return digest
 
     def __eq__(self, other: object) -> bool:
@@ -288,8 +300,11 @@ class Model(Coordinates):
         key = name.name if isinstance(name, Frame) else str(name)
         if key not in self._frame_index:
             if key == WORLD_FRAME.name:
-                raise DelassusError(f"the model does not list its frame {key!r}, which has no number: take its name.")
-            raise UnknownName("frame", key, [*self._frame_index, WORLD_FRAME.name])
+                raise BadArgument(
+                    f"the model does not list its frame {key!r}, which has no number: take its name.",
+                    code="unknown-frame",
+                )
+            raise UnknownName("frame", key, [*self._frame_index, WORLD_FRAME.name], code="unknown-frame")
         return self._frame_index[key]
 
     def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
@@ -302,7 +317,7 @@ class Model(Coordinates):
             return (self.frame(pattern),)
         found = tuple(f for f in self.frame_list if fnmatch.fnmatchcase(f.name, pattern))
         if not found:
-            raise UnknownName("frame that matches", pattern, list(self._frame_index))
+            raise UnknownName("frame that matches", pattern, list(self._frame_index), code="unknown-frame")
         return found
 
     def joint(self, name: str) -> Joint:
@@ -313,7 +328,7 @@ class Model(Coordinates):
         """The position of a joint in `joints`."""
         expect("the name of a joint", name, str, f"{self.joints[0].name!r}" if self.joints else '"elbow"')
         if name not in self._joint_index:
-            raise UnknownName("joint", name, list(self._joint_index))
+            raise UnknownName("joint", name, list(self._joint_index), code="unknown-joint")
         return self._joint_index[name]
 
     def body_index(self, name: str) -> int:
@@ -323,15 +338,19 @@ class Model(Coordinates):
             return self._joint_index[name]
         links = {frame.name: frame for frame in self.frame_list if frame.role == "link"}
         if name not in links:
-            raise UnknownName("joint or link", name, [*self._joint_index, *links])
+            raise UnknownName("joint or link", name, [*self._joint_index, *links], code="unknown-joint")
         link = links[name]
         if link.joint == WORLD:
-            raise DelassusError(f"the link {name!r} is fixed to the world: its inertia has no part in the dynamics.")
+            raise BadArgument(
+                f"the link {name!r} is fixed to the world: its inertia has no part in the dynamics.",
+                code="bad-parameter",
+            )
         if link.placement != HERE:
             joint = self.joints[link.joint].name
-            raise DelassusError(
+            raise BadArgument(
                 f"the link {name!r} is a part of the body of joint {joint!r}, whose frame is another one: give "
-                f"the name {joint!r}, which is that of the whole body."
+                f"the name {joint!r}, which is that of the whole body.",
+                code="bad-parameter",
             )
         return link.joint
 
@@ -340,7 +359,7 @@ class Model(Coordinates):
         expect("the name of a posture", name, str, '"home"')
         found = [posture for posture in self.postures if posture.name == name]
         if not found:
-            raise UnknownName("posture", name, [posture.name for posture in self.postures])
+            raise UnknownName("posture", name, [posture.name for posture in self.postures], code="unknown-posture")
         return np.array(found[0].q)
 
     # --- editing: each gives a new model ------------------------------------------------------------------------
@@ -382,7 +401,10 @@ class Model(Coordinates):
         """The model where gravity is another acceleration (3,) [m/s²], in the world's axes."""
         g = np.asarray(gravity, float)
         if g.shape != (3,):
-            raise ValueError(f"gravity has shape {g.shape}; it is three numbers [m/s²], such as (0.0, 0.0, -9.81).")
+            raise BadArgument(
+                f"gravity has shape {g.shape}; it is three numbers [m/s²], such as (0.0, 0.0, -9.81).",
+                code="wrong-shape",
+            )
         return replace(self, gravity=vector(g))
 
     def with_inertia(self, body: str, inertia: Inertia) -> Model:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from delassus.errors import DelassusError, expect
+from delassus.errors import BadArgument, expect
 from delassus.model.model import WORLD_FRAME, Model, UnknownName
 
 KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
@@ -33,12 +33,15 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
     expect("the name of a parameter", name, str, '"inertia:trunk"')
     kind, separator, owner = name.partition(":")
     if kind not in KINDS or (kind == "gravity" and separator):
-        raise UnknownName("parameter", name, _all_names(model))
+        raise UnknownName("parameter", name, _all_names(model), code="unknown-parameter")
     if kind == "gravity":
         return (Part(kind, -1, "", slice(start, start + 3)),)
     owners = [item.name for item in (model.frame_list if kind == "frame" else model.joints)]
     if kind == "frame" and owner == WORLD_FRAME.name:
-        raise DelassusError(f"{name!r} is no parameter: the frame {owner!r} is the world itself, which does not move.")
+        raise BadArgument(
+            f"{name!r} is no parameter: the frame {owner!r} is the world itself, which does not move.",
+            code="bad-parameter",
+        )
     if not separator:
         found = list(range(len(owners)))
     elif owner in owners:
@@ -50,12 +53,13 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
     if kind == "frame":
         found = [k for k in found if owners[k] != WORLD_FRAME.name]
     if not found:
-        raise UnknownName("parameter", name, _all_names(model))
+        raise UnknownName("parameter", name, _all_names(model), code="unknown-parameter")
     parts = []
     for k in found:
         if kind == "mass" and model.joints[k].inertia.mass == 0.0:
-            raise DelassusError(
-                f"the body of joint {owners[k]!r} has no mass, so its shape is not known: choose 'inertia:{owners[k]}'."
+            raise BadArgument(
+                f"the body of joint {owners[k]!r} has no mass and so no known shape: choose 'inertia:{owners[k]}'.",
+                code="bad-parameter",
             )
         stop = start + (_SIZES.get(kind) or model.joints[k].kind.nv)
         parts.append(Part(kind, k, owners[k], slice(start, stop)))

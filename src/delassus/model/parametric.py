@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
-from delassus.errors import DelassusError, expect
+from delassus.errors import BadArgument, expect
 from delassus.model.model import Model, UnknownName
 from delassus.model.of_model import OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
@@ -52,17 +52,24 @@ class ParametricModel(OfModel, Parametric):
         expect("what has parameters", self.model, Model, 'delassus.load("robot.urdf")')
         expect("names", self.names, tuple, '("gravity", "inertia:trunk")')
         if not self.names:
-            raise DelassusError(f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.")
+            raise BadArgument(
+                f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.",
+                code="missing-argument",
+            )
         chosen = [part.name for part in self.parts]
         bodies = [part.index for part in self.parts if part.kind in ("mass", "inertia")]
         for name, count in Counter(chosen).items():
             if count > 1:
-                raise DelassusError(f"the parameter {name!r} is chosen more than once, by {', '.join(self.names)}.")
+                raise BadArgument(
+                    f"the parameter {name!r} is chosen more than once, by {', '.join(self.names)}.",
+                    code="duplicate-name",
+                )
         for k, count in Counter(bodies).items():
             if count > 1:
                 body = self.model.joints[k].name
-                raise DelassusError(
-                    f"'mass:{body}' and 'inertia:{body}' exclude each other: a mass is an inertia's first."
+                raise BadArgument(
+                    f"'mass:{body}' and 'inertia:{body}' exclude each other: a mass is an inertia's first.",
+                    code="conflicting-arguments",
                 )
 
     def __repr__(self) -> str:
@@ -105,10 +112,12 @@ class ParametricModel(OfModel, Parametric):
         slices = self.slices
         for name, array in arrays.items():
             if name not in slices:
-                raise UnknownName("parameter", name, self.names)
+                raise UnknownName("parameter", name, self.names, code="unknown-parameter")
             size = slices[name].stop - slices[name].start
             if array.shape[-1:] != (size,):
-                raise ValueError(f"the parameter {name!r} has shape {array.shape}; it needs (…, {size}).")
+                raise BadArgument(
+                    f"the parameter {name!r} has shape {array.shape}; it needs (…, {size}).", code="wrong-shape"
+                )
         batch = numpy.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
         packed = numpy.broadcast_to(self.parameters(), (*batch, self.nparameters)).copy()
         for name, array in arrays.items():
@@ -122,7 +131,9 @@ class ParametricModel(OfModel, Parametric):
             return TracedModel.like(self.sample, self, parameters, **fields)
         given = numpy.asarray(parameters, float)
         if given.shape != (self.nparameters,):
-            raise ValueError(f"the parameters have shape {given.shape}; this model needs ({self.nparameters},).")
+            raise BadArgument(
+                f"the parameters have shape {given.shape}; this model needs ({self.nparameters},).", code="wrong-shape"
+            )
         return replace(self.model, **_replaced(self.model, self.parts, given, _PLAIN))
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import real_array
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 Vector: TypeAlias = tuple[float, float, float]
 Matrix: TypeAlias = tuple[Vector, Vector, Vector]
@@ -36,11 +36,11 @@ def matrix(A: ArrayLike) -> Matrix:
 def _numbers(x: ArrayLike, shape: tuple[int, ...], form: str) -> NDArray[np.float64]:
     numbers: NDArray[np.float64] = real_array("an argument", x, PlacementError, form)
     if numbers.shape != shape:
-        raise PlacementError(f"an argument has shape {numbers.shape}; it is {form}.")
+        raise PlacementError(f"an argument has shape {numbers.shape}; it is {form}.", code="wrong-shape")
     return numbers
 
 
-class PlacementError(DelassusError, ValueError):
+class PlacementError(BadArgument):
     """Numbers that are no vector, matrix or mass."""
 
 
@@ -66,12 +66,18 @@ class Placement:
         """From a homogeneous matrix (4, 4): [R p; 0 1]."""
         A = np.asarray(T, float)
         if A.shape != (4, 4):
-            raise ValueError(f"a homogeneous matrix has shape (4, 4), not {A.shape}.")
+            raise BadArgument(f"a homogeneous matrix has shape (4, 4), not {A.shape}.", code="wrong-shape")
         R = A[:3, :3]
         if not np.isfinite(A).all() or not np.allclose(A[3], (0, 0, 0, 1), rtol=0.0, atol=1e-9):
-            raise ValueError(f"a homogeneous matrix is finite and its last row is 0 0 0 1; this is {A.tolist()}.")
+            raise BadArgument(
+                f"a homogeneous matrix is finite and its last row is 0 0 0 1; this is {A.tolist()}.",
+                code="not-a-rotation",
+            )
         if abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
-            raise ValueError(f"the upper left of a homogeneous matrix is a rotation; this is none: {R.tolist()}.")
+            raise BadArgument(
+                f"the upper left of a homogeneous matrix is a rotation; this is none: {R.tolist()}.",
+                code="not-a-rotation",
+            )
         return cls.of(R, A[:3, 3])
 
     @property
@@ -127,7 +133,7 @@ class Inertia:
         """From arrays."""
         kilograms = real_array("the mass", mass, PlacementError, "one number [kg]")
         if kilograms.ndim:
-            raise PlacementError(f"the mass has shape {kilograms.shape}; it is one number [kg].")
+            raise PlacementError(f"the mass has shape {kilograms.shape}; it is one number [kg].", code="wrong-shape")
         return cls(float(kilograms), vector(com), matrix(rotational))
 
     @property

@@ -35,12 +35,18 @@ def checked_parts(log: Trajectory) -> dict[str, Any]:
     """The fields of a trajectory as arrays that cannot be written to; raises unless they fit each other."""
     time, q, v = (_numbers(name, getattr(log, name)) for name in ("time", "q", "v"))
     if time.ndim != 1 or not len(time) or not np.isfinite(time).all() or np.any(np.diff(time) < 0.0):
-        raise TrajectoryError(f"time has shape {time.shape}; it is a list of finite times that do not decrease.")
+        raise TrajectoryError(
+            f"time has shape {time.shape}; it is a list of finite times that do not decrease.", code="not-increasing"
+        )
     batch = q.shape[1:-1]
     if q.ndim < 2 or q.shape[0] != len(time):
-        raise TrajectoryError(f"q has shape {q.shape}; with {len(time)} times it is ({len(time)}, …, nq).")
+        raise TrajectoryError(
+            f"q has shape {q.shape}; with {len(time)} times it is ({len(time)}, …, nq).", code="wrong-shape"
+        )
     if v.shape[:-1] != q.shape[:-1]:
-        raise TrajectoryError(f"v has shape {v.shape}, and q {q.shape}: they have the same times and items.")
+        raise TrajectoryError(
+            f"v has shape {v.shape}, and q {q.shape}: they have the same times and items.", code="wrong-shape"
+        )
     parts: dict[str, Any] = {"time": time, "q": q, "v": v}
     usual = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
     for name, value in usual.items():
@@ -66,10 +72,13 @@ def mechanism_of(given: Any, nq: int, nv: int) -> Mechanism | None:
         return None
     if not isinstance(found, Mechanism):
         raise TrajectoryError(
-            f"a trajectory is one of a Mechanism, a Model or a Simulation, not of {type(given).__name__}."
+            f"a trajectory is one of a Mechanism, a Model or a Simulation, not of {type(given).__name__}.",
+            code="wrong-type",
         )
     if (nq, nv) != (found.nq, found.nv):
-        raise TrajectoryError(f"the trajectory has nq {nq} and nv {nv}; the mechanism has {found.nq} and {found.nv}.")
+        raise TrajectoryError(
+            f"the trajectory has nq {nq} and nv {nv}; the mechanism has {found.nq} and {found.nv}.", code="other-system"
+        )
     return found
 
 
@@ -80,21 +89,27 @@ def _numbers(name: str, given: Any, whole: bool = False) -> NDArray[Any]:
         array = np.array(None)
     if array.dtype.kind not in ("biu" if whole else "biuf"):
         kind = "whole numbers" if whole else "real numbers"
-        raise TrajectoryError(f"{name} of a trajectory is {short(repr(given))}; it is an array of {kind}.")
+        raise TrajectoryError(
+            f"{name} of a trajectory is {short(repr(given))}; it is an array of {kind}.", code="not-a-number"
+        )
     return array if whole else array.astype(float, copy=False)
 
 
 def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[Any]:
     if array.shape not in shapes:
         forms = " or ".join(map(str, shapes))
-        raise TrajectoryError(f"{name} of a trajectory has shape {array.shape}; with these q it has {forms}.")
+        raise TrajectoryError(
+            f"{name} of a trajectory has shape {array.shape}; with these q it has {forms}.", code="wrong-shape"
+        )
     return array
 
 
 def _named(log: Trajectory, name: str) -> Mapping[str, Any]:
     found = getattr(log, name)
     if not isinstance(found, Mapping):
-        raise TrajectoryError(f"{name} of a trajectory is {short(repr(found))}; it is a mapping of names to arrays.")
+        raise TrajectoryError(
+            f"{name} of a trajectory is {short(repr(found))}; it is a mapping of names to arrays.", code="wrong-type"
+        )
     return found
 
 
@@ -105,7 +120,9 @@ def _check_parameters(given: Any, batch: tuple[int, ...]) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise TrajectoryError(f"parameters of a trajectory have shape {shape}, and its items are {batch}.")
+        raise TrajectoryError(
+            f"parameters of a trajectory have shape {shape}, and its items are {batch}.", code="batch-mismatch"
+        )
 
 
 def _check_contacts(record: Any, axes: tuple[int, ...]) -> None:
@@ -113,10 +130,14 @@ def _check_contacts(record: Any, axes: tuple[int, ...]) -> None:
     for name in ("impulse", "contact"):
         shape = np.shape(getattr(record, name))
         if shape[:-1] != axes or not shape:
-            raise TrajectoryError(f"{name} of contacts has shape {shape}; with these q it is {axes} and one axis more.")
+            raise TrajectoryError(
+                f"{name} of contacts has shape {shape}; with these q it is {axes} and one axis more.",
+                code="wrong-shape",
+            )
     rows, m = record.rows * record.slots, record.impulse.shape[-1]
     if record.rows not in (3, 4, 6) or rows > m:
         raise TrajectoryError(
             f"there are impulses of {m} rows, and contacts in {record.slots} slots of {record.rows} rows each; they "
-            "have 3, 4 or 6."
+            "have 3, 4 or 6.",
+            code="wrong-shape",
         )

@@ -23,7 +23,9 @@ def item_number(item: Any, batch: tuple[int, ...]) -> int:
     elif whole and 0 <= item < count:
         return int(item)
     axes = f" in {batch}" if len(batch) > 1 else ""
-    raise TrajectoryError(f"item is {short(repr(item))}; there are {count}{axes}, numbered from 0.")
+    raise TrajectoryError(
+        f"item is {short(repr(item))}; there are {count}{axes}, numbered from 0.", code="index-out-of-range"
+    )
 
 
 def check_items(chosen: tuple[Any, ...], batch: tuple[int, ...]) -> None:
@@ -32,7 +34,8 @@ def check_items(chosen: tuple[Any, ...], batch: tuple[int, ...]) -> None:
         np.broadcast_to(False, batch)[chosen]
     except (IndexError, TypeError, ValueError, OverflowError):
         raise TrajectoryError(
-            f"items are chosen by {short(repr(chosen))}; those of this trajectory have the axes {batch}."
+            f"items are chosen by {short(repr(chosen))}; those of this trajectory have the axes {batch}.",
+            code="index-out-of-range",
         ) from None
 
 
@@ -46,7 +49,10 @@ def item_numbers(items: Any, count: int, most: int) -> NDArray[np.int64]:
         chosen = np.array([None])
     whole = chosen.dtype.kind in "iu" and chosen.ndim == 1
     if not whole or np.any(chosen < 0) or np.any(chosen >= count):
-        raise TrajectoryError(f"items are {short(repr(items))}; there are {count}, numbered from 0. Show one or more.")
+        raise TrajectoryError(
+            f"items are {short(repr(items))}; there are {count}, numbered from 0. Show one or more.",
+            code="index-out-of-range",
+        )
     return chosen.astype(np.int64)
 
 
@@ -57,7 +63,7 @@ def real(what: str, x: Any, least: float, most: float, hint: str) -> float:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not least <= value <= most:
-        raise TrajectoryError(f"{what} is {short(repr(x))}; it is {hint}.")
+        raise TrajectoryError(f"{what} is {short(repr(x))}; it is {hint}.", code="out-of-range")
     return value
 
 
@@ -69,11 +75,14 @@ def moments(what: str, times: Any, first: float, last: float, slack: float = 0.0
             raise TypeError
         wanted = wanted.astype(float)
     except (TypeError, ValueError, OverflowError):
-        raise TrajectoryError(f"{what} is {short(repr(times))}; it is a time [s], or an array of them.") from None
+        raise TrajectoryError(
+            f"{what} is {short(repr(times))}; it is a time [s], or an array of them.", code="not-a-number"
+        ) from None
     outside = ~((wanted >= first - slack) & (wanted <= last + slack))
     if np.any(outside):
         raise TrajectoryError(
             f"the time {np.atleast_1d(wanted)[np.atleast_1d(outside)][0]:g} s is not in the trajectory, whose times go "
-            f"from {first:g} to {last:g} s."
+            f"from {first:g} to {last:g} s.",
+            code="out-of-range",
         )
     return wanted

@@ -73,7 +73,7 @@ class ContactRecord:
         """(times, …) the normal force [N] on one shape, all of its points together."""
         if not isinstance(shape, str) or shape not in self.shapes:
             may = f"those that may are: {', '.join(self.touching)}" if self.shapes else "none of this robot may"
-            raise TrajectoryError(f"no shape {shape!r} may touch; {may}.")
+            raise TrajectoryError(f"no shape {shape!r} may touch; {may}.", code="unknown-shape")
         own = np.array([name == shape for name in self.shapes])[self.contact.astype(int)]
         return np.where(own, self.contact_force[..., 2], 0.0).sum(-1)
 
@@ -90,10 +90,12 @@ class ContactRecord:
         for name, ndim in (sizes | {"rows": 0}).items():
             kinds = "U" if name == "shapes" and arrays.get(name, np.zeros(0)).size else "iuf"
             if name not in arrays or arrays[name].dtype.kind not in kinds or ndim not in (None, arrays[name].ndim):
-                raise TrajectoryError(f"its contacts have no {name} as simulations record them.")
+                raise TrajectoryError(f"its contacts have no {name} as simulations record them.", code="other-file")
         impulse, contact, time_step, shapes = (arrays[name] for name in sizes)
         if not 0.0 < float(time_step) < math.inf:
-            raise TrajectoryError(f"its contacts have steps of {float(time_step)} s; they are positive.")
+            raise TrajectoryError(
+                f"its contacts have steps of {float(time_step)} s; they are positive.", code="other-file"
+            )
         if np.any(contact != np.floor(contact)) or np.any((contact < 0) | (contact >= max(len(shapes), 1))):
-            raise TrajectoryError(f"its contacts have numbers beyond the {len(shapes)} candidates.")
+            raise TrajectoryError(f"its contacts have numbers beyond the {len(shapes)} candidates.", code="other-file")
         return cls(impulse, contact, float(time_step), tuple(map(str, shapes)), int(arrays["rows"]))

@@ -38,7 +38,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
     arrays = read_arrays("the trajectory", path, TrajectoryFileError)
     missing = [name for name in ARRAYS if name not in arrays]
     if missing:
-        raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.")
+        raise TrajectoryFileError(f"{path} is not a trajectory: it has no {', '.join(missing)}.", code="other-file")
     contacts = _named(_CONTACTS, arrays)
     try:
         fields: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
@@ -51,12 +51,13 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
         )
         _check_status(log)
     except TrajectoryError as error:
-        raise TrajectoryFileError(f"{path} is not a trajectory: {error}") from error
+        raise TrajectoryFileError(f"{path} is not a trajectory: {error}", code="other-file") from error
     simulation = of if hasattr(of, "mechanism") and hasattr(of, "candidates") else None
     if simulation is not None and contacts and len(simulation.candidates) != len(contacts["shapes"]):
         raise TrajectoryError(
             f"{path} is a trajectory with {len(contacts['shapes'])} candidates for contacts; the simulation has "
-            f"{len(simulation.candidates)}."
+            f"{len(simulation.candidates)}.",
+            code="other-system",
         )
     return replace(log, mechanism=of if simulation is None else of.mechanism, simulation=simulation)
 
@@ -69,4 +70,6 @@ def _check_status(log: Trajectory) -> None:
     """Raise unless the numbers of the status have a meaning."""
     most = max(MotionStatus) if log.contacts is None else sum(Mark)
     if np.any(log.status < 0) or np.any(log.status > most):
-        raise TrajectoryError(f"its status is {log.status.min()} to {log.status.max()}; it is from 0 to {int(most)}.")
+        raise TrajectoryError(
+            f"its status is {log.status.min()} to {log.status.max()}; it is from 0 to {int(most)}.", code="other-file"
+        )

@@ -53,7 +53,9 @@ def _json_for_script(value: Any) -> str:
     try:
         text = json.dumps(value, allow_nan=False)
     except ValueError:
-        raise TrajectoryError("a film needs finite numbers: times, sizes of shapes or masses are not finite.") from None
+        raise TrajectoryError(
+            "a film needs finite numbers: times, sizes of shapes or masses are not finite.", code="not-finite"
+        ) from None
     return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&"})
 
 
@@ -61,7 +63,8 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
     """What the page shows: shapes, ground, and for each frame where bodies are and what forces act."""
     if log.mechanism is None:
         raise TrajectoryError(
-            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model."
+            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model.",
+            code="not-recorded",
         )
     sim, model = log.simulation, log.mechanism.model
     times = _frames(log.time, frames_per_second)

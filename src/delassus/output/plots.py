@@ -36,7 +36,9 @@ def plot(log: Trajectory, what: str | None, item: Any, ax: Any) -> Any:
     labels = OF_MOTIONS if log.contacts is None else OF_SIMULATIONS | OF_MOTIONS
     what = next(iter(labels)) if what is None else what
     if not isinstance(what, str) or what not in labels:
-        raise TrajectoryError(f"there is no drawing of {what!r}; there are those of: {', '.join(labels)}.")
+        raise TrajectoryError(
+            f"there is no drawing of {what!r}; there are those of: {', '.join(labels)}.", code="unknown-option"
+        )
     check_axes(ax)
     if ax is None:
         _, ax = pyplot().subplots(layout="constrained")
@@ -64,7 +66,7 @@ def check_axes(*axes: Any) -> None:
     """Raise unless these are axes of matplotlib, or None."""
     for ax in axes:
         if ax is not None and not hasattr(ax, "annotate"):
-            raise TrajectoryError(f"one draws on axes of matplotlib, not on {type(ax).__name__}.")
+            raise TrajectoryError(f"one draws on axes of matplotlib, not on {type(ax).__name__}.", code="wrong-type")
 
 
 def plain_text(name: str | None) -> str | None:

@@ -64,7 +64,8 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     """The axes of drawings of one item, side by side; see `Trajectory.draw`."""
     if log.mechanism is None:
         raise TrajectoryError(
-            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model."
+            "a file has no shapes: give what it is of, Trajectory.load(path, simulation) or its model.",
+            code="not-recorded",
         )
     sim, model = log.simulation, log.mechanism.model
     batch = log.q.shape[1:-1]
@@ -86,7 +87,7 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
     axes = np.atleast_1d(np.asarray(axes, object)).reshape(-1)
     check_axes(*axes)
     if len(axes) != len(frames):
-        raise TrajectoryError(f"there are {len(axes)} axes for {len(frames)} times.")
+        raise TrajectoryError(f"there are {len(axes)} axes for {len(frames)} times.", code="wrong-shape")
     pictures = [list(_patches(model, R[k], p[k], camera)) for k in range(len(frames))]
     seen = np.concatenate([patch.outline for picture in pictures for patch in picture] or [np.zeros((1, 2))])
     low, high = seen.min(0), seen.max(0)
@@ -109,12 +110,16 @@ def draw(log: Trajectory, times: int | ArrayLike, item: Any, turn: float, rise: 
 def _frames(log: Trajectory, times: Any) -> list[int]:
     if isinstance(times, (int, np.integer)):
         if times < 1:
-            raise TrajectoryError(f"times is {times}; it is how many drawings there are, one or more, or their times.")
+            raise TrajectoryError(
+                f"times is {times}; it is how many drawings there are, one or more, or their times.",
+                code="out-of-range",
+            )
         return [int(k) for k in np.unique(np.linspace(0, len(log) - 1, int(min(times, len(log)))).round())]
     wanted = np.atleast_1d(moments("times", times, log.time[0], log.time[-1], 1e-9))
     if not wanted.size or wanted.ndim != 1:
         raise TrajectoryError(
-            f"times has shape {wanted.shape}; it is how many drawings there are, one or more, or a list of their times."
+            f"times has shape {wanted.shape}; it is the number of drawings, one or more, or a list of their times.",
+            code="wrong-shape",
         )
     return [int(np.argmin(np.abs(log.time - moment))) for moment in wanted]
 

@@ -105,7 +105,8 @@ class Trajectory:
             start = stop = step = 0
         if not isinstance(first, slice) or step < 1 or stop <= start:
             raise TrajectoryError(
-                f"the times of a trajectory are chosen by a number or a slice forwards, not {short(repr(first))}."
+                f"the times of a trajectory are chosen by a number or a slice forwards, not {short(repr(first))}.",
+                code="wrong-type",
             )
 
         def part(x: Any) -> Any:
@@ -191,7 +192,9 @@ class Trajectory:
         """
         wanted = moments("times", times, self.time[0], self.time[-1])
         if len(self) < 2:
-            raise TrajectoryError("this trajectory has one time alone: there are no states between times.")
+            raise TrajectoryError(
+                "this trajectory has one time alone: there are no states between times.", code="nothing-to-do"
+            )
         k = np.clip(np.searchsorted(self.time, wanted, side="right") - 1, 0, len(self) - 2)
         span = self.time[k + 1] - self.time[k]
         batch = (...,) + (None,) * (self.q.ndim - 2)
@@ -307,7 +310,9 @@ class Trajectory:
         try:
             return np.broadcast_to(x, (*self.q.shape[1:-1], np.shape(x)[-1]))
         except (IndexError, ValueError):
-            raise TrajectoryError(f"{short(repr(x))} is no array for the items {self.q.shape[1:-1]}.") from None
+            raise TrajectoryError(
+                f"{short(repr(x))} is no array for the items {self.q.shape[1:-1]}.", code="wrong-shape"
+            ) from None
 
     def _worst(self, rows: Any) -> Floats:
         return read_only(np.zeros(self.q.shape[:-1]) if rows is None else np.abs(rows).max(-1))

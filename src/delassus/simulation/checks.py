@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 
 
-class SimulationError(DelassusError, ValueError):
+class SimulationError(BadArgument):
     """A simulation that cannot be: a ground, a start, a control or a step that makes no sense."""
 
 
 class RunError(SimulationError):
     """A run that a function of the user ended at a `time` [s]; `log` is what had been simulated until then."""
 
-    def __init__(self, sentence: str, time: float) -> None:
-        super().__init__(sentence)
+    code = "function-failed"
+
+    def __init__(self, sentence: str, time: float, *, code: str | None = None) -> None:
+        super().__init__(sentence, code=code)
         self.time = time
         self.log: Any = None
 
@@ -32,7 +34,7 @@ def numbers(what: str, x: Any, copy: bool = True) -> NDArray[np.float64]:
             return array.astype(float, copy=copy)
     except ValueError:
         pass  # rows of different lengths
-    raise SimulationError(f"{what} is {short(repr(x))}; it is a number or an array of numbers.")
+    raise SimulationError(f"{what} is {short(repr(x))}; it is a number or an array of numbers.", code="not-a-number")
 
 
 def number(what: str, x: Any, least: float = -math.inf, most: float = math.inf, hint: str = "") -> float:
@@ -42,14 +44,14 @@ def number(what: str, x: Any, least: float = -math.inf, most: float = math.inf, 
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not (math.isfinite(value) and least <= value <= most):
-        raise SimulationError(f"{what} is {short(repr(x))}; it is {hint or 'a finite number'}.")
+        raise SimulationError(f"{what} is {short(repr(x))}; it is {hint or 'a finite number'}.", code="out-of-range")
     return value
 
 
 def flag(what: str, x: Any) -> bool:
     """Yes or no."""
     if not isinstance(x, (bool, np.bool_)):
-        raise SimulationError(f"{what} is {short(repr(x))}; it is True or False.")
+        raise SimulationError(f"{what} is {short(repr(x))}; it is True or False.", code="not-a-boolean")
     return bool(x)
 
 
@@ -58,7 +60,7 @@ def count(what: str, x: Any, least: int, most: int | None = None) -> int:
     whole = isinstance(x, (int, np.integer)) and not isinstance(x, bool)
     if not whole or x < least or (most is not None and x > most):
         span = f"from {least} on" if most is None else f"from {least} to {most:.0e}"
-        raise SimulationError(f"{what} is {short(repr(x))}; it is a whole number {span}.")
+        raise SimulationError(f"{what} is {short(repr(x))}; it is a whole number {span}.", code="not-a-whole-number")
     return int(x)
 
 
@@ -71,7 +73,9 @@ def names(what: str, x: Any) -> tuple[str, ...]:
     except TypeError:
         found = (None,)
     if not all(isinstance(name, str) for name in found):
-        raise SimulationError(f"{what} is {short(repr(x))}; it is a name or pattern, or several of them.")
+        raise SimulationError(
+            f"{what} is {short(repr(x))}; it is a name or pattern, or several of them.", code="wrong-type"
+        )
     return found
 
 
@@ -79,5 +83,5 @@ def last_axis(what: str, x: Any, n: int, of: str) -> NDArray[np.float64]:
     """Numbers (…, n)."""
     array = numbers(what, x)
     if array.shape[-1:] != (n,):
-        raise SimulationError(f"{what} has shape {array.shape}; its last axis has the {n} {of}.")
+        raise SimulationError(f"{what} has shape {array.shape}; its last axis has the {n} {of}.", code="wrong-shape")
     return array

@@ -26,6 +26,8 @@ It knows the user's kernel by a weak reference: as a value here it must not keep
 class ControlError(RunError):
     """A controller that failed at a `time` [s]; `log` is what `run` had simulated until then."""
 
+    code = "function-failed"
+
 
 @dataclass(frozen=True)
 class Control:
@@ -54,7 +56,9 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
     if control is not None and not callable(control):
         return _from_array(sim, numbers("control", control, copy=False), steps, batch)
     if steps is None:
-        raise SimulationError("steps is missing: only an array of controls says how many there are.")
+        raise SimulationError(
+            "steps is missing: only an array of controls says how many there are.", code="missing-argument"
+        )
     if isinstance(control, Kernel):
         return Control(int(steps), _compiled_in(sim, control), lambda *_: (), takes=False, ahead=lambda k, n: None)
     if control is None:
@@ -70,12 +74,15 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
                 return (u,)
             u = numbers("what the controller gave", u, copy=False)
         except Exception as error:
-            raise ControlError(f"the controller failed at {time:g} s: {type(error).__name__}, {error}", time) from error
+            raise ControlError(
+                f"the controller failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
+            ) from error
         if u.shape[-1:] != (nu,) or not fits(u.shape[:-1], batch):
             raise ControlError(
                 f"the controller gave an array of shape {u.shape} at {time:g} s; it is ({nu},) for all items "
                 f"or {(*batch, nu)}.",
                 time,
+                code="wrong-shape",
             )
         return (u,)
 
@@ -84,27 +91,39 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
 
 def _from_array(sim: Simulation, u: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     if not sim.nu and u.shape[-1:] != (0,):
-        raise SimulationError(f"the controls have shape {u.shape}, and the robot has nothing to drive: leave them out.")
+        raise SimulationError(
+            f"the controls have shape {u.shape}, and the robot has nothing to drive: leave them out.",
+            code="wrong-shape",
+        )
     every = "".join(f"{n}, " for n in batch)
     forms = f"({sim.nu},) or (steps, {sim.nu})" + (f" or (steps, {every}{sim.nu})" if batch else "")
     if u.ndim == 0 or u.shape[-1] != sim.nu:
-        raise SimulationError(f"the controls have shape {u.shape}; for this robot they have {forms}.")
+        raise SimulationError(
+            f"the controls have shape {u.shape}; for this robot they have {forms}.", code="wrong-shape"
+        )
     if u.ndim == 1:
         if steps is None:
-            raise SimulationError("steps is missing: these controls do not say how many there are.")
+            raise SimulationError(
+                "steps is missing: these controls do not say how many there are.", code="missing-argument"
+            )
         return Control(int(steps), simulate, lambda *_: (u,), ahead=lambda k, n: u)
     if not fits(u.shape[1:-1], batch):
-        raise SimulationError(f"the controls have shape {u.shape}; for these items they have {forms}.")
+        raise SimulationError(
+            f"the controls have shape {u.shape}; for these items they have {forms}.", code="wrong-shape"
+        )
     count = len(u) if steps is None else int(steps)
     per_item = steps is not None and fits(u.shape[:-1], batch)
     in_time, constant = _readings(u.shape, batch, count)
     if count > len(u):
         hint = f" If they are one for each item, {constant}." if per_item else ""
-        raise SimulationError(f"there are controls for {len(u)} periods, and steps is {count}.{hint}")
+        raise SimulationError(
+            f"there are controls for {len(u)} periods, and steps is {count}.{hint}", code="wrong-shape"
+        )
     if per_item and len(u) > 1:
         raise SimulationError(
             f"the controls have shape {u.shape}, which can be read in two ways for items {batch} and steps={steps}. "
-            f"If they are one for each period, {in_time}; if they are one for each item, {constant}."
+            f"If they are one for each period, {in_time}; if they are one for each item, {constant}.",
+            code="conflicting-arguments",
         )
     return Control(count, simulate, lambda k, *_: (u[k],), ahead=lambda k, n: u[k : k + n])
 
@@ -135,16 +154,20 @@ def _compiled_in(sim: Simulation, policy: Kernel[..., Any]) -> Kernel[..., Any]:
     def asked(time: Any, q: Any, v: Any) -> Any:
         policy = weakly()
         if policy is None:
-            raise SimulationError("the kernel that was the control is gone: it is needed while a run goes on.")
+            raise SimulationError(
+                "the kernel that was the control is gone: it is needed while a run goes on.", code="wrong-type"
+            )
         try:
             given = policy(model, time, q, v)
         except (TypeError, ValueError, OverflowError) as error:
             raise SimulationError(
-                f"{policy.name} cannot be a control, which is (model, time, q, v) -> (nu,): {error}"
+                f"{policy.name} cannot be a control, which is (model, time, q, v) -> (nu,): {error}",
+                code="function-failed",
             ) from error
         if np.shape(given) != (nu,):
             raise SimulationError(
-                f"{policy.name} gives an array of shape {np.shape(given)}; as a control it gives ({nu},)."
+                f"{policy.name} gives an array of shape {np.shape(given)}; as a control it gives ({nu},).",
+                code="wrong-shape",
             )
         return given
 

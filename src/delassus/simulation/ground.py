@@ -65,15 +65,19 @@ class Ground:
             self._check_coefficient(name)
         restitution, normal = np.asarray(self.restitution), np.asarray(self.normal)
         if not (np.all(restitution >= 0.0) and np.all(restitution <= 1.0)):
-            raise SimulationError(f"the ground's restitution is {restitution.tolist()}; it is a number from 0 to 1.")
+            raise SimulationError(
+                f"the ground's restitution is {restitution.tolist()}; it is a number from 0 to 1.",
+                code="restitution-out-of-range",
+            )
         if normal.shape[-1:] != (3,) or not np.all(np.isfinite(normal)) or np.any(~np.any(normal, -1)):
             raise SimulationError(
-                f"the ground's normal is {normal.tolist()}; it is a direction (x, y, z), such as (0, 0, 1)."
+                f"the ground's normal is {normal.tolist()}; it is a direction (x, y, z), such as (0, 0, 1).",
+                code="zero-direction",
             )
         normal = normal / np.abs(normal).max(-1, keepdims=True)
         object.__setattr__(self, "normal", normal / np.linalg.norm(normal, axis=-1, keepdims=True))
         if not np.all(np.isfinite(np.asarray(self.height))):
-            raise SimulationError(f"the ground's height is {self.height} m; it is finite.")
+            raise SimulationError(f"the ground's height is {self.height} m; it is finite.", code="not-finite")
         if self.heights is not None:
             self._check_field()
         self.batch  # noqa: B018 - refuses axes that do not fit
@@ -88,23 +92,28 @@ class Ground:
         what = "friction" if name == "friction" else f"{name} friction"
         values = numbers(f"the ground's {what}", given)
         if not np.all(values >= 0.0):
-            raise SimulationError(f"the ground's {what} is {np.min(values):g}; it is zero or more.")
+            raise SimulationError(
+                f"the ground's {what} is {np.min(values):g}; it is zero or more.", code="out-of-range"
+            )
         object.__setattr__(self, name, values)
 
     def _check_field(self) -> None:
         heights = np.ascontiguousarray(numbers("the ground's heights", self.heights))
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.all(np.isfinite(heights)):
             raise SimulationError(
-                f"the ground's heights have shape {heights.shape}; they are finite numbers on a grid of at least 2 × 2."
+                f"the ground's heights have shape {heights.shape}; they are finite, on a grid of at least 2 × 2.",
+                code="wrong-shape",
             )
         if np.abs(heights).max() > HIGHEST:
             raise SimulationError(
-                f"the ground's heights go to {np.abs(heights).max():.3g} m; they are at most {HIGHEST:g} m."
+                f"the ground's heights go to {np.abs(heights).max():.3g} m; they are at most {HIGHEST:g} m.",
+                code="out-of-range",
             )
         if np.any(self.height) or np.any(np.asarray(self.normal)[..., :2]):
             raise SimulationError(
                 "the ground's heights are given with a height or a normal, which are those of a plane: add the height "
-                "to them, or leave it out."
+                "to them, or leave it out.",
+                code="conflicting-arguments",
             )
         spacing = number("the spacing [m] of the ground's heights", self.spacing, 1e-12, hint="positive")
         object.__setattr__(self, "spacing", spacing)
@@ -115,7 +124,9 @@ class Ground:
             object.__setattr__(self, "origin", middle)
         origin = numbers("the origin of the ground's heights", self.origin)
         if origin.shape != (2,) or not np.all(np.isfinite(origin)):
-            raise SimulationError(f"the origin of the ground's heights is {self.origin}; it is (x, y) [m].")
+            raise SimulationError(
+                f"the origin of the ground's heights is {self.origin}; it is (x, y) [m].", code="wrong-shape"
+            )
         object.__setattr__(self, "origin", (float(origin[0]), float(origin[1])))
 
     @property
@@ -135,7 +146,8 @@ class Ground:
             return np.broadcast_shapes(*shapes)
         except ValueError:
             raise SimulationError(
-                f"the ground's friction, restitution, height and normal have batch axes that do not fit: {shapes}."
+                f"the ground's friction, restitution, height and normal have batch axes that do not fit: {shapes}.",
+                code="batch-mismatch",
             ) from None
 
     @property

@@ -33,7 +33,8 @@ def check_memory(states: int, each: int) -> None:
         fewer = -(-states * each // int(max(0.5 * free, 1.0)))
         raise SimulationError(
             f"a log of {short(str(states), 20)} states would take {short(str(states * each // 10**9), 20)} GB, and "
-            f"{free / 1e9:.3g} GB are free. Keep fewer of them: every={short(str(fewer), 20)}."
+            f"{free / 1e9:.3g} GB are free. Keep fewer of them: every={short(str(fewer), 20)}.",
+            code="out-of-memory",
         )
 
 

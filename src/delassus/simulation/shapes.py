@@ -30,7 +30,7 @@ def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None =
     for pattern in names("touching", patterns):
         found = [g for g in every if fnmatch.fnmatchcase(g.name, pattern)]
         if not found and pattern != "*":
-            raise UnknownName("collision shape that matches", pattern, [g.name for g in every])
+            raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
         chosen += [g for g in found if g not in chosen]
     shapes = tuple(_shape(g, field is not None) for g in every if g in chosen)
     if field is not None:
@@ -47,7 +47,8 @@ def _check_reach(geometry: Geometry, field: Field) -> None:
         raise SimulationError(
             f"the {geometry.shape} {geometry.name!r} has a radius of {largest:g} m, and the ground's heights a spacing "
             f"of {field.spacing:g} m: a ball meets all cells below it, and spans at most {MOST_SPACINGS:g} spacings. "
-            f"Give heights with a spacing of {largest / MOST_SPACINGS:.2g} m or more, or cover it with smaller balls."
+            f"Give heights with a spacing of {largest / MOST_SPACINGS:.2g} m or more, or cover it with smaller balls.",
+            code="out-of-range",
         )
 
 
@@ -56,17 +57,22 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
     every = [g for g in model.geometries if g.role == "collision" and g.shape != "plane"]
     found: dict[Collision, None] = {}
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
-        raise SimulationError(f"colliding= is {pairs!r}; it has pairs of names or patterns, such as ('*_hand', 'box').")
+        raise SimulationError(
+            f"colliding= is {pairs!r}; it has pairs of names or patterns, such as ('*_hand', 'box').", code="wrong-type"
+        )
     for pair in pairs:
         patterns = () if isinstance(pair, str) else names("a pair of colliding=", pair)
         if len(patterns) != 2:
             raise SimulationError(
-                f"colliding= has {pair!r}; it has pairs of names or patterns, such as ('*_hand', 'box')."
+                f"colliding= has {pair!r}; it has pairs of names or patterns, such as ('*_hand', 'box').",
+                code="wrong-type",
             )
         one, two = ([g for g in every if fnmatch.fnmatchcase(g.name, pattern)] for pattern in patterns)
         for chosen, pattern in ((one, patterns[0]), (two, patterns[1])):
             if not chosen:
-                raise UnknownName("collision shape that matches", pattern, [g.name for g in every])
+                raise UnknownName(
+                    "collision shape that matches", pattern, [g.name for g in every], code="unknown-shape"
+                )
         met = {frozenset((a, b)): (a, b) for a in one for b in two if a.joint != b.joint}
         for a, b in met.values():
             ways = collisions_of(_shape(a), _shape(b))
@@ -74,7 +80,8 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
                 raise SimulationError(
                     f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}: there are balls "
                     f"against {', '.join(SURFACES)}, capsules against capsules, and boxes against boxes. Cover "
-                    "one of them with balls."
+                    "one of them with balls.",
+                    code="not-supported",
                 )
             found |= dict.fromkeys(ways)
     return tuple(found)
@@ -158,6 +165,7 @@ def _shape(geometry: Geometry, on_field: bool = False) -> Shape:
     if not all(math.isfinite(x) and x > 0.0 for x in sizes):
         raise SimulationError(
             f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; lengths are positive. "
-            "Correct it, or leave it out by touching=."
+            "Correct it, or leave it out by touching=.",
+            code="out-of-range",
         )
     return Shape(geometry, on_field=on_field)

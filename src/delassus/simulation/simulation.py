@@ -111,13 +111,17 @@ class Simulation(Frozen):
         """
         if isinstance(robot, Parametric):
             raise SimulationError(
-                "the robot has parameters, and simulations on the ground take none: give the model with its numbers."
+                "the robot has parameters, and simulations on the ground take none: give the model with its numbers.",
+                code="not-supported",
             )
         if isinstance(robot, Model):
             robot = Mechanism(robot)
         expect("the robot", robot, Mechanism, 'load("quadruped")')
         if not robot.nv:
-            raise SimulationError(f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.")
+            raise SimulationError(
+                f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.",
+                code="nothing-to-do",
+            )
         joint_friction = flag("joint_friction", joint_friction)
         max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
         meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
@@ -134,7 +138,8 @@ class Simulation(Frozen):
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
-                f"actuators is {actuators!r}; they are several, such as position_servos(model, 40.0, 1.0)."
+                f"actuators is {actuators!r}; they are several, such as position_servos(model, 40.0, 1.0).",
+                code="wrong-type",
             )
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
@@ -209,7 +214,8 @@ class Simulation(Frozen):
         except ValueError:
             raise SimulationError(
                 f"q0, v0 and the ground have batch axes that do not fit: {q.shape[:-1]}, {v.shape[:-1]} and "
-                f"{self.ground.batch}."
+                f"{self.ground.batch}.",
+                code="batch-mismatch",
             ) from None
         q, v = np.broadcast_to(q, (*batch, world.nq)), np.broadcast_to(v, (*batch, world.nv))
         with np.errstate(invalid="ignore"):
@@ -278,9 +284,13 @@ class Simulation(Frozen):
             RunError: If `control` or `progress` fails; its `log` is what was simulated until then.
         """
         if progress is not None and not callable(progress):
-            raise SimulationError(f"progress is {progress!r}; it is a function of a period's number and the state.")
+            raise SimulationError(
+                f"progress is {progress!r}; it is a function of a period's number and the state.", code="wrong-type"
+            )
         if isinstance(q0, State) and v0 is not None:
-            raise SimulationError("v0 is given with a State, which has velocities of its own: leave v0 out.")
+            raise SimulationError(
+                "v0 is given with a State, which has velocities of its own: leave v0 out.", code="conflicting-arguments"
+            )
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self._taken(state, None)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
@@ -319,15 +329,20 @@ class Simulation(Frozen):
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
             raise SimulationError(
                 f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
-                f"{state.impulse.shape}; here they have {world.nq} and {world.m} elements."
+                f"{state.impulse.shape}; here they have {world.nq} and {world.m} elements.",
+                code="other-system",
             )
         number("the state's time", state.time, hint="a finite number [s]")
         batch = state.q.shape[:-1]
         if not fits(self.ground.batch, batch):
-            raise SimulationError(f"the ground is one of items {self.ground.batch}, and the state has {batch}.")
+            raise SimulationError(
+                f"the ground is one of items {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
+            )
         u = np.zeros(self.nu) if control is None else last_axis("the control", control, self.nu, "controls")
         if not fits(u.shape[:-1], batch):
-            raise SimulationError(f"the control has shape {u.shape}, and there are items {batch}.")
+            raise SimulationError(
+                f"the control has shape {u.shape}, and there are items {batch}.", code="batch-mismatch"
+            )
         return u
 
     # --- looking inside -------------------------------------------------------------------------------------------
@@ -340,7 +355,7 @@ class Simulation(Frozen):
     def contacts(self, q: Any) -> GroundContacts:
         """Where the robot may touch the ground in configurations (…, nq), all candidates."""
         if not self.world.candidates:
-            raise SimulationError("no shape of the robot may touch anything.")
+            raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
         q = last_axis("q", q, self.world.nq, "coordinates of the robot")
         gap, point, normal = candidate_geometry(self.world, q, **self.ground.geometry)
         joints = self.model.joints
@@ -355,7 +370,9 @@ class Simulation(Frozen):
         """
         world = self.world
         if not world.m:
-            raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")
+            raise SimulationError(
+                "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
+            )
         u = self._taken(state, control)
         rows, places = some(state.impulse), some(state.contact)
         G, g = assemble_step(
@@ -386,7 +403,9 @@ def _told(progress: Callable[[int, State], None], k: int, runner: Runner) -> Non
         progress(k, runner.state())
     except Exception as error:
         time = runner.time
-        raise RunError(f"progress failed at {time:g} s: {type(error).__name__}, {error}", time) from error
+        raise RunError(
+            f"progress failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
+        ) from error
 
 
 def _no_state(given: Any) -> Any:
@@ -395,6 +414,7 @@ def _no_state(given: Any) -> Any:
         what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
         raise SimulationError(
             f"{what} is given, which has no impulses to go on from. Start again from there: "
-            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time)."
+            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time).",
+            code="wrong-type",
         )
     return given

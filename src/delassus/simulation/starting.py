@@ -45,7 +45,8 @@ def _closed(world: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
         worst = _worst(error)
         if not repair:
             raise SimulationError(
-                f"a loop is open by {error.max():.3g} m or rad{worst}. Close it with dl.assemble, or give repair=True."
+                f"a loop is open by {error.max():.3g} m or rad{worst}. Close it with dl.assemble, or give repair=True.",
+                code="constraints-violated",
             )
         found = assemble(world.mechanism, q, time=0.0)
         q = np.where((error > OPEN)[..., None], found.q, q)
@@ -53,7 +54,8 @@ def _closed(world: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
         if np.any(left > OPEN):
             raise SimulationError(
                 f"a loop is open by {error.max():.3g} m or rad{worst} and cannot be closed from there; "
-                f"{left.max():.3g} is left. Start from a configuration in which it is closed."
+                f"{left.max():.3g} is left. Start from a configuration in which it is closed.",
+                code="constraints-violated",
             )
     return project(world.mechanism, q, v, time=0.0)
 
@@ -65,7 +67,9 @@ def _lifted(world: Scene, ground: Ground, q: Any, repair: bool) -> Any:
         return q
     if not repair:
         was = _deepest(world, gap) + _worst(depth)
-        raise SimulationError(f"{was}. Start from another configuration, or give repair=True.")
+        raise SimulationError(
+            f"{was}. Start from another configuration, or give repair=True.", code="constraints-violated"
+        )
     lifted = q
     for _ in range(_LIFTS):
         lifted = _raised(world, gap, normal, lifted)

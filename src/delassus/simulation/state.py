@@ -53,14 +53,18 @@ class State:
             if (array.shape[:-1] if core else array.shape) != batch or (core and not array.ndim):
                 raise SimulationError(
                     f"{name} of a state has shape {array.shape}, and q has {arrays['q'].shape}: with the items {batch} "
-                    f"it is ({', '.join(filter(None, (*map(str, batch), core)))})."
+                    f"it is ({', '.join(filter(None, (*map(str, batch), core)))}).",
+                    code="wrong-shape",
                 )
         if np.asarray(self.status).dtype.kind not in "iu":
-            raise SimulationError(f"status of a state is {short(repr(self.status))}; it is whole numbers, see `Mark`.")
+            raise SimulationError(
+                f"status of a state is {short(repr(self.status))}; it is whole numbers, see `Mark`.",
+                code="not-a-whole-number",
+            )
         arrays["status"] = np.asarray(self.status).astype(np.int64, copy=False)
         time = numbers("time of a state", self.time)
         if time.ndim:
-            raise SimulationError(f"time of a state has shape {time.shape}; it is one number [s].")
+            raise SimulationError(f"time of a state has shape {time.shape}; it is one number [s].", code="wrong-shape")
         arrays["time"] = float(time)
         for name in ("count", "seed"):
             arrays[name] = count(f"{name} of a state", getattr(self, name), 0)

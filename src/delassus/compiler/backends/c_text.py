@@ -6,7 +6,7 @@ import unicodedata
 from typing import Final
 
 from delassus.compiler.graph.precision import DOUBLE, SINGLE, Precision
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 REAL: Final = {DOUBLE: "double", SINGLE: "float"}
 """The type of a number."""
@@ -192,11 +192,15 @@ def c_name(text: str, what: str, function: bool = False) -> str:
     """`text` as an identifier of C: Greek letters by their names, all that C does not take as an underscore."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", "".join(_latin(c) for c in text))
     if not re.match(r"[A-Za-z]", name):
-        raise DelassusError(f"{what} {text!r} cannot be a name in C, which starts with a letter: choose another one.")
+        raise BadArgument(
+            f"{what} {text!r} cannot be a name in C, which starts with a letter: choose another one.", code="bad-c-name"
+        )
     if name in _WORDS.split():
-        raise DelassusError(f"{what} {name!r} is a keyword or macro of C or C++: choose another name.")
+        raise BadArgument(f"{what} {name!r} is a keyword or macro of C or C++: choose another name.", code="bad-c-name")
     if function and re.fullmatch(rf"({'|'.join(_LIBRARY.split())})[fl]?", name):
-        raise DelassusError(f"{what} {name!r} is the name of a function of the C library: choose another one.")
+        raise BadArgument(
+            f"{what} {name!r} is the name of a function of the C library: choose another one.", code="bad-c-name"
+        )
     return name
 
 

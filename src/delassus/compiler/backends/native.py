@@ -49,7 +49,7 @@ class Code:
         """Where a function starts."""
         address = int(self._engine.get_function_address(name))
         if not address:
-            raise DelassusError(f"the machine code has no function {name!r}.")
+            raise DelassusError(f"the machine code has no function {name!r}.", code="compilation-failed")
         return address
 
 
@@ -138,7 +138,7 @@ def _emit_at_once(text: str, target: Target) -> bytes:
     with llvm.ffi.OutputString() as problem:
         buffer = emit(machine, module, 1, problem)
         if not buffer:
-            raise DelassusError(f"LLVM could not compile a kernel: {problem}")
+            raise DelassusError(f"LLVM could not compile a kernel: {problem}", code="compilation-failed")
     try:
         start, size = llvm.ffi.lib.LLVMPY_GetBufferStart(buffer), llvm.ffi.lib.LLVMPY_GetBufferSize(buffer)
         return ctypes.string_at(start, size)

@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 from numpy.typing import DTypeLike
 
 from delassus.compiler.graph.precision import DOUBLE, Precision
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument, DelassusError
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Target:
         if lanes not in (*self.widths, 1):
             possible = ", ".join(map(str, (*self.widths, 1)))
             raise DelassusError(
-                f"{self.cpu} can work on {possible} states at a time, not on {lanes} (DELASSUS_LANES?)."
+                f"{self.cpu} can work on {possible} states at a time, not on {lanes} (DELASSUS_LANES?).",
+                code="wrong-machine",
             )
         return replace(self, lanes=lanes)
 
@@ -63,7 +64,7 @@ class Target:
     def with_opt(self, opt: int) -> Target:
         """The same machine at another code generation level, 0 to 3."""
         if opt not in (0, 1, 2, 3):
-            raise DelassusError(f"code generation levels are 0, 1, 2 and 3, not {opt}.")
+            raise BadArgument(f"code generation levels are 0, 1, 2 and 3, not {opt}.", code="out-of-range")
         return replace(self, opt=opt)
 
     @property
@@ -139,9 +140,14 @@ def _host() -> Target:
     wanted = os.environ.get("DELASSUS_LANES", "")
     target = Target(triple, llvm.get_host_cpu_name(), features, _widest_register(features) // DOUBLE.bytes)
     if not (target.is_x86 or target.is_arm):
-        raise DelassusError(f"Delassus generates code for 64-bit x86 and ARM processors; this is {triple}.")
+        raise DelassusError(
+            f"Delassus generates code for 64-bit x86 and ARM processors; this is {triple}.", code="wrong-machine"
+        )
     if not wanted:
         return target
     if not wanted.isdecimal():
-        raise DelassusError(f"DELASSUS_LANES is {wanted!r}: it is a number of lanes, such as {target.lanes}, or unset.")
+        raise DelassusError(
+            f"DELASSUS_LANES is {wanted!r}: it is a number of lanes, such as {target.lanes}, or unset.",
+            code="wrong-machine",
+        )
     return target.with_lanes(int(wanted))

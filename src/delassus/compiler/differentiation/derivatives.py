@@ -98,7 +98,7 @@ def jacobian(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0, mo
     other arguments may be anything, such as a model. `mode` is "forward", "reverse", or "auto" for the cheaper one.
     """
     if mode not in ("auto", "forward", "reverse"):
-        raise DerivativeError(f"jacobian: mode is 'auto', 'forward' or 'reverse', not {mode!r}.")
+        raise DerivativeError(f"jacobian: mode is 'auto', 'forward' or 'reverse', not {mode!r}.", code="unknown-option")
 
     def body(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
         tape, result = _tape(trace, function, primals)
@@ -127,7 +127,9 @@ def grad(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0) -> Cal
         tape, result = _tape(trace, function, primals)
         if isinstance(result, tuple) or result.shape:
             what = f"{len(result)} values" if isinstance(result, tuple) else f"shape {result.shape}"
-            raise DerivativeError(f"grad needs a function that returns one scalar; it returned {what}: use jacobian.")
+            raise DerivativeError(
+                f"grad needs a function that returns one scalar; it returned {what}: use jacobian.", code="wrong-shape"
+            )
         whole = like(primals, _arrays(trace, tape.pull([ONE]), leaves(primals)))
         return whole if isinstance(argnum, tuple) else whole[0]
 
@@ -140,7 +142,10 @@ def _of_arguments(body: Any, function: Callable[..., Any], argnum: int | tuple[i
 
     def derivative(*args: Any) -> Any:
         if not all(-len(args) <= k < len(args) for k in chosen):
-            raise DerivativeError(f"argnum is {argnum}, and the function was called with {len(args)} argument(s).")
+            raise DerivativeError(
+                f"argnum is {argnum}, and the function was called with {len(args)} argument(s).",
+                code="index-out-of-range",
+            )
 
         def of_chosen(*primals: Any) -> Any:
             complete = list(args)
@@ -188,7 +193,9 @@ def _tape(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) 
         nonlocal returned
         returned = function(*like(primals, _arrays(trace, values, arguments)))
         if any(leaf is None for leaf in leaves(returned)):
-            raise DerivativeError("a function to be differentiated returned nothing. Is a `return` missing?")
+            raise DerivativeError(
+                "a function to be differentiated returned nothing. Is a `return` missing?", code="missing-return"
+            )
         returned = _lifted(trace, returned)
         return _values(leaves(returned))
 
@@ -237,5 +244,7 @@ def _matching(what: str, x: Any, example: Any) -> list[int]:
     """The flat values of tangents or cotangents, which must have the shapes of what they belong to."""
     shapes, needed = (like(y, iter([leaf.shape for leaf in leaves(y)])) for y in (x, example))
     if shapes != needed:
-        raise DerivativeError(f"a {what} has shape {shapes}; what it belongs to has shape {needed}.")
+        raise DerivativeError(
+            f"a {what} has shape {shapes}; what it belongs to has shape {needed}.", code="wrong-shape"
+        )
     return _values(leaves(x))

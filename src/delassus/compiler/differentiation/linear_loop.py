@@ -23,6 +23,8 @@ from delassus.errors import DelassusError
 class DerivativeError(DelassusError):
     """A derivative does not exist in this form: an operation has no rule, or shapes and values do not fit."""
 
+    code = "not-differentiable"
+
 
 class Linear(Protocol):
     """What is needed of a tape, which is handed in, as tapes use this module."""
@@ -88,7 +90,8 @@ def pull(
         raise DerivativeError(
             "a vjp (or a gradient, or a Jacobian by rows) cannot pass backwards through a while_loop, whose number of "
             "iterations is known at run time only: use jvp, or jacobian(..., mode='forward'), or replace the loop by a "
-            "scan of fixed length."
+            "scan of fixed length.",
+            code="not-differentiable",
         )
     carried, item, captured, kept = _activity(loop, active)
     first, items, around = loop.split(values)

@@ -240,7 +240,9 @@ class Tape:
             choice = None
             partials = _partials(kind)
             if partials is None:
-                raise DerivativeError(f"the operation {kind!r} has no rule for its derivative.")
+                raise DerivativeError(
+                    f"the operation {kind!r} has no rule for its derivative.", code="not-differentiable"
+                )
             factors: dict[int, int] = {}
             for argument, partial in zip(args, partials, strict=True):
                 if argument in self._active:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Precision:
         except (TypeError, ValueError):
             found = None
         if found is None:
-            raise DelassusError(f"kernels compute in float64 or float32: dtype cannot be {dtype!r}.")
+            raise BadArgument(
+                f"kernels compute in float64 or float32: dtype cannot be {dtype!r}.", code="unknown-option"
+            )
         return found
 
     @cached_property

@@ -66,7 +66,8 @@ def inside(g: Builder, index: int, size: int) -> int:
     if size > 2 ** (g.precision.digits + 1):
         raise DelassusError(
             f"a table of {size} numbers is too long for {g.precision.name}, which counts to "
-            f"{2 ** (g.precision.digits + 1)} without gaps: use float64, or a shorter table."
+            f"{2 ** (g.precision.digits + 1)} without gaps: use float64, or a shorter table.",
+            code="kernel-too-large",
         )
     last = g.constant(float(size - 1))
     positive = g.select(g.lt(ZERO, index), index, ZERO)

@@ -30,7 +30,7 @@ from delassus.compiler.host.gufunc import make_ufunc
 from delassus.compiler.host.runtime import Descriptor, loop_address
 from delassus.compiler.host.widths import Widths, cache_key, is_cached
 from delassus.compiler.tracing.census import warn_if_large
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument, DelassusError
 
 
 @dataclass(frozen=True)
@@ -103,19 +103,22 @@ def build(recipe: Recipe, known: Known = lambda digest, target: None) -> Compile
     if not recipe.target.is_here:
         raise DelassusError(
             f"{recipe.name}: the target is another machine ({recipe.target.cpu}) than this one, or has instructions "
-            "that this one lacks."
+            "that this one lacks.",
+            code="wrong-machine",
         )
     for operand in (*recipe.inputs, *recipe.outputs):
         if operand.size == 0:
-            raise DelassusError(
+            raise BadArgument(
                 f"{recipe.name}: {operand.name} has shape {operand.shape}, and a ufunc cannot have an axis of length "
-                "0. Handle the empty case before calling the kernel."
+                "0. Handle the empty case before calling the kernel.",
+                code="wrong-shape",
             )
     numbers = sum(operand.slots for operand in (*recipe.inputs, *recipe.outputs))
     if numbers > LARGEST_FRAME:
         raise DelassusError(
             f"{recipe.name}: inputs and outputs of one state hold {numbers} numbers, and at most {LARGEST_FRAME} are "
-            "possible."
+            "possible.",
+            code="kernel-too-large",
         )
     entry = _find(recipe)
     if entry is None:
@@ -184,7 +187,9 @@ def _find(recipe: Recipe) -> tuple[_Facts, Callable[[], Schedule]] | None:
     def plan() -> Schedule:
         again, planned = _planned(recipe, _traced(recipe))
         if again != facts:
-            raise DelassusError(f"{recipe.name}: the model has changed since the kernel was made for it.")
+            raise DelassusError(
+                f"{recipe.name}: the model has changed since the kernel was made for it.", code="changed-model"
+            )
         return planned()
 
     return (facts, plan) if facts.fit(recipe) and is_cached(facts.program, recipe.target) else None

@@ -38,7 +38,7 @@ from delassus.compiler.graph.program import Program
 from delassus.compiler.graph.tables import Constants
 from delassus.compiler.host.kernel import Kernel, check_kernel
 from delassus.compiler.host.signature import output_name
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument, DelassusError
 
 
 def export_c(
@@ -69,8 +69,9 @@ def export_c(
     check_kernel(kernel)
     taken = {"name", "fma", "states", "folder"} & set(kernel.options)
     if taken:
-        raise DelassusError(
-            f"{kernel.name} has an option {min(taken)!r}, which export_c has too: use emit_c on its program instead."
+        raise BadArgument(
+            f"{kernel.name} has an option {min(taken)!r}, which export_c has too: use emit_c on its program instead.",
+            code="conflicting-arguments",
         )
     program = kernel.program(model, dtype, inputs=inputs, **options)
     called = c_name(kernel.name if name is None else name, "the function", function=True)
@@ -134,7 +135,8 @@ def emit_c(
     if plan.frame > LARGEST_FRAME:
         raise DelassusError(
             f"{name} keeps {plan.frame} values alive at once, at most {LARGEST_FRAME} are possible: split it, or make "
-            "its arrays smaller."
+            "its arrays smaller.",
+            code="kernel-too-large",
         )
     return _header(plan, name, about, program.digest, precision), _source(plan, name, precision)
 
@@ -148,7 +150,9 @@ def parameters(program: Program) -> tuple[list[str], list[str]]:
     ]
     for k, name in enumerate(inputs):
         if name in inputs[:k] or name in outputs:
-            raise DelassusError(f"two arguments would have the name {name!r} in C: rename one of them.")
+            raise BadArgument(
+                f"two arguments would have the name {name!r} in C: rename one of them.", code="bad-c-name"
+            )
     return inputs, outputs
 
 
@@ -324,7 +328,9 @@ def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside
             table = _table_name(name, source.table) if constant else f"c[{plan.roots[source.table].number}]"
             define(value, f"{table}[{source.first} + {source.step} * (int32_t){known(index)}]")
         elif operation not in OPERATIONS:
-            raise DelassusError(f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.")
+            raise BadArgument(
+                f"the operation {operation!r} has no form in C yet, so {name} cannot be exported.", code="not-supported"
+            )
         else:
             define(value, OPERATIONS[operation].replace("$", name).format(*[known(a) for a in args]))
         if value in stores or value in chunk.keeps:

@@ -81,7 +81,8 @@ class Definition:
         if result is not None and len(self._fields) != len(signature.outputs):
             raise SignatureError(
                 f"{self.name}: its result is a NamedTuple with a field for each of its {len(signature.outputs)} "
-                f"output(s), and {result.__name__} has {', '.join(self._fields) or 'none'}."
+                f"output(s), and {result.__name__} has {', '.join(self._fields) or 'none'}.",
+                code="bad-signature",
             )
 
     @property
@@ -100,7 +101,7 @@ class Definition:
         try:
             ins, outs = self.signature.resolve(model, self.arguments.arrays, names)
         except SignatureError as error:
-            raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}") from None
+            raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}", code=error.code) from None
         if self._fields:
             outs = tuple(replace(operand, name=name) for operand, name in zip(outs, self._fields, strict=True))
         return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.nparameters,)))), outs
@@ -109,7 +110,9 @@ class Definition:
         """The function for one model, with inputs chosen and options fixed, all of them checked."""
         meant, kind = self.arguments.meant(model), self.arguments.kind
         if self.own and kind is not None and not isinstance(meant, (kind, Parametric)):
-            raise SignatureError(f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.wanted}")
+            raise SignatureError(
+                f"{self.name} got a {type(model).__name__}.{hint(model)}{self.arguments.wanted}", code="bad-signature"
+            )
         names = self.arguments.ordered(meant, inputs)
         complete = self.arguments.complete(meant, options)
         twice = [name for name in names if name in complete]

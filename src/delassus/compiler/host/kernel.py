@@ -65,7 +65,7 @@ from delassus.compiler.host.definition import Case, Definition, Result, is_plain
 from delassus.compiler.host.known_calls import KnownCall, form_of, named_inputs, spread
 from delassus.compiler.host.signature import Input, Signature
 from delassus.compiler.tracing.trace import current
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -235,8 +235,9 @@ def check_kernel(x: Any) -> None:
     kernel = kernel_behind(x)
     if kernel is None:
         name = getattr(x, "__name__", repr(x))
-        raise DelassusError(f"{name} is no kernel; dl.aba is one, and so is what @dl.kernel makes.")
-    raise DelassusError(
+        raise BadArgument(f"{name} is no kernel; dl.aba is one, and so is what @dl.kernel makes.", code="not-a-kernel")
+    raise BadArgument(
         f"{x.__name__} is a function around a kernel, and a kernel is what can be exported: take "
-        f"{kernel.definition.function.__module__}.{kernel.name}."
+        f"{kernel.definition.function.__module__}.{kernel.name}.",
+        code="not-a-kernel",
     )

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.graph.program import Operand
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 Core: TypeAlias = tuple[str | int, ...]
 
@@ -24,8 +24,10 @@ _SIDE = rf"\s*{_CORE}\s*(?:,\s*{_CORE}\s*)*"
 _SIGNATURE = re.compile(rf"({_SIDE})->({_SIDE})", re.ASCII)
 
 
-class SignatureError(DelassusError, ValueError):
+class SignatureError(BadArgument):
     """A kernel's signature cannot be read, or does not fit its function or its model."""
+
+    code = "bad-signature"
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Signature:
         if match is None:
             raise SignatureError(
                 f"the signature {text!r} cannot be read: write the core shape of each array in parentheses, inputs "
-                "-> outputs, as in '(nq),(nv)->(nv)'; sizes are names on the model or integers, '()' is a scalar."
+                "-> outputs, as in '(nq),(nv)->(nv)'; sizes are names on the model or integers, '()' is a scalar.",
+                code="bad-signature",
             )
         inputs, outputs = (tuple(map(_core, re.findall(_CORE, side))) for side in match.groups())
         return cls(inputs, outputs)
@@ -79,7 +82,9 @@ class Signature:
             if isinstance(given, Input):
                 core, declared[name] = given.core, given
             if not isinstance(core, str) or re.fullmatch(rf"\s*{_CORE}\s*", core, re.ASCII) is None:
-                raise SignatureError(f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.")
+                raise SignatureError(
+                    f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.", code="bad-signature"
+                )
             parsed[name] = _core(core)
         together = self.shared | set(inputs) if shared else self.shared
         return replace(self, optional=parsed, shared=together, declared=declared)
@@ -119,14 +124,18 @@ def _size(model: Any, name: str) -> int:
         size = operator.index(getattr(model, name))
     except AttributeError:
         raise SignatureError(
-            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{hint(model)}"
+            f"the signature names the size {name!r}, and {type(model).__name__} has no such attribute.{hint(model)}",
+            code="bad-signature",
         ) from None
     except TypeError:
         raise SignatureError(
-            f"the size {name!r} is {getattr(model, name)!r} on this model, and must be an integer."
+            f"the size {name!r} is {getattr(model, name)!r} on this model, and must be an integer.",
+            code="bad-signature",
         ) from None
     if size < 0:
-        raise SignatureError(f"the size {name!r} is {size} on this model, and must not be negative.")
+        raise SignatureError(
+            f"the size {name!r} is {size} on this model, and must not be negative.", code="bad-signature"
+        )
     return size
 
 
@@ -137,24 +146,28 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
     keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     if len(positional) + len(keywords) != len(parameters):
         raise SignatureError(
-            f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible."
+            f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible.",
+            code="bad-signature",
         )
     for name in signature.optional:
         if name not in keywords:
             raise SignatureError(
-                f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name."
+                f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name.",
+                code="bad-signature",
             )
     options = {name: default for name, default in keywords.items() if name not in signature.optional}
     reserved = {"self", "model", "out", "target", "dtype", "inputs", PARAMETERS} & set(keywords)
     if reserved:
         raise SignatureError(
-            f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call."
+            f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call.",
+            code="bad-signature",
         )
     names = tuple(p.name for p in positional[1:])
     if not positional or len(names) != len(signature.inputs):
         raise SignatureError(
             f"{function.__name__} takes {len(positional)} positional parameter(s); its signature asks for a model and "
-            f"{len(signature.inputs)} array(s)."
+            f"{len(signature.inputs)} array(s).",
+            code="bad-signature",
         )
     return positional[0].name, names, options
 
@@ -167,11 +180,13 @@ def default_of(function: Callable[..., Any], signature: Signature, name: str) ->
         if declared is nothing and name not in signature.shared:
             raise SignatureError(
                 f"{function.__name__}: the optional input {name!r} needs a default: None where the function does "
-                "without it, or numbers."
+                "without it, or numbers.",
+                code="bad-signature",
             )
         return declared
     if declared is not nothing and declared is not None and declared != own:
         raise SignatureError(
-            f"{function.__name__}: the optional input {name!r} has two defaults, {own!r} and {declared!r}: give one."
+            f"{function.__name__}: the optional input {name!r} has two defaults, {own!r} and {declared!r}: give one.",
+            code="bad-signature",
         )
     return own

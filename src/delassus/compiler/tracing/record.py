@@ -18,11 +18,13 @@ from delassus.errors import DelassusError
 class KernelError(DelassusError):
     """A function cannot be made a kernel: what it returns, or how it calls itself, does not fit."""
 
+    code = "bad-kernel"
+
 
 def refuse_inside(what: str, instead: str) -> None:
     """Raise if a kernel is being traced: some functions are plain NumPy, and no part of a kernel."""
     if current() is not None:
-        raise KernelError(f"{what} is plain NumPy and cannot be part of a kernel: {instead}.")
+        raise KernelError(f"{what} is plain NumPy and cannot be part of a kernel: {instead}.", code="not-traceable")
 
 
 def record(
@@ -52,19 +54,26 @@ def checked_results(name: str, returned: Any, outputs: Sequence[Operand], trace:
     """
     if returned is None:
         raise KernelError(
-            f"{name} returned nothing; its signature promises {len(outputs)} output(s). Is a `return` missing?"
+            f"{name} returned nothing; its signature promises {len(outputs)} output(s). Is a `return` missing?",
+            code="missing-return",
         )
     parts = list(returned) if isinstance(returned, tuple) else [returned]
     if len(parts) != len(outputs):
-        raise KernelError(f"{name} returned {len(parts)} value(s); its signature promises {len(outputs)}.")
+        raise KernelError(
+            f"{name} returned {len(parts)} value(s); its signature promises {len(outputs)}.", code="missing-return"
+        )
     checked = []
     for part, operand in zip(parts, outputs, strict=True):
         if part is None:
-            raise KernelError(f"{name} returned None as {operand.name}; its signature promises shape {operand.shape}.")
+            raise KernelError(
+                f"{name} returned None as {operand.name}; its signature promises shape {operand.shape}.",
+                code="missing-return",
+            )
         array = np.asarray(part, float) if trace is None else trace.lift(part)
         if array.shape != operand.shape:
             raise KernelError(
-                f"{name} returned shape {array.shape} as {operand.name}; its signature promises {operand.shape}."
+                f"{name} returned shape {array.shape} as {operand.name}; its signature promises {operand.shape}.",
+                code="wrong-shape",
             )
         checked.append(array)
     return checked
@@ -84,9 +93,9 @@ def inline(
     """
     trace = current()
     if trace is None:
-        raise KernelError(f"{name} cannot be inlined: nothing is being traced.")
+        raise KernelError(f"{name} cannot be inlined: nothing is being traced.", code="not-traceable")
     if call in trace.calls:
-        raise KernelError(f"{name} calls itself with the same model: the trace would never end.")
+        raise KernelError(f"{name} calls itself with the same model: the trace would never end.", code="endless-trace")
     # Copies: a function that changes its arguments in place changes nothing of its caller, as when it is compiled.
     lifted = [x if isinstance(x, SharedArray) else x.copy() for x in map(trace.lift, arguments)]
     for array, operand in zip(lifted, inputs, strict=True):
@@ -103,7 +112,8 @@ def inline(
             raise
         raise KernelError(
             f"{name} is called {len(trace.calls)} kernels deep, which is more than Python can follow: a kernel that "
-            "calls itself with another model has to come to an end, by an `if` on the model."
+            "calls itself with another model has to come to an end, by an `if` on the model.",
+            code="endless-trace",
         ) from None
     finally:
         trace.calls.pop()

@@ -33,6 +33,8 @@ builder_type: ContextVar[type[Builder]] = ContextVar("delassus_builder", default
 class LeakedTracer(DelassusError):
     """A traced value was used outside the function call that it belongs to."""
 
+    code = "leaked-tracer"
+
 
 _precision: ContextVar[Precision] = ContextVar("delassus_precision", default=DOUBLE)
 

@@ -22,7 +22,8 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.mass.factor import forward, inverse_mass_matrix
 from delassus.dynamics.tree.check import check_inertias
-from delassus.errors import DelassusError
+from delassus.dynamics.tree.ldl import Ldl, ldl, ldl_semidefinite
+from delassus.errors import BadArgument
 from delassus.linalg.ldl import Ldl, ldl, ldl_semidefinite
 from delassus.linalg.products import mirror
 
@@ -135,7 +136,10 @@ def kkt_factor(
             yield (`natural_proximal`).
     """
     if exact and proximal is not None:
-        raise DelassusError("proximal is given to factors that are exact, which have none: leave out one of the two.")
+        raise BadArgument(
+            "proximal is given to factors that are exact, which have none: leave out one of the two.",
+            code="conflicting-arguments",
+        )
     factors = factor(mechanism, q, proximal, time, exact)
     U = np.tril(factors.corner.L, -1)[::-1, ::-1] + np.eye(mechanism.m)
     inverse = factors.corner.inverse[::-1]

@@ -26,7 +26,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, row_values
 from delassus.dynamics.mass.factor import udu_solve
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
 
 
@@ -67,7 +67,10 @@ def delassus_solve(
         time: () [s] what rows move with, needed where they do (input at run time).
     """
     if not isinstance(refinements, int) or isinstance(refinements, bool) or not 0 <= refinements <= 1000:
-        raise DelassusError(f"refinements is {short(repr(refinements), 30)}; it is a whole number from 0 to 1000.")
+        raise BadArgument(
+            f"refinements is {short(repr(refinements), 30)}; it is a whole number from 0 to 1000.",
+            code="not-a-whole-number",
+        )
     if links_of(mechanism.model).mimics:
         return factor(mechanism, q, proximal, time).solve_rows(b)
     damping = damping_rows(mechanism, proximal)

@@ -25,7 +25,7 @@ from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import Blocks
 from delassus.dynamics.tree.sums import at, total
 from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.linalg.products import mirror
 from delassus.model.links import Links, links_of
 
@@ -41,9 +41,10 @@ def free_tree(mechanism: Mechanism, q: Any, rho: Any = None, time: Any = None) -
     """The joints in a configuration (nq,), and the rows; with `rho` (m,), each row's penalty is on what it touches."""
     check_inertias(mechanism.model)
     if links_of(mechanism.model).mimics:
-        raise DelassusError(
+        raise BadArgument(
             f"joints of {mechanism.model.name!r} share coordinates (mimicry), so there is no recursion over its tree: "
-            "take method='ltl'."
+            "take method='ltl'.",
+            code="not-supported",
         )
     motions = LinkMotions.of(mechanism.model, q, np.zeros(mechanism.nv), time)
     rows = rows_in(mechanism, motions)

@@ -30,7 +30,7 @@ from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.constraint import frozen_numbers
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.tree.check import check_inertias
-from delassus.errors import DelassusError, expect
+from delassus.errors import BadArgument, expect
 from delassus.model.model import UnknownName
 
 _TOLERANCE: Final = 1e-15
@@ -58,7 +58,7 @@ def restitution_rows(mechanism: Mechanism, restitution: Any) -> Any:
     for name, value in restitution.items():
         expect("the name of a constraint", name, str, repr(next(iter(mechanism.names), "left foot")))
         if name not in mechanism.slices:
-            raise UnknownName("constraint", name, mechanism.names)
+            raise UnknownName("constraint", name, mechanism.names, code="unknown-constraint")
         at = mechanism.slices[name]
         e[at] = _checked(f"the restitution of {name!r}", value, at.stop - at.start)
     return numpy.array(e)
@@ -69,12 +69,15 @@ def _checked(what: str, value: Any, count: int) -> Any:
     several = isinstance(value, numpy.ndarray) and value.ndim > 1
     e = numpy.asarray(value if several else frozen_numbers(what, value), float)
     if e.ndim and e.shape[-1] != count:
-        raise DelassusError(f"{what} has {e.shape[-1]} numbers; it is one number, or one for each of {count} rows.")
+        raise BadArgument(
+            f"{what} has {e.shape[-1]} numbers; it is one number, or one for each of {count} rows.", code="wrong-shape"
+        )
     wrong = e[(e < 0.0) | (e > 1.0)]
     if wrong.size:
-        raise DelassusError(
+        raise BadArgument(
             f"{what} is {wrong.flat[0]:g}; it is a number from 0, where rows stick, to 1, where they are thrown back "
-            "without loss."
+            "without loss.",
+            code="restitution-out-of-range",
         )
     return e if e.ndim else numpy.full(count, e)
 

@@ -9,7 +9,7 @@ import numpy
 from delassus.compiler.host.signature import Input
 from delassus.constrained.rows.options import checked_tolerance
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 SIGNATURE: Final = "(nq),(nv),(nv)->(nv),(m)"
 SINGLE: Final = (
@@ -27,12 +27,13 @@ def per_row(name: str, least: float = -numpy.inf) -> Input:
             value = _numbers(name, value)
         shape = value.shape
         if shape and shape[-1] != mechanism.m:
-            raise ValueError(
+            raise BadArgument(
                 f"{name} has shape {shape}; its last axis has one number for each of the {mechanism.m} rows "
-                f"({', '.join(mechanism.names)})."
+                f"({', '.join(mechanism.names)}).",
+                code="wrong-shape",
             )
         if least > -numpy.inf and numpy.any(numpy.less(value, least)):
-            raise DelassusError(f"{name} is {numpy.min(value):g}; it must not be below {least:g}.")
+            raise BadArgument(f"{name} is {numpy.min(value):g}; it must not be below {least:g}.", code="out-of-range")
         return value if shape else numpy.full(mechanism.m, value)
 
     return Input("(m)", read=read)
@@ -43,7 +44,9 @@ def _numbers(name: str, value: Any, example: str = "1.0") -> Any:
     try:
         return numpy.asarray(value, float)
     except (TypeError, ValueError, OverflowError):
-        raise DelassusError(f"{name} is {value!r}; it is one number, or one per row, such as {example}.") from None
+        raise BadArgument(
+            f"{name} is {value!r}; it is one number, or one per row, such as {example}.", code="not-a-number"
+        ) from None
 
 
 def not_negative(name: str, most: float = numpy.inf) -> Input:
@@ -53,8 +56,9 @@ def not_negative(name: str, most: float = numpy.inf) -> Input:
         numbers = _numbers(name, value, example="0.0")
         if numpy.any(numbers < 0.0) or numpy.any(numbers > most):
             bad = numpy.min(numbers) if numpy.any(numbers < 0.0) else numpy.max(numbers)
-            raise DelassusError(
-                f"{name} is {bad:g}; it is not below zero{f', and {most:g} at most' if most < numpy.inf else ''}."
+            raise BadArgument(
+                f"{name} is {bad:g}; it is not below zero{f', and {most:g} at most' if most < numpy.inf else ''}.",
+                code="out-of-range",
             )
         return numbers
 
@@ -84,15 +88,17 @@ def read_proximal(mechanism: Mechanism, proximal: Any) -> Any:
         return proximal
     epsilon = _numbers("proximal", proximal, "1e-6")
     if epsilon.ndim and epsilon.shape[-1] != mechanism.m:
-        raise DelassusError(
-            f"proximal has shape {epsilon.shape}; it is one number, or one for each of the {mechanism.m} rows."
+        raise BadArgument(
+            f"proximal has shape {epsilon.shape}; it is one number, or one for each of the {mechanism.m} rows.",
+            code="wrong-shape",
         )
     fine = (epsilon > 0.0) & numpy.isfinite(epsilon)
     if not numpy.all(fine):
-        raise DelassusError(
+        raise BadArgument(
             f"proximal is {epsilon[~fine].flat[0]:g}; it must be positive and finite. It is what makes redundant "
             "constraints solvable, and iterations remove its effect: leave it out, or take 1e-6 and more iterations, "
-            "rather than 0. A smaller one converges in fewer iterations and loses digits."
+            "rather than 0. A smaller one converges in fewer iterations and loses digits.",
+            code="out-of-range",
         )
     return epsilon if epsilon.ndim else float(epsilon)
 

@@ -17,7 +17,7 @@ def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
         expect("the name of a joint", pattern, str, '"arm*"')
         matching = [k for k, joint in enumerate(model.joints) if fnmatch.fnmatchcase(joint.name, pattern)]
         if not matching:
-            raise UnknownName("joint", pattern, [joint.name for joint in model.joints])
+            raise UnknownName("joint", pattern, [joint.name for joint in model.joints], code="unknown-joint")
         for k in matching:
             found.update(range(model.v_starts[k], model.v_starts[k] + model.joints[k].kind.nv))
     return tuple(sorted(found))

@@ -31,7 +31,8 @@ def constraint_wrench(
     attached = held.attached(mechanism.model)
     if attached is None:
         raise ConstraintError(
-            f"the constraint {constraint!r} acts on joints, not at a frame: its forces are forces[{constraint!r}]."
+            f"the constraint {constraint!r} acts on joints, not at a frame: its forces are forces[{constraint!r}].",
+            code="not-supported",
         )
     first, placement = attached
     R, p = fixed_pose(placement).compose(*motions.in_world(first))
@@ -54,5 +55,5 @@ def _turned(R: Any, wrench: Any) -> Pair:
 
 def _named(mechanism: Mechanism, name: str) -> tuple[Constraint, slice]:
     if name not in mechanism.names:
-        raise UnknownName("constraint", name, mechanism.names)
+        raise UnknownName("constraint", name, mechanism.names, code="unknown-constraint")
     return mechanism.constraints[mechanism.names.index(name)], mechanism.slices[name]

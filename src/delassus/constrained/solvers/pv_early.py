@@ -51,7 +51,7 @@ from delassus.dynamics.forces.aba import aba
 from delassus.dynamics.tree.poses import Blocks
 from delassus.dynamics.tree.recursion import bias_force
 from delassus.dynamics.tree.sweep import carried, rigid_blocks, world_acceleration
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.model.model import WORLD
 
 
@@ -186,17 +186,20 @@ def _check(problem: Problem) -> None:
     """Raise where rows are none that this recursion can take away."""
     tree = problem.motions.tree
     if tree.mimics:
-        raise DelassusError(
+        raise BadArgument(
             f"joints of {problem.model.name!r} share coordinates (mimicry), so there is no recursion over its "
-            "tree: take prox_ltl or three_steps."
+            "tree: take prox_ltl or three_steps.",
+            code="not-supported",
         )
     if np.any(problem.rows.compliance != 0.0):
-        raise DelassusError(
+        raise BadArgument(
             f"the constraints have compliance, up to {problem.rows.compliance.max():g}, and pv_early meets rows "
-            "exactly: take prox_pv or caba."
+            "exactly: take prox_pv or caba.",
+            code="not-supported",
         )
     if problem.rows.layout.pairs or problem.rows.tied:
-        raise DelassusError(
+        raise BadArgument(
             f"constraints of {problem.model.name!r} tie its bodies or joints to each other, and pv_early "
-            "eliminates rows on the way to the world: take prox_pv."
+            "eliminates rows on the way to the world: take prox_pv.",
+            code="not-supported",
         )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
 from delassus.model.placement import Placement
@@ -32,7 +32,7 @@ NOT_NEGATIVE: Final = ("position_gain", "velocity_gain", "compliance")
 """Parameters that must not be negative."""
 
 
-class ConstraintError(DelassusError, ValueError):
+class ConstraintError(BadArgument):
     """A constraint that says nothing, contradicts itself, or does not fit its model."""
 
 
@@ -74,13 +74,16 @@ class Constraint:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise ConstraintError(f"the name of a constraint is {self.name!r}; it is a str, such as 'left foot'.")
+            raise ConstraintError(
+                f"the name of a constraint is {self.name!r}; it is a str, such as 'left foot'.", code="wrong-type"
+            )
         for field in ("acceleration", *NOT_NEGATIVE):
             numbers = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field))
             if field in NOT_NEGATIVE and np.min(numbers) < 0.0:
                 raise ConstraintError(
                     f"{field} of {self.label!r} is {np.min(numbers):g}; it must not be negative, since the "
-                    "constraint would then drive the robot away."
+                    "constraint would then drive the robot away.",
+                    code="out-of-range",
                 )
             object.__setattr__(self, field, numbers)
 
@@ -90,7 +93,8 @@ class Constraint:
         if isinstance(value, tuple) and len(value) != count:
             raise ConstraintError(
                 f"{field} of {self.label!r} has {len(value)} numbers; it needs one for all rows or one for each of "
-                f"its {count}."
+                f"its {count}.",
+                code="wrong-shape",
             )
         return np.broadcast_to(np.asarray(value, float), count)
 
@@ -169,7 +173,10 @@ class Constraint:
         if motions.time is not None:
             return motions.time
         if moves:
-            raise ConstraintError(f"the constraint {self.label!r} moves in time: say what time it is, with time= [s].")
+            raise ConstraintError(
+                f"the constraint {self.label!r} moves in time: say what time it is, with time= [s].",
+                code="missing-argument",
+            )
         return 0.0
 
     def velocity_product(self, motions: LinkMotions) -> Any:
@@ -189,11 +196,11 @@ def frozen_numbers(what: str, value: Any, form: str = "one number, or one per ro
             raise TypeError
         array = array.astype(float)
     except (TypeError, ValueError, OverflowError):
-        raise ConstraintError(f"{what} is {value!r}; it is {form}.") from None
+        raise ConstraintError(f"{what} is {value!r}; it is {form}.", code="not-a-number") from None
     if array.ndim > 1 or array.size == 0:
-        raise ConstraintError(f"{what} has shape {array.shape}; it is {form}.")
+        raise ConstraintError(f"{what} has shape {array.shape}; it is {form}.", code="not-a-number")
     if not np.all(np.isfinite(array)):
-        raise ConstraintError(f"{what} is {value!r}; it must be finite.")
+        raise ConstraintError(f"{what} is {value!r}; it must be finite.", code="not-finite")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
@@ -203,7 +210,8 @@ def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str,
         given = tuple(rows)
     except TypeError:
         raise ConstraintError(
-            f"the rows of {label!r} are {rows!r}; they are some numbers or names of rows, such as (0, 2)."
+            f"the rows of {label!r} are {rows!r}; they are some numbers or names of rows, such as (0, 2).",
+            code="wrong-type",
         ) from None
     listed: list[int | str] = []
     for row in given:
@@ -212,7 +220,9 @@ def listed_rows(label: str, rows: str | Iterable[int | str]) -> tuple[int | str,
         elif isinstance(row, Real) and not isinstance(row, bool) and row == row // 1 and abs(row) < 2**31:
             listed.append(int(row))
         else:
-            raise ConstraintError(f"{row!r} is no row of {label!r}: rows are given by their numbers or names.")
+            raise ConstraintError(
+                f"{row!r} is no row of {label!r}: rows are given by their numbers or names.", code="unknown-row"
+            )
     return tuple(listed)
 
 
@@ -223,10 +233,12 @@ def chosen_rows(label: str, rows: str | Iterable[int | str], names: tuple[str, .
         number = names.index(row) if row in names else row
         if isinstance(number, str) or not 0 <= number < len(names):
             known = ", ".join(f"{k} ({name})" for k, name in enumerate(names))
-            raise ConstraintError(f"the constraint {label!r} has no row {row!r}; its rows are {known}.")
+            raise ConstraintError(
+                f"the constraint {label!r} has no row {row!r}; its rows are {known}.", code="unknown-row"
+            )
         chosen.append(number)
     if not chosen:
-        raise ConstraintError(f"the constraint {label!r} has no rows; leave it out instead.")
+        raise ConstraintError(f"the constraint {label!r} has no rows; leave it out instead.", code="nothing-to-do")
     if len(set(chosen)) < len(chosen):
-        raise ConstraintError(f"the constraint {label!r} names a row twice: {rows!r}.")
+        raise ConstraintError(f"the constraint {label!r} names a row twice: {rows!r}.", code="duplicate-name")
     return tuple(chosen)

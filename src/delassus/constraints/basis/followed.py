@@ -21,4 +21,6 @@ def followed(
         return Recorded.of("the function", function, inputs, *shapes)
     except Exception as error:
         said = str(error).rstrip(".") or "no reason given"
-        raise ConstraintError(f"{what} cannot be followed: {said} ({type(error).__name__}). {should}") from error
+        raise ConstraintError(
+            f"{what} cannot be followed: {said} ({type(error).__name__}). {should}", code="function-failed"
+        ) from error

@@ -57,13 +57,16 @@ class OnFrame(Constraint):
                 continue
             named = isinstance(frame, (str, int, numpy.integer)) and not isinstance(frame, bool)
             if not named and not (field == "frame2" and frame is None):
-                raise ConstraintError(f"a constraint is on a frame, given by its name or number, not on {frame!r}.")
+                raise ConstraintError(
+                    f"a constraint is on a frame, given by its name or number, not on {frame!r}.", code="wrong-type"
+                )
         self.check_placement(self.placement)
         self.check_placement(self.placement2)
         if self.frame2 is None and self.placement2 != HERE and not self.has_reference:
             raise ConstraintError(
                 f"the constraint {self.label!r} has a second placement and no second frame: give frame2, or the place "
-                "in the world as its position or target."
+                "in the world as its position or target.",
+                code="conflicting-arguments",
             )
         names = ROW_NAMES[: self.most]
         object.__setattr__(self, "rows", chosen_rows(self.label, self.rows, names))
@@ -74,7 +77,9 @@ class OnFrame(Constraint):
     def check_placement(self, placement: Any) -> None:
         """Raise unless a placement is one, of finite numbers."""
         if not isinstance(placement, Placement):
-            raise ConstraintError(f"the constraint {self.label!r} needs a Placement, not {placement!r}.")
+            raise ConstraintError(
+                f"the constraint {self.label!r} needs a Placement, not {placement!r}.", code="wrong-type"
+            )
         check_placements((Frame(self.label, WORLD, placement),))
 
     @property
@@ -111,7 +116,9 @@ class OnFrame(Constraint):
         if is_the_world(model, name):
             return End(WORLD, placement)
         if not isinstance(name, str) and not 0 <= name < model.nframes:
-            raise ConstraintError(f"the model has no frame number {name}; it has {model.nframes}.")
+            raise ConstraintError(
+                f"the model has no frame number {name}; it has {model.nframes}.", code="unknown-frame"
+            )
         frame = model.frame(name) if isinstance(name, str) else model.frame_list[name]
         return End(*links_of(model).place(frame.joint, frame.placement * placement))
 
@@ -120,18 +127,21 @@ class OnFrame(Constraint):
         if self.frame2 is not None and self.frame == self.frame2:
             raise ConstraintError(
                 f"the constraint {self.label!r} is between the frame {self.frame!r} and itself, which cannot move "
-                "against each other: name the frame that it is to be held to."
+                "against each other: name the frame that it is to be held to.",
+                code="immovable",
             )
         if link == WORLD:
             raise ConstraintError(
                 f"the constraint {self.label!r} is on the frame {self.frame!r}, which is fixed to the world and "
                 "cannot move: there is nothing to constrain. Load the model with root='free', or choose a frame that "
-                "a joint carries."
+                "a joint carries.",
+                code="immovable",
             )
         raise ConstraintError(
             f"the constraint {self.label!r} is between {self.frame!r} and {self.frame2!r}, which are on the same body "
             "and cannot move against each other: there is nothing to constrain. Leave it out; if it comes with the "
-            "model, take model_constraints=False and add those that are wanted."
+            "model, take model_constraints=False and add those that are wanted.",
+            code="immovable",
         )
 
     def links(self, model: Model) -> tuple[int, ...]:

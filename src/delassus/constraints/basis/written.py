@@ -74,11 +74,14 @@ class Written(Constraint):
         if not isinstance(self.rows, Integral) or isinstance(self.rows, bool) or self.rows < 1:
             raise ConstraintError(
                 f"the constraint {self.label!r} has rows={self.rows!r}; it is a whole number, how many there are, 1 or "
-                "more."
+                "more.",
+                code="not-a-whole-number",
             )
         object.__setattr__(self, "rows", int(self.rows))
         if not callable(self.g):
-            raise ConstraintError(f"the constraint {self.label!r} needs a function {self.form}, not {self.g!r}.")
+            raise ConstraintError(
+                f"the constraint {self.label!r} needs a function {self.form}, not {self.g!r}.", code="wrong-type"
+            )
         for parameter in ("acceleration", *NOT_NEGATIVE):
             self.per_row(parameter, self.rows)
 
@@ -151,7 +154,8 @@ class Written(Constraint):
         if not all(pattern):
             raise ConstraintError(
                 f"row {next(r for r, p in enumerate(pattern) if not p)} of the constraint {self.label!r} does not "
-                f"depend on the {self.moved_by}: no force can meet it."
+                f"depend on the {self.moved_by}: no force can meet it.",
+                code="immovable",
             )
         return replace(made, pattern=pattern, turning=program.depends_on(1, output=0))
 
@@ -190,5 +194,7 @@ class Written(Constraint):
     @property
     def _pattern(self) -> tuple[tuple[int, ...], ...]:
         if self.pattern is None:
-            raise ConstraintError(f"the constraint {self.label!r} has not met a model: put it into a Mechanism.")
+            raise ConstraintError(
+                f"the constraint {self.label!r} has not met a model: put it into a Mechanism.", code="missing-argument"
+            )
         return self.pattern

@@ -45,13 +45,17 @@ class Coupling(Constraint):
         for field in ("reference", "reference2"):
             number = frozen_numbers(f"{field} of {self.label!r}", getattr(self, field), "one number")
             if isinstance(number, tuple):
-                raise ConstraintError(f"{field} of {self.label!r} is {number!r}; it is one number.")
+                raise ConstraintError(f"{field} of {self.label!r} is {number!r}; it is one number.", code="wrong-shape")
             object.__setattr__(self, field, number)
         for joint in (self.joint, self.joint2):
             if not isinstance(joint, str | None):
-                raise ConstraintError(f"a coupling ties joints by their names, not by {short(repr(joint))}.")
+                raise ConstraintError(
+                    f"a coupling ties joints by their names, not by {short(repr(joint))}.", code="wrong-type"
+                )
         if self.joint == self.joint2:
-            raise ConstraintError(f"the joint {self.joint!r} cannot follow itself: name the joint that leads.")
+            raise ConstraintError(
+                f"the joint {self.joint!r} cannot follow itself: name the joint that leads.", code="immovable"
+            )
 
     @property
     def label(self) -> str:
@@ -73,7 +77,8 @@ class Coupling(Constraint):
         if len(set(starts)) < len(starts):
             raise ConstraintError(
                 f"the joints {self.joint!r} and {self.joint2!r} share a coordinate already (mimicry), so the coupling "
-                f"{self.label!r} has nothing to say: leave it out, or load the model with mimic='ignore'."
+                f"{self.label!r} has nothing to say: leave it out, or load the model with mimic='ignore'.",
+                code="not-supported",
             )
         return tuple(starts)
 
@@ -106,7 +111,8 @@ class Coupling(Constraint):
         kind = model.joints[index].kind
         if (kind.nq, kind.nv) != (1, 1):
             raise ConstraintError(
-                f"the coupling {self.label!r} needs joints of one coordinate; {name!r} is {kind.label}, with {kind.nv}."
+                f"the coupling {self.label!r} needs joints of one coordinate; {name!r} is {kind.label}, of {kind.nv}.",
+                code="not-supported",
             )
         return index
 

@@ -44,7 +44,8 @@ class Distance(OnFrame):
         if isinstance(length, tuple) or not length > _SHORTEST:
             raise ConstraintError(
                 f"the length of {self.label!r} is {self.length!r} m; it is one number and must be positive, more than "
-                f"{_SHORTEST:.0e}. Points that meet are held together by a Point."
+                f"{_SHORTEST:.0e}. Points that meet are held together by a Point.",
+                code="out-of-range",
             )
         object.__setattr__(self, "length", length)
 

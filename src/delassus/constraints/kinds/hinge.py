@@ -28,11 +28,14 @@ class Hinge(Point):
 
     def __post_init__(self) -> None:
         if not is_one_of(self.axis, ("x", "y", "z")):
-            raise ConstraintError(f"the axis of {self.label!r} is {self.axis!r}; it is 'x', 'y' or 'z'.")
+            raise ConstraintError(
+                f"the axis of {self.label!r} is {self.axis!r}; it is 'x', 'y' or 'z'.", code="unknown-option"
+            )
         if self.axes != "frame":
             raise ConstraintError(
                 f"the hinge {self.label!r} has axes={self.axes!r}; its rows are across its own axis, which turns with "
-                "its frame: leave axes out, or take a Point or a Weld."
+                "its frame: leave axes out, or take a Point or a Weld.",
+                code="conflicting-arguments",
             )
         free = f"r{self.axis}"
         if self.rows is None:
@@ -41,10 +44,14 @@ class Hinge(Point):
         if ROW_NAMES.index(free) in self.rows:
             raise ConstraintError(
                 f"the hinge {self.label!r} turns about its {self.axis} axis, so the row {free!r} cannot act: leave it "
-                "out, choose another axis, or take a Weld."
+                "out, choose another axis, or take a Weld.",
+                code="conflicting-arguments",
             )
         if self.position is not None:
-            raise ConstraintError(f"the hinge {self.label!r} has a position, which does not say where its axis is.")
+            raise ConstraintError(
+                f"the hinge {self.label!r} has a position, which does not say where its axis is.",
+                code="conflicting-arguments",
+            )
 
     @property
     def most(self) -> int:

@@ -48,7 +48,8 @@ class JointLock(Constraint):
         elif np.any(self.position_gain):
             raise ConstraintError(
                 f"the constraint {self.label!r} has a position_gain, and no position to pull to: give position=…, "
-                "the joint's coordinate."
+                "the joint's coordinate.",
+                code="missing-argument",
             )
 
     @property
@@ -76,12 +77,14 @@ class JointLock(Constraint):
         if isinstance(self.position, MovingReference) and self.rows is None and self.count(model) > 1:
             raise ConstraintError(
                 f"the constraint {self.label!r} follows a function of time and its joint has {self.count(model)} "
-                "velocities: say with rows=… which of them the function gives."
+                "velocities: say with rows=… which of them the function gives.",
+                code="missing-argument",
             )
         start = model.v_starts[model.joint_index(self.joint)]
         if self._ratio(model) == 0.0:
             raise ConstraintError(
-                f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move: there is nothing to lock."
+                f"the joint {self.joint!r} mimics another with the ratio 0 and cannot move: there is nothing to lock.",
+                code="immovable",
             )
         return tuple(start + row for row in self._chosen(model))
 
@@ -101,7 +104,8 @@ class JointLock(Constraint):
         if any(motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR) for motion, _, _ in joint.kind.elements):
             raise ConstraintError(
                 f"the joint {self.joint!r} is {joint.kind.label}: its velocities are not the rates of its coordinates, "
-                "so a position_gain means nothing there. Weld the frame it carries."
+                "so a position_gain means nothing there. Weld the frame it carries.",
+                code="not-supported",
             )
         ratio, offset = (joint.mimic.ratio, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         own = np.stack([ratio * motions.q[start + row] + offset for row in self._chosen(model)])

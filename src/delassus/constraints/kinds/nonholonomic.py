@@ -59,7 +59,8 @@ class Nonholonomic(Written):
         if np.any(self.position_gain):
             raise ConstraintError(
                 f"the constraint {self.label!r} has a position_gain; it is on velocities alone and has no position to "
-                "pull to: take a velocity_gain, or Implicit for a function of the configuration."
+                "pull to: take a velocity_gain, or Implicit for a function of the configuration.",
+                code="conflicting-arguments",
             )
 
     @property
@@ -101,7 +102,8 @@ class Nonholonomic(Written):
         if program.depends_on(1, output=0):
             raise ConstraintError(
                 f"the constraint {self.label!r} is not linear in the velocity v: write it as A(q) v, or as "
-                "A(q) v + b(q, t)."
+                "A(q) v + b(q, t).",
+                code="not-linear",
             )
 
     def jacobian(self, model: Model, q: Any, t: Any) -> Any:

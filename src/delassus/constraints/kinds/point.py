@@ -36,13 +36,15 @@ class Point(InAxes):
             if np.any(self.position_gain) and self.frame2 is None:
                 raise ConstraintError(
                     f"the constraint {self.label!r} has a position_gain, and no position to pull to: give "
-                    "position=(x, y, z), the point's place in the world."
+                    "position=(x, y, z), the point's place in the world.",
+                    code="missing-argument",
                 )
             return
         if self.frame2 is not None:
             raise ConstraintError(
                 f"the constraint {self.label!r} is between two frames and has a position in the world as well: leave "
-                "position out, or frame2."
+                "position out, or frame2.",
+                code="conflicting-arguments",
             )
         if is_moving(self.position):
             if not isinstance(self.position, MovingReference):
@@ -50,7 +52,9 @@ class Point(InAxes):
             return
         numbers = frozen_numbers(f"position of {self.label!r}", self.position, "a point (x, y, z)")
         if np.shape(numbers) != (3,):
-            raise ConstraintError(f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).")
+            raise ConstraintError(
+                f"position of {self.label!r} is {self.position!r}; it is a point (x, y, z).", code="wrong-shape"
+            )
         object.__setattr__(self, "position", numbers)
 
     @property

@@ -48,12 +48,14 @@ class Weld(InAxes):
             if np.any(self.position_gain) and self.frame2 is None:
                 raise ConstraintError(
                     f"the constraint {self.label!r} has a position_gain, and no placement to pull to: give "
-                    "target=Placement.of(R, p), the frame's place in the world."
+                    "target=Placement.of(R, p), the frame's place in the world.",
+                    code="missing-argument",
                 )
         elif self.frame2 is not None:
             raise ConstraintError(
                 f"the constraint {self.label!r} is between two frames and has a target in the world as well: leave "
-                "target out, or frame2."
+                "target out, or frame2.",
+                code="conflicting-arguments",
             )
         elif not is_moving(self.target):
             self.check_placement(self.target)
@@ -145,7 +147,7 @@ class Weld(InAxes):
             at = self._moving(motions)
             return R.T @ at.R, R.T @ (at.p - p)
         if not isinstance(self.target, Placement):
-            raise ConstraintError(f"the constraint {self.label!r} has no target.")
+            raise ConstraintError(f"the constraint {self.label!r} has no target.", code="missing-argument")
         return R.T @ np.array(self.target.R), R.T @ (np.array(self.target.p) - p)
 
     def _place(self, motions: LinkMotions) -> Any:

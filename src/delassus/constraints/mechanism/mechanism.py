@@ -19,7 +19,7 @@ from delassus.constraints.basis.constraint import Constraint, ConstraintError
 from delassus.constraints.mechanism.stability import check_gains
 from delassus.constraints.mechanism.ties import constraint_of
 from delassus.dynamics.tree.check import SingularMassMatrix, check_inertias
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.model import Frame, Model
 from delassus.model.of_model import OfModel
 from delassus.model.parametric import ParametricModel
@@ -60,7 +60,7 @@ class Mechanism(OfModel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, Model):
-            raise DelassusError(f"a mechanism is made of a Model, not of {type(self.model).__name__}.")
+            raise BadArgument(f"a mechanism is made of a Model, not of {type(self.model).__name__}.", code="wrong-type")
         given = _several(self.constraints)
         for constraint in given:
             if not isinstance(constraint, Constraint):
@@ -69,7 +69,9 @@ class Mechanism(OfModel):
         object.__setattr__(self, "constraints", tuple(self.bind(c) for c in (*own, *given)))
         object.__setattr__(self, "model_constraints", False)
         if self.step is not None and not (isinstance(self.step, Real) and 0.0 < self.step < 1e9):
-            raise DelassusError(f"the step is {self.step!r} s; it is one number, positive and finite.")
+            raise BadArgument(
+                f"the step is {self.step!r} s; it is one number, positive and finite.", code="time-step-out-of-range"
+            )
         for constraint in self.constraints:
             constraint.links(self.model), constraint.velocities(self.model)
             if self.step is not None:
@@ -146,7 +148,10 @@ class ParametricMechanism(Mechanism, Parametric):
     @property
     def _parametric(self) -> ParametricModel:
         if self.parametric is None:
-            raise DelassusError("a mechanism with parameters is made of a model with parameters: model.parametric(…).")
+            raise BadArgument(
+                "a mechanism with parameters is made of a model with parameters: model.parametric(…).",
+                code="not-parametric",
+            )
         return self.parametric
 
     @property
@@ -205,7 +210,8 @@ def _several(constraints: Any) -> tuple[Any, ...]:
     alone = isinstance(constraints, bytes | Mapping) or getattr(constraints, "ndim", 1) == 0
     if alone or not isinstance(constraints, Iterable):
         raise ConstraintError(
-            f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them."
+            f"the constraints are {short(repr(constraints))}; they are one constraint or a list of them.",
+            code="wrong-type",
         )
     return tuple(constraints)
 
@@ -215,7 +221,9 @@ def _no_constraint(model: Model, given: Any) -> ConstraintError:
     name = given.name if isinstance(given, Frame) else given
     if not isinstance(name, str):
         kinds = "Point, Weld, Hinge, Distance, Coupling, JointLock, Implicit and Nonholonomic"
-        return ConstraintError(f"{short(repr(given))} is no constraint; {kinds} are.")
+        return ConstraintError(f"{short(repr(given))} is no constraint; {kinds} are.", code="wrong-type")
     of_joint = any(joint.name == name for joint in model.joints)
     examples = f"JointLock({name!r})" if of_joint else f"Point({name!r}) or Weld({name!r})"
-    return ConstraintError(f"{name!r} is a name, not a constraint: say how it is held, such as {examples}.")
+    return ConstraintError(
+        f"{name!r} is a name, not a constraint: say how it is held, such as {examples}.", code="wrong-type"
+    )

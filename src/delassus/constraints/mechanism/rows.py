@@ -202,12 +202,14 @@ def _check_body(constraint: Constraint, body: BodyRows, count: int, links: int) 
     if not 0 <= body.link < links:
         raise ConstraintError(
             f"the constraint {constraint.label!r} has rows on link {body.link}; the model has links 0 to {links - 1}. "
-            "The world has none: leave its part out."
+            "The world has none: leave its part out.",
+            code="index-out-of-range",
         )
     if np.shape(body.K) != (count, 6):
         raise ConstraintError(
             f"the constraint {constraint.label!r} has rows of shape {np.shape(body.K)} on link {body.link}; the shape "
-            f"is ({count}, 6), one row for each that it counts."
+            f"is ({count}, 6), one row for each that it counts.",
+            code="wrong-shape",
         )
 
 
@@ -216,7 +218,8 @@ def _check_joint(constraint: Constraint, joint: JointRow, count: int, nv: int) -
     if not (0 <= joint.v < nv and 0 <= joint.row < count):
         raise ConstraintError(
             f"the constraint {constraint.label!r} has the velocity {joint.v} in its row {joint.row}; the model has "
-            f"velocities 0 to {nv - 1}, the constraint rows 0 to {count - 1}."
+            f"velocities 0 to {nv - 1}, the constraint rows 0 to {count - 1}.",
+            code="index-out-of-range",
         )
 
 

@@ -18,17 +18,20 @@ def check_gains(constraint: Constraint, model: Model, step: float) -> None:
             raise ConstraintError(
                 f"the velocity_gain {Kd:g} 1/s of {constraint.label!r} is too large for the step of {step:g} s: its "
                 f"velocity would grow from step to step. Stay below 2/step = {2.0 / step:g} 1/s, best at or below "
-                f"1/step, or take a smaller step."
+                f"1/step, or take a smaller step.",
+                code="unstable-gain",
             )
         if Kp > 0.0 and Kd == 0.0:
             raise ConstraintError(
                 f"the position_gain {Kp:g} 1/s² of {constraint.label!r} has no velocity_gain beside it: its error "
-                f"would swing for ever. Give velocity_gain = 2·√position_gain = {2.0 * Kp**0.5:g} 1/s."
+                f"would swing for ever. Give velocity_gain = 2·√position_gain = {2.0 * Kp**0.5:g} 1/s.",
+                code="unstable-gain",
             )
         limit = (4.0 - 2.0 * step * Kd) / step**2
         if Kp >= limit:
             raise ConstraintError(
                 f"the position_gain {Kp:g} 1/s² of {constraint.label!r} is too large for the step of {step:g} s and "
                 f"the velocity_gain {Kd:g} 1/s: its error would grow from step to step. Stay below "
-                f"(4 - 2·step·velocity_gain)/step² = {limit:g} 1/s², or take a smaller step."
+                f"(4 - 2·step·velocity_gain)/step² = {limit:g} 1/s², or take a smaller step.",
+                code="unstable-gain",
             )

@@ -64,7 +64,10 @@ def foot_contains(
     """
     wrench = np.asarray(wrench)
     if wrench.shape[-1:] != (6,):
-        raise ConeError(f"the wrench has shape {wrench.shape}; its last axis holds six numbers, force then moment.")
+        raise ConeError(
+            f"the wrench has shape {wrench.shape}; its last axis holds six numbers, force then moment.",
+            code="wrong-shape",
+        )
     return violation(foot_rows(friction, half_length, half_width, pyramid), wrench) <= tolerance
 
 
@@ -80,5 +83,8 @@ def center_of_pressure(wrench: Any) -> Any:
 def _sizes(values: Any) -> Any:
     sizes = np.asarray(values)
     if trace_of(sizes) is None and not numpy.all(sizes >= 0.0):
-        raise ConeError(f"a half length or half width of a foot is {numpy.min(sizes):.6g} m; it cannot be negative.")
+        raise ConeError(
+            f"a half length or half width of a foot is {numpy.min(sizes):.6g} m; it cannot be negative.",
+            code="out-of-range",
+        )
     return sizes

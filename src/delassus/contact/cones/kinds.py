@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 
-class ConeError(DelassusError):
+class ConeError(BadArgument):
     """A cone that does not exist."""
 
 
@@ -27,7 +27,8 @@ class Friction:
         if not isinstance(self.rows, int) or self.rows not in (3, 4, 6):
             raise ConeError(
                 f"Friction(rows={self.rows!r}): a contact has 3 rows (t1, t2, n), 4 with torsional friction, "
-                "and 6 with torsional and rolling friction."
+                "and 6 with torsional and rolling friction.",
+                code="wrong-shape",
             )
 
 
@@ -67,4 +68,7 @@ Cone = Friction | Free | NonNegative | Interval
 def _counted(cone: Any) -> None:
     rows = cone.rows
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
-        raise ConeError(f"{type(cone).__name__}({rows!r}): the number of rows is a whole number from 1 on.")
+        raise ConeError(
+            f"{type(cone).__name__}({rows!r}): the number of rows is a whole number from 1 on.",
+            code="not-a-whole-number",
+        )

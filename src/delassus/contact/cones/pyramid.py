@@ -77,7 +77,7 @@ def violation(rows: Any, x: Any) -> Any:
 def face_angles(faces: int, pyramid: str) -> Any:
     """(K,) directions of the faces' outward normals in the tangent plane."""
     if not isinstance(faces, (int, numpy.integer)) or isinstance(faces, bool) or faces < 3:
-        raise ConeError(f"faces is {faces!r}; a pyramid has three or more.")
+        raise ConeError(f"faces is {faces!r}; a pyramid has three or more.", code="out-of-range")
     check_pyramid(pyramid)
     return (2.0 * numpy.arange(faces) + (pyramid == "inner")) * numpy.pi / faces
 
@@ -85,7 +85,10 @@ def face_angles(faces: int, pyramid: str) -> Any:
 def check_pyramid(pyramid: str) -> None:
     """Raise unless it is a kind of pyramid."""
     if pyramid not in PYRAMIDS:
-        raise ConeError(f"there is no pyramid {pyramid!r}; it is 'inner', inside of Coulomb's cone, or 'outer'.")
+        raise ConeError(
+            f"there is no pyramid {pyramid!r}; it is 'inner', inside of Coulomb's cone, or 'outer'.",
+            code="unknown-option",
+        )
 
 
 def corners(faces: int, pyramid: str) -> Any:

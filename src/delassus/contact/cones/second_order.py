@@ -83,7 +83,9 @@ def checked_friction(friction: Any) -> Any:
     """Coefficients as an array; negative ones are refused where they are numbers already."""
     mu = np.asarray(friction)
     if trace_of(mu) is None and numpy.any(mu < 0.0):
-        raise ConeError(f"friction is {numpy.nanmin(mu):.6g}; a coefficient is zero or more.")
+        raise ConeError(
+            f"friction is {numpy.nanmin(mu):.6g}; a coefficient is zero or more.", code="friction-out-of-range"
+        )
     return mu
 
 
@@ -91,5 +93,7 @@ def three(x: Any) -> Any:
     """An array whose last axis is t1, t2, n."""
     x = np.asarray(x)
     if x.shape[-1:] != (3,):
-        raise ConeError(f"the impulse has shape {x.shape}; its last axis holds three numbers: t1, t2, n.")
+        raise ConeError(
+            f"the impulse has shape {x.shape}; its last axis holds three numbers: t1, t2, n.", code="wrong-shape"
+        )
     return x

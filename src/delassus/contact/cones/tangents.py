@@ -27,10 +27,12 @@ def contact_axes(normal: Any) -> Any:
     """
     normal = np.asarray(normal)
     if normal.shape[-1:] != (3,):
-        raise ConeError(f"the normal has shape {normal.shape}; its last axis holds three numbers: x, y, z.")
+        raise ConeError(
+            f"the normal has shape {normal.shape}; its last axis holds three numbers: x, y, z.", code="wrong-shape"
+        )
     largest = np.max(np.abs(normal), -1)
     if trace_of(normal) is None and numpy.any(largest == 0.0):
-        raise ConeError("a normal is zero: it has no direction.")
+        raise ConeError("a normal is zero: it has no direction.", code="zero-direction")
     n = normal / largest[..., None]  # squares of very long and very short ones are not numbers
     n = n / np.sqrt(np.sum(n * n, -1))[..., None]
     x, y, z = n[..., 0], n[..., 1], n[..., 2]

@@ -16,7 +16,7 @@ from delassus.contact.large.newton import ATTEMPTS, WARM, newton
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.large.rows import Array, Rows, scale
 from delassus.contact.large.sweeps import gauss_seidel, sweep_some
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 _TOGETHER: Final = 4_000_000
 """Entries of the matrices G that are worked on at the same time: some copies of them have to fit into memory."""
@@ -180,9 +180,10 @@ def _solve_contradictory(rows: Rows, best: Best, problems: Any, budget: Budget) 
 
 def _solve_by_bisection(rows: Rows, best: Best, budget: Budget) -> None:
     if rows.convex or rows.layout.torsional:
-        raise DelassusError(
+        raise BadArgument(
             "method 'bisection' solves contacts of three rows with model='ncp'; take 'newton', 'admm' or 'pgs' for "
-            "model='ccp' and for torsional friction."
+            "model='ccp' and for torsional friction.",
+            code="not-supported",
         )
     gauss_seidel(rows, best, budget, by_bisection=True)
 

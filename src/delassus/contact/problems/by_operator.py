@@ -59,14 +59,19 @@ def solve_by_operator(
     if model not in ("ncp", "ccp") or method not in METHODS:
         raise ContactProblemError(
             f"G is an operator: models 'ncp' and 'ccp' with the methods {', '.join(METHODS)} can be solved, not model "
-            f"{model!r} with method {method!r}."
+            f"{model!r} with method {method!r}.",
+            code="not-supported",
         )
     if any(len(rows) > 3 for rows in problem.layout.friction):
-        raise ContactProblemError("G is an operator: contacts have three rows then, not torsional or rolling friction.")
+        raise ContactProblemError(
+            "G is an operator: contacts have three rows then, not torsional or rolling friction.", code="not-supported"
+        )
     solver = _Rows(problem, model == "ccp")
     invertible = hasattr(problem.operator, "solve")
     if method == "admm" and not invertible:
-        raise ContactProblemError("the operator has no method solve(b, damping), which ADMM needs: take 'gradient'.")
+        raise ContactProblemError(
+            "the operator has no method solve(b, damping), which ADMM needs: take 'gradient'.", code="not-supported"
+        )
     way = _admm if invertible and method != "gradient" else _gradient
     impulse, made = way(solver, tolerance, iterations, start)
     velocity = solver.velocity(impulse)

@@ -33,10 +33,13 @@ def solve_by_pyramids(
     if layout.torsional:
         raise ContactProblemError(
             "model 'lcp' has pyramids for contacts of three rows; for torsional and rolling friction take 'ncp' or "
-            "'ccp'."
+            "'ccp'.",
+            code="not-supported",
         )
     if method == "dantzig" and problem.friction is not None and np.any(problem.friction > 0.0):
-        raise ContactProblemError("method 'dantzig' is for problems without friction; with friction, take 'lemke'.")
+        raise ContactProblemError(
+            "method 'dantzig' is for problems without friction; with friction, take 'lemke'.", code="not-supported"
+        )
     options: dict[str, Any] = {"faces": int(faces), "pyramid": pyramid, "method": method}
     given: dict[str, Any] = {**problem.numbers, "tolerance": float(tolerance), "iterations": float(iterations)}
     variables = len(layout.rows(NonNegative)) + 4 * layout.intervals + (faces + 2) * layout.contacts

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delassus.common.checks import elements, real_array
 from delassus.contact.cones.kinds import Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 _CONES: Final = (Free, Friction, Interval, NonNegative)
 
@@ -23,43 +23,55 @@ _INDEFINITE: Final = 1e-6
 and a thousand rows add up what each of them lacks."""
 
 
-class ContactProblemError(DelassusError):
+class ContactProblemError(BadArgument):
     """Numbers that do not make a contact problem."""
 
 
 class NoSuchProblem(ContactProblemError, IndexError):
     """A problem that a batch has not; it ends a loop over one."""
 
+    code = "index-out-of-range"
+
 
 class ContactFileError(ContactProblemError, OSError):
     """A contact problem that could not be written or read."""
+
+    code = "unreadable-file"
 
 
 def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Layout:
     """The cones of a problem: those given, or contacts of three rows each."""
     if G.ndim < 2 or G.shape[-1] != G.shape[-2]:
-        raise ContactProblemError(f"G has shape {G.shape}; it is a square matrix (…, m, m), one row for each of g.")
+        raise ContactProblemError(
+            f"G has shape {G.shape}; it is a square matrix (…, m, m), one row for each of g.", code="wrong-shape"
+        )
     m = G.shape[-1]
     if g.ndim < 1 or g.shape[-1] != m:
-        raise ContactProblemError(f"g has shape {g.shape}, and G has {m} rows: g needs {m} numbers in its last axis.")
+        raise ContactProblemError(
+            f"g has shape {g.shape}, and G has {m} rows: g needs {m} numbers in its last axis.", code="wrong-shape"
+        )
     if cones is None:
         if m % 3:
             raise ContactProblemError(
                 f"G has {m} rows, which is not a multiple of 3: without cones, every three rows t1, t2, n are "
-                "a contact. Name the cones, such as cones=[dl.cones.Friction(), dl.cones.Free(2)]."
+                "a contact. Name the cones, such as cones=[dl.cones.Friction(), dl.cones.Free(2)].",
+                code="wrong-shape",
             )
         cones = [Friction()] * (m // 3)
     cones = list(elements(cones)) if isinstance(cones, Iterable) else [cones, None]
     if not all(isinstance(cone, _CONES) for cone in cones):
         raise ContactProblemError(
-            f"cones has {cones[0]!r}; it is a list of cones, such as [dl.cones.Friction(), dl.cones.Free(2)]."
+            f"cones has {cones[0]!r}; it is a list of cones, such as [dl.cones.Friction(), dl.cones.Free(2)].",
+            code="wrong-type",
         )
     layout = Layout(tuple(cones))
     if layout.m != m:
         named = ", ".join(f"{type(c).__name__}({c.rows})" for c in layout.cones)
-        raise ContactProblemError(f"the cones ({named}) have {layout.m} rows together, and G has {m}.")
+        raise ContactProblemError(
+            f"the cones ({named}) have {layout.m} rows together, and G has {m}.", code="wrong-shape"
+        )
     if not m:
-        raise ContactProblemError("the problem has no rows: there is nothing to solve.")
+        raise ContactProblemError("the problem has no rows: there is nothing to solve.", code="nothing-to-do")
     return layout
 
 
@@ -69,17 +81,23 @@ def spread(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] 
         value = real_array(name, value, ContactProblemError)
     if not count:
         if value is not None and value.size:
-            raise ContactProblemError(f"{name} is given, but no cone has {what}: leave it out, or name such a cone.")
+            raise ContactProblemError(
+                f"{name} is given, but no cone has {what}: leave it out, or name such a cone.",
+                code="conflicting-arguments",
+            )
         return None
     if value is None:
-        raise ContactProblemError(f"{name} is missing: {count} {what} need it, such as {name}=0.5.")
+        raise ContactProblemError(
+            f"{name} is missing: {count} {what} need it, such as {name}=0.5.", code="missing-argument"
+        )
     numbers: NDArray[np.float64] = value
     if numbers.ndim == 0:
         return np.full(count, float(numbers))
     if numbers.shape[-1] != count and numbers.shape[-1] != 1:
         raise ContactProblemError(
             f"{name} has shape {numbers.shape}; its last axis has one number for each of {count} {what}, or one "
-            "for all."
+            "for all.",
+            code="wrong-shape",
         )
     return np.broadcast_to(numbers, (*numbers.shape[:-1], count))
 
@@ -87,7 +105,7 @@ def spread(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] 
 def not_negative(name: str, values: NDArray[np.float64] | None) -> None:
     """Raise if a number is negative; NaN passes, since it spoils its own problem alone."""
     if values is not None and np.any(values < 0.0):
-        raise ContactProblemError(f"{name} is {np.nanmin(values):.6g}; it cannot be negative.")
+        raise ContactProblemError(f"{name} is {np.nanmin(values):.6g}; it cannot be negative.", code="out-of-range")
 
 
 def ordered(lower: NDArray[np.float64] | None, upper: NDArray[np.float64] | None) -> None:
@@ -100,7 +118,9 @@ def ordered(lower: NDArray[np.float64] | None, upper: NDArray[np.float64] | None
         return  # the batch axes do not fit each other, which is told with those of all arrays
     if np.any(below > above):
         at = np.unravel_index(int(np.argmax(below - above)), below.shape)
-        raise ContactProblemError(f"a lower bound, {below[at]:.6g}, is above its upper bound, {above[at]:.6g}.")
+        raise ContactProblemError(
+            f"a lower bound, {below[at]:.6g}, is above its upper bound, {above[at]:.6g}.", code="empty-interval"
+        )
 
 
 def check_matrix(G: NDArray[np.float64]) -> None:
@@ -115,7 +135,8 @@ def check_matrix(G: NDArray[np.float64]) -> None:
     if np.any(asymmetry > _ASYMMETRY * size):
         at = int(np.argmax(asymmetry / np.where(size > 0.0, size, 1.0)))
         raise ContactProblemError(
-            f"G is not symmetric: {_which(finite, at)}entries differ by up to {asymmetry[at]:.3g}, of {size[at]:.3g}."
+            f"G is not symmetric: {_which(finite, at)}entries differ by up to {asymmetry[at]:.3g}, of {size[at]:.3g}.",
+            code="not-symmetric",
         )
     values = np.linalg.eigvalsh(0.5 * (matrices + matrices.mT))
     largest = np.abs(values).max(-1)
@@ -123,7 +144,8 @@ def check_matrix(G: NDArray[np.float64]) -> None:
         at = int(np.argmin(values[:, 0] / np.where(largest > 0.0, largest, 1.0)))
         raise ContactProblemError(
             f"G is indefinite: {_which(finite, at)}its smallest eigenvalue is {values[at, 0]:.3g}, its largest "
-            f"{values[at, -1]:.3g}. J M⁻¹ Jᵀ has none below zero."
+            f"{values[at, -1]:.3g}. J M⁻¹ Jᵀ has none below zero.",
+            code="not-semidefinite",
         )
 
 

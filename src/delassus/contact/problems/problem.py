@@ -115,9 +115,11 @@ class ContactProblem:
         except ValueError:
             shapes = {"G": G.shape, "g": g.shape} | {k: x.shape for k, x in values.items() if x is not None}
             named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-            raise ContactProblemError(f"the batch axes do not fit each other: {named}.") from None
+            raise ContactProblemError(
+                f"the batch axes do not fit each other: {named}.", code="batch-mismatch"
+            ) from None
         if not isinstance(check, (bool, np.bool_)):
-            raise ContactProblemError(f"check is {short(repr(check))}; it is True or False.")
+            raise ContactProblemError(f"check is {short(repr(check))}; it is True or False.", code="not-a-boolean")
         if check and operator is None:
             check_matrix(G)
         for name, value in {"G": G, "operator": operator, "g": g, "layout": layout, **values}.items():
@@ -205,7 +207,9 @@ class ContactProblem:
 
     def _needs_entries(self, what: str) -> None:
         if self.operator is not None:
-            raise ContactProblemError(f"G is an operator: only a problem whose matrix is there can {what}.")
+            raise ContactProblemError(
+                f"G is an operator: only a problem whose matrix is there can {what}.", code="not-supported"
+            )
 
     @classmethod
     def load(cls, path: str | Path) -> ContactProblem:
@@ -213,10 +217,14 @@ class ContactProblem:
         arrays = read_arrays("the contact problem", path, ContactFileError)
         missing = {"G", "g", "cones"} - set(arrays)
         if missing:
-            raise ContactProblemError(f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.")
+            raise ContactProblemError(
+                f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.", code="other-file"
+            )
         texts = {name: x.shape for name, x in arrays.items() if (x.dtype.kind == "U") != (name == "cones")}
         if texts or arrays["cones"].ndim != 1:
-            raise ContactProblemError(f"{path} is not a contact problem: cones are a list of texts, the rest numbers.")
+            raise ContactProblemError(
+                f"{path} is not a contact problem: cones are a list of texts, the rest numbers.", code="other-file"
+            )
         cones = [_cone(str(text), path) for text in arrays["cones"]]
         numbers: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
         return cls(arrays["G"], arrays["g"], cones, **numbers)
@@ -226,7 +234,7 @@ def _cone(text: str, path: str | Path) -> Cone:
     name, _, rows = text.partition(" ")
     if name not in _KINDS or not rows.isdecimal() or len(rows) > 9:
         raise ContactProblemError(
-            f"{path} has a cone {text!r}; there are {', '.join(_KINDS)}, each with a number of rows."
+            f"{path} has a cone {text!r}; there are {', '.join(_KINDS)}, each with a number of rows.", code="other-file"
         )
     cone: Cone = _KINDS[name](int(rows))
     return cone

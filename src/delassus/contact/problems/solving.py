@@ -57,7 +57,9 @@ def solve_problem(
     what is left is solved as a batch of its own. What even that leaves is given to another method.
     """
     if not is_one_of(model, MODELS):
-        raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(MODELS)}.")
+        raise ContactProblemError(
+            f"there is no model {model!r}; the models are: {', '.join(MODELS)}.", code="unknown-model"
+        )
     if model != "lcp" and problem.operator is None:
         check_method(method, _NAMES)
     check_iterations(iterations)
@@ -65,9 +67,13 @@ def solve_problem(
     if start is not None:
         start = real_array("start", start, ContactProblemError)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
-        raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.")
+        raise ContactProblemError(
+            f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.", code="wrong-shape"
+        )
     if start is not None and not _fits(np.shape(start)[:-1], problem.batch):
-        raise ContactProblemError(f"start has shape {np.shape(start)}, which does not fit the batch {problem.batch}.")
+        raise ContactProblemError(
+            f"start has shape {np.shape(start)}, which does not fit the batch {problem.batch}.", code="batch-mismatch"
+        )
     if problem.operator is not None:
         return solve_by_operator(problem, model, method, tolerance, iterations, start)
     if method in REFERENCES:

@@ -15,5 +15,6 @@ def package(name: str) -> ModuleType:
     except ImportError as error:
         raise DelassusError(
             f"this reference is computed with the package {name}, which cannot be imported ({error}): "
-            "pip install 'delassus[qp]'."
+            "pip install 'delassus[qp]'.",
+            code="missing-package",
         ) from error

@@ -37,21 +37,28 @@ def primal_impulses(cones: Any, M: Any, J: Any, free_velocity: Any, friction: An
         friction: (contacts,) coefficients, or one for all.
     """
     if not all(isinstance(cone, Free | Friction | NonNegative | Interval) for cone in elements(cones)):
-        raise ConeError(f"cones is {short(repr(cones))}; it is a list of cones, such as [dl.cones.Friction()].")
+        raise ConeError(
+            f"cones is {short(repr(cones))}; it is a list of cones, such as [dl.cones.Friction()].", code="wrong-type"
+        )
     layout = Layout(elements(cones))
     if layout.rows(Interval) or layout.torsional:
-        raise ConeError("the primal programme has free rows, half-lines and contacts of three rows, and no others.")
+        raise ConeError(
+            "the primal programme has free rows, half-lines and contacts of three rows, and no others.",
+            code="not-supported",
+        )
     M, J, v_f = (real_array(name, x, ConeError) for name, x in (("M", M), ("J", J), ("free_velocity", free_velocity)))
     n = v_f.shape[-1] if v_f.ndim == 1 else -1
     if M.shape != (n, n) or J.shape != (layout.m, n) or not layout.m:
         raise ConeError(
             f"M has shape {M.shape}, J {J.shape} and free_velocity {v_f.shape}; with {layout.m} rows they are (n, n), "
-            f"({layout.m}, n) and (n,), of one problem."
+            f"({layout.m}, n) and (n,), of one problem.",
+            code="wrong-shape",
         )
     mu = real_array("friction", 0.0 if friction is None else friction, ConeError)
     if mu.shape not in ((), (1,), (layout.contacts,)):
         raise ConeError(
-            f"friction has shape {mu.shape}; it is one number or one for each of {layout.contacts} contacts."
+            f"friction has shape {mu.shape}; it is one number or one for each of {layout.contacts} contacts.",
+            code="wrong-shape",
         )
     mu = np.broadcast_to(mu, (layout.contacts,))
     # In units in which M is one and the free velocity, too: x = Lᵀ v / scale with M = L Lᵀ.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.references.packages import package
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 Array = NDArray[np.float64]
 
@@ -88,7 +88,9 @@ def answers_of_clarabel(programme: Programme) -> Iterator[Answer]:
 def answers_of_proxsuite(programme: Programme) -> Iterator[Answer]:
     """The one answer of a programme without second-order cones."""
     if programme.second_order:
-        raise DelassusError("proxsuite solves problems without friction; with friction, take method='clarabel'.")
+        raise BadArgument(
+            "proxsuite solves problems without friction; with friction, take method='clarabel'.", code="not-supported"
+        )
     proxqp = package("proxsuite").proxqp
     n = len(programme.h)
     A, C = (np.vstack([np.zeros((0, n)), *(a for a, _ in parts)]) for parts in (programme.equal, programme.positive))

@@ -30,7 +30,7 @@ from delassus.compiler.tracing.flow.control import scan
 from delassus.contact.solvers.gauss_seidel import coulomb_step, sweep
 from delassus.contact.solvers.progress import Best, Budget, repeated
 from delassus.contact.solvers.scaled import Scaled, length
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.linalg.filtered import least_norm
 
 _ANGLES: Final = numpy.pi * (numpy.arange(-8, 8) / 8.0) ** 3
@@ -50,9 +50,10 @@ _FALL: Final = 0.99
 def bisection(problem: Scaled, best: Best, budget: Budget) -> Best:
     """From the best impulses so far to better ones."""
     if problem.convex or problem.layout.torsional:
-        raise DelassusError(
+        raise BadArgument(
             "method 'bisection' solves contacts of three rows with model='ncp'; take 'newton', 'admm' or 'pgs' for "
-            "model='ccp' and for torsional friction."
+            "model='ccp' and for torsional friction.",
+            code="not-supported",
         )
 
     def step(held: Any, best: Best) -> tuple[Any, Best]:

@@ -21,7 +21,7 @@ from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.newton import matrix_of
 from delassus.contact.solvers.scaled import Scaled, shape_of
 from delassus.contact.solvers.solve import PROBLEM_INPUTS
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.linalg.lu import solve_without_pivots
 
 
@@ -45,7 +45,7 @@ def contact_derivatives(
     Velocities follow: ∂σ/∂g = I + (G + R) ∂λ/∂g. A change of G acts as one of g by dG λ.
     """
     if layout.contacts and friction is None:
-        raise DelassusError(f"friction is missing: {layout.contacts} contacts need it.")
+        raise BadArgument(f"friction is missing: {layout.contacts} contacts need it.", code="missing-argument")
     numbers = (torsional, rolling, lower, upper, compliance)
 
     def gap(impulse: Any, g: Any, friction: Any) -> Any:

@@ -13,7 +13,7 @@ from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.choice import METHODS, Found, planned
 from delassus.contact.solvers.progress import Best, Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.linalg.products import multiply
 
 PROBLEM_INPUTS: Final = {
@@ -60,7 +60,7 @@ def solve_contacts(
     method: see `planned`.
     """
     if law not in ("ncp", "ccp"):
-        raise DelassusError(f"there is no law {law!r}; the laws are: ncp, ccp.")
+        raise BadArgument(f"there is no law {law!r}; the laws are: ncp, ccp.", code="unknown-model")
     numbers = (friction, torsional, rolling, lower, upper)
     problem = Scaled.of(layout, law == "ccp", G, g, *numbers, compliance)
     factors = shape_of(layout, friction, torsional, rolling)

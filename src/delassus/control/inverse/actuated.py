@@ -17,7 +17,7 @@ from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuation import ActuationError, Floats, read_actuation
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.model.of_model import OfModel
@@ -62,7 +62,9 @@ class Actuated(OfModel):
         object.__setattr__(self, "actuation", tuple(map(tuple, B.tolist())))
         object.__setattr__(self, "names", tuple(self.names) or names)
         if len(self.names) != B.shape[1]:
-            raise ActuationError(f"there are {len(self.names)} names for {B.shape[1]} actuators; give one for each.")
+            raise ActuationError(
+                f"there are {len(self.names)} names for {B.shape[1]} actuators; give one for each.", code="wrong-shape"
+            )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.model.name!r}: nv {self.nv}, {self.m} rows, {self.nu} actuators>"
@@ -173,17 +175,22 @@ def mechanism_of(given: Any) -> Mechanism:
         return given
     if isinstance(given, (Model, ParametricModel)):
         return Mechanism(given)
-    raise DelassusError(f"the mechanism is {short(repr(given))}; it is a Mechanism, or a Model.")
+    raise BadArgument(f"the mechanism is {short(repr(given))}; it is a Mechanism, or a Model.", code="wrong-type")
 
 
 def actuated(mechanism: Any, actuation: Any = None) -> Actuated:
     """The mechanism with its actuators; the same object as before for the same arguments, so that calls are short."""
     if isinstance(mechanism, Actuated):
         if actuation is not None:
-            raise ActuationError("actuation is given twice: by the mechanism, which is an Actuated, and by itself.")
+            raise ActuationError(
+                "actuation is given twice: by the mechanism, which is an Actuated, and by itself.",
+                code="conflicting-arguments",
+            )
         return mechanism
     if type(mechanism).__hash__ is None:
-        raise ActuationError(f"the mechanism is {short(repr(mechanism))}; it is a Mechanism or a Model.")
+        raise ActuationError(
+            f"the mechanism is {short(repr(mechanism))}; it is a Mechanism or a Model.", code="wrong-type"
+        )
     if isinstance(actuation, np.ndarray) and actuation.dtype == float:
         return _of_array(mechanism, actuation.shape, actuation.tobytes())
     named = isinstance(actuation, (list, tuple)) and all(isinstance(x, (str, Actuator)) for x in actuation)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import elements
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.model import Model, UnknownName
 from delassus.model.transmission import Actuator
 from delassus.step.actuation.actuators import check_actuators, driven_velocities, driving_terms
@@ -18,7 +18,7 @@ from delassus.step.actuation.actuators import check_actuators, driven_velocities
 Floats: TypeAlias = NDArray[np.float64]
 
 
-class ActuationError(DelassusError, ValueError):
+class ActuationError(BadArgument):
     """Actuators that cannot be understood."""
 
 
@@ -45,15 +45,17 @@ def _of_matrix(model: Model, actuation: Any) -> tuple[Floats, tuple[str, ...]]:
         B = np.array(actuation, float)
     except (TypeError, ValueError, OverflowError):
         raise ActuationError(
-            f"actuation is {short(repr(actuation))}; it is a matrix ({model.nv}, nu), names of joints, or actuators."
+            f"actuation is {short(repr(actuation))}; it is a matrix ({model.nv}, nu), names of joints, or actuators.",
+            code="wrong-type",
         ) from None
     if B.ndim != 2 or len(B) != model.nv:
         raise ActuationError(
             f"actuation has shape {B.shape}; it has a row for each of the {model.nv} velocities of {model.name!r} and "
-            f"a column for each actuator: ({model.nv}, nu). Names of joints will do as well."
+            f"a column for each actuator: ({model.nv}, nu). Names of joints will do as well.",
+            code="wrong-shape",
         )
     if not np.all(np.isfinite(B)):
-        raise ActuationError("actuation has elements that are not finite numbers.")
+        raise ActuationError("actuation has elements that are not finite numbers.", code="not-finite")
     return B, tuple(f"actuator {k}" for k in range(B.shape[1]))
 
 
@@ -79,7 +81,7 @@ def _velocities(model: Model, patterns: Sequence[str]) -> list[int]:
     for pattern in patterns:
         matching = [joint.name for joint in own if fnmatch.fnmatchcase(joint.name, pattern)]
         if not matching:
-            raise UnknownName("joint", pattern, [joint.name for joint in own])
+            raise UnknownName("joint", pattern, [joint.name for joint in own], code="unknown-joint")
         for name in matching:
             at = model.v_slice(name)
             found += [v for v in range(at.start, at.stop) if v not in found]
@@ -90,4 +92,4 @@ def _name_of(model: Model, v: int) -> str:
     for joint, start in zip(model.joints, model.v_starts, strict=True):
         if joint.mimic is None and start <= v < start + joint.kind.nv:
             return joint.name if joint.kind.nv == 1 else f"{joint.name} {v - start}"
-    raise ActuationError(f"the velocity {v} has no joint.")
+    raise ActuationError(f"the velocity {v} has no joint.", code="index-out-of-range")

@@ -102,12 +102,16 @@ def equilibrium(
     robot = actuated(mechanism, actuation)
     contacts = contacts_of(contacts)
     if not contacts and not robot.m and not options.get("limits"):
-        raise ActuationError("there are no contacts or constraints: gravity_compensation gives the torques.")
+        raise ActuationError(
+            "there are no contacts or constraints: gravity_compensation gives the torques.", code="nothing-to-do"
+        )
     if not 0.0 <= share < np.inf:
-        raise ActuationError(f"share is {share!r}; it is what may be missing, not negative, such as 1e-6.")
+        raise ActuationError(
+            f"share is {share!r}; it is what may be missing, not negative, such as 1e-6.", code="out-of-range"
+        )
     passive, q = _passive(robot), np.asarray(q, float)
     if q.shape[-1:] != (robot.nq,):
-        raise ActuationError(f"q has shape {q.shape}; its last axis has {robot.nq} numbers.")
+        raise ActuationError(f"q has shape {q.shape}; its last axis has {robot.nq} numbers.", code="wrong-shape")
     still = np.zeros(robot.nv)
     # A non-finite pose would stop nobody else's, but its forces must not be any number's.
     finite = np.isfinite(np.sum(q, -1))
@@ -142,6 +146,7 @@ def _passive(robot: Actuated) -> Floats:
     B = robot.B
     if np.any(np.count_nonzero(B, axis=0) != 1) or np.any(np.count_nonzero(B, axis=1) > 1):
         raise ActuationError(
-            "the equilibrium under friction needs actuators that drive one joint each, and no two the same."
+            "the equilibrium under friction needs actuators that drive one joint each, and no two the same.",
+            code="not-supported",
         )
     return np.where(np.any(B != 0.0, axis=1), 0.0, 1.0)

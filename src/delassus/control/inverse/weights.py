@@ -18,13 +18,18 @@ def per_actuator(name: str, positive: bool = False) -> Input:
         try:
             numbers = numpy.asarray(value, float)
         except (TypeError, ValueError, OverflowError):
-            raise ActuationError(f"{name} is {value!r}; it is one number, or one for each actuator.") from None
+            raise ActuationError(
+                f"{name} is {value!r}; it is one number, or one for each actuator.", code="not-a-number"
+            ) from None
         if numbers.ndim and numbers.shape[-1] != robot.nu:
             raise ActuationError(
-                f"{name} has shape {numbers.shape}; its last axis has one number for each of the {robot.nu} actuators."
+                f"{name} has shape {numbers.shape}; its last axis has one number for each of the {robot.nu} actuators.",
+                code="wrong-shape",
             )
         if positive and numpy.any(numbers <= 0.0):
-            raise ActuationError(f"{name} is {numpy.min(numbers):g}; weights of actuators are positive.")
+            raise ActuationError(
+                f"{name} is {numpy.min(numbers):g}; weights of actuators are positive.", code="out-of-range"
+            )
         return numbers if numbers.ndim else numpy.full(robot.nu, numbers)
 
     return Input("(nu)", read=read)

@@ -16,7 +16,7 @@ from delassus.constrained.rows.references import constraint_error, velocities_as
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.kinematics.manifold import coordinate_rates
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ CLOSED: Final = 1e-3
 """By how much states may break the constraints, as a share of their size, and of the velocities that meet in them."""
 
 
-class LinearizationError(DelassusError, ValueError):
+class LinearizationError(BadArgument):
     """A state about which there is no linear model."""
 
 
@@ -36,12 +36,14 @@ def check_constraints(mechanism: Mechanism, q: Floats, v: Floats, given: dict[st
     apart, fast, meeting = (x * rigid for x in constraint_errors(mechanism, q, v, **given))
     if np.max(np.abs(apart) / row_sizes(mechanism)) > CLOSED:
         raise LinearizationError(
-            f"a configuration breaks the constraints by {np.max(np.abs(apart)):.3g} m or rad; dl.assemble closes them."
+            f"a configuration breaks the constraints by {np.max(np.abs(apart)):.3g} m or rad; dl.assemble closes them.",
+            code="constraints-violated",
         )
     if np.any(np.abs(fast) > CLOSED * np.max(meeting, -1, keepdims=True)):
         raise LinearizationError(
             f"a velocity breaks the constraints by {np.max(np.abs(fast)):.3g} m/s or rad/s; dl.project makes one that "
-            "does not."
+            "does not.",
+            code="constraints-violated",
         )
 
 

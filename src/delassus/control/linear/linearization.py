@@ -108,10 +108,13 @@ class Linearization:
     def discrete(self, time_step: float) -> Linearization:
         """The same for steps of time [s], in which the actuators' forces are constant: exact for the linear model."""
         if self.time_step is not None:
-            raise LinearizationError(f"the model has a time step of {self.time_step:g} s already.")
+            raise LinearizationError(
+                f"the model has a time step of {self.time_step:g} s already.", code="conflicting-arguments"
+            )
         if not (isinstance(time_step, Real) and 0.0 < time_step <= LONGEST):
             raise LinearizationError(
-                f"time_step is {short(repr(time_step))} s; it is one number, positive and at most {LONGEST:g}."
+                f"time_step is {short(repr(time_step))} s; it is one number, positive and at most {LONGEST:g}.",
+                code="time-step-out-of-range",
             )
         A, B = held_input(self.A, self.B, float(time_step))
         return replace(self, A=A, B=B, time_step=float(time_step))
@@ -153,7 +156,8 @@ def linearize(
         if not constraint.holds_positions:
             raise LinearizationError(
                 f"the constraint {constraint.label!r} holds velocities alone: positions and velocities then have "
-                "different freedoms, and there is no linear model of this kind."
+                "different freedoms, and there is no linear model of this kind.",
+                code="not-supported",
             )
     q, v = _numbers("q", q), np.zeros(robot.nv) if v is None else _numbers("v", v)
     torque = np.zeros(robot.nu) if torque is None else _numbers("torque", torque)
@@ -164,12 +168,14 @@ def linearize(
         if x is not None:
             _numbers(name, x)
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
-        raise LinearizationError("the state or its torques are not finite numbers.")
+        raise LinearizationError("the state or its torques are not finite numbers.", code="not-finite")
     others = (np.shape(time), np.shape(parameters)[:-1])
     try:
         batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], total.shape[:-1], *others)
     except ValueError:
-        raise LinearizationError("the batch axes of q, v, torques, time and parameters do not fit.") from None
+        raise LinearizationError(
+            "the batch axes of q, v, torques, time and parameters do not fit.", code="batch-mismatch"
+        ) from None
     q, v, total = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, v, total))
     given = {name: x for name, x in (("time", time), ("parameters", parameters)) if x is not None}
     check_constraints(held, q, v, given)
@@ -199,7 +205,7 @@ def linearize(
 def _sized(name: str, value: Any, size: int) -> Floats:
     x = _numbers(name, value)
     if x.shape[-1:] != (size,):
-        raise LinearizationError(f"{name} has shape {x.shape}; its last axis has {size} numbers.")
+        raise LinearizationError(f"{name} has shape {x.shape}; its last axis has {size} numbers.", code="wrong-shape")
     return x
 
 
@@ -207,7 +213,9 @@ def _numbers(name: str, value: Any) -> Floats:
     try:
         return np.asarray(value, float)
     except (TypeError, ValueError, OverflowError):
-        raise LinearizationError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None
+        raise LinearizationError(
+            f"{name} is {short(repr(value))}; it is an array of numbers.", code="not-a-number"
+        ) from None
 
 
 def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, given: dict[str, Any]) -> tuple[Floats, Floats]:
@@ -224,7 +232,8 @@ def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, given: dict[s
     ranks = np.unique(np.sum(kept, -1))
     if len(ranks) > 1:
         raise LinearizationError(
-            f"the states have {', '.join(str(mechanism.nv - r) for r in ranks)} freedoms: linearize them one by one."
+            f"the states have {', '.join(str(mechanism.nv - r) for r in ranks)} freedoms: linearize them one by one.",
+            code="not-supported",
         )
     r = int(ranks[0]) if len(ranks) else 0
     Z = Vt[..., r:, :].mT / root[..., None]

@@ -71,22 +71,30 @@ def lqr(linear: Linearization, state_cost: Any = 1.0, torque_cost: Any = 1.0) ->
     if not isinstance(linear, Linearization):
         raise LinearizationError(
             f"the linear model has the type {type(linear).__name__}; lqr needs what `linearize` returns, such as "
-            "lqr(linearize(robot, q))."
+            "lqr(linearize(robot, q)).",
+            code="wrong-type",
         )
     A, B = linear.A, linear.B
     if A.ndim != 2:
-        raise LinearizationError(f"the linear model is of a batch {A.shape[:-2]}; a regulator is made for one state.")
+        raise LinearizationError(
+            f"the linear model is of a batch {A.shape[:-2]}; a regulator is made for one state.", code="wrong-shape"
+        )
     n, nu = B.shape
     Q, R = _matrix("state_cost", state_cost, n), _matrix("torque_cost", torque_cost, nu)
     if np.min(np.linalg.eigvalsh(R), initial=1.0) <= 0.0:
-        raise LinearizationError("torque_cost is not positive definite: torques have to cost something.")
+        raise LinearizationError(
+            "torque_cost is not positive definite: torques have to cost something.", code="not-semidefinite"
+        )
     if np.min(np.linalg.eigvalsh(Q), initial=0.0) < -1e-12 * np.max(np.abs(Q)):
-        raise LinearizationError("state_cost is negative along some direction: it has to be zero or more.")
+        raise LinearizationError(
+            "state_cost is negative along some direction: it has to be zero or more.", code="not-semidefinite"
+        )
     lost = _uncontrolled_modes(linear)
     if lost:
         raise LinearizationError(
             f"no feedback is stable: the actuators do not reach {' and '.join(lost[:4])}"
-            f"{f' and {len(lost) - 4} more' if len(lost) > 4 else ''}."
+            f"{f' and {len(lost) - 4} more' if len(lost) > 4 else ''}.",
+            code="not-stabilizable",
         )
     # Costs that are all a million times larger ask for the same feedback.
     scale = float(np.sqrt(np.max(np.abs(R), initial=0.0)) * np.sqrt(np.max(np.abs(Q), initial=0.0))) or 1.0
@@ -101,7 +109,8 @@ def lqr(linear: Linearization, state_cost: Any = 1.0, torque_cost: Any = 1.0) ->
         raise LinearizationError(
             f"no stable feedback was found for a state_cost up to {q:.3g} and a torque_cost up to {r:.3g}: a mode that "
             "does not die out costs nothing or is hardly reached, or the costs are too far apart. Take costs that are "
-            "positive for all freedoms, within some ten powers of ten of each other."
+            "positive for all freedoms, within some ten powers of ten of each other.",
+            code="not-stabilizable",
         )
     return Regulator(linear, K, scale * X, modes, residual)
 
@@ -148,11 +157,15 @@ def _matrix(name: str, given: Any, n: int) -> Floats:
     try:
         values = np.asarray(given, float)
     except (TypeError, ValueError, OverflowError):
-        raise LinearizationError(f"{name} is {short(repr(given))}; it is one number, or an array.") from None
+        raise LinearizationError(
+            f"{name} is {short(repr(given))}; it is one number, or an array.", code="not-a-number"
+        ) from None
     if values.ndim < 2:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values
     if values.shape != (n, n):
-        raise LinearizationError(f"{name} has shape {np.shape(given)}; it is ({n}, {n}), ({n},) or one number.")
+        raise LinearizationError(
+            f"{name} has shape {np.shape(given)}; it is ({n}, {n}), ({n},) or one number.", code="wrong-shape"
+        )
     if not np.all(np.isfinite(values)):
-        raise LinearizationError(f"{name} has elements that are not finite numbers.")
+        raise LinearizationError(f"{name} has elements that are not finite numbers.", code="not-finite")
     return 0.5 * (values + values.T)

@@ -21,7 +21,7 @@ from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacobian, total_mass
 from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
 from delassus.model.model import Joint, Model, UnknownName
 from delassus.spatial.quaternions import quaternion_to_rotation
@@ -32,7 +32,7 @@ SOME: Final = {"all": ROWS, "position": ROWS[:3], "rotation": ROWS[3:]}
 _ALIGNED: Final = "LOCAL_WORLD_ALIGNED"
 
 
-class TaskError(DelassusError, ValueError):
+class TaskError(BadArgument):
     """A task that cannot be understood."""
 
 
@@ -50,9 +50,14 @@ class Task:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.weight, Real) and 0.0 < self.weight < numpy.inf):
-            raise TaskError(f"the weight of a task is {self.weight!r}; it is one number, positive and finite.")
+            raise TaskError(
+                f"the weight of a task is {self.weight!r}; it is one number, positive and finite.", code="out-of-range"
+            )
         if not isinstance(self.priority, Integral):
-            raise TaskError(f"the priority of a task is {self.priority!r}; it is a whole number, such as 0.")
+            raise TaskError(
+                f"the priority of a task is {self.priority!r}; it is a whole number, such as 0.",
+                code="not-a-whole-number",
+            )
 
     def count(self, model: Model) -> int:
         """Number of rows."""
@@ -100,7 +105,8 @@ class _Chosen(Task):
         ):
             raise TaskError(
                 f"the rows are {short(repr(given))}; they are some of {', '.join(known)}, each once, or their numbers, "
-                "or 'position', 'rotation' or 'all'."
+                "or 'position', 'rotation' or 'all'.",
+                code="unknown-row",
             )
         object.__setattr__(self, "rows", rows)
 
@@ -211,7 +217,7 @@ class PostureTask(Task):
         object.__setattr__(self, "joints", elements(self.joints))
         for joint in self.joints:
             if not isinstance(joint, str):
-                raise TaskError(f"joints are {short(repr(joint))}; they are names or patterns.")
+                raise TaskError(f"joints are {short(repr(joint))}; they are names or patterns.", code="wrong-type")
 
     def chosen(self, model: Model) -> list[Joint]:
         """The joints, in the order of the patterns."""
@@ -222,7 +228,7 @@ class PostureTask(Task):
         for pattern in self.joints:
             matching = [joint for joint in own if fnmatch.fnmatchcase(joint.name, pattern)]
             if not matching:
-                raise UnknownName("joint", pattern, [joint.name for joint in own])
+                raise UnknownName("joint", pattern, [joint.name for joint in own], code="unknown-joint")
             found += [joint for joint in matching if joint not in found]
         return found
 

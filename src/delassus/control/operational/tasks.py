@@ -53,9 +53,9 @@ class Tasks(OfModel):
         several = elements(self.tasks)
         for task in several:
             if not all(hasattr(task, name) for name in ("count", "jacobian", "bias", "priority", "weight")):
-                raise TaskError(f"{task!r} is no task; FrameTask('tool') is one.")
+                raise TaskError(f"{task!r} is no task; FrameTask('tool') is one.", code="wrong-type")
         if not several:
-            raise TaskError("there are no tasks: give at least one, such as PostureTask().")
+            raise TaskError("there are no tasks: give at least one, such as PostureTask().", code="nothing-to-do")
         object.__setattr__(self, "tasks", several)
         for task in several:  # names that do not exist are found now
             task.jacobian(self.model, self.model.neutral())
@@ -174,7 +174,9 @@ def task_error(tasks: Tasks, q: Any, targets: Any) -> Floats:
     parts = []
     for task, at in zip(tasks.tasks, tasks.target_slices.values(), strict=True):
         if at.stop == at.start:
-            raise TaskError(f"no pose reaches the task {task!r}: leave it out of inverse kinematics.")
+            raise TaskError(
+                f"no pose reaches the task {task!r}: leave it out of inverse kinematics.", code="not-supported"
+            )
         parts.append(task.error(tasks.model, q, targets[at]))
     return np.concatenate(parts)
 

@@ -39,7 +39,8 @@ def solve_by(
     if bounds.ndim or counts.ndim or not bounds >= 0.0 or not 0 <= counts <= MOST_ITERATIONS:
         raise ProgrammeError(
             f"tolerance is {short(repr(tolerance))} and iterations {short(repr(iterations))}; neither is negative, and "
-            f"{MOST_ITERATIONS:.0e} iterations are the most."
+            f"{MOST_ITERATIONS:.0e} iterations are the most.",
+            code="iterations-out-of-range",
         )
     tolerance, iterations = float(bounds), int(counts)
     if start is not None:
@@ -47,7 +48,10 @@ def solve_by(
     if isinstance(method, str) and method == "proximal":
         return _in_lanes(programme, start, tolerance, iterations)
     if not is_one_of(method, PACKAGES):
-        raise ProgrammeError(f"method is {short(repr(method))}; it is 'proximal', {' or '.join(map(repr, PACKAGES))}.")
+        raise ProgrammeError(
+            f"method is {short(repr(method))}; it is 'proximal', {' or '.join(map(repr, PACKAGES))}.",
+            code="unknown-method",
+        )
     batch = programme.batch
     answers = [
         _alone(programme.item(*index), method, start.item(*index) if start else None, tolerance, iterations)
@@ -73,7 +77,9 @@ def _check_start(programme: QuadraticProgramme, start: Any) -> None:
     expect("start", start, ProgrammeSolution, "another programme's answer")
     ours, theirs = programme.shape, start.programme.shape
     if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
-        raise ProgrammeError(f"start is the answer to {start.programme!r}; it is to be one to {programme!r}.")
+        raise ProgrammeError(
+            f"start is the answer to {start.programme!r}; it is to be one to {programme!r}.", code="other-system"
+        )
 
 
 def _in_lanes(
@@ -119,7 +125,9 @@ def by_proxsuite(
 ) -> Answer:
     """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
     if programme.cones:
-        raise ProgrammeError("proxsuite solves programmes without cones; take pyramids, or method='clarabel'.")
+        raise ProgrammeError(
+            "proxsuite solves programmes without cones; take pyramids, or method='clarabel'.", code="not-supported"
+        )
     proxqp = package("proxsuite").proxqp
     shape = programme.shape
     solver = proxqp.dense.QP(shape.n, shape.equalities, shape.rows)

@@ -60,17 +60,23 @@ class QuadraticProgramme:
     def __post_init__(self) -> None:
         g = _numbers("g", self.g)
         if g.ndim < 1 or not g.shape[-1]:
-            raise ProgrammeError(f"g has shape {g.shape}; its last axis has one number for each unknown, at least one.")
+            raise ProgrammeError(
+                f"g has shape {g.shape}; its last axis has one number for each unknown, at least one.",
+                code="wrong-shape",
+            )
         n = g.shape[-1]
         given = {name: getattr(self, name) for name in (*_MATRICES, *_VECTORS)}
         for name in _MATRICES:
             given[name] = _matrix(name, given[name], n)
         if given["H"].shape[-2] != n:
-            raise ProgrammeError(f"H has shape {given['H'].shape}; with {n} unknowns it is (…, {n}, {n}).")
+            raise ProgrammeError(
+                f"H has shape {given['H'].shape}; with {n} unknowns it is (…, {n}, {n}).", code="wrong-shape"
+            )
         uneven = np.abs(given["H"] - np.swapaxes(given["H"], -1, -2))
         if np.any(uneven > SYMMETRIC * np.max(np.abs(given["H"]), (-1, -2), keepdims=True)):
             raise ProgrammeError(
-                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it is symmetric: give (H + Hᵀ) / 2."
+                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it is symmetric: give (H + Hᵀ) / 2.",
+                code="not-symmetric",
             )
         for name, of in _VECTORS.items():
             rows = n if of is None else given[of].shape[-2]
@@ -78,14 +84,20 @@ class QuadraticProgramme:
             given[name] = _vector(name, given[name], rows, none)
         sizes = elements(self.cones)
         if not all(isinstance(size, (int, np.integer)) for size in sizes):
-            raise ProgrammeError(f"cones is {short(repr(self.cones))}; it has the number of rows of each cone.")
+            raise ProgrammeError(
+                f"cones is {short(repr(self.cones))}; it has the number of rows of each cone.",
+                code="not-a-whole-number",
+            )
         for what in ("names", "unknowns"):
             if not all(isinstance(name, str) for name in elements(getattr(self, what))):
-                raise ProgrammeError(f"{what} is {short(repr(getattr(self, what)))}; they are texts.")
+                raise ProgrammeError(
+                    f"{what} is {short(repr(getattr(self, what)))}; they are texts.", code="wrong-type"
+                )
         cones = tuple(int(size) for size in sizes)
         if sum(cones) != given["K"].shape[-2] or any(size < 1 for size in cones):
             raise ProgrammeError(
-                f"cones is {cones}; K has {given['K'].shape[-2]} rows, of which each cone has one or more."
+                f"cones is {cones}; K has {given['K'].shape[-2]} rows, of which each cone has one or more.",
+                code="wrong-shape",
             )
         for name, value in given.items():
             object.__setattr__(self, name, read_only(value))
@@ -96,19 +108,20 @@ class QuadraticProgramme:
         names = tuple(self.names) or tuple(usual)
         if len(names) != len(usual) or len(set(names)) != len(names):
             raise ProgrammeError(
-                f"there are {len(names)} names, {len(set(names))} of them different, for {len(usual)}."
+                f"there are {len(names)} names, {len(set(names))} of them different, for {len(usual)}.",
+                code="wrong-shape",
             )
         object.__setattr__(self, "names", names)
         unknowns = tuple(self.unknowns) or tuple(f"x {i}" for i in range(n))
         if len(unknowns) != n:
-            raise ProgrammeError(f"there are {len(unknowns)} names of unknowns, for {n}.")
+            raise ProgrammeError(f"there are {len(unknowns)} names of unknowns, for {n}.", code="wrong-shape")
         object.__setattr__(self, "unknowns", unknowns)
         try:
             _ = self.batch
         except ValueError:
             axes = [f"{name} {getattr(self, name).shape[:-2]}" for name in _MATRICES]
             axes += [f"{name} {getattr(self, name).shape[:-1]}" for name in _VECTORS]
-            raise ProgrammeError(f"the batch axes do not fit: {', '.join(axes)}.") from None
+            raise ProgrammeError(f"the batch axes do not fit: {', '.join(axes)}.", code="batch-mismatch") from None
         if self.shape is None:
             H, A, C, K = (pattern_of(given[name]) for name in _MATRICES)
             object.__setattr__(self, "shape", ProgrammeShape(n, equalities, rows, cones, (H, A, C, K)))
@@ -149,7 +162,9 @@ class QuadraticProgramme:
             try:
                 np.broadcast_to(False, batch)[index]
             except (IndexError, TypeError, ValueError, OverflowError):
-                raise ProgrammeError(f"there is no programme {short(repr(index))} in the batch {batch}.") from None
+                raise ProgrammeError(
+                    f"there is no programme {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
+                ) from None
             chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-own:]))[index]
         return replace(self, **chosen)
 
@@ -167,7 +182,9 @@ class QuadraticProgramme:
     def _unknowns(self, x: Any) -> Array:
         found = _numbers("x", x)
         if found.shape[-1:] != (self.shape.n,):
-            raise ProgrammeError(f"x has shape {found.shape}; its last axis has the {self.shape.n} unknowns.")
+            raise ProgrammeError(
+                f"x has shape {found.shape}; its last axis has the {self.shape.n} unknowns.", code="wrong-shape"
+            )
         return found
 
     def slack(self, x: Any) -> Array:
@@ -229,7 +246,9 @@ def _numbers(name: str, value: Any) -> Array:
     try:
         return np.asarray(value, float)
     except (TypeError, ValueError, OverflowError):
-        raise ProgrammeError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None
+        raise ProgrammeError(
+            f"{name} is {short(repr(value))}; it is an array of numbers.", code="not-a-number"
+        ) from None
 
 
 def _matrix(name: str, value: Any, n: int) -> Array:
@@ -237,7 +256,7 @@ def _matrix(name: str, value: Any, n: int) -> Array:
         return np.zeros((0, n))
     found = _numbers(name, value)
     if found.ndim < 2 or found.shape[-1] != n:
-        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has the {n} unknowns.")
+        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has the {n} unknowns.", code="wrong-shape")
     return found
 
 
@@ -246,5 +265,5 @@ def _vector(name: str, value: Any, rows: int, none: float) -> Array:
     if found.ndim == 0:
         found = np.full(rows, float(found))
     if found.shape[-1] != rows:
-        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has {rows} numbers.")
+        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has {rows} numbers.", code="wrong-shape")
     return found

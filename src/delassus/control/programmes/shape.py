@@ -9,10 +9,10 @@ from typing import Any
 import numpy
 
 import delassus.numpy as np
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 
-class ProgrammeError(DelassusError, ValueError):
+class ProgrammeError(BadArgument):
     """A quadratic programme that is not one."""
 
 

@@ -96,7 +96,8 @@ class ProgrammeSolution:
     def _single(self, values: Array, what: str) -> Array:
         if values.ndim > 1:
             raise ProgrammeError(
-                f"{what} is about one programme, and this is the answer to {values.shape[:-1]}: take one with item(…)."
+                f"{what} is about one programme, and this is the answer to {values.shape[:-1]}: take one with item(…).",
+                code="wrong-shape",
             )
         return values
 
@@ -109,5 +110,5 @@ class ProgrammeSolution:
 def _bound(tolerance: Any) -> float:
     found = real_array("tolerance", tolerance, ProgrammeError, "one number")
     if found.ndim:
-        raise ProgrammeError(f"tolerance has shape {found.shape}; it is one number.")
+        raise ProgrammeError(f"tolerance has shape {found.shape}; it is one number.", code="wrong-shape")
     return float(found)

@@ -62,14 +62,16 @@ class ReactiveControl(OfModel):
         object.__setattr__(self, "tasks", _several(self.tasks))
         object.__setattr__(self, "supports", _several(self.supports))
         if not is_one_of(self.cone, CONES):
-            raise ReactiveError(f"cone is {self.cone!r}; it is {', '.join(map(repr, CONES))}.")
+            raise ReactiveError(f"cone is {self.cone!r}; it is {', '.join(map(repr, CONES))}.", code="unknown-option")
         if not (isinstance(self.horizon, Real) and 0.0 < self.horizon < math.inf):
-            raise ReactiveError(f"the horizon is {self.horizon!r} s; it is positive.")
+            raise ReactiveError(f"the horizon is {self.horizon!r} s; it is positive.", code="out-of-range")
         for what, given, kind in (("tasks", self.tasks, Task), ("supports", self.supports, Support)):
             for x in given:
                 if not isinstance(x, kind):
                     such = "FollowPosture()" if kind is Task else "Support('left_foot')"
-                    raise ReactiveError(f"{short(repr(x))} is none of the controller's {what}, such as {such}.")
+                    raise ReactiveError(
+                        f"{short(repr(x))} is none of the controller's {what}, such as {such}.", code="wrong-type"
+                    )
         for support in self.supports:
             self.model.frame(support.frame)
         for what, names in (
@@ -81,12 +83,14 @@ class ReactiveControl(OfModel):
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise ReactiveError(f"{', '.join(map(repr, twice))} is there twice: {what}.")
+                raise ReactiveError(f"{', '.join(map(repr, twice))} is there twice: {what}.", code="duplicate-name")
         _ = self._places  # what tasks name exists
         for name, weight, rows in (w for task in self.tasks for w in task.weights(self.plain, self.sizes)):
             shape = numpy.shape(weight)
             if shape and shape[-1] != rows:
-                raise ReactiveError(f"the weight of {name!r} has shape {shape}; it is for {rows} rows.")
+                raise ReactiveError(
+                    f"the weight of {name!r} has shape {shape}; it is for {rows} rows.", code="wrong-shape"
+                )
 
     def __hash__(self) -> int:
         return self._hash
@@ -210,7 +214,10 @@ class ReactiveControl(OfModel):
         lower, upper = torque_limits(self.actuated)
         for name, low, high in zip(self.actuated.names, lower, upper, strict=True):
             if low > high:
-                raise ReactiveError(f"the force of {name!r} is {low:g} at least and {high:g} at most: nothing is both.")
+                raise ReactiveError(
+                    f"the force of {name!r} is {low:g} at least and {high:g} at most: nothing is both.",
+                    code="empty-interval",
+                )
         return tuple(lower.tolist()), tuple(upper.tolist())
 
     @cached_property

@@ -164,7 +164,8 @@ def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
     ):
         raise ReactiveError(
             f"{control.model.name!r} has actuators that are no motors: their controls are no torques. Simulate it with "
-            "actuators=dl.simulation.motors(robot)."
+            "actuators=dl.simulation.motors(robot).",
+            code="not-supported",
         )
     if callable(reference):
         several = len(inspect.signature(reference).parameters) == 3
@@ -172,9 +173,13 @@ def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
     else:
         fixed = _numbers("reference", reference)
         if fixed.shape != (control.references,):
-            raise ReactiveError(f"the reference has shape {fixed.shape}; it has {control.references} numbers.")
+            raise ReactiveError(
+                f"the reference has shape {fixed.shape}; it has {control.references} numbers.", code="wrong-shape"
+            )
         if not np.isfinite(fixed).all():
-            raise ReactiveError("the reference has numbers that are not finite: all torques would be zero.")
+            raise ReactiveError(
+                "the reference has numbers that are not finite: all torques would be zero.", code="not-finite"
+            )
 
         def function(time: Any, q: Any, v: Any) -> Any:
             return fixed
@@ -184,7 +189,9 @@ def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
         """Torques (nu,) [N·m, N]."""
         asked = dnp.array(function(time, q, v))
         if asked.shape != (control.references,):
-            raise ReactiveError(f"the reference has shape {asked.shape}; it has {control.references} numbers.")
+            raise ReactiveError(
+                f"the reference has shape {asked.shape}; it has {control.references} numbers.", code="wrong-shape"
+            )
         if control.moves:
             asked[control.places["time"]] = time
         return reacted(control, q, v, asked).torque
@@ -198,13 +205,15 @@ def _checked(control: ReactiveControl, q: Any, v: Any, reference: Any) -> tuple[
     for (name, size), value in zip(sizes.items(), (q, v, reference), strict=True):
         array = _numbers(name, value)
         if array.shape[-1:] != (size,):
-            raise ReactiveError(f"{name} has shape {array.shape}; its last axis has {size} numbers.")
+            raise ReactiveError(
+                f"{name} has shape {array.shape}; its last axis has {size} numbers.", code="wrong-shape"
+            )
         found.append(array)
     try:
         np.broadcast_shapes(*(x.shape[:-1] for x in found))
     except ValueError:
         shapes = ", ".join(f"{name} {x.shape[:-1]}" for name, x in zip(sizes, found, strict=True))
-        raise ReactiveError(f"the batch axes do not fit: {shapes}.") from None
+        raise ReactiveError(f"the batch axes do not fit: {shapes}.", code="batch-mismatch") from None
     return found[0], found[1], found[2]
 
 
@@ -212,4 +221,6 @@ def _numbers(name: str, value: Any) -> Array:
     try:
         return np.asarray(value, float)
     except (TypeError, ValueError, OverflowError):
-        raise ReactiveError(f"{name} is {short(repr(value))}; it is an array of numbers.") from None
+        raise ReactiveError(
+            f"{name} is {short(repr(value))}; it is an array of numbers.", code="not-a-number"
+        ) from None

@@ -47,10 +47,12 @@ def reference_of(control: ReactiveControl, q: Any, changed: Mapping[str, Any]) -
     """A reference (…, references) that keeps the robot as in a configuration q (nq,), but for what is changed."""
     for name in changed:
         if name not in control.places:
-            raise UnknownName("part of the reference", name, list(control.places))
+            raise UnknownName("part of the reference", name, list(control.places), code="unknown-name")
     q = numpy.asarray(q, float)
     if q.shape != (control.nq,):
-        raise ReactiveError(f"q has shape {q.shape}; a configuration of {control.model.name!r} is ({control.nq},).")
+        raise ReactiveError(
+            f"q has shape {q.shape}; a configuration of {control.model.name!r} is ({control.nq},).", code="wrong-shape"
+        )
     rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in rest_of(control, q).items()}
     if trace_of(tuple(changed.values())) is not None:
         parts = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
@@ -60,7 +62,9 @@ def reference_of(control: ReactiveControl, q: Any, changed: Mapping[str, Any]) -
         given = numpy.asarray(changed.get(name, value), float)
         given = given[..., None] if given.ndim == 0 else given
         if given.shape[-1] not in (1, len(value)):
-            raise ReactiveError(f"{name} has shape {given.shape}; its last axis has {len(value)} numbers.")
+            raise ReactiveError(
+                f"{name} has shape {given.shape}; its last axis has {len(value)} numbers.", code="wrong-shape"
+            )
         values[name] = given
     batch = numpy.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
     whole = [numpy.broadcast_to(x, (*batch, len(rest[name]))) for name, x in values.items()]

@@ -13,11 +13,11 @@ import delassus.numpy as np
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.model.model import Model
 
 
-class ReactiveError(DelassusError, ValueError):
+class ReactiveError(BadArgument):
     """A reactive controller that cannot be built."""
 
 
@@ -59,18 +59,25 @@ class Support:
             value = getattr(self, what)
             good = _is_finite(value)
             if not good and not (value is None and what == "torsional"):
-                raise ReactiveError(f"{what} of {self.frame!r} is {value!r}; it is finite and not negative.")
+                raise ReactiveError(
+                    f"{what} of {self.frame!r} is {value!r}; it is finite and not negative.", code="out-of-range"
+                )
         if not (isinstance(self.most, Real) and self.most >= self.least):
             raise ReactiveError(
-                f"{self.frame!r} pushes with least {self.least!r} N and most {self.most!r} N; most is not below least."
+                f"{self.frame!r} pushes with least {self.least!r} N and most {self.most!r} N; most is not below least.",
+                code="empty-interval",
             )
         if self.size is not None:
             object.__setattr__(self, "size", self._numbers("size", 2, "a length and a width [m]"))
             if min(self.size) <= 0.0:
-                raise ReactiveError(f"the size of {self.frame!r} is {self.size!r}; both of its sides are positive.")
+                raise ReactiveError(
+                    f"the size of {self.frame!r} is {self.size!r}; both of its sides are positive.", code="out-of-range"
+                )
         object.__setattr__(self, "normal", self._numbers("normal", 3, "a direction in the world"))
         if not any(self.normal):
-            raise ReactiveError(f"the normal of {self.frame!r} is zero; it is a direction, such as (0, 0, 1).")
+            raise ReactiveError(
+                f"the normal of {self.frame!r} is zero; it is a direction, such as (0, 0, 1).", code="zero-direction"
+            )
 
     def _numbers(self, what: str, count: int, means: str) -> tuple[float, ...]:
         try:
@@ -78,7 +85,9 @@ class Support:
         except (TypeError, ValueError, OverflowError):
             found = numpy.zeros(0)
         if found.shape != (count,) or not numpy.isfinite(found).all():
-            raise ReactiveError(f"the {what} of {self.frame!r} is {getattr(self, what)!r}; it is {means}.")
+            raise ReactiveError(
+                f"the {what} of {self.frame!r} is {getattr(self, what)!r}; it is {means}.", code="not-a-number"
+            )
         return tuple(found.tolist())
 
     @property

@@ -54,14 +54,15 @@ class Task:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise ReactiveError(f"the name of a task is {short(repr(self.name))}; it is a text.")
+            raise ReactiveError(f"the name of a task is {short(repr(self.name))}; it is a text.", code="wrong-type")
         object.__setattr__(self, "name", self.name or self._usual_name)
         object.__setattr__(self, "weight", frozen_weight(self.name, self.weight))
         damping = self.damping
         if not 0.0 <= _number(self.stiffness) < math.inf or not (damping is None or 0.0 <= _number(damping) < math.inf):
             raise ReactiveError(
                 f"the task {self.name!r} has stiffness {self.stiffness!r} and damping {damping!r}; both are finite and "
-                "not negative."
+                "not negative.",
+                code="out-of-range",
             )
         object.__setattr__(self, "damping", 2.0 * math.sqrt(self.stiffness) if damping is None else float(damping))
 
@@ -125,16 +126,22 @@ def frozen_weight(name: str, weight: Any) -> Weights:
     except (TypeError, ValueError, OverflowError):
         found = numpy.array(numpy.nan)
     if found.ndim > 2 or not numpy.isfinite(found).all():
-        raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is a finite number, some, or a matrix.")
+        raise ReactiveError(
+            f"the weight of {name!r} is {weight!r}; it is a finite number, some, or a matrix.", code="not-a-number"
+        )
     if found.ndim == 2:
         if found.shape[0] != found.shape[1] or not numpy.allclose(found, found.T):
-            raise ReactiveError(f"the weight of {name!r} has shape {found.shape}; a matrix is symmetric.")
+            raise ReactiveError(
+                f"the weight of {name!r} has shape {found.shape}; a matrix is symmetric.", code="not-symmetric"
+            )
         least = float(numpy.linalg.eigvalsh(found).min())
         if least < -1e-12 * numpy.abs(found).max():
-            raise ReactiveError(f"the weight of {name!r} has the eigenvalue {least:.3g}; none is negative.")
+            raise ReactiveError(
+                f"the weight of {name!r} has the eigenvalue {least:.3g}; none is negative.", code="not-semidefinite"
+            )
         return tuple(map(tuple, found.tolist()))
     if (found < 0.0).any():
-        raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is not negative.")
+        raise ReactiveError(f"the weight of {name!r} is {weight!r}; it is not negative.", code="out-of-range")
     return float(found) if found.ndim == 0 else tuple(found.tolist())
 
 

@@ -39,7 +39,9 @@ class FollowPosture(Follow):
         """Its joints, by name."""
         found = [joint.name for joint in PostureTask(self.joints).chosen(model) if not isinstance(joint.kind, Free)]
         if not found:
-            raise UnknownName("joint", ", ".join(self.joints), [joint.name for joint in model.joints])
+            raise UnknownName(
+                "joint", ", ".join(self.joints), [joint.name for joint in model.joints], code="unknown-joint"
+            )
         return PostureTask(tuple(found))
 
     def numbers(self, model: Model) -> list[int]:
@@ -165,7 +167,9 @@ class FollowForce(Task):
     def rest(self, model: Model, q: Any, sizes: Sizes) -> Fields:
         """None."""
         if self.support not in sizes:
-            raise UnknownName("support", self.support, [name for name in sizes if name not in ("nf", "nu")])
+            raise UnknownName(
+                "support", self.support, [name for name in sizes if name not in ("nf", "nu")], code="unknown-name"
+            )
         return {"force": np.zeros(sizes[self.support])}
 
     def terms(self, s: Situation) -> list[Term]:
@@ -197,7 +201,8 @@ class Nominal(Task):
         if not numpy.array_equal(self.weight, 1.0) or self.stiffness or self.damping:
             raise ReactiveError(
                 "a Nominal has no weight, stiffness or damping of its own: its weights are acceleration=, force= and "
-                "torque=."
+                "torque=.",
+                code="conflicting-arguments",
             )
         super().__post_init__()
         for name in ("acceleration", "force", "torque"):
@@ -236,5 +241,7 @@ def _name_of(frame: Any) -> str:
     """Of a frame, or of its name."""
     name = getattr(frame, "name", frame)
     if not isinstance(name, str):
-        raise ReactiveError(f"the frame of a task is {short(repr(frame))}; it is a frame or its name.")
+        raise ReactiveError(
+            f"the frame of a task is {short(repr(frame))}; it is a frame or its name.", code="wrong-type"
+        )
     return name

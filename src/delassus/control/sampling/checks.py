@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.host.kernel import Kernel
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.simulation.checks import SimulationError, numbers
 from delassus.step.actuation.actuators import driven_velocities
 
@@ -22,7 +22,7 @@ NOISE = 0.3
 """Standard deviation of samples where none is given, as a share of half of the controls' range."""
 
 
-class SamplingError(DelassusError, ValueError):
+class SamplingError(BadArgument):
     """Predictive sampling that cannot be: no samples, no horizon, costs or limits of wrong shapes."""
 
 
@@ -57,13 +57,17 @@ def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
         low, high = np.broadcast_to(low, (sim.nu,)), np.broadcast_to(high, (sim.nu,))
     except ValueError:
         raise SamplingError(
-            f"limits is {limits!r}; it is one number or {sim.nu} of them for ±, or a pair (lower, upper) of such."
+            f"limits is {limits!r}; it is one number or {sim.nu} of them for ±, or a pair (lower, upper) of such.",
+            code="wrong-shape",
         ) from None
     if not np.all(low <= high):
-        raise SamplingError(f"limits is {limits!r}; the upper ones are below the lower ones.")
+        raise SamplingError(f"limits is {limits!r}; the upper ones are below the lower ones.", code="empty-interval")
     found = np.maximum(low, lower), np.minimum(high, upper)
     if not np.all(found[0] <= found[1]):
-        raise SamplingError(f"limits is {limits!r}, and the actuators allow {lower} to {upper}: nothing is in both.")
+        raise SamplingError(
+            f"limits is {limits!r}, and the actuators allow {lower} to {upper}: nothing is in both.",
+            code="empty-interval",
+        )
     return found
 
 
@@ -74,15 +78,18 @@ def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
         if not np.all(np.isfinite(half)):
             raise SamplingError(
                 "noise is missing, and the controls have no limits to take it from: give a standard deviation for "
-                "all controls or one for each, or limits."
+                "all controls or one for each, or limits.",
+                code="missing-argument",
             )
         return NOISE * half
     try:
         found = np.broadcast_to(numbers("noise", noise), (sim.nu,)).copy()
     except ValueError:
-        raise SamplingError(f"noise is {noise!r}; it is one number or {sim.nu} of them.") from None
+        raise SamplingError(f"noise is {noise!r}; it is one number or {sim.nu} of them.", code="wrong-shape") from None
     if not (np.all(np.isfinite(found)) and np.all(found >= 0.0) and np.any(found > 0.0)):
-        raise SamplingError(f"noise is {noise!r}; standard deviations are finite, and one at least is positive.")
+        raise SamplingError(
+            f"noise is {noise!r}; standard deviations are finite, and one at least is positive.", code="out-of-range"
+        )
     return found
 
 
@@ -96,9 +103,13 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
         try:
             found = cost(sim.model, *state)
         except (TypeError, ValueError, OverflowError) as error:
-            raise SamplingError(f"{cost.name} cannot be the {what}, a kernel {forms} -> (): {error}") from error
+            raise SamplingError(
+                f"{cost.name} cannot be the {what}, a kernel {forms} -> (): {error}", code="function-failed"
+            ) from error
         if np.shape(found) != ():
-            raise SamplingError(f"{cost.name} gives an array of shape {np.shape(found)}; the {what} is one number.")
+            raise SamplingError(
+                f"{cost.name} gives an array of shape {np.shape(found)}; the {what} is one number.", code="wrong-shape"
+            )
         return found
 
     return asked
@@ -110,10 +121,11 @@ def called_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *s
         found = numbers(f"what the {what} gave", given(*states))
         return np.broadcast_to(found, shape)
     except SimulationError as error:
-        raise SamplingError(str(error)) from None
+        raise SamplingError(str(error), code=error.code) from None
     except Exception as error:
         arrays = ", ".join(str(np.shape(x)) for x in states)
         raise SamplingError(
             f"the {what} failed for arrays of shapes {arrays}, from which it makes one of shape {shape}: "
-            f"{type(error).__name__}, {error}"
+            f"{type(error).__name__}, {error}",
+            code="function-failed",
         ) from error

@@ -85,12 +85,16 @@ class Sampling(Frozen):
         """
         expect("sim", sim, Simulation, 'Simulation(load("cart_pole"))')
         if sim.ground.batch:
-            raise SamplingError(f"the ground is one of items {sim.ground.batch}; plans are tried on one ground.")
+            raise SamplingError(
+                f"the ground is one of items {sim.ground.batch}; plans are tried on one ground.", code="batch-mismatch"
+            )
         if not sim.nu:
-            raise SamplingError("the simulation has no controls: there is nothing to plan.")
+            raise SamplingError("the simulation has no controls: there is nothing to plan.", code="nothing-to-do")
         for what, given in (("cost", cost), ("final cost", final)):
             if not callable(given) and not (given is None and what != "cost"):
-                raise SamplingError(f"the {what} is {given!r}; it is a kernel, or a function of NumPy.")
+                raise SamplingError(
+                    f"the {what} is {given!r}; it is a kernel, or a function of NumPy.", code="wrong-type"
+                )
         try:
             self.horizon, self.samples = count("horizon", horizon, 1, MOST), count("samples", samples, 2, MOST)
             self.iterations = count("iterations", iterations, 1)
@@ -101,12 +105,17 @@ class Sampling(Frozen):
             self.narrowest = number("narrowest", narrowest, 1e-6, 1.0, hint)
             self.elites = number("elites", elites, 1e-12, 1.0, "a share of the samples, such as 0.1")
         except SimulationError as error:
-            raise SamplingError(str(error)) from None
+            raise SamplingError(str(error), code=error.code) from None
         if self.knots > self.horizon:
-            raise SamplingError(f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.")
+            raise SamplingError(
+                f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.",
+                code="out-of-range",
+            )
         for what, name, names in (("method", method, METHODS), ("spline", spline, SPLINES)):
             if not isinstance(name, str) or name not in names:
-                raise SamplingError(f"{what} is {short(repr(name))}; it is {', '.join(map(repr, names))}.")
+                raise SamplingError(
+                    f"{what} is {short(repr(name))}; it is {', '.join(map(repr, names))}.", code="unknown-option"
+                )
         self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, method, spline
         self.lower, self.upper = map(read_only, limits_of(sim, limits))
         self.noise = read_only(noise_of(sim, noise, self.lower, self.upper))
@@ -138,9 +147,11 @@ class Sampling(Frozen):
             u = np.zeros(self.sim.nu) if control is None else last_axis("control", control, self.sim.nu, "controls")
             seed, time = count("seed", seed, 0), number("time", time)
         except SimulationError as error:
-            raise SamplingError(str(error)) from None
+            raise SamplingError(str(error), code=error.code) from None
         if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
-            raise SamplingError(f"control is {u.tolist()}; a plan begins with {self.sim.nu} finite numbers.")
+            raise SamplingError(
+                f"control is {u.tolist()}; a plan begins with {self.sim.nu} finite numbers.", code="not-finite"
+            )
         knots = np.tile(np.clip(u, self.lower, self.upper), (self.knots, 1))
         return Plan(knots, self.controls(knots), time=time, seed=seed)
 
@@ -173,9 +184,11 @@ class Sampling(Frozen):
         try:
             x = numbers("knots", knots, copy=False)
         except SimulationError as error:
-            raise SamplingError(str(error)) from None
+            raise SamplingError(str(error), code=error.code) from None
         if x.shape[-2:] != (self.knots, self.sim.nu):
-            raise SamplingError(f"the knots have shape {x.shape}; they are (…, {self.knots}, {self.sim.nu}).")
+            raise SamplingError(
+                f"the knots have shape {x.shape}; they are (…, {self.knots}, {self.sim.nu}).", code="wrong-shape"
+            )
         found: Array = np.clip(self._matrix @ x, self.lower, self.upper)
         return found
 
@@ -202,9 +215,11 @@ class Sampling(Frozen):
         try:
             u = numbers("controls", controls)
         except SimulationError as error:
-            raise SamplingError(str(error)) from None
+            raise SamplingError(str(error), code=error.code) from None
         if u.shape[-2:] != (self.horizon, self.sim.nu):
-            raise SamplingError(f"the controls have shape {u.shape}; they are (…, {self.horizon}, {self.sim.nu}).")
+            raise SamplingError(
+                f"the controls have shape {u.shape}; they are (…, {self.horizon}, {self.sim.nu}).", code="wrong-shape"
+            )
         rolled = self._rolled(state, u)
         cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
         end = float(time[-1] + self.sim.period)  # before the cost, which may write to its arguments
@@ -243,10 +258,11 @@ class Sampling(Frozen):
         if plan.knots.shape != (self.knots, self.sim.nu):
             raise SamplingError(
                 f"the plan is one of another planner: its knots have shape {plan.knots.shape}, and those made here "
-                f"{(self.knots, self.sim.nu)}."
+                f"{(self.knots, self.sim.nu)}.",
+                code="other-system",
             )
         if not np.all(np.isfinite(plan.knots)):
-            raise SamplingError("knots of the plan are not finite: begin with planner.start().")
+            raise SamplingError("knots of the plan are not finite: begin with planner.start().", code="not-finite")
 
     def _check(self, state: Any) -> None:
         expect("the state", state, State, "sim.start(q0)")
@@ -254,12 +270,15 @@ class Sampling(Frozen):
         if state.q.shape[-1:] != (model.nq,) or state.v.shape[-1:] != (model.nv,):
             raise SamplingError(
                 f"the state is one of another robot: q and v have shapes {state.q.shape} and {state.v.shape}, and "
-                f"here they have {model.nq} and {model.nv} elements."
+                f"here they have {model.nq} and {model.nv} elements.",
+                code="other-system",
             )
         if not np.isfinite(state.time):
-            raise SamplingError(f"the state's time is {state.time} s; it is a finite number.")
+            raise SamplingError(f"the state's time is {state.time} s; it is a finite number.", code="not-finite")
         if state.q.ndim != 1:
-            raise SamplingError(f"the state is one of items {state.q.shape[:-1]}; a plan is for one robot.")
+            raise SamplingError(
+                f"the state is one of items {state.q.shape[:-1]}; a plan is for one robot.", code="batch-mismatch"
+            )
 
 
 def _cheaper(a: Array, cost_a: Any, b: Array, cost_b: Any) -> tuple[Array, Any]:

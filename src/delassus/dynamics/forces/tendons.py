@@ -12,7 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 import delassus.numpy as np
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.model.model import Model
 from delassus.model.transmission import Tendon
 
@@ -68,22 +68,25 @@ def check_tendons(model: Model) -> None:
         if not (tendon.stiffness or tendon.damping):
             continue
         if tendon.stiffness and len(tendon.rest) != 2:
-            raise DelassusError(
+            raise BadArgument(
                 f"the tendon {tendon.name!r} has a stiffness of {tendon.stiffness:g} N/m and rests at {tendon.rest}; "
-                "give it the shortest and the longest length at which it does not pull, such as rest=(0.1, 0.1)."
+                "give it the shortest and the longest length at which it does not pull, such as rest=(0.1, 0.1).",
+                code="not-supported",
             )
         for name, _ in tendon.terms:
             joint = model.joint(name)
             if joint.kind.nv != 1:
-                raise DelassusError(
+                raise BadArgument(
                     f"the tendon {tendon.name!r} runs over {name!r}, a joint of {joint.kind.nv} velocities; tendons "
-                    "run over joints of one."
+                    "run over joints of one.",
+                    code="not-supported",
                 )
         if not tendon.terms:
-            raise DelassusError(
+            raise BadArgument(
                 f"the tendon {tendon.name!r} is a string through sites, with a spring or a damper; those of tendons "
                 "over joints alone are known. Take dl.Distance or dl.Implicit with a compliance instead, and "
-                "dataclasses.replace(model, tendons=()) for the robot."
+                "dataclasses.replace(model, tendons=()) for the robot.",
+                code="not-supported",
             )
 
 

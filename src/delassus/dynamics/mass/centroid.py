@@ -78,5 +78,7 @@ def _moment(link: Link, R: Any, p: Any) -> Any:
 def total_mass(model: Model, tree: Links) -> Any:
     """The mass [kg] of all moving bodies, which must not be none."""
     if all(link.inertia.mass < LEAST for link in links_of(sample_of(model)).links):
-        raise DelassusError(f"the model {model.name!r} has no mass that moves, so it has no centre of mass.")
+        raise DelassusError(
+            f"the model {model.name!r} has no mass that moves, so it has no centre of mass.", code="no-mass"
+        )
     return sum(link.inertia.mass for link in tree.links)

@@ -18,6 +18,8 @@ they lose of a sum in this way is below its last digit."""
 class SingularMassMatrix(DelassusError):
     """The mass matrix is singular in every configuration; `joints` names those that move nothing."""
 
+    code = "singular-mass-matrix"
+
     def __init__(self, model: str, joints: tuple[str, ...], vanishing: bool = False) -> None:
         self.joints = joints
         some = ", ".join(joints[:5]) + (f" and {len(joints) - 5} more" if len(joints) > 5 else "")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.errors import BadArgument
 from delassus.model.joints import Motion
 from delassus.model.model import Model
 
@@ -98,5 +99,7 @@ def _motions(model: Model) -> Iterator[tuple[Motion, int, int]]:
 def _checked(what: str, model: Model, x: ArrayLike, count: int) -> Array:
     array = np.asarray(x, float)
     if array.ndim == 0 or array.shape[-1] != count:
-        raise ValueError(f"{what} of {model.name!r}: {count} numbers are needed; this has shape {array.shape}.")
+        raise BadArgument(
+            f"{what} of {model.name!r}: {count} numbers are needed; this has shape {array.shape}.", code="wrong-shape"
+        )
     return array

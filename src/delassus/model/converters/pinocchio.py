@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.model.joints import (
     Free,
     Helical,
@@ -117,7 +117,7 @@ def _kind(joint: Any) -> JointKind:
         return Helical(vector(extracted.axis), extracted.pitch)
     if name == "Universal":
         return Universal(vector(extracted.axis1), vector(extracted.axis2))
-    raise DelassusError(f"Pinocchio's joint {joint.shortname()} has no counterpart here.")
+    raise BadArgument(f"Pinocchio's joint {joint.shortname()} has no counterpart here.", code="not-supported")
 
 
 def _angles(kind: JointKind) -> int | None:
@@ -131,7 +131,10 @@ def q_to_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
     """Configurations (…, nq) in Pinocchio's layout."""
     ours, parts = np.asarray(q, float), []
     if ours.ndim == 0 or ours.shape[-1] != model.nq:
-        raise ValueError(f"a configuration of {model.name!r} has {model.nq} numbers; this has shape {ours.shape}.")
+        raise BadArgument(
+            f"a configuration of {model.name!r} has {model.nq} numbers; this has shape {ours.shape}.",
+            code="wrong-shape",
+        )
     for joint, start in zip(model.joints, model.q_starts, strict=True):
         if joint.mimic is not None:
             continue
@@ -157,7 +160,8 @@ def q_from_pinocchio(model: Model, q: ArrayLike) -> NDArray[np.float64]:
             own = np.concatenate([own[..., :angle], turned], -1)
         parts.append(own)
     if at != theirs.shape[-1]:
-        raise ValueError(
-            f"a configuration of {model.name!r} has {at} numbers in Pinocchio's layout, not {theirs.shape[-1]}."
+        raise BadArgument(
+            f"a configuration of {model.name!r} has {at} numbers in Pinocchio's layout, not {theirs.shape[-1]}.",
+            code="wrong-shape",
         )
     return np.concatenate(parts, -1) if parts else theirs

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, DelassusError, short
 
 _MENAGERIE = "mujoco_menagerie"
 _DESCRIPTIONS = "robot_descriptions"
@@ -39,7 +39,8 @@ def find_description(name: str, bundled: Iterable[str] = (), nearby: str = "") -
     missing = [package for package, found in packages.items() if found is None]
     more = f" There are more robots in {' and '.join(missing)}: pip install {' '.join(missing)}." if missing else ""
     raise DelassusError(
-        f"{short(name)!r} is neither a file nor the name of a robot.{_nearest(name, [*bundled, *known])}{nearby}{more}"
+        f"{short(name)!r} is neither a file nor the name of a robot.{_nearest(name, [*bundled, *known])}{nearby}{more}",
+        code="missing-file",
     )
 
 
@@ -61,7 +62,7 @@ def _from_menagerie(menagerie: Any, name: str) -> Path:
     try:
         return Path(robot.path(progress=None)) / str(robot.entry(robot.default_model).file)
     except Exception as error:  # it downloads, with all that may go wrong
-        raise DelassusError(f"{name!r} of the menagerie cannot be fetched: {error}") from error
+        raise DelassusError(f"{name!r} of the menagerie cannot be fetched: {error}", code="not-fetched") from error
 
 
 def _description(name: str) -> Any:
@@ -71,13 +72,17 @@ def _description(name: str) -> Any:
             try:
                 return importlib.import_module(f"{_DESCRIPTIONS}.{candidate}")
             except Exception as error:  # it downloads, with all that may go wrong
-                raise DelassusError(f"the description {candidate!r} cannot be fetched: {error}") from error
+                raise DelassusError(
+                    f"the description {candidate!r} cannot be fetched: {error}", code="not-fetched"
+                ) from error
     return None
 
 
 def _from_description(name: str, module: Any) -> tuple[Path, list[str]]:
     path = getattr(module, "URDF_PATH", None) or getattr(module, "MJCF_PATH", None)
     if path is None:
-        raise DelassusError(f"the description {name!r} is xacro, which is not read; choose one with URDF or MJCF.")
+        raise BadArgument(
+            f"the description {name!r} is xacro, which is not read; choose one with URDF or MJCF.", code="not-supported"
+        )
     folders = [str(getattr(module, key)) for key in ("PACKAGE_PATH", "REPOSITORY_PATH") if hasattr(module, key)]
     return Path(path), folders + [str(Path(folder).parent) for folder in folders]

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from delassus.common.checks import is_one_of
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, DelassusError, short
 from delassus.model.bundled import BUNDLED, bundled
 from delassus.model.model import Model
 from delassus.model.readers.descriptions import find_description
@@ -41,21 +41,26 @@ def load(
     """
     check_options(root, mimic)
     if format is not None and not is_one_of(format, FORMATS):
-        raise ValueError(f"format is {format!r}; it is None or one of {', '.join(map(repr, FORMATS))}.")
+        raise BadArgument(
+            f"format is {format!r}; it is None or one of {', '.join(map(repr, FORMATS))}.", code="unknown-option"
+        )
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"source is a {type(source).__name__}; it is a path, XML text or the name of a robot.")
     text = os.fspath(source)
     if isinstance(source, str) and text.lstrip("\ufeff \t\r\n").startswith("<"):
         return _read(text, "<string>", format, root, mimic, packages)
     if not text.strip():
-        raise DelassusError(
-            "the source is empty; give the path of a URDF or MJCF file, its text or the name of a robot."
+        raise BadArgument(
+            "the source is empty; give the path of a URDF or MJCF file, its text or the name of a robot.",
+            code="missing-argument",
         )
     path = expanded(text)
     if isinstance(source, str) and path.name == text and not path.suffix and not _exists(path):
         if text in BUNDLED:
             if root == "free":
-                raise ValueError(f'{text!r} says itself what moves; root="free" is for URDF.')
+                raise BadArgument(
+                    f'{text!r} says itself what moves; root="free" is for URDF.', code="conflicting-arguments"
+                )
             return bundled(text)
         path, folders = find_description(text, BUNDLED, _near(path))
         packages = packages or folders
@@ -65,7 +70,11 @@ def load(
 def _read(data: str | bytes, file: str, format: str | None, root: Root, mimic: MimicMode, packages: Packages) -> Model:
     if format == "mjcf" or (format is None and root_tag(data) == "mujoco"):
         if root == "free":
-            raise ModelFileError('MJCF says itself what moves: write <freejoint/> instead of root="free".', file)
+            raise ModelFileError(
+                'MJCF says itself what moves: write <freejoint/> instead of root="free".',
+                file,
+                code="conflicting-arguments",
+            )
         return read_mjcf(data, file)
     return model_from_urdf(read_xml(data, file), root, mimic, packages)
 
@@ -74,18 +83,22 @@ def _content(path: Path) -> bytes:
     """The bytes of a model's file, if it is one and not too large to be one."""
     if path.suffix.lower() == ".xacro":
         raise ModelFileError(
-            f"xacro is not read; run `xacro {path.name} > {path.stem}.urdf` first and load that.", str(path)
+            f"xacro is not read; run `xacro {path.name} > {path.stem}.urdf` first and load that.",
+            str(path),
+            code="not-supported",
         )
     if not _exists(path):
-        raise DelassusError(f"there is no file {short(str(path), 200)!r}.{_near(path)}")
+        raise DelassusError(f"there is no file {short(str(path), 200)!r}.{_near(path)}", code="missing-file")
     if not path.is_file():
-        raise DelassusError(f"{str(path)!r} is not a file; give the path of a URDF or MJCF file.")
+        raise DelassusError(
+            f"{str(path)!r} is not a file; give the path of a URDF or MJCF file.", code="unreadable-file"
+        )
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
             size = os.fstat(file.fileno()).st_size
     except OSError as error:
-        raise DelassusError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+        raise DelassusError(f"{str(path)!r} cannot be read: {error.strerror}.", code="unreadable-file") from None
     if len(data) > MAX_BYTES:
         raise too_large(str(path), size)
     return data

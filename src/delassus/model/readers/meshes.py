@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.model.model import Geometry
 from delassus.model.placement import Vector
 
@@ -27,8 +27,10 @@ MAX_MESH_BYTES = 512 * 2**20
 """Of a file that a model refers to: a mesh, a texture, a height field."""
 
 
-class MeshError(DelassusError, ValueError):
+class MeshError(BadArgument):
     """A mesh that cannot be read."""
+
+    code = "bad-mesh"
 
 
 def hull_points(geometry: Geometry) -> tuple[Vector, ...]:
@@ -38,22 +40,25 @@ def hull_points(geometry: Geometry) -> tuple[Vector, ...]:
     if not geometry.mesh or not path.is_file():
         raise MeshError(
             f"{where} is not there: {geometry.mesh or 'its file is not known'!r}. Give its folder to load by "
-            "packages=, or leave the shape out by touching=."
+            "packages=, or leave the shape out by touching=.",
+            code="missing-file",
         )
     with np.errstate(over="ignore", invalid="ignore"):
         vertices = _vertices(path, where) * np.array(geometry.size or (1.0, 1.0, 1.0))
     if len(vertices) < 1 or not np.all(np.isfinite(vertices)):
-        raise MeshError(f"{where}, {path}, has no vertices, or some that are not finite.")
+        raise MeshError(f"{where}, {path}, has no vertices, or some that are not finite.", code="bad-mesh")
     furthest = np.abs(vertices).max()
     if furthest > MAX_COORDINATE:
         raise MeshError(
             f"{where}, {path}, has a vertex at {furthest:.3g} m; coordinates are at most {MAX_COORDINATE:g} m. Correct "
-            "the file or its scale, or leave the shape out by touching=."
+            "the file or its scale, or leave the shape out by touching=.",
+            code="bad-mesh",
         )
     if not _spans_a_triangle(vertices):
         raise MeshError(
             f"{where}, {path}, has all of its vertices in one point or line; a mesh has at "
-            "least three that are not. Correct the file, or leave the shape out by touching=."
+            "least three that are not. Correct the file, or leave the shape out by touching=.",
+            code="bad-mesh",
         )
     return support_points(vertices)
 
@@ -98,7 +103,9 @@ def _vertices(path: Path, where: str) -> NDArray[np.float64]:
     kind, size = path.suffix.lower(), path.stat().st_size
     if size > MAX_MESH_BYTES:
         most = MAX_MESH_BYTES // 2**20
-        raise MeshError(f"{where}, {path}, has {size / 2**20:.0f} MB; meshes are read up to {most} MB.")
+        raise MeshError(
+            f"{where}, {path}, has {size / 2**20:.0f} MB; meshes are read up to {most} MB.", code="bad-mesh"
+        )
     try:
         data = path.read_bytes()
         if kind == ".stl":
@@ -107,9 +114,10 @@ def _vertices(path: Path, where: str) -> NDArray[np.float64]:
             lines = (line.split() for line in data.decode("utf-8", "replace").splitlines() if line.startswith("v "))
             return np.array([[float(x) for x in line[1:4]] for line in lines]).reshape(-1, 3)
     except (OSError, ValueError) as error:
-        raise MeshError(f"{where}, {path}, cannot be read: {error}.") from error
+        raise MeshError(f"{where}, {path}, cannot be read: {error}.", code="unreadable-file") from error
     raise MeshError(
-        f"{where} is a file of kind {kind or 'unknown'!r}; STL and OBJ can be read. Leave it out by touching=."
+        f"{where} is a file of kind {kind or 'unknown'!r}; STL and OBJ can be read. Leave it out by touching=.",
+        code="not-supported",
     )
 
 

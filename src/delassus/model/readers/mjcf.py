@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument, DelassusError
 from delassus.model.model import Model, Posture
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
@@ -58,7 +58,7 @@ def read_mjcf(source: str | bytes, file: str = _TEXT) -> Model:
     try:
         return _taken_over(compiled, names, [f"{file}: MuJoCo says: {one_line(text)}" for text in said])
     except DelassusError as error:
-        raise ModelFileError(str(error), file) from error
+        raise ModelFileError(str(error), file, code=error.code) from error
 
 
 def from_mujoco(mj_model: Any) -> Model:
@@ -66,7 +66,7 @@ def from_mujoco(mj_model: Any) -> Model:
     names = read_names(mj_model)
     bad = bad_number(mj_model, names)
     if bad is not None:
-        raise DelassusError(bad.sentence())
+        raise BadArgument(bad.sentence(), code=bad.code)
     return _taken_over(mj_model, names, [])
 
 
@@ -122,11 +122,16 @@ def _taken_over(m: Any, names: MjcfNames, notes: list[str]) -> Model:
 
 def _mujoco() -> Any:
     if importlib.util.find_spec("mujoco") is None:
-        raise DelassusError("MJCF is read with the package mujoco, which is not here: pip install 'delassus[mujoco]'.")
+        raise DelassusError(
+            "MJCF is read with the package mujoco, which is not here: pip install 'delassus[mujoco]'.",
+            code="missing-package",
+        )
     try:
         return importlib.import_module("mujoco")
     except ImportError as error:
-        raise DelassusError(f"MJCF is read with the package mujoco, which cannot be imported: {error}") from error
+        raise DelassusError(
+            f"MJCF is read with the package mujoco, which cannot be imported: {error}", code="missing-package"
+        ) from error
 
 
 def _postures(m: Any, names: MjcfNames) -> tuple[Posture, ...]:

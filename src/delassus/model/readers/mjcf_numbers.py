@@ -74,6 +74,11 @@ class BadNumber:
     attributes: tuple[str, ...]
     value: float
 
+    @property
+    def code(self) -> str:
+        """The code of its error."""
+        return "out-of-range" if math.isfinite(self.value) else "not-finite"
+
     def sentence(self, attribute: str = "") -> str:
         """What is wrong with it."""
         whose = f"{attribute or self.attributes[0]}{f' of {self.of} {self.name!r}' if self.name else ''}"
@@ -89,9 +94,13 @@ class BadNumber:
 
         to_blame = min((e for e in places if _bad_attribute(e, self.attributes)), key=other, default=None)
         if to_blame is not None:
-            return to_blame.error(self.sentence(_bad_attribute(to_blame, self.attributes)))
+            return to_blame.error(self.sentence(_bad_attribute(to_blame, self.attributes)), code=self.code)
         named = min((e for e in places if e.attributes.get("name") == self.name), key=other, default=None)
-        return named.error(self.sentence()) if named else ModelFileError(self.sentence(), file)
+        return (
+            named.error(self.sentence(), code=self.code)
+            if named
+            else ModelFileError(self.sentence(), file, code=self.code)
+        )
 
 
 def bad_number(m: Any, names: MjcfNames) -> BadNumber | None:
@@ -116,7 +125,9 @@ def written_bad_number(places: Places) -> ModelFileError | None:
         return None
     attribute = _bad_attribute(element, _ATTRIBUTES)
     text = short(element.attributes[attribute])
-    return element.error(f'{attribute}="{text}": the numbers of a robot are finite and within ±{MAX_MAGNITUDE:g}.')
+    return element.error(
+        f'{attribute}="{text}": the numbers of a robot are finite and within ±{MAX_MAGNITUDE:g}.', code="out-of-range"
+    )
 
 
 def _owners(m: Any, names: MjcfNames) -> dict[str, Sequence[str]]:

@@ -140,7 +140,7 @@ def check_assets(text: str, file: str) -> None:
         for folder, subfolder, part in _combinations(folders, subfolders, name):
             problem = check_regular(folder / subfolder / part)
             if problem and not (folder / subfolder / part).is_dir():
-                raise element.error(problem)
+                raise element.error(problem, code="unreadable-file")
 
 
 def _combinations(folders: dict[Path, None], subfolders: dict[str, None], name: str) -> Iterator[tuple[Path, str, str]]:
@@ -157,7 +157,7 @@ def _included(element: Element, name: str, folders: tuple[Path, ...], seen: set[
     for path in dict.fromkeys(folder / name for folder in folders):
         problem = check_regular(path, MAX_BYTES)
         if problem and not path.is_dir():
-            raise element.error(problem)
+            raise element.error(problem, code="unreadable-file")
         try:
             if path in seen or len(seen) >= _MAX_DOCUMENTS or not path.is_file():
                 continue

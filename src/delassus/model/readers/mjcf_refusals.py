@@ -32,7 +32,11 @@ def refused(error: Exception, file: str, places: Places) -> ModelFileError:
     else:
         element = _quoted(places, text)
     sentence = f"MuJoCo refuses this: {text}."
-    return element.error(sentence) if element else ModelFileError(sentence, file, line, by_tag[1] if by_tag else "")
+    return (
+        element.error(sentence, code="mujoco-refused")
+        if element
+        else ModelFileError(sentence, file, line, by_tag[1] if by_tag else "", code="mujoco-refused")
+    )
 
 
 def one_line(text: str) -> str:

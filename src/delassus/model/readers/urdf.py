@@ -17,7 +17,7 @@ from itertools import count
 from typing import Literal, TypeAlias, get_args
 
 from delassus.common.checks import is_one_of
-from delassus.errors import short
+from delassus.errors import BadArgument, short
 from delassus.model.joints import Free, JointKind
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model, is_world
 from delassus.model.moments import negative_moment
@@ -53,7 +53,9 @@ def check_options(root: str, mimic: str) -> None:
     """Refuses unknown values."""
     for name, value, allowed in (("root", root, get_args(Root)), ("mimic", mimic, get_args(MimicMode))):
         if not is_one_of(value, allowed):
-            raise ValueError(f"{name} is {value!r}; it is one of {', '.join(map(repr, allowed))}.")
+            raise BadArgument(
+                f"{name} is {value!r}; it is one of {', '.join(map(repr, allowed))}.", code="unknown-option"
+            )
 
 
 def model_from_urdf(
@@ -90,7 +92,8 @@ class _Builder:
         if free and not self._is_free_already(root):
             if ROOT_JOINT in self.tree.joints:
                 raise self.tree.joints[ROOT_JOINT].error(
-                    f'the name {ROOT_JOINT!r} is taken by root="free"; rename this joint or use root="fixed".'
+                    f'the name {ROOT_JOINT!r} is taken by root="free"; rename this joint or use root="fixed".',
+                    code="duplicate-name",
                 )
             body = self._add_joint(ROOT_JOINT, Free(), WORLD, Placement(), {}, root)
         self._add_link(root, body, Placement())

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from delassus.common.checks import elements
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.model import Geometry
 from delassus.model.placement import Placement
 from delassus.model.readers.urdf_parts import origin
@@ -72,7 +72,7 @@ class Shapes:
         else:
             size = tuple(x for attribute, n in _SIZES[shape.tag] for x in shape.measures(attribute, n))
             if min(size) < 0.0:
-                raise shape.error(f"the size {min(size):g} m is negative; lengths are not.")
+                raise shape.error(f"the size {min(size):g} m is negative; lengths are not.", code="out-of-range")
         at, color = placement * origin(element), self._color(element)
         return Geometry(name, joint, at, shape.tag, size, element.tag, mesh, color)
 
@@ -158,7 +158,9 @@ def _folders(packages: PathName | Iterable[PathName]) -> list[Path]:
     several = [packages] if isinstance(packages, str | os.PathLike) else packages
     folders = elements(several)
     if not all(isinstance(folder, (str, os.PathLike)) for folder in folders):
-        raise DelassusError(f"packages is {packages!r}; it has paths of folders, or names and folders.")
+        raise BadArgument(
+            f"packages is {packages!r}; it has paths of folders, or names and folders.", code="wrong-type"
+        )
     return [expanded(folder).absolute() for folder in folders]
 
 

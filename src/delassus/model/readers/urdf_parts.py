@@ -40,10 +40,12 @@ def origin(owner: Element) -> Placement:
         # Adding zero turns -0 into 0, so that models compare equal whichever way their zeros were written.
         return Placement.of(rotation_from_rpy(element.measures("rpy", 3, ZERO)) + 0.0, xyz)
     if element.get("rpy") is not None:
-        raise element.error("both rpy and quat_xyzw are given; keep one of them.")
+        raise element.error("both rpy and quat_xyzw are given; keep one of them.", code="conflicting-arguments")
     quaternion = _unit(np.array(element.numbers("quat_xyzw", 4)))
     if quaternion is None:
-        raise element.error("quat_xyzw is zero; a rotation is a quaternion of length 1, such as 0 0 0 1.")
+        raise element.error(
+            "quat_xyzw is zero; a rotation is a quaternion of length 1, such as 0 0 0 1.", code="zero-direction"
+        )
     x, y, z, w = quaternion.tolist()
     rotation = [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
@@ -70,10 +72,12 @@ def inertia(link: Element) -> Inertia:
     mass_element, moments_element = inertial.child("mass"), inertial.child("inertia")
     if mass_element is None or moments_element is None:
         missing = "mass" if mass_element is None else "inertia"
-        raise inertial.error(f"<{missing}> is missing; without any inertia leave out the whole <inertial>.")
+        raise inertial.error(
+            f"<{missing}> is missing; without any inertia leave out the whole <inertial>.", code="missing-element"
+        )
     (mass,) = mass_element.measures("value", 1)
     if mass < 0.0:
-        raise mass_element.error(f"the mass is {mass:g} kg; it must not be negative.")
+        raise mass_element.error(f"the mass is {mass:g} kg; it must not be negative.", code="out-of-range")
     ixx, iyy, izz = (moments_element.measures(name, 1)[0] for name in _MOMENTS)
     ixy, ixz, iyz = (moments_element.measures(name, 1, (0.0,))[0] for name in _PRODUCTS)
     rotational = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
@@ -95,7 +99,10 @@ def joint_kind(joint: Element) -> JointKind | None:
     """The kind of a joint; None if it is fixed."""
     kind = joint.get("type")
     if kind not in JOINT_TYPES:
-        raise joint.error(f"the joint type {short(kind or '')!r} is unknown; it is one of {', '.join(JOINT_TYPES)}.")
+        raise joint.error(
+            f"the joint type {short(kind or '')!r} is unknown; it is one of {', '.join(JOINT_TYPES)}.",
+            code="unknown-option",
+        )
     if kind == "fixed":
         return None
     if kind == "floating":
@@ -113,7 +120,7 @@ def _axis(joint: Element) -> Vector:
         return (1.0, 0.0, 0.0)
     direction = _unit(np.array(element.numbers("xyz", 3, (1.0, 0.0, 0.0))))
     if direction is None:
-        raise element.error("the axis is 0 0 0; a joint needs a direction, such as 0 0 1.")
+        raise element.error("the axis is 0 0 0; a joint needs a direction, such as 0 0 1.", code="zero-direction")
     return vector(direction)
 
 
@@ -143,7 +150,9 @@ def _range(limit: Element, where: str, warnings: list[str]) -> tuple[float, floa
     """`lower` and `upper`; URDF says that one that is not written is 0."""
     lower, upper = limit.number("lower", 0.0), limit.number("upper", 0.0)
     if lower > upper:
-        raise limit.error(f"lower is {lower:g} and upper is {upper:g}; lower must not be above upper.")
+        raise limit.error(
+            f"lower is {lower:g} and upper is {upper:g}; lower must not be above upper.", code="empty-interval"
+        )
     if limit.get("lower") is None and limit.get("upper") is None:
         warnings.append(f"{where} has a <limit> without lower and upper, which URDF takes as 0, so it cannot move.")
     return lower, upper

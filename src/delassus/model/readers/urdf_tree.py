@@ -36,15 +36,19 @@ class UrdfTree:
 def read_tree(robot: Element, warnings: list[str]) -> UrdfTree:
     """The tree of a <robot> element; anything but one tree with one root is an error."""
     if robot.tag != "robot":
-        raise robot.error(f"the root element of a URDF file is <robot>.{_OTHER_FORMATS.get(robot.tag, '')}")
+        raise robot.error(
+            f"the root element of a URDF file is <robot>.{_OTHER_FORMATS.get(robot.tag, '')}", code="bad-model-file"
+        )
     if robot.get("name") is None:
         warnings.append(f'{robot.file}:{robot.line}: <robot> has no name, so the model is called "robot".')
     for element in robot.children:
         if element.tag.startswith("xacro:"):
-            raise element.error("this is xacro, not URDF yet; run `xacro file.xacro > file.urdf` first.")
+            raise element.error(
+                "this is xacro, not URDF yet; run `xacro file.xacro > file.urdf` first.", code="not-supported"
+            )
     links, joints = _by_name(robot, "link"), _by_name(robot, "joint")
     if not links:
-        raise robot.error("the robot has no <link>; it needs at least one.")
+        raise robot.error("the robot has no <link>; it needs at least one.", code="bad-model-file")
     children: dict[str, list[Element]] = {}
     carried: dict[str, Element] = {}
     for name, joint in joints.items():
@@ -52,13 +56,15 @@ def read_tree(robot: Element, warnings: list[str]) -> UrdfTree:
         for which, link in (("parent", parent), ("child", child)):
             if link not in links:
                 raise joint.error(
-                    f"the {which} of joint {short(name)!r} is the link {short(link)!r}, which is not there."
+                    f"the {which} of joint {short(name)!r} is the link {short(link)!r}, which is not there.",
+                    code="unknown-link",
                 )
         if child in carried:
             other = carried[child].need("name")
             raise joint.error(
                 f"the link {short(child)!r} is the child of this joint {short(name)!r} and of joint {short(other)!r} "
-                f"(line {carried[child].line}); a link has one parent."
+                f"(line {carried[child].line}); a link has one parent.",
+                code="not-a-tree",
             )
         children.setdefault(parent, []).append(joint)
         carried[child] = joint
@@ -71,7 +77,10 @@ def _by_name(robot: Element, tag: str) -> dict[str, Element]:
     for element in robot.all(tag):
         name = element.need("name")
         if name in found:
-            raise element.error(f"a {tag} {short(name)!r} is there already, on line {found[name].line}; rename one.")
+            raise element.error(
+                f"a {tag} {short(name)!r} is there already, on line {found[name].line}; rename one.",
+                code="duplicate-name",
+            )
         found[name] = element
     return found
 
@@ -79,7 +88,9 @@ def _by_name(robot: Element, tag: str) -> dict[str, Element]:
 def _link_name(joint: Element, which: str) -> str:
     element = joint.child(which)
     if element is None:
-        raise joint.error(f'<{which} link="..."/> of joint {short(joint.need("name"))!r} is missing.')
+        raise joint.error(
+            f'<{which} link="..."/> of joint {short(joint.need("name"))!r} is missing.', code="missing-element"
+        )
     return element.need("link")
 
 
@@ -91,7 +102,8 @@ def _root(
     if len(roots) > 1:
         raise links[roots[1]].error(
             f"the links {short(roots[0])!r} (line {links[roots[0]].line}) and {short(roots[1])!r} are no child of any "
-            "joint; a robot has one root link, so put a fixed joint between them."
+            "joint; a robot has one root link, so put a fixed joint between them.",
+            code="not-a-tree",
         )
     reached, stack = set(roots), list(roots)
     while stack:
@@ -103,7 +115,8 @@ def _root(
         if name not in reached:
             raise joint.error(
                 f"joint {short(joint.need('name'))!r} is part of a circle of links, or hangs on one; URDF describes "
-                "trees only, so cut the loop here."
+                "trees only, so cut the loop here.",
+                code="not-a-tree",
             )
     return links[roots[0]]
 
@@ -122,7 +135,9 @@ def resolved_mimics(
         at, element = name, mimics.get(name)
         while element is not None and at not in found:
             if at in chain:
-                raise element.error(f"joint {short(at)!r} mimics itself in a circle; one joint of it must be free.")
+                raise element.error(
+                    f"joint {short(at)!r} mimics itself in a circle; one joint of it must be free.", code="bad-mimicry"
+                )
             source = element.need("joint")
             _check_source(element, at, source, joints, kinds)
             chain[at] = element
@@ -139,7 +154,10 @@ def _composed(element: Element, found: Mapping[str, Mimic], indices: Mapping[str
     first = found[source]
     ratio, offset = ratio * first.ratio, ratio * first.offset + offset
     if not (math.isfinite(ratio) and math.isfinite(offset)):
-        raise element.error("the multipliers and offsets of this chain of mimics multiply to more than a float holds.")
+        raise element.error(
+            "the multipliers and offsets of this chain of mimics multiply to more than a float holds.",
+            code="bad-mimicry",
+        )
     return Mimic(first.source, ratio, offset)
 
 
@@ -149,11 +167,13 @@ def _check_source(
     if source not in joints:
         raise element.error(
             f"joint {short(name)!r} mimics the joint {short(source)!r}, which is not there; correct the name or read "
-            'with mimic="ignore".'
+            'with mimic="ignore".',
+            code="bad-mimicry",
         )
     own, other = kinds[name].nv, kinds[source].nv if source in kinds else 0
     if own != 1 or other != 1:
         raise element.error(
             f"joint {short(name)!r} has {own} degrees of freedom and mimics {short(source)!r}, which has {other}; "
-            "both need exactly 1."
+            "both need exactly 1.",
+            code="bad-mimicry",
         )

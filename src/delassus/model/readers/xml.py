@@ -28,16 +28,20 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 class ModelFileError(DelassusError):
     """A file that describes no model, with the `file`, the `line` (from 1; 0: the whole file) and the `element`."""
 
-    def __init__(self, sentence: str, file: str, line: int = 0, element: str = "") -> None:
+    code = "bad-model-file"
+
+    def __init__(self, sentence: str, file: str, line: int = 0, element: str = "", *, code: str | None = None) -> None:
         self.file = file
         self.line = line
         self.element = element
         where = f"{file}:{line}: " if line else f"{file}: "
-        super().__init__(where + (f"<{short(element)}>: " if element else "") + sentence)
+        super().__init__(where + (f"<{short(element)}>: " if element else "") + sentence, code=code)
 
 
 class NotXml(ModelFileError):
     """A text that is not XML at all."""
+
+    code = "not-xml"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +55,9 @@ class Element:
     line: int
     file: str
 
-    def error(self, sentence: str) -> ModelFileError:
+    def error(self, sentence: str, *, code: str | None = None) -> ModelFileError:
         """An error that points at this element."""
-        return ModelFileError(sentence, self.file, self.line, self.tag)
+        return ModelFileError(sentence, self.file, self.line, self.tag, code=code)
 
     def child(self, tag: str) -> Element | None:
         """The first child with this tag, if any."""
@@ -72,7 +76,9 @@ class Element:
         """An attribute that must be there and not blank."""
         value = self.get(attribute)
         if value is None:
-            raise self.error(f'the attribute {attribute!r} is missing or empty; write {attribute}="...".')
+            raise self.error(
+                f'the attribute {attribute!r} is missing or empty; write {attribute}="...".', code="missing-attribute"
+            )
         return value
 
     def numbers(self, attribute: str, count: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
@@ -82,7 +88,9 @@ class Element:
             return default or ()
         words = value.split()
         if len(words) != count:
-            raise self.error(f'{attribute}="{short(value)}" has {len(words)} numbers; {count} are needed.')
+            raise self.error(
+                f'{attribute}="{short(value)}" has {len(words)} numbers; {count} are needed.', code="wrong-shape"
+            )
         return tuple(self._number(attribute, word) for word in words)
 
     def number(self, attribute: str, default: float | None = None) -> float:
@@ -94,7 +102,10 @@ class Element:
         values = self.numbers(attribute, count, default)
         for value in values:
             if abs(value) > MAX_MAGNITUDE:
-                raise self.error(f"{attribute} holds {value:g}; SI units of a robot stay within ±{MAX_MAGNITUDE:g}.")
+                raise self.error(
+                    f"{attribute} holds {value:g}; SI units of a robot stay within ±{MAX_MAGNITUDE:g}.",
+                    code="out-of-range",
+                )
         return values
 
     def _number(self, attribute: str, word: str) -> float:
@@ -104,7 +115,9 @@ class Element:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise self.error(f'{attribute}: "{short(word)}" is not a finite decimal number such as -1.5e-3.')
+            raise self.error(
+                f'{attribute}: "{short(word)}" is not a finite decimal number such as -1.5e-3.', code="not-a-number"
+            )
         return value + 0.0  # -0 and 0 are the same number, and models compare by their bits
 
 
@@ -133,7 +146,9 @@ class _Reader:
         self.count += 1
         if self.count > MAX_ELEMENTS or len(self.open) >= MAX_DEPTH:
             bound = f"{MAX_ELEMENTS} elements" if self.count > MAX_ELEMENTS else f"{MAX_DEPTH} levels of elements"
-            raise ModelFileError(f"the file has more than {bound}, which no robot needs.", self.file, line, tag)
+            raise ModelFileError(
+                f"the file has more than {bound}, which no robot needs.", self.file, line, tag, code="file-too-large"
+            )
         self.open.append((tag, MappingProxyType(attributes) if attributes else _NONE, [], [], line))
 
     def end(self, _: str) -> None:
@@ -153,6 +168,7 @@ class _Reader:
             "end; remove <!DOCTYPE ...> and <!ENTITY ...>.",
             self.file,
             self.parser.CurrentLineNumber,
+            code="bad-model-file",
         )
 
 
@@ -168,7 +184,9 @@ def read_xml(source: str | bytes, file: str = "<string>") -> Element:
         what = expat.ErrorString(error.code) or "unreadable"
         raise NotXml(f"this is not XML: {what}.", file, error.lineno) from None
     except (UnicodeError, LookupError, ValueError) as error:
-        raise ModelFileError(f"the characters cannot be decoded ({error}); save the file as UTF-8.", file) from None
+        raise ModelFileError(
+            f"the characters cannot be decoded ({error}); save the file as UTF-8.", file, code="unreadable-file"
+        ) from None
     if reader.root is None:
         raise NotXml("this is not XML: no element found.", file)
     return reader.root
@@ -185,4 +203,8 @@ def check_size(source: str | bytes, file: str) -> None:
 
 def too_large(file: str, size: int) -> ModelFileError:
     """The error for a file of more than `MAX_BYTES`."""
-    return ModelFileError(f"the file has {size / 2**20:.1f} MB; models are read up to {MAX_BYTES // 2**20} MB.", file)
+    return ModelFileError(
+        f"the file has {size / 2**20:.1f} MB; models are read up to {MAX_BYTES // 2**20} MB.",
+        file,
+        code="file-too-large",
+    )

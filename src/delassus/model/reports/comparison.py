@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from delassus.common.checks import real_array
-from delassus.errors import DelassusError, expect
+from delassus.errors import BadArgument, DelassusError, expect
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model
 from delassus.model.placement import Inertia, Placement
 
@@ -52,7 +52,7 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
         expect("a model to compare", model, Model, 'delassus.load("robot.urdf")')
     share = real_array("tolerance", tolerance, DelassusError, "one number")
     if share.ndim or not share >= 0.0:
-        raise DelassusError(f"tolerance is {tolerance!r}; it is one number, not negative.")
+        raise BadArgument(f"tolerance is {tolerance!r}; it is one number, not negative.", code="out-of-range")
     found = [
         Difference("model", "", field, _text(left), _text(right))
         for field, left, right in (

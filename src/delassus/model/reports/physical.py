@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.errors import Sentences, expect
+from delassus.errors import BadArgument, Sentences, expect
 from delassus.model.parametric import ParametricModel
 
 _ROUNDING = 1e-12  # relative to the trace: what a body at the border may be beyond it
@@ -74,7 +74,9 @@ def check_parameters(model: ParametricModel, parameters: ArrayLike) -> Parameter
     expect("the model", model, ParametricModel, 'model.parametric("inertia")')
     p = np.asarray(parameters, float)
     if p.shape[-1:] != (model.nparameters,):
-        raise ValueError(f"the parameters have shape {p.shape}; this model needs (…, {model.nparameters}).")
+        raise BadArgument(
+            f"the parameters have shape {p.shape}; this model needs (…, {model.nparameters}).", code="wrong-shape"
+        )
     by_part = np.zeros((*p.shape[:-1], len(model.parts)), np.int64)
     for k, part in enumerate(model.parts):
         own = p[..., part.at]

@@ -32,6 +32,8 @@ _WORD: Final = 8
 class NotDefinite(DelassusError, ArithmeticError):
     """A matrix that has no Cholesky factor."""
 
+    code = "not-definite"
+
     @classmethod
     def at(cls, pivot: int, size: int) -> NotDefinite:
         """Where it was seen."""

@@ -22,6 +22,8 @@ class MemoryWillNotSuffice(DelassusError, RuntimeError):
         available: Bytes.
     """
 
+    code = "out-of-memory"
+
     def __init__(self, what: str, needed: float, available: float, remedy: str) -> None:
         super().__init__(
             f"{what} needs some {_told(needed)}, and {_told(available)} of memory are free. Take fewer particles, or "

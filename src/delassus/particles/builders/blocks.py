@@ -46,14 +46,16 @@ def block(
     positive(density=density)
     counts = [counted("cells", k) for k in ((cells,) * 3 if np.ndim(cells) == 0 else cells)]
     if len(counts) != 3:
-        raise ParticlesError(f"cells is {cells!r}; a block has some in each of three directions.")
+        raise ParticlesError(f"cells is {cells!r}; a block has some in each of three directions.", code="wrong-shape")
     axes = [middle[k] + sides[k] * np.linspace(-0.5, 0.5, counts[k] + 1) for k in range(3)]
     x = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
     number = np.arange(len(x)).reshape([k + 1 for k in counts])
     tetrahedra = _six_each(number)
     names = {"bottom": number[:, :, 0].reshape(-1), "top": number[:, :, -1].reshape(-1)}
     if isinstance(pinned, str) and pinned not in names:
-        raise ParticlesError(f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.")
+        raise ParticlesError(
+            f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.", code="unknown-option"
+        )
     held = names[pinned] if isinstance(pinned, str) else numbered("pinned", pinned, len(x))
     share = density * float(np.prod(sides)) / (24.0 * float(np.prod(counts)))  # a quarter of a tetrahedron's
     masses = share * np.bincount(tetrahedra.reshape(-1), minlength=len(x)).astype(float)
@@ -67,12 +69,17 @@ def solids(positions: Any, tetrahedra: Any, young: float, poisson: float) -> Ele
     points = numbered("tetrahedra", tetrahedra, len(x), (-1, 4))
     positive(young=young)
     if not 0.0 <= poisson < 0.5:
-        raise ParticlesError(f"poisson is {poisson!r}; Poisson's ratio is from 0 to less than 0.5.")
+        raise ParticlesError(
+            f"poisson is {poisson!r}; Poisson's ratio is from 0 to less than 0.5.", code="out-of-range"
+        )
     edges = np.swapaxes(x[points[:, 1:]] - x[points[:, :1]], 1, 2)
     flat = np.abs(np.linalg.det(edges)) <= 1e-12 * np.linalg.norm(edges, axis=(1, 2)) ** 3
     if flat.any():
         at = int(np.argmax(flat))
-        raise ParticlesError(f"tetrahedron {at} of the particles {points[at].tolist()} is flat: it needs a volume.")
+        raise ParticlesError(
+            f"tetrahedron {at} of the particles {points[at].tolist()} is flat: it needs a volume.",
+            code="degenerate-element",
+        )
     shear, bulk = young / (2.0 * (1.0 + poisson)), young * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson))
     lame = np.broadcast_to([shear, bulk], (len(points), 2))
     return Elements(solid, points, np.concatenate([lame, np.linalg.inv(edges).reshape(-1, 9)], 1))

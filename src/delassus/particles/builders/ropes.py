@@ -25,7 +25,10 @@ def line(start: Any, end: Any, segments: int, length: float | None = None) -> Ar
     straight = a + share * (b - a)
     if length is None or length <= span * (1.0 + 1e-12):
         if length is not None and length < span * (1.0 - 1e-9):
-            raise ParticlesError(f"the length is {length:g} m, and its ends are {span:g} m apart: it is at least that.")
+            raise ParticlesError(
+                f"the length is {length:g} m, and its ends are {span:g} m apart: it is at least that.",
+                code="out-of-range",
+            )
         return straight
     return _catenary(a, b, share[:, 0], length)
 
@@ -63,7 +66,10 @@ def held_of_line(pinned: Any, n: int) -> NDArray[np.int64]:
     names = {"none": [], "start": [0], "end": [n - 1], "both": [0, n - 1], "clamped": [0, 1]}
     if isinstance(pinned, str):
         if pinned not in names:
-            raise ParticlesError(f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.")
+            raise ParticlesError(
+                f"pinned is {pinned!r}; it is one of {', '.join(names)}, or numbers of particles.",
+                code="unknown-option",
+            )
         return np.array(names[pinned], int)
     return numbered("pinned", pinned, n)
 
@@ -153,7 +159,7 @@ def ribbon(
     along = middle[-1] - middle[0]
     across = np.cross([0.0, 0.0, 1.0], along)
     if not np.linalg.norm(along) > 0.0:
-        raise ParticlesError(f"a ribbon begins and ends at {start!r}: it has a length.")
+        raise ParticlesError(f"a ribbon begins and ends at {start!r}: it has a length.", code="degenerate-element")
     if not np.linalg.norm(across) > 1e-12 * np.linalg.norm(along):
         across = np.array([0.0, 1.0, 0.0])
     across = 0.5 * width * across / np.linalg.norm(across)

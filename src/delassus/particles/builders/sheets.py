@@ -37,7 +37,9 @@ def held_of(pinned: Any, number: Ints) -> Ints:
         return numbered("pinned", chosen, number.size)
     for name in chosen:
         if name not in names:
-            raise ParticlesError(f"pinned has {name!r}; it is one of {', '.join(names)}, or numbers of particles.")
+            raise ParticlesError(
+                f"pinned has {name!r}; it is one of {', '.join(names)}, or numbers of particles.", code="unknown-option"
+            )
     return np.unique(np.concatenate([names[name] for name in chosen]))
 
 

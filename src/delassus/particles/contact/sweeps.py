@@ -50,7 +50,8 @@ def swept(
     if system.stiff is not None or len(system.R):
         raise SweepError(
             "sequential impulses of contacts alone need particles that elements do not tie together: take the method "
-            "'sequential_impulses' for both, or the contact method 'admm'."
+            "'sequential_impulses' for both, or the contact method 'admm'.",
+            code="not-supported",
         )
     inverse = np.asarray(np.linalg.inv(system.diagonal), float)
     scale = max(float(np.abs(g).max(initial=0.0)), 1e-300)

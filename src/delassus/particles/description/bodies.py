@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.host.kernel import kernel
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.spatial.quaternions import (
     quaternion_exp,
     quaternion_multiply,
@@ -23,7 +23,7 @@ _TURNS: Final = 5
 """How many of Newton's iterations find the spin of a brick that coasts."""
 
 
-class BodiesError(DelassusError, ValueError):
+class BodiesError(BadArgument):
     """Bodies that cannot be."""
 
 
@@ -46,7 +46,7 @@ class Bricks:
     def __post_init__(self) -> None:
         shape = np.shape(self.positions)
         if len(shape) != 2 or shape[1] != 3:
-            raise BodiesError(f"positions of the bricks has shape {shape}; it needs (b, 3).")
+            raise BodiesError(f"positions of the bricks has shape {shape}; it needs (b, 3).", code="wrong-shape")
         count = shape[0]
         shapes = {"positions": (count, 3), "half": (count, 3), "masses": (count,), "orientations": (count, 4)}
         for name, needed in shapes.items():
@@ -54,19 +54,28 @@ class Bricks:
                 value = np.array(np.broadcast_to(np.asarray(getattr(self, name), float), needed))
             except (TypeError, ValueError):
                 found = np.shape(getattr(self, name))
-                raise BodiesError(f"{name} of the bricks has shape {found}; it needs {needed}.") from None
+                raise BodiesError(
+                    f"{name} of the bricks has shape {found}; it needs {needed}.", code="wrong-shape"
+                ) from None
             if not np.isfinite(value).all():
-                raise BodiesError(f"{name} of brick {int(np.argwhere(~np.isfinite(value))[0][0])} is not finite.")
+                raise BodiesError(
+                    f"{name} of brick {int(np.argwhere(~np.isfinite(value))[0][0])} is not finite.", code="not-finite"
+                )
             value.flags.writeable = False
             object.__setattr__(self, name, value)
         for name in ("half", "masses"):
             value = getattr(self, name)
             if not np.all(value > 0.0):
                 worst = int(np.argwhere(~(value > 0.0))[0][0])
-                raise BodiesError(f"{name} of brick {worst} is {np.atleast_1d(value[worst])}; it is positive.")
+                raise BodiesError(
+                    f"{name} of brick {worst} is {np.atleast_1d(value[worst])}; it is positive.", code="out-of-range"
+                )
         norm = np.linalg.norm(self.orientations, axis=1)
         if np.any(np.abs(norm - 1.0) > 1e-6):
-            raise BodiesError(f"the quaternion of brick {int(np.argmax(np.abs(norm - 1.0)))} has not the length 1.")
+            raise BodiesError(
+                f"the quaternion of brick {int(np.argmax(np.abs(norm - 1.0)))} has not the length 1.",
+                code="not-a-rotation",
+            )
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.lanes import deformation_parts, energy_parts
 
@@ -18,7 +18,7 @@ _SAMPLE: Final = 1e-12
 """The least size of a derivative, as a share of the largest, of an element that is not degenerate."""
 
 
-class ParticlesError(DelassusError, ValueError):
+class ParticlesError(BadArgument):
     """Arrays that do not make a system."""
 
 
@@ -28,14 +28,14 @@ def spread(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         return np.array(np.broadcast_to(np.asarray(value, float), shape))
     except (TypeError, ValueError):
         raise ParticlesError(
-            f"{name} has shape {np.shape(value)}; it needs {shape}, or what broadcasts to it."
+            f"{name} has shape {np.shape(value)}; it needs {shape}, or what broadcasts to it.", code="wrong-shape"
         ) from None
 
 
 def counted(name: str, value: Any) -> int:
     """A whole number, 1 or more."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ParticlesError(f"{name} is {value!r}; it is a whole number, 1 or more.")
+        raise ParticlesError(f"{name} is {value!r}; it is a whole number, 1 or more.", code="not-a-whole-number")
     return int(value)
 
 
@@ -48,7 +48,9 @@ def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None
     if wrong.any():
         bound = "" if least is None else ", positive" if above else f", {least:g} or more"
         which = f" {int(np.argwhere(wrong)[0][0])}" if len(shape) == 1 and np.ndim(value) else ""
-        raise ParticlesError(f"{name}{which} is {found[wrong].flat[0]:g}; it is a finite number{bound}.")
+        raise ParticlesError(
+            f"{name}{which} is {found[wrong].flat[0]:g}; it is a finite number{bound}.", code="out-of-range"
+        )
     return found
 
 
@@ -65,23 +67,28 @@ def numbered(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> N
         return np.zeros(0, np.int64).reshape((0, *shape[1:]))
     if not np.issubdtype(found.dtype, np.integer):
         mask = ": of a mask, take np.flatnonzero" if found.dtype == bool else ""
-        raise ParticlesError(f"{name} has the type {found.dtype}; it holds whole numbers of particles{mask}.")
+        raise ParticlesError(
+            f"{name} has the type {found.dtype}; it holds whole numbers of particles{mask}.", code="not-a-whole-number"
+        )
     wrong = (found < 0) | (found >= n)
     if wrong.any():
         raise ParticlesError(
-            f"{name} has the particle {int(found[wrong].flat[0])}; there are {n}, numbered from 0 to {n - 1}."
+            f"{name} has the particle {int(found[wrong].flat[0])}; there are {n}, numbered from 0 to {n - 1}.",
+            code="index-out-of-range",
         )
     try:
         return np.ascontiguousarray(found.reshape(shape), np.int64)
     except ValueError:
-        raise ParticlesError(f"{name} has shape {found.shape}; it needs (any, {shape[-1]}).") from None
+        raise ParticlesError(
+            f"{name} has shape {found.shape}; it needs (any, {shape[-1]}).", code="wrong-shape"
+        ) from None
 
 
 def check_elements(n: int, elements: Sequence[Elements]) -> None:
     """Raise unless all points are there, and none twice in an element."""
     for group in elements:
         if not isinstance(group, Elements):
-            raise ParticlesError(f"elements has {group!r}; it holds some `Elements`.")
+            raise ParticlesError(f"elements has {group!r}; it holds some `Elements`.", code="wrong-type")
         if not len(group):
             continue
         low, high = int(group.points.min()), int(group.points.max())
@@ -89,13 +96,16 @@ def check_elements(n: int, elements: Sequence[Elements]) -> None:
             at = int(np.argmax(((group.points < 0) | (group.points >= n)).any(1)))
             raise ParticlesError(
                 f"{group.kind.name} {at} has the points {group.points[at].tolist()}; there are {n} particles, numbered "
-                f"from 0 to {n - 1}."
+                f"from 0 to {n - 1}.",
+                code="index-out-of-range",
             )
         ordered = np.sort(group.points, 1)
         twice = (ordered[:, 1:] == ordered[:, :-1]).any(1)
         if twice.any():
             at = int(np.argmax(twice))
-            raise ParticlesError(f"{group.kind.name} {at} has a point twice: {group.points[at].tolist()}.")
+            raise ParticlesError(
+                f"{group.kind.name} {at} has a point twice: {group.points[at].tolist()}.", code="degenerate-element"
+            )
 
 
 def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
@@ -105,7 +115,8 @@ def check_held_once(n: int, groups: Sequence[NDArray[np.int64]]) -> None:
         np.add.at(count, points, 1)
     if np.any(count > 1):
         raise ParticlesError(
-            f"particle {int(np.argmax(count > 1))} is held twice, by pins or motions: leave it to one of them."
+            f"particle {int(np.argmax(count > 1))} is held twice, by pins or motions: leave it to one of them.",
+            code="conflicting-arguments",
         )
 
 
@@ -116,7 +127,8 @@ def check_masses(masses: Array, held: NDArray[np.bool_]) -> None:
         at = int(np.argmax(wrong))
         raise ParticlesError(
             f"the mass of particle {at} is {masses[at]:g} kg; a free particle has a positive mass. Pin it, or give it "
-            "a small one."
+            "a small one.",
+            code="out-of-range",
         )
 
 
@@ -141,12 +153,14 @@ def check_degenerate(positions: Array, elements: Sequence[Elements], held: NDArr
             at = int(np.argmax(wrong))
             raise ParticlesError(
                 f"{kind.name} {at} between the particles {group.points[at].tolist()} is degenerate: its derivative "
-                "vanishes or is infinite. Rods need a length, triangles an area, tetrahedra a volume."
+                "vanishes or is infinite. Rods need a length, triangles an area, tetrahedra a volume.",
+                code="degenerate-element",
             )
         dead = held[group.points].all(1)
         if group.rigid and dead.any():
             at = int(np.argmax(dead))
             raise ParticlesError(
                 f"{kind.name} {at} is rigid, and all of its particles, {group.points[at].tolist()}, are held: nothing "
-                "could meet it. Leave it out, or free a particle."
+                "could meet it. Leave it out, or free a particle.",
+                code="immovable",
             )

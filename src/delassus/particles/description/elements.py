@@ -34,37 +34,51 @@ class Elements:
     def __post_init__(self) -> None:
         kind = self.kind
         if not isinstance(kind, ElementKind):
-            raise ElementError(f"the kind is {kind!r}; it is one of dl.particles.stretch, bend, …, or made by @energy.")
+            raise ElementError(
+                f"the kind is {kind!r}; it is one of dl.particles.stretch, bend, …, or made by @energy.",
+                code="wrong-type",
+            )
         points = np.asarray(self.points)
         if points.ndim != 2 or points.shape[1] != kind.points or not np.issubdtype(points.dtype, np.integer):
             raise ElementError(
                 f"the points of {kind.name} have shape {points.shape} and type {points.dtype}; they are whole numbers "
-                f"(elements, {kind.points})."
+                f"(elements, {kind.points}).",
+                code="wrong-shape",
             )
         count = len(points)
         numbers = self._spread("numbers", self.numbers, (count, kind.p))
         for name in ("compliance", "damping"):
             value = getattr(self, name)
             if value is not None and not kind.rows:
-                raise ElementError(f"{kind.name} is an energy: it has no {name}. Its numbers hold its stiffness.")
+                raise ElementError(
+                    f"{kind.name} is an energy: it has no {name}. Its numbers hold its stiffness.",
+                    code="conflicting-arguments",
+                )
             if value is not None:
                 value = self._spread(name, value, (count,))
                 if not np.all(value >= 0.0):
-                    raise ElementError(f"{name} of {kind.name} is {np.min(value):g}; it is zero or more.")
+                    raise ElementError(
+                        f"{name} of {kind.name} is {np.min(value):g}; it is zero or more.", code="out-of-range"
+                    )
                 object.__setattr__(self, name, value)
         if self.damping is not None and not np.isfinite(self.damping).all():
             raise ElementError(
-                f"damping of {kind.name} is infinite; a rigid element has no compliance, and no damping."
+                f"damping of {kind.name} is infinite; a rigid element has no compliance, and no damping.",
+                code="conflicting-arguments",
             )
         if self.compliance is not None and self.damping is None and not np.isfinite(self.compliance).all():
             raise ElementError(
-                f"compliance of {kind.name} is infinite: without damping such an element does nothing. Leave it out."
+                f"compliance of {kind.name} is infinite: without damping such an element does nothing. Leave it out.",
+                code="conflicting-arguments",
             )
         if self.damping is not None and self.compliance is None:
-            raise ElementError(f"damping of {kind.name} is given, and no compliance: a rigid element has no damping.")
+            raise ElementError(
+                f"damping of {kind.name} is given, and no compliance: a rigid element has no damping.",
+                code="conflicting-arguments",
+            )
         if not np.isfinite(numbers).all():
             bad = int(np.argmin(np.isfinite(numbers).all(1)))
-            raise ElementError(f"{kind.name} {bad} has the numbers {numbers[bad]}; they are finite.")
+            raise ElementError(f"{kind.name} {bad} has the numbers {numbers[bad]}; they are finite.", code="not-finite")
         object.__setattr__(self, "points", np.ascontiguousarray(points, np.int64))
         object.__setattr__(self, "numbers", numbers)
         for array in (self.points, self.numbers, self.compliance, self.damping):
@@ -76,7 +90,8 @@ class Elements:
             return np.array(np.broadcast_to(np.asarray(value, float), shape))
         except (TypeError, ValueError):
             raise ElementError(
-                f"{name} of {self.kind.name} has shape {np.shape(value)}; it needs {shape}, or what broadcasts to it."
+                f"{name} of {self.kind.name} has shape {np.shape(value)}; it needs {shape}, or what broadcasts to it.",
+                code="wrong-shape",
             ) from None
 
     def __len__(self) -> int:

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.program import Program
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 MOST_POINTS = 8
 """More points would make blocks of more than 24 × 24 numbers for each element."""
 
 
-class ElementError(DelassusError, ValueError):
+class ElementError(BadArgument):
     """An element that cannot be: its function, its points, its numbers."""
 
 
@@ -95,14 +95,19 @@ def energy(*, points: int, numbers: Sequence[str] = ()) -> Callable[[Callable[..
 def deformation(*, points: int, rows: int = 1, numbers: Sequence[str] = ()) -> Callable[..., ElementKind]:
     """Decorate a function of points (points, 3) [m] and named numbers that gives rows (rows,), zero at rest."""
     if not isinstance(rows, int) or rows < 1:
-        raise ElementError(f"rows is {rows!r}; a deformation has one row or more. An energy is written with @energy.")
+        raise ElementError(
+            f"rows is {rows!r}; a deformation has one row or more. An energy is written with @energy.",
+            code="out-of-range",
+        )
     return lambda function: _kind(function, points, rows, numbers)
 
 
 def _kind(function: Callable[..., Any], points: int, rows: int, numbers: Sequence[str]) -> ElementKind:
     name = getattr(function, "__name__", "element")
     if not isinstance(points, int) or not 1 <= points <= MOST_POINTS:
-        raise ElementError(f"{name} has points={points!r}; an element has 1 to {MOST_POINTS} points.")
+        raise ElementError(
+            f"{name} has points={points!r}; an element has 1 to {MOST_POINTS} points.", code="out-of-range"
+        )
     names = (numbers,) if isinstance(numbers, str) else tuple(numbers)
 
     def written(x: Any, p: Any) -> Any:

@@ -12,12 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 Array = NDArray[np.float64]
 
 
-class ObstacleError(DelassusError, ValueError):
+class ObstacleError(BadArgument):
     """An obstacle without extent."""
 
 
@@ -39,9 +39,11 @@ class Plane:
     def __post_init__(self) -> None:
         _three("the normal of a plane", self.normal)
         if not np.isfinite(self.height):
-            raise ObstacleError(f"the height of a plane is {self.height!r}; it is finite.")
+            raise ObstacleError(f"the height of a plane is {self.height!r}; it is finite.", code="not-finite")
         if not np.linalg.norm(self.normal) > 0.0:
-            raise ObstacleError(f"the normal of a plane is {self.normal}; it has a direction, such as (0, 0, 1).")
+            raise ObstacleError(
+                f"the normal of a plane is {self.normal}; it has a direction, such as (0, 0, 1).", code="zero-direction"
+            )
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals."""
@@ -59,7 +61,9 @@ class Sphere:
     def __post_init__(self) -> None:
         _three("the centre of a sphere", self.center)
         if not 0.0 < self.radius < np.inf:
-            raise ObstacleError(f"the radius of a sphere is {self.radius!r}; it is positive, and finite.")
+            raise ObstacleError(
+                f"the radius of a sphere is {self.radius!r}; it is positive, and finite.", code="out-of-range"
+            )
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals; the centre itself is left upwards."""
@@ -85,10 +89,13 @@ class Box:
         _three("the centre of a box", self.center)
         _three("half the edges of a box", self.half)
         if not np.all(np.asarray(self.half) > 0.0):
-            raise ObstacleError(f"half the edges of a box are {self.half}; they are positive.")
+            raise ObstacleError(f"half the edges of a box are {self.half}; they are positive.", code="out-of-range")
         R = np.asarray(self.rotation, float)
         if R.shape != (3, 3) or not np.abs(R @ R.T - np.eye(3)).max() <= 1e-6:
-            raise ObstacleError(f"the rotation of a box is {self.rotation}; it is three rows of an orthogonal matrix.")
+            raise ObstacleError(
+                f"the rotation of a box is {self.rotation}; it is three rows of an orthogonal matrix.",
+                code="not-a-rotation",
+            )
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals: outside, to the nearest point; inside, to the nearest face."""
@@ -111,4 +118,4 @@ class Box:
 def _three(name: str, value: Any) -> None:
     """Raise unless these are three finite numbers."""
     if np.shape(value) != (3,) or not np.isfinite(np.asarray(value, float)).all():
-        raise ObstacleError(f"{name} is {value!r}; it is three finite numbers.")
+        raise ObstacleError(f"{name} is {value!r}; it is three finite numbers.", code="not-finite")

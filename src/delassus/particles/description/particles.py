@@ -53,7 +53,8 @@ class Motion:
         except (TypeError, ValueError):
             raise ParticlesError(
                 f"a prescribed motion gives {np.shape(value)} numbers at {time:g} s; it needs velocities "
-                f"({len(self.points)}, 3) or (3,) [m/s]."
+                f"({len(self.points)}, 3) or (3,) [m/s].",
+                code="wrong-shape",
             ) from None
 
 
@@ -97,9 +98,9 @@ class Particles:
         motions = (self.motions,) if isinstance(self.motions, Motion) else tuple(self.motions)
         for motion in motions:
             if not isinstance(motion, Motion):
-                raise ParticlesError(f"motions has {motion!r}; it holds some `Motion`.")
+                raise ParticlesError(f"motions has {motion!r}; it holds some `Motion`.", code="wrong-type")
         if not (self.bricks is None or isinstance(self.bricks, Bricks)):
-            raise ParticlesError(f"bricks is {self.bricks!r}; it is some `Bricks`, or None.")
+            raise ParticlesError(f"bricks is {self.bricks!r}; it is some `Bricks`, or None.", code="wrong-type")
         changed: dict[str, Any] = {
             "positions": positions,
             "masses": spread("masses", self.masses, (n,)),
@@ -116,15 +117,20 @@ class Particles:
         for name, value in changed.items():
             object.__setattr__(self, name, value)
         if not n and not self.b:
-            raise ParticlesError("there are no particles and no bricks: there is nothing that could move.")
+            raise ParticlesError(
+                "there are no particles and no bricks: there is nothing that could move.", code="nothing-to-do"
+            )
         if self.friction > MOST_FRICTION:
             raise ParticlesError(
                 f"friction is {self.friction:g}; it is at most {MOST_FRICTION:g}, which sticks already: cones that are "
-                "wider cannot be told from half spaces."
+                "wider cannot be told from half spaces.",
+                code="friction-out-of-range",
             )
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):
-                raise ParticlesError(f"an obstacle is {obstacle!r}; it is a Plane, Sphere, Box, or has a `touched`.")
+                raise ParticlesError(
+                    f"an obstacle is {obstacle!r}; it is a Plane, Sphere, Box, or has a `touched`.", code="wrong-type"
+                )
         check_elements(n, self.elements)
         check_held_once(n, [self.pins, *(motion.points for motion in self.motions)])
         check_masses(self.masses, self.held)
@@ -183,14 +189,17 @@ def _positions(value: Any) -> Array:
     try:
         found = np.array(value, float)
     except (TypeError, ValueError):
-        raise ParticlesError(f"positions is {short(repr(value))}; it holds numbers (n, 3) [m].") from None
+        raise ParticlesError(
+            f"positions is {short(repr(value))}; it holds numbers (n, 3) [m].", code="not-a-number"
+        ) from None
     if not found.size:
         return np.zeros((0, 3))
     if found.ndim != 2 or found.shape[1] != 3:
         raise ParticlesError(
-            f"positions has shape {found.shape}; it needs (n, 3), three numbers for each particle [m]."
+            f"positions has shape {found.shape}; it needs (n, 3), three numbers for each particle [m].",
+            code="wrong-shape",
         )
     wrong = ~np.isfinite(found).all(1)
     if wrong.any():
-        raise ParticlesError(f"the position of particle {int(np.argmax(wrong))} is not finite.")
+        raise ParticlesError(f"the position of particle {int(np.argmax(wrong))} is not finite.", code="not-finite")
     return found

@@ -93,7 +93,8 @@ def coupled_step(
     if np.shape(system.J) != (both.m, model.nv):
         raise ParticlesError(
             f"the robot's rows have shape {np.shape(system.J)}, and those of its constraints and grips "
-            f"{(both.m, model.nv)}: take one state, not a batch, and leave contacts, limits and joint friction out."
+            f"{(both.m, model.nv)}: take one state, not a batch, and leave contacts, limits and joint friction out.",
+            code="wrong-shape",
         )
     shared = np.concatenate([np.arange(both.m)[both.slices[point.name]] for point in points])
     J = np.asarray(system.J)[shared]
@@ -112,18 +113,22 @@ def coupled_step(
 def _check(grips: Sequence[Grip], stepper: Stepper) -> None:
     """Raise unless there are grips, of particles that can be held."""
     if not grips:
-        raise ParticlesError("there are no grips: step the robot and the particles each by itself.")
+        raise ParticlesError(
+            "there are no grips: step the robot and the particles each by itself.", code="nothing-to-do"
+        )
     if stepper.blend.beta == 0.0:
-        raise StepError("beta is 0: grips are rigid, and need beta > 0, such as 1.")
+        raise StepError("beta is 0: grips are rigid, and need beta > 0, such as 1.", code="conflicting-arguments")
     n = stepper.particles.n
     for grip in grips:
         if not isinstance(grip.particle, int | np.integer) or not 0 <= grip.particle < n:
             raise ParticlesError(
-                f"a grip of {grip.frame} holds particle {grip.particle!r}; there are {n}, numbered from 0 to {n - 1}."
+                f"a grip of {grip.frame} holds particle {grip.particle!r}; there are {n}, numbered from 0 to {n - 1}.",
+                code="index-out-of-range",
             )
         if stepper.particles.held[grip.particle]:
             raise ParticlesError(
-                f"a grip of {grip.frame} holds particle {grip.particle}, which is pinned or told to move: free it."
+                f"a grip of {grip.frame} holds particle {grip.particle}, which is pinned or told to move: free it.",
+                code="conflicting-arguments",
             )
 
 

@@ -35,6 +35,8 @@ _BLUE, _GREY, _ORANGE = "#4570a0", "#b8bcc4", "#d97b45"
 class DrawingError(DelassusError, ImportError):
     """A drawing without what draws it."""
 
+    code = "missing-package"
+
 
 def _pyplot() -> Any:
     try:
@@ -47,7 +49,9 @@ def _pyplot() -> Any:
 def plot_curve(log: ParticleTrajectory, what: str, ax: Any) -> Any:
     """The axes of a drawing over time."""
     if what not in LABELS:
-        raise ParticlesError(f"there is no drawing of {what!r}; there are those of: {', '.join(LABELS)}.")
+        raise ParticlesError(
+            f"there is no drawing of {what!r}; there are those of: {', '.join(LABELS)}.", code="unknown-option"
+        )
     if ax is None:
         _, ax = _pyplot().subplots(layout="constrained")
     ax.plot(log.time, getattr(log, what))

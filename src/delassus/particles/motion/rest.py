@@ -61,7 +61,8 @@ def at_rest(
     if particles.obstacles or particles.b:
         raise ParticlesError(
             f"{particles!r} has obstacles or bricks, and at_rest knows no contacts: its long steps would pass through. "
-            "Leave them out, or simulate with drag until it is slow."
+            "Leave them out, or simulate with drag until it is slow.",
+            code="not-supported",
         )
     state = start_of(particles) if state is None else state
     check_state(particles, state)

@@ -52,7 +52,7 @@ def start_of(particles: Particles, x: Any = None, v: Any = None, time: float = 0
     v = np.zeros((particles.nodes, 3)) if v is None else spread("v", v, (particles.nodes, 3))
     for name, value in (("x", x), ("v", v)):
         if not np.isfinite(value).all():
-            raise ParticlesError(f"{name} of the state has numbers that are not finite.")
+            raise ParticlesError(f"{name} of the state has numbers that are not finite.", code="not-finite")
     turns = np.zeros((0, 4)) if particles.bricks is None else np.array(particles.bricks.orientations)
     return ParticleState(float(time), np.array(x), np.array(v), turns, np.zeros(particles.rows))
 
@@ -66,7 +66,8 @@ def check_state(particles: Particles, state: ParticleState) -> None:
         found = np.shape(getattr(state, name))
         if found != shape:
             raise ParticlesError(
-                f"the state is one of another system: its {name} has shape {found}, and {particles!r} needs {shape}."
+                f"the state is one of another system: its {name} has shape {found}, and {particles!r} needs {shape}.",
+                code="other-system",
             )
 
 

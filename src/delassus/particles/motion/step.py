@@ -92,16 +92,20 @@ class Stepper:
         self.blend = Blend(self.h, float(checked_blend("alpha", alpha)), float(checked_blend("beta", beta)))
         for name, value in (("time_step", self.h), ("alpha", self.blend.alpha), ("beta", self.blend.beta)):
             if not np.isfinite(value):
-                raise StepError(f"{name} is {value:g}; it is a finite number.")
+                raise StepError(f"{name} is {value:g}; it is a finite number.", code="not-finite")
         check_stabilization(stabilization)
         if stabilization not in STABILIZATIONS:
-            raise StepError(f"stabilization is {stabilization!r}; here it is one of {', '.join(STABILIZATIONS)}.")
+            raise StepError(
+                f"stabilization is {stabilization!r}; here it is one of {', '.join(STABILIZATIONS)}.",
+                code="unknown-option",
+            )
         check_method(method, ("auto", *METHODS))
         check_method(contact_method, CONTACT_METHODS)
         if self.blend.beta == 0.0 and (particles.obstacles or particles.b or particles.rows):
             raise StepError(
                 "beta is 0: elements with rows, elastic ones among them, and contacts need beta > 0, such as 1; "
-                "elements that are energies do not."
+                "elements that are energies do not.",
+                code="conflicting-arguments",
             )
         self.particles, self.stabilization = particles, stabilization
         if contact_method == "auto":

@@ -109,7 +109,9 @@ class ParticleTrajectory:
         arrays = read_arrays("the motion", path, TrajectoryFileError)
         missing = [name for name in (*_ARRAYS, *_END) if name not in arrays]
         if missing:
-            raise TrajectoryFileError(f"{path} is not a motion of a large system: it has no {', '.join(missing)}.")
+            raise TrajectoryFileError(
+                f"{path} is not a motion of a large system: it has no {', '.join(missing)}.", code="other-file"
+            )
         _check_shapes(path, arrays, particles)
         last = {name: arrays[name][-1] for name in ("x", "v", "orientations")}
         end = ParticleState(float(arrays["time"][-1]), **last, **{name: arrays[name] for name in _END})
@@ -128,10 +130,13 @@ def _check_shapes(path: Any, arrays: dict[str, NDArray[Any]], particles: Particl
         if array.shape != shape or array.dtype.kind not in ("iu" if whole else "f") or not all(times):
             raise TrajectoryFileError(
                 f"{path} is a file of another system, or damaged: {name} is an array of {array.dtype} of shape "
-                f"{array.shape}, and {particles!r} needs {shape}."
+                f"{array.shape}, and {particles!r} needs {shape}.",
+                code="other-file",
             )
     if not set(np.unique(arrays["status"]).tolist()) <= set(map(int, Status)):
-        raise TrajectoryFileError(f"{path} is a file of another system, or damaged: a status is no `Status`.")
+        raise TrajectoryFileError(
+            f"{path} is a file of another system, or damaged: a status is no `Status`.", code="other-file"
+        )
 
 
 def simulate_particles(
@@ -161,7 +166,8 @@ def simulate_particles(
     check_state(particles, state)
     if until is not None and not callable(until):
         raise ParticlesError(
-            f"until is {short(repr(until))}; it is a function of a state, such as lambda s: s.time > 1."
+            f"until is {short(repr(until))}; it is a function of a state, such as lambda s: s.time > 1.",
+            code="wrong-type",
         )
     each = sum(np.asarray(x).nbytes for x in (state.x, state.v, state.orientations, state.impulse))
     check_bytes(f"a motion of {1 + -(-steps // every)} states", (1.0 + -(-steps // every)) * each, "a larger `every`")

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 class SingularMatrix(DelassusError, ArithmeticError):
     """A matrix that has no inverse."""
 
+    code = "singular-matrix"
+
 
 def whole_matrix(system: System) -> sparse.csc_matrix:
     """[W, -Jᵀ; -J, -R] of the free velocities, sparse."""

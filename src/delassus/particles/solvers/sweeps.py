@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from delassus.compiler.host.kernel import kernel
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.particles.description.kinds import ElementKind
 from delassus.particles.solvers.coloring import colors
 from delassus.particles.solvers.response import Response
@@ -23,7 +23,7 @@ from delassus.particles.solvers.system import Solved, System, ended
 Array = NDArray[np.float64]
 
 
-class SweepError(DelassusError, ValueError):
+class SweepError(BadArgument):
     """Sweeps over the rows of a system that they cannot solve."""
 
 
@@ -126,6 +126,7 @@ def by_blocks(system: System) -> Response:
     if system.stiff is not None:
         raise SweepError(
             "W has stiffness of energies or of turning forces, and sweeps need it block diagonal: write elements as "
-            "deformations, leave geometric_stiffness out, or take the method 'cholesky'."
+            "deformations, leave geometric_stiffness out, or take the method 'cholesky'.",
+            code="not-supported",
         )
     return response

@@ -20,7 +20,7 @@ import delassus.numpy as np
 from delassus.constrained.elimination.tree_factor import RankOne
 from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
-from delassus.errors import DelassusError, expect, short
+from delassus.errors import BadArgument, expect, short
 from delassus.model.joints import Free
 from delassus.model.model import Joint, Model, UnknownName
 from delassus.model.transmission import Actuator
@@ -29,7 +29,7 @@ _ROUNDING: Final = 1e-9
 """Forces that pass a limit by a smaller share of what is between both are at it."""
 
 
-class ActuatorError(DelassusError, ValueError):
+class ActuatorError(BadArgument):
     """An actuator that cannot be simulated."""
 
 
@@ -99,7 +99,9 @@ def _check_gains(**gains: Any) -> None:
         except (TypeError, ValueError, OverflowError):
             value = math.nan
         if not 0.0 <= value < math.inf:
-            raise ActuatorError(f"the {name} is {short(repr(gain))}; it is finite and not negative.")
+            raise ActuatorError(
+                f"the {name} is {short(repr(gain))}; it is finite and not negative.", code="out-of-range"
+            )
 
 
 def _servo_joints(model: Any, patterns: str | Iterable[str]) -> list[Joint]:
@@ -113,10 +115,14 @@ def _servo_joints(model: Any, patterns: str | Iterable[str]) -> list[Joint]:
     found = []
     for pattern in several:
         if not isinstance(pattern, str):
-            raise ActuatorError(f"joints has {short(repr(pattern))}; it is a name or pattern, or several of them.")
+            raise ActuatorError(
+                f"joints has {short(repr(pattern))}; it is a name or pattern, or several of them.", code="wrong-type"
+            )
         matching = [joint for joint in every if fnmatch.fnmatchcase(joint.name, pattern)]
         if not matching:
-            raise UnknownName("joint of one coordinate that matches", pattern, [joint.name for joint in every])
+            raise UnknownName(
+                "joint of one coordinate that matches", pattern, [joint.name for joint in every], code="unknown-joint"
+            )
         found += [joint for joint in matching if joint not in found]
     return found
 
@@ -131,12 +137,15 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
     """Raise unless all of them can be simulated."""
     for actuator in actuators:
         if not isinstance(actuator, Actuator):
-            raise ActuatorError(f"{actuator!r} is no Actuator; position_servos(model, 40.0, 1.0) makes some.")
+            raise ActuatorError(
+                f"{actuator!r} is no Actuator; position_servos(model, 40.0, 1.0) makes some.", code="wrong-type"
+            )
         if actuator.kind != "affine" or actuator.drives not in ("joint", "tendon", "site"):
             what = f"of the kind {actuator.kind!r}" if actuator.kind != "affine" else f"on a {actuator.drives}"
             raise ActuatorError(
                 f"the actuator {actuator.name!r} is {what}; those that can be simulated are affine and drive a joint, "
-                f"a tendon over joints or a site. {_without(actuator)}"
+                f"a tendon over joints or a site. {_without(actuator)}",
+                code="not-supported",
             )
         if actuator.drives == "site":
             model.frame(actuator.target)
@@ -146,7 +155,8 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...]) -> None:
             if joint.kind.nv != 1 or joint.mimic is not None:
                 raise ActuatorError(
                     f"the actuator {actuator.name!r} drives {name!r}, which has {joint.kind.nv} velocities of its own; "
-                    f"those that can be simulated drive joints with one. {_without(actuator)}"
+                    f"those that can be simulated drive joints with one. {_without(actuator)}",
+                    code="not-supported",
                 )
 
 
@@ -163,7 +173,8 @@ def driving_terms(model: Model, actuator: Actuator) -> list[tuple[str, float]]:
     if tendon is None or not tendon.terms:
         raise ActuatorError(
             f"the actuator {actuator.name!r} pulls {actuator.target!r}, which is no tendon over joints: strings "
-            f"through sites cannot be simulated. {_without(actuator)}"
+            f"through sites cannot be simulated. {_without(actuator)}",
+            code="not-supported",
         )
     return [(name, gear * factor) for name, factor in tendon.terms]
 

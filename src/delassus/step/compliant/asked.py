@@ -15,7 +15,7 @@ from delassus.constraints.basis.constraint import chosen_rows
 from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.model import Model, UnknownName
 from delassus.step.compliant.inputs import IMPACTS, STABILIZATIONS
 from delassus.step.compliant.scheme import EXPLICIT
@@ -28,7 +28,7 @@ LONGEST: Final = 1e6
 """Steps beyond [s] are absurd."""
 
 
-class StepError(DelassusError, ValueError):
+class StepError(BadArgument):
     """A step of time that cannot be made: numbers out of bounds, rows that are not there."""
 
 
@@ -118,7 +118,7 @@ def read(what: str, value: Any, form: str) -> NDArray[np.float64]:
             raise TypeError
         return given.astype(float)
     except (TypeError, ValueError, OverflowError):
-        raise StepError(f"{what} is {short(repr(value))}; it is {form}.") from None
+        raise StepError(f"{what} is {short(repr(value))}; it is {form}.", code="not-a-number") from None
 
 
 def checked_step(time_step: Any) -> NDArray[np.float64]:
@@ -126,7 +126,10 @@ def checked_step(time_step: Any) -> NDArray[np.float64]:
     h = read("time_step", time_step, "a number of seconds, such as 1e-3")
     wrong = h[(h < SHORTEST) | (h > LONGEST)]
     if wrong.size:
-        raise StepError(f"time_step is {wrong.flat[0]:g} s; it is from {SHORTEST:g} to {LONGEST:g} s, such as 1e-3.")
+        raise StepError(
+            f"time_step is {wrong.flat[0]:g} s; it is from {SHORTEST:g} to {LONGEST:g} s, such as 1e-3.",
+            code="time-step-out-of-range",
+        )
     return h
 
 
@@ -136,7 +139,7 @@ def checked_blend(name: str, value: Any) -> NDArray[np.float64]:
     share = read(name, value, form)
     wrong = share[(share < 0.0) | (share > 1.0)]
     if wrong.size:
-        raise StepError(f"{name} is {wrong.flat[0]:g}; it is {form}.")
+        raise StepError(f"{name} is {wrong.flat[0]:g}; it is {form}.", code="out-of-range")
     return share
 
 
@@ -157,7 +160,8 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
         if np.shape(value)[-2:] == (mechanism.m, mechanism.m) and mechanism.m > 1 and batch[-1:] != (mechanism.m,):
             raise StepError(
                 f"{name} has shape {np.shape(value)}; a matrix is given by the name of its constraint, such as "
-                f"{{{mechanism.names[0]!r}: matrix}}."
+                f"{{{mechanism.names[0]!r}: matrix}}.",
+                code="wrong-shape",
             )
         return OfRows(_not_negative(name, value, mechanism.m), tuple(range(mechanism.m)))
     parts: list[tuple[Any, Any]] = []
@@ -165,7 +169,7 @@ def by_rows(name: str, mechanism: Mechanism, value: Any, batch: tuple[int, ...] 
     matrices: list[tuple[Any, slice]] = []
     for key, own in value.items():
         if key not in mechanism.slices:
-            raise UnknownName("constraint", key, mechanism.names)
+            raise UnknownName("constraint", key, mechanism.names, code="unknown-constraint")
         at, what = mechanism.slices[key], f"{name} of {key!r}"
         if not isinstance(own, Mapping) and _is_matrix(what, own, at.stop - at.start, batch):
             matrices.append((_semidefinite(what, own), at))
@@ -192,7 +196,8 @@ def _is_matrix(what: str, value: Any, count: int, batch: tuple[int, ...]) -> boo
     if len(shape) == 2 and batch[-1:] == (count,):
         raise StepError(
             f"{what} has shape {shape}, and there are {count} states: it may be one matrix, or {count} numbers for "
-            f"each state. Give matrices for all states, of shape {(count, count, count)}."
+            f"each state. Give matrices for all states, of shape {(count, count, count)}.",
+            code="wrong-shape",
         )
     return True
 
@@ -202,15 +207,21 @@ def _semidefinite(what: str, value: Any) -> NDArray[np.float64]:
     C = read(what, value, "a symmetric matrix")
     known = C[np.isfinite(C).all((-2, -1))] if C.ndim > 2 else C
     if np.any(np.isinf(C)):
-        raise StepError(f"{what} is infinite; a damper without a spring has one number for each row, inf.")
+        raise StepError(
+            f"{what} is infinite; a damper without a spring has one number for each row, inf.", code="not-finite"
+        )
     size = np.abs(known).max(initial=0.0)
     if np.abs(known - np.swapaxes(known, -1, -2)).max(initial=0.0) > 1e-9 * size:
         raise StepError(
-            f"{what} is no symmetric matrix: forces along one row must yield another as that one the first."
+            f"{what} is no symmetric matrix: forces along one row must yield another as that one the first.",
+            code="not-symmetric",
         )
     least = np.linalg.eigvalsh(known).min(initial=0.0) if np.isfinite(size) else 0.0
     if least < -1e-12 * size:
-        raise StepError(f"{what} has the eigenvalue {least:g}; it must not be negative: it would feed energy in.")
+        raise StepError(
+            f"{what} has the eigenvalue {least:g}; it must not be negative: it would feed energy in.",
+            code="not-semidefinite",
+        )
     return 0.5 * (C + np.swapaxes(C, -1, -2))
 
 
@@ -226,15 +237,20 @@ def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
 def _not_negative(what: str, value: Any, count: int) -> NDArray[np.float64]:
     numbers = read(what, value, f"one number, or one for each of {count} rows")
     if numbers.ndim and numbers.shape[-1] != count:
-        raise StepError(f"{what} has shape {numbers.shape}; its last axis has one number for each of {count} rows.")
+        raise StepError(
+            f"{what} has shape {numbers.shape}; its last axis has one number for each of {count} rows.",
+            code="wrong-shape",
+        )
     if np.any(numbers < 0.0):
-        raise StepError(f"{what} is {np.nanmin(numbers):g}; it must not be negative: it would feed energy in.")
+        raise StepError(
+            f"{what} is {np.nanmin(numbers):g}; it must not be negative: it would feed energy in.", code="out-of-range"
+        )
     return numbers if numbers.ndim else np.full(count, float(numbers))
 
 
 def _finite(what: str, numbers: Any, remedy: str) -> Any:
     if numbers is not None and np.any(np.isinf(numbers)):
-        raise StepError(f"{what} is infinite; {remedy}.")
+        raise StepError(f"{what} is infinite; {remedy}.", code="not-finite")
     return numbers
 
 
@@ -242,7 +258,9 @@ def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
     """Numbers (…, count)."""
     numbers = read(what, value, f"an array whose last axis has the length {count}")
     if numbers.shape[-1:] != (count,):
-        raise StepError(f"{what} has shape {numbers.shape}; the length of its last axis is {count}.")
+        raise StepError(
+            f"{what} has shape {numbers.shape}; the length of its last axis is {count}.", code="wrong-shape"
+        )
     return numbers
 
 
@@ -258,17 +276,21 @@ def elastic_numbers(
     C, named, matrices = by_rows("compliance", own, compliance, batch)
     B, damped, crossed = by_rows("damping", own, damping, batch)
     if crossed:
-        raise StepError("damping is a matrix; it has one number for each row of a constraint.")
+        raise StepError("damping is a matrix; it has one number for each row of a constraint.", code="wrong-shape")
     _finite("damping", B, "leave the compliance out for a rigid constraint")
     rigid = set(damped) - set(named) if isinstance(damping, Mapping) or C is None else set()
     if rigid:
         name = next(name for name, at in own.slices.items() if at.start <= min(rigid) < at.stop)
         raise StepError(
             f"damping of {name!r} is given, and no compliance: without one the constraint is rigid, with nothing "
-            "to damp. Say compliance=inf for a damper without a spring."
+            "to damp. Say compliance=inf for a damper without a spring.",
+            code="conflicting-arguments",
         )
     if C is not None and np.any(np.isinf(C)) and (B is None or np.any(np.isinf(C) & ~(B > 0.0))):
-        raise StepError("compliance is infinite where there is no damping: such a row does nothing. Leave it out.")
+        raise StepError(
+            "compliance is infinite where there is no damping: such a row does nothing. Leave it out.",
+            code="conflicting-arguments",
+        )
     rows = tuple(scene.bilateral.start + k for k in named)
     found = {}
     if C is not None or soft is not None:
@@ -304,13 +326,15 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
     if np.any(beta <= EXPLICIT) and (held or scene.points or scene.joint_limits):
         raise StepError(
             f"beta is {np.min(beta):g}: positions then do not feel the velocity that a constraint could change. Rigid "
-            "constraints and contacts need beta > 0, such as 1; elastic constraints do not."
+            "constraints and contacts need beta > 0, such as 1; elastic constraints do not.",
+            code="conflicting-arguments",
         )
     explicit = np.any((alpha <= EXPLICIT) | (beta <= EXPLICIT))
     if explicit and elastic and np.any(numbers["compliance"][..., list(elastic)] == 0.0):
         raise StepError(
             "alpha or beta is zero, and an elastic constraint has the compliance 0: an explicit spring needs a finite "
-            "stiffness. Take alpha = beta = 1, or leave its compliance out, which makes it rigid."
+            "stiffness. Take alpha = beta = 1, or leave its compliance out, which makes it rigid.",
+            code="conflicting-arguments",
         )
 
 
@@ -323,7 +347,9 @@ def servo_numbers(model: Model, stiffness: Any, damping: Any, target: Any) -> di
             found[name] = _finite(name, numbers, "drive the joint instead, by driven=, or lock it by a JointLock")
     if (stiffness is None) != (target is None):
         missing = "servo_target" if target is None else "servo_stiffness"
-        raise StepError(f"{missing} is missing: a servo pulls to its target with its stiffness.")
+        raise StepError(
+            f"{missing} is missing: a servo pulls to its target with its stiffness.", code="missing-argument"
+        )
     return found if target is None else found | {"servo_target": _core("servo_target", target, model.nq)}
 
 
@@ -332,7 +358,10 @@ def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[i
     if velocity is None:
         return {}, ()
     if not isinstance(velocity, Mapping):
-        raise StepError(f"driven is {velocity!r}; it is a mapping from joints to velocities, such as {{'crank': 2.0}}.")
+        raise StepError(
+            f"driven is {velocity!r}; it is a mapping from joints to velocities, such as {{'crank': 2.0}}.",
+            code="wrong-type",
+        )
     dofs = {name: locked_velocities(model, [name]) for name in velocity}
     parts = []
     for name, x in velocity.items():
@@ -354,10 +383,12 @@ def check_stabilization(stabilization: Any) -> None:
     """Raise unless it is the name of one."""
     if not is_one_of(stabilization, STABILIZATIONS):
         known = ", ".join(STABILIZATIONS)
-        raise StepError(f"there is no stabilization {stabilization!r}; they are: {known}.")
+        raise StepError(f"there is no stabilization {stabilization!r}; they are: {known}.", code="unknown-option")
 
 
 def check_impacts(impacts: Any) -> None:
     """Raise unless it is the name of a law of impacts."""
     if not is_one_of(impacts, IMPACTS):
-        raise StepError(f"there is no law of impacts {impacts!r}; they are: {', '.join(IMPACTS)}.")
+        raise StepError(
+            f"there is no law of impacts {impacts!r}; they are: {', '.join(IMPACTS)}.", code="unknown-option"
+        )

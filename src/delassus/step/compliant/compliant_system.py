@@ -115,7 +115,7 @@ def compliant_system(
     """
     for what, value, known in (("form", form, FORMS), ("phase", phase, PHASES)):
         if not is_one_of(value, known):
-            raise StepError(f"there is no {what} {value!r}; they are: {', '.join(known)}.")
+            raise StepError(f"there is no {what} {value!r}; they are: {', '.join(known)}.", code="unknown-option")
     batch = batch_of(q, v, tau, time_step)
     asked = prepared(mechanism, time_step=time_step, stabilization=stabilization, batch=batch, **options)
     stabilized = stabilization in ("pre", "post")

@@ -223,7 +223,7 @@ def compliant_step(
         numbers = numbers | solving
     rubbing = {} if not scene.points else asked.rubbing
     if midpoint is not None and not isinstance(midpoint, bool | int | np.bool_):
-        raise StepError(f"midpoint is {short(repr(midpoint))}; it is True or False.")
+        raise StepError(f"midpoint is {short(repr(midpoint))}; it is True or False.", code="not-a-boolean")
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
     found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)
     ended = whole(found.iterations), whole(found.status), found.restitution_share, found.system_velocity

@@ -26,7 +26,8 @@ from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
 from delassus.contact.solvers.solve import solve_contacts
-from delassus.errors import DelassusError
+from delassus.dynamics.tree.ldl import ldl
+from delassus.errors import BadArgument
 from delassus.linalg.krylov import Iterated, conjugate_gradients, minimal_residuals
 from delassus.linalg.ldl import ldl
 from delassus.step.compliant.iterative import Iterated, conjugate_gradients, minimal_residuals
@@ -84,9 +85,10 @@ class SystemSolution(NamedTuple):
 def check_rows(layout: RowsOnVelocities, method: str) -> None:
     """Raise if a method for bilateral rows gets others."""
     if method in BILATERAL and not all(isinstance(cone, Free) for cone in layout.cones):
-        raise DelassusError(
+        raise BadArgument(
             f"method is {method!r}, which solves rows that act in both directions; there are contacts, limits or dry "
-            "friction. Take 'pgs', 'sequential_impulses' or 'auto'."
+            "friction. Take 'pgs', 'sequential_impulses' or 'auto'.",
+            code="not-supported",
         )
 
 

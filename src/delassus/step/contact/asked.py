@@ -87,7 +87,7 @@ def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> Non
     if not fits:
         named = ", ".join(f"{name} {np.shape(x)}" for name, x in zip(("q", "v", "tau"), state, strict=True))
         more = "" if start is None else f", start {np.shape(start)}"
-        raise ContactProblemError(f"the batch axes do not fit each other: {named}{more}.")
+        raise ContactProblemError(f"the batch axes do not fit each other: {named}{more}.", code="batch-mismatch")
 
 
 def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
@@ -104,14 +104,16 @@ def resting(name: str, value: Any) -> float:
     """A distance or speed below which something rests: not negative."""
     number = real_array(name, value, ContactProblemError, "a number from 0 on")
     if number.ndim or not number >= 0.0:
-        raise ContactProblemError(f"{name} is {value!r}; it is a number from 0 on.")
+        raise ContactProblemError(f"{name} is {value!r}; it is a number from 0 on.", code="out-of-range")
     return float(number)
 
 
 def _step(time_step: Any) -> NDArray[np.float64]:
     h: NDArray[np.float64] = real_array("time_step", time_step, ContactProblemError, "positive and finite")
     if np.any(h <= 0.0) or np.any(np.isinf(h)):
-        raise ContactProblemError(f"time_step is {time_step!r} s; it is positive and finite.")
+        raise ContactProblemError(
+            f"time_step is {time_step!r} s; it is positive and finite.", code="time-step-out-of-range"
+        )
     return h
 
 
@@ -119,7 +121,9 @@ def _given(rest: dict[str, Any]) -> dict[str, Any]:
     asked = rest.get("stabilization")
     share = real_array("stabilization", 0.0 if asked is None else asked, ContactProblemError, "a share from 0 to 1")
     if np.any(share < 0.0) or np.any(share > 1.0):
-        raise ContactProblemError(f"stabilization is {rest['stabilization']!r}; it is a share from 0 to 1.")
+        raise ContactProblemError(
+            f"stabilization is {rest['stabilization']!r}; it is a share from 0 to 1.", code="out-of-range"
+        )
     found = rest | {"stabilization": share if np.any(share) else None}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -132,6 +136,8 @@ def _checked(scene: Scene, solver: dict[str, Any]) -> dict[str, Any]:
     tolerance = checked_tolerance(solver["tolerance"], 1e-8)
     start = solver.get("start")
     if start is not None and np.shape(start)[-1:] != (scene.m,):
-        raise ContactProblemError(f"start has shape {np.shape(start)}; it needs {scene.m} impulses in its last axis.")
+        raise ContactProblemError(
+            f"start has shape {np.shape(start)}; it needs {scene.m} impulses in its last axis.", code="wrong-shape"
+        )
     found = {"method": solver["method"], "tolerance": tolerance, "iterations": float(solver["iterations"])}
     return found if start is None else found | {"start": np.asarray(start, float)}

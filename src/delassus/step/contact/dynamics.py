@@ -104,13 +104,17 @@ def contact_dynamics(
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
     solver = {"method": method, "tolerance": tolerance, "iterations": iterations, "start": start}
     if not isinstance(model, str):
-        raise ContactProblemError(f"there is no model {short(repr(model))}; it is a name, such as 'ncp'.")
+        raise ContactProblemError(
+            f"there is no model {short(repr(model))}; it is a name, such as 'ncp'.", code="unknown-model"
+        )
     if model == "lcp":
         solver |= {"methods": PYRAMID_METHODS}
     rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
     asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, solver, rows)
     if model not in LAWS:
-        raise ContactProblemError(f"there is no model {model!r}; the models are: {', '.join(LAWS)}.")
+        raise ContactProblemError(
+            f"there is no model {model!r}; the models are: {', '.join(LAWS)}.", code="unknown-model"
+        )
     if not asked.scene.m:
         return free(asked, model)
     if model == "relaxed":
@@ -118,7 +122,9 @@ def contact_dynamics(
         return relaxed(asked, Relaxed(relaxation, impratio, cone))
     if asked.step is None:
         if model in ("soft", "lcp"):
-            raise ContactProblemError(f"time_step is missing: the model {model!r} makes steps.")
+            raise ContactProblemError(
+                f"time_step is missing: the model {model!r} makes steps.", code="missing-argument"
+            )
         return accelerations(asked, model, rest_gap, rest_speed)
     return soft(asked, softness) if model == "soft" else rigid(asked, model, faces, pyramid)
 
@@ -146,18 +152,24 @@ def contact_problem(
 ) -> ContactProblem:
     """The contact problem of a step of time, not solved; arguments as for `contact_dynamics`."""
     if time_step is None:
-        raise ContactProblemError("time_step is missing: the contact problem is one of a step of time.")
+        raise ContactProblemError(
+            "time_step is missing: the contact problem is one of a step of time.", code="missing-argument"
+        )
     numbers = {"friction": friction, "torsional": torsional, "rolling": rolling, "restitution": restitution}
     numbers |= {"compliance": compliance, "normal": normal, "height": height}
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
     rows = {"limits": limits, "joint_friction": joint_friction}
     asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, {}, rows)
     if not asked.scene.m:
-        raise ContactProblemError("there are no contacts, constraints or limits: there is nothing to solve.")
+        raise ContactProblemError(
+            "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
+        )
     return rigid_problem(asked.scene, (*asked.state, asked.step), asked.numbers | asked.rest)
 
 
 def check_cone(cone: Any) -> None:
     """Raise unless it is a cone of the relaxed model."""
     if cone not in CONES:
-        raise ContactProblemError(f"there is no cone {cone!r}; those of the relaxed model are: {', '.join(CONES)}.")
+        raise ContactProblemError(
+            f"there is no cone {cone!r}; those of the relaxed model are: {', '.join(CONES)}.", code="unknown-option"
+        )

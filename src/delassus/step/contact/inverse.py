@@ -100,9 +100,13 @@ def contact_inverse_dynamics(
         relaxation, impratio, cone, time, parameters: As for `contact_dynamics`.
     """
     if not is_one_of(model, ("ncp", "ccp", "relaxed")):
-        raise ContactProblemError(f"there is no inverse of the model {model!r}; the models are: ncp, ccp, relaxed.")
+        raise ContactProblemError(
+            f"there is no inverse of the model {model!r}; the models are: ncp, ccp, relaxed.", code="unknown-model"
+        )
     if time_step is None and model != "relaxed":
-        raise ContactProblemError("time_step is missing: rigid contacts are told apart by where a step leads.")
+        raise ContactProblemError(
+            "time_step is missing: rigid contacts are told apart by where a step leads.", code="missing-argument"
+        )
     numbers = {"friction": friction, "torsional": torsional, "rolling": rolling, "compliance": compliance}
     numbers |= {"normal": normal, "height": height}
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
@@ -110,9 +114,13 @@ def contact_inverse_dynamics(
     rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
     asked = Asked.of(mechanism, (q, v, a), contacts, time_step, numbers, rest, solver, rows)
     if "restitution" in asked.numbers:
-        raise ContactProblemError("a strike has no inverse: leave restitution out of the contacts.")
+        raise ContactProblemError(
+            "a strike has no inverse: leave restitution out of the contacts.", code="not-supported"
+        )
     if not asked.scene.m:
-        raise ContactProblemError("there are no contacts, constraints or limits: rnea gives the torques.")
+        raise ContactProblemError(
+            "there are no contacts, constraints or limits: rnea gives the torques.", code="nothing-to-do"
+        )
     where = _passive(asked, passive)
     if model == "relaxed":
         check_cone(cone)
@@ -125,7 +133,8 @@ def contact_inverse_dynamics(
         if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, asked.scene.m)):
             raise ContactProblemError(
                 f"yielding is {short(repr(yielding))}; it is positive, one number or one for each of {asked.scene.m} "
-                "rows."
+                "rows.",
+                code="out-of-range",
             )
         R = np.broadcast_to(R, (*R.shape[:-1], asked.scene.m))
         found = explain_yielding(
@@ -158,7 +167,7 @@ def _passive(asked: Asked, passive: Any) -> Array:
     given = real_array("passive", passive, ContactProblemError)
     if given.shape != (robot.nv,):
         raise ContactProblemError(
-            f"passive has shape {given.shape}; it has one number for each of {robot.nv} velocities."
+            f"passive has shape {given.shape}; it has one number for each of {robot.nv} velocities.", code="wrong-shape"
         )
     return np.where(given != 0.0, 1.0, 0.0)
 

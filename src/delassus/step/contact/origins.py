@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from delassus.contact.problems.problem import ContactProblem
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 from delassus.step.contact.rigid import assemble_contacts
 from delassus.step.laws.relaxed import relaxed_rows
 from delassus.step.scene import Scene
@@ -46,7 +46,7 @@ class Origin:
             return rigid_problem(self.scene, self.state, given)
         if self.law == "relaxed":
             return relaxed_problem(self.scene, self.state, given)
-        raise DelassusError(f"there is no ContactProblem of {self.law}.")
+        raise BadArgument(f"there is no ContactProblem of {self.law}.", code="not-supported")
 
 
 def rigid_problem(scene: Scene, state: tuple[Any, ...], numbers: dict[str, Any]) -> ContactProblem:

@@ -64,7 +64,9 @@ class InContact:
         given: Array = real_array("values", values, ContactProblemError)
         m = self.scene.m
         if given.shape[-1:] != (m,):
-            raise ContactProblemError(f"values have shape {given.shape}; their last axis has the {m} rows.")
+            raise ContactProblemError(
+                f"values have shape {given.shape}; their last axis has the {m} rows.", code="wrong-shape"
+            )
         return {name: given[..., rows] for name, rows in self.scene.row_mechanism.slices.items()}
 
     def describe(self) -> str:

@@ -42,11 +42,14 @@ def rigid(asked: Asked, law: str, faces: int, pyramid: str) -> ContactStep:
     if law == "lcp":
         face_angles(faces, pyramid)
         if asked.scene.torsional:
-            raise ContactProblemError("model 'lcp' has no torsional and rolling friction; take 'ncp' or 'ccp'.")
+            raise ContactProblemError(
+                "model 'lcp' has no torsional and rolling friction; take 'ncp' or 'ccp'.", code="not-supported"
+            )
         if (faces + 2) * asked.scene.points > LARGEST_PYRAMIDS:
             raise ContactProblemError(
                 f"model 'lcp' with {asked.scene.points} points and {faces} faces would take minutes to compile: "
-                "take 'ncp', or contact_problem(…).solve('lcp')."
+                "take 'ncp', or contact_problem(…).solve('lcp').",
+                code="not-supported",
             )
         options |= {"faces": int(faces), "pyramid": pyramid}
     given = asked.solver | asked.numbers | asked.rest | options
@@ -62,7 +65,10 @@ def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) ->
     """Accelerations and forces with rigid contact."""
     unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
     if unknown:
-        raise ContactProblemError(f"{unknown[0]} needs a time_step: without it, contacts are rigid and do not strike.")
+        raise ContactProblemError(
+            f"{unknown[0]} needs a time_step: without it, contacts are rigid and do not strike.",
+            code="conflicting-arguments",
+        )
     rest = {name: value for name, value in asked.rest.items() if name != "stabilization"}
     found = rigid_forces(
         asked.scene,
@@ -82,7 +88,8 @@ def soft(asked: Asked, softness: Softness | None) -> ContactStep:
     unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
     if unknown:
         raise ContactProblemError(
-            f"the soft model has no {unknown[0]}: its stiffness and damping say how contacts give way."
+            f"the soft model has no {unknown[0]}: its stiffness and damping say how contacts give way.",
+            code="conflicting-arguments",
         )
     softness = Softness() if softness is None else softness
     expect("the softness", softness, Softness, "Softness(stiffness=1e4)")
@@ -115,7 +122,7 @@ def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
     usual = Relaxation() if how.relaxation is None else how.relaxation
     expect("the relaxation", usual, Relaxation, "Relaxation(solref=(0.02, 1.0))")
     if not np.all(np.asarray(how.impratio) > 0.0):
-        raise ContactProblemError(f"impratio is {how.impratio!r}; it is positive.")
+        raise ContactProblemError(f"impratio is {how.impratio!r}; it is positive.", code="out-of-range")
     scene, rows = asked.scene, [usual] * asked.scene.m
     weight = row_weights(scene).copy()
     points = [contact for contact in asked.contacts for _ in contact.corners]
@@ -126,7 +133,8 @@ def relaxed_numbers(asked: Asked, how: Relaxed) -> dict[str, Any]:
     unknown = [name for name in ("restitution", "compliance") if name in asked.numbers]
     if unknown:
         raise ContactProblemError(
-            f"the relaxed model has no {unknown[0]}: its solref and solimp say how rows give way."
+            f"the relaxed model has no {unknown[0]}: its solref and solimp say how rows give way.",
+            code="conflicting-arguments",
         )
     found = {
         "weight": weight,

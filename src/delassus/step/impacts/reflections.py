@@ -83,9 +83,11 @@ def reflections(
     """
     scene, given = scene_for(mechanism, contacts_of(contacts), False, False)
     if not scene.points:
-        raise ContactProblemError("contacts is empty: nothing strikes.")
+        raise ContactProblemError("contacts is empty: nothing strikes.", code="nothing-to-do")
     if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= MOST:
-        raise ContactProblemError(f"rounds is {rounds!r}; it is a whole number from 1 to {MOST}.")
+        raise ContactProblemError(
+            f"rounds is {rounds!r}; it is a whole number from 1 to {MOST}.", code="not-a-whole-number"
+        )
     numbers = numbers_of(scene, given, {"restitution": restitution})
     more = {name: numbers[name] for name in ("restitution",) if name in numbers}
     if touching is not None:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from delassus.common.checks import real_array
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 
-class RelaxationError(DelassusError, ValueError):
+class RelaxationError(BadArgument):
     """Numbers that do not say how a row gives way."""
 
 
@@ -35,15 +35,18 @@ class Relaxation:
         for name, count in (("solref", 2), ("solimp", 5)):
             numbers = real_array(name, getattr(self, name), RelaxationError, f"{count} finite numbers")
             if numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
-                raise RelaxationError(f"{name} is {getattr(self, name)!r}; it has {count} finite numbers.")
+                raise RelaxationError(
+                    f"{name} is {getattr(self, name)!r}; it has {count} finite numbers.", code="wrong-shape"
+                )
             object.__setattr__(self, name, tuple(numbers.tolist()))
         weight = real_array("weight", 1.0 if self.weight is None else self.weight, RelaxationError, "one number [1/kg]")
         if weight.ndim or not 0.0 < weight < np.inf:
-            raise RelaxationError(f"weight is {self.weight!r} 1/kg; it is positive and finite.")
+            raise RelaxationError(f"weight is {self.weight!r} 1/kg; it is positive and finite.", code="out-of-range")
         if (self.solref[0] > 0.0) != (self.solref[1] > 0.0):
             raise RelaxationError(
                 f"solref is {self.solref}; its numbers are both positive, a time constant and a damping ratio, or both "
-                "zero or less, stiffness and damping."
+                "zero or less, stiffness and damping.",
+                code="out-of-range",
             )
 
     def mixed_with(self, other: Relaxation, solmix: float = 1.0, other_solmix: float = 1.0) -> Relaxation:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 
-class SoftnessError(DelassusError, ValueError):
+class SoftnessError(BadArgument):
     """Numbers that are no spring, no damper, or no speed."""
 
 
@@ -32,4 +32,7 @@ class Softness:
             value = getattr(self, name)
             number = isinstance(value, (int, float)) and not isinstance(value, bool) and value < math.inf
             if not number or not value >= 0.0 or (name == "slip_speed" and value == 0.0):
-                raise SoftnessError(f"{name} is {value!r}; it is a finite number, not negative, and no speed of zero.")
+                raise SoftnessError(
+                    f"{name} is {value!r}; it is a finite number, not negative, and no speed of zero.",
+                    code="out-of-range",
+                )

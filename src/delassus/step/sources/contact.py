@@ -71,9 +71,13 @@ class Contact:
             if isinstance(value, Frame):
                 object.__setattr__(self, field, value.name)
             elif not isinstance(value, str):
-                raise ConstraintError(f"a contact is on a frame, given by its name, not on {value!r}.")
+                raise ConstraintError(
+                    f"a contact is on a frame, given by its name, not on {value!r}.", code="wrong-type"
+                )
         if not isinstance(self.name, str):
-            raise ConstraintError(f"the name of a contact is {self.name!r}; it is a str, such as 'left foot'.")
+            raise ConstraintError(
+                f"the name of a contact is {self.name!r}; it is a str, such as 'left foot'.", code="wrong-type"
+            )
         object.__setattr__(self, "corners", self._points())
         for field in ("normal", "tangent"):
             if getattr(self, field) is not None:
@@ -81,7 +85,8 @@ class Contact:
         if self.against != WORLD_FRAME and (self.normal != UP or self.height or self.tangent is not None):
             raise ConstraintError(
                 f"the contact {self.label!r} is against the frame {self.against!r}, whose own x-y plane is touched: "
-                "normal, height and tangent are those of a plane in the world. Place the frame instead."
+                "normal, height and tangent are those of a plane in the world. Place the frame instead.",
+                code="conflicting-arguments",
             )
         self._check_numbers()
         if self.tangent is not None:
@@ -119,17 +124,24 @@ class Contact:
             return np.asarray(contact_axes(n))
         first = np.array(self.tangent) - n * (n @ np.array(self.tangent))
         if np.linalg.norm(first) < 1e-6:
-            raise ConstraintError(f"the tangent {self.tangent} of {self.label!r} is along its normal {self.normal}.")
+            raise ConstraintError(
+                f"the tangent {self.tangent} of {self.label!r} is along its normal {self.normal}.",
+                code="zero-direction",
+            )
         first /= np.linalg.norm(first)
         return np.stack([first, np.cross(n, first), n], axis=1)
 
     def _points(self) -> tuple[Vector, ...]:
         form = "a list of points (x, y, z) in the frame"
         if isinstance(self.corners, str) or not isinstance(self.corners, Iterable):
-            raise ConstraintError(f"the corners of {self.label!r} are {self.corners!r}; they are {form}.")
+            raise ConstraintError(
+                f"the corners of {self.label!r} are {self.corners!r}; they are {form}.", code="not-a-number"
+            )
         points = real_array(f"corners of {self.label!r}", elements(self.corners), ConstraintError, form)
         if points.ndim != 2 or points.shape[1] != 3 or not len(points) or not np.all(np.isfinite(points)):
-            raise ConstraintError(f"the corners of {self.label!r} have shape {points.shape}; they are {form}, finite.")
+            raise ConstraintError(
+                f"the corners of {self.label!r} have shape {points.shape}; they are {form}, finite.", code="wrong-shape"
+            )
         return tuple(vector(point) for point in points)
 
     def _direction(self, field: str) -> Vector:
@@ -139,7 +151,8 @@ class Contact:
         if numbers.shape != (3,) or not np.linalg.norm(numbers) > 0.0:
             raise ConstraintError(
                 f"{field} of {self.label!r} is {getattr(self, field)!r}; it is a direction (x, y, z) of any length "
-                "but zero."
+                "but zero.",
+                code="zero-direction",
             )
         return vector(numbers / np.linalg.norm(numbers))
 
@@ -147,26 +160,32 @@ class Contact:
         if self.rolling is not None and self.torsional is None:
             raise ConstraintError(
                 f"the contact {self.label!r} has rolling friction and no torsional: give torsional=0.0, which does "
-                "nothing, as well."
+                "nothing, as well.",
+                code="conflicting-arguments",
             )
         for field in ("radius", "height", "friction", "torsional", "rolling", "restitution", "compliance"):
             value = getattr(self, field)
             if value is None and field in ("torsional", "rolling"):
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                raise ConstraintError(f"{field} of {self.label!r} is {short(repr(value))}; it is a number.")
+                raise ConstraintError(
+                    f"{field} of {self.label!r} is {short(repr(value))}; it is a number.", code="not-a-number"
+                )
             value = float(real_array(f"{field} of {self.label!r}", value, ConstraintError, "a number"))
             if math.isnan(value):
-                raise ConstraintError(f"{field} of {self.label!r} is {value!r}; it is a number.")
+                raise ConstraintError(f"{field} of {self.label!r} is {value!r}; it is a number.", code="not-a-number")
             if field != "height" and value < 0.0:
-                raise ConstraintError(f"{field} of {self.label!r} is {value:g}; it must not be negative.")
+                raise ConstraintError(
+                    f"{field} of {self.label!r} is {value:g}; it must not be negative.", code="out-of-range"
+                )
             if field in ("radius", "height", "compliance") and math.isinf(value):
-                raise ConstraintError(f"{field} of {self.label!r} is {value:g}; it must be finite.")
+                raise ConstraintError(f"{field} of {self.label!r} is {value:g}; it must be finite.", code="not-finite")
             object.__setattr__(self, field, float(value))
         if self.restitution > 1.0:
             raise ConstraintError(
                 f"restitution of {self.label!r} is {self.restitution:g}; it is a number from 0, where a strike sticks, "
-                "to 1, where it throws back without loss."
+                "to 1, where it throws back without loss.",
+                code="restitution-out-of-range",
             )
 
 
@@ -174,13 +193,16 @@ def contacts_of(contacts: Any) -> tuple[Contact, ...]:
     """Contacts from one, or a list of them."""
     given = (contacts,) if isinstance(contacts, Contact | Frame | str) else contacts
     if not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
-        raise ConstraintError(f"the contacts are {contacts!r}; they are one Contact or a list of them.")
+        raise ConstraintError(
+            f"the contacts are {contacts!r}; they are one Contact or a list of them.", code="wrong-type"
+        )
     found = []
     for contact in given:
         if not isinstance(contact, Contact):
             raise ConstraintError(
                 f"{contact!r} is no contact: say how much friction there is, such as Contact({_named(contact)}, "
-                "friction=0.7)."
+                "friction=0.7).",
+                code="wrong-type",
             )
         found.append(contact)
     return tuple(found)

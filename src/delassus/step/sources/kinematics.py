@@ -31,7 +31,9 @@ def contact_kinematics(
     """Gaps, Jacobians, directions and places of contacts in configurations q (…, nq); planes as in a step of time."""
     scene, given = scene_for(mechanism, contacts, False, False)
     if not scene.points:
-        raise ContactProblemError("there are no contacts: give some, such as contacts=[Contact('foot')].")
+        raise ContactProblemError(
+            "there are no contacts: give some, such as contacts=[Contact('foot')].", code="nothing-to-do"
+        )
     numbers = numbers_of(scene, given, {"normal": normal, "height": height})
     planes = {name: numbers[name] for name in ("normal", "height") if name in numbers}
     gap, J, axes, place = contact_geometry(scene, q, **planes, parameters=parameters)

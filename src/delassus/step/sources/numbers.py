@@ -38,7 +38,7 @@ def scene_for(
     given = contacts_of(contacts)
     for name, value in (("limits", limits), ("joint_friction", joint_friction)):
         if not isinstance(value, bool | int | float | np.bool_ | np.number | None):
-            raise ContactProblemError(f"{name} is {text_of(repr(value))}; it is True or False.")
+            raise ContactProblemError(f"{name} is {text_of(repr(value))}; it is True or False.", code="not-a-boolean")
     return _scene(mechanism, tuple(contact.shape for contact in given), limits, joint_friction, as_in_mujoco), given
 
 
@@ -68,7 +68,9 @@ def numbers_of(scene: Scene, contacts: tuple[Contact, ...], given: dict[str, Any
         array = spread(name, value, len(_values(contacts, name)), _OF_POINTS[name])
         not_negative(name, array)
         if name == "restitution" and array is not None and np.any(array > 1.0):
-            raise ContactProblemError(f"restitution is {np.nanmax(array):.6g}; it is a number from 0 to 1.")
+            raise ContactProblemError(
+                f"restitution is {np.nanmax(array):.6g}; it is a number from 0 to 1.", code="restitution-out-of-range"
+            )
         if array is not None:
             found[name] = _bounded(name, array)
     return found
@@ -98,12 +100,15 @@ def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float
     """Normals (…, points, 3) or heights (…, points); one stands for all points."""
     array: NDArray[np.float64] = real_array(name, value, ContactProblemError)
     if name == "normal" and array.shape[-1:] != (3,):
-        raise ContactProblemError(f"normal has shape {array.shape}; its last axis is a direction (x, y, z).")
+        raise ContactProblemError(
+            f"normal has shape {array.shape}; its last axis is a direction (x, y, z).", code="wrong-shape"
+        )
     short = array.ndim < len(core)
     if short:
         array = array[None]
     if array.shape[-len(core)] not in (1, core[0]):
         raise ContactProblemError(
-            f"{name} has shape {np.shape(value)}; it has one plane for each of {core[0]} points, or one for all."
+            f"{name} has shape {np.shape(value)}; it has one plane for each of {core[0]} points, or one for all.",
+            code="wrong-shape",
         )
     return np.broadcast_to(array, (*array.shape[: array.ndim - len(core)], *core))

@@ -26,7 +26,6 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
-from delassus.dynamics.tree.ldl import Ldl
 from delassus.linalg.ldl import Ldl, ldl_regularized
 from delassus.step.scene import Scene
 from delassus.step.stages.problem import Problem

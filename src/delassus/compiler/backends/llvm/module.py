@@ -37,7 +37,8 @@ def check_frame(schedule: Schedule) -> None:
     if schedule.frame > LARGEST_FRAME:
         raise DelassusError(
             f"the kernel keeps {schedule.frame} values alive at once, at most {LARGEST_FRAME} are possible: "
-            "split it, or make its arrays smaller."
+            "split it, or make its arrays smaller.",
+            code="kernel-too-large",
         )
 
 

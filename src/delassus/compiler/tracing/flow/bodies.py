@@ -21,6 +21,8 @@ from delassus.errors import DelassusError
 class LoopError(DelassusError):
     """A loop cannot be made: no bound, nothing to walk along, or a body that returns something else than it got."""
 
+    code = "bad-loop"
+
 
 def inputs_of(trace: Trace, operand: int, arrays: Sequence[Array], shape: Callable[[Array], Any]) -> Iterator[Array]:
     """One array of the body for each of some arrays around it; truth values come as numbers and are made such again."""
@@ -71,7 +73,8 @@ def one_truth(name: str, example: str, x: Any) -> Any:
     if x.shape != () or x.dtype != bool:
         raise LoopError(
             f"{name}: the condition is one truth value, such as {example}; it is {kind_of(x)} of shape {x.shape}. Use "
-            "np.any or np.all to join several."
+            "np.any or np.all to join several.",
+            code="bad-loop",
         )
     return x
 

@@ -88,13 +88,15 @@ def _like(trace: Trace, returned: Any, new: list[Array], other: Any) -> list[Arr
         path, one, another = difference
         raise LoopError(
             f"cond: the function returned {one}{f' as `{path}`' if path else ''}, and otherwise there is {another}: "
-            "both have to be alike."
+            "both have to be alike.",
+            code="carry-mismatch",
         )
     lifted = [trace.lift(x) for x in leaves(other)]
     for label, a, b in zip(labels(returned), new, lifted, strict=True):
         if a.shape != b.shape or a.truths != b.truths:
             raise LoopError(
                 f"cond: {label} of what the function returned holds {kind_of(a)} of shape {a.shape}, and otherwise "
-                f"{kind_of(b)} of shape {b.shape}: both have to be alike."
+                f"{kind_of(b)} of shape {b.shape}: both have to be alike.",
+                code="carry-mismatch",
             )
     return lifted

@@ -117,7 +117,8 @@ def while_loop(
     if bound is None:
         raise LoopError(
             "while_loop has no bound: one state that never meets its condition would hold up all others. Give the "
-            "largest number of iterations that makes sense, such as bound=100."
+            "largest number of iterations that makes sense, such as bound=100.",
+            code="missing-argument",
         )
     count = _positive("while_loop: the bound", bound)
     trace = current() or trace_of(carry)
@@ -172,7 +173,8 @@ def _pair(returned: Any) -> tuple[Any, Any]:
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise LoopError(
             "scan: the body returns two things, what is carried on and what is kept (None if nothing); it returned "
-            f"{type(returned).__name__ if not isinstance(returned, tuple) else f'{len(returned)} things'}."
+            f"{type(returned).__name__ if not isinstance(returned, tuple) else f'{len(returned)} things'}.",
+            code="bad-loop",
         )
     return returned[0], returned[1]
 
@@ -184,19 +186,22 @@ def _checked(trace: Trace | None, name: str, carry: Any, held: Sequence[Any], ne
         path, one, other = difference
         raise LoopError(
             f"{name}: the body got {one} to carry{f' as `{path}`' if path else ''}, and returned {other}: it has to "
-            "return what it got, changed in value alone."
+            "return what it got, changed in value alone.",
+            code="carry-mismatch",
         )
     lifted = [np.asarray(x) if trace is None else trace.lift(x) for x in leaves(new)]
     for label, before, after in zip(labels(carry), held, lifted, strict=True):
         if before.shape != after.shape:
             raise LoopError(
                 f"{name}: carried {label} has shape {before.shape} before and {after.shape} after the body: an array "
-                "keeps its shape in a loop. Start with one that is large enough."
+                "keeps its shape in a loop. Start with one that is large enough.",
+                code="carry-mismatch",
             )
         if (before.dtype == bool) != (after.dtype == bool):
             raise LoopError(
                 f"{name}: carried {label} holds {kind_of(before)} before and {kind_of(after)} after the body: start "
-                f"with {kind_of(after)}, or convert with .astype."
+                f"with {kind_of(after)}, or convert with .astype.",
+                code="carry-mismatch",
             )
     return lifted
 
@@ -228,13 +233,18 @@ def _doubtful(g: Builder, value: int, sufficient: bool) -> set[int]:
 def _length(name: str, stacks: Any, length: int | None) -> int:
     if stacks is None:
         if length is None:
-            raise LoopError(f"{name}: there is nothing to walk along: give stacks, or a length.")
+            raise LoopError(
+                f"{name}: there is nothing to walk along: give stacks, or a length.", code="missing-argument"
+            )
         return _positive(f"{name}: the length", length)
     shapes = [np.shape(x) for x in leaves(stacks)]
     lengths = {shape[0] if shape else None for shape in shapes}
     if len(lengths) != 1 or None in lengths or length not in (None, *lengths):
         asked = "" if length is None else f", and length={length}"
-        raise LoopError(f"{name}: stacks have one and the same length in their first axis; got shapes {shapes}{asked}.")
+        raise LoopError(
+            f"{name}: stacks have one and the same length in their first axis; got shapes {shapes}{asked}.",
+            code="wrong-shape",
+        )
     return _positive(f"{name}: the length of the stacks", lengths.pop())
 
 
@@ -243,8 +253,9 @@ def _positive(what: str, number: Any) -> int:
         count = operator.index(number)
     except TypeError:
         raise LoopError(
-            f"{what} is a whole number that is known when the kernel is compiled, not {number!r}."
+            f"{what} is a whole number that is known when the kernel is compiled, not {number!r}.",
+            code="not-a-whole-number",
         ) from None
     if count < 1:
-        raise LoopError(f"{what} is {count}; it must be at least 1.")
+        raise LoopError(f"{what} is {count}; it must be at least 1.", code="out-of-range")
     return count

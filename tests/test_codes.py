@@ -1,0 +1,101 @@
+"""Codes of errors: each is in the table of docs/errors.md, and each of the table is raised somewhere."""
+
+import ast
+import copy
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from delassus.errors import BadArgument, DelassusError
+from delassus.model.model import UnknownName
+from delassus.model.readers.xml import ModelFileError
+
+ROOT = Path(__file__).parent.parent
+TABLE = re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs" / "errors.md").read_text(), re.M)
+TREES = {path: ast.parse(path.read_text()) for path in sorted((ROOT / "src" / "delassus").rglob("*.py"))}
+
+
+def bases() -> dict[str, list[str]]:
+    """The names of the bases of every class of the package."""
+    nodes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return {node.name: [base.id for base in node.bases if isinstance(base, ast.Name)] for node in nodes}
+
+
+def is_error(name: str, known: dict[str, list[str]]) -> bool:
+    return name == "DelassusError" or any(is_error(base, known) for base in known.get(name, ()))
+
+
+def codes_of(tree: ast.AST) -> set[str]:
+    """The texts that a file gives as codes: to errors, and as defaults of classes or functions."""
+    found = set()
+    for node in ast.walk(tree):
+        if (
+            (isinstance(node, ast.keyword) and node.arg == "code" and isinstance(node.value, ast.expr))
+            or (isinstance(node, ast.Assign) and [t.id for t in node.targets if isinstance(t, ast.Name)] == ["code"])
+            or (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "code")
+        ):
+            found |= texts(node.value)
+        elif isinstance(node, ast.FunctionDef) and node.name == "code":
+            found |= {text for part in ast.walk(node) if isinstance(part, ast.Return) for text in texts(part.value)}
+    return found
+
+
+def texts(node: ast.AST | None) -> set[str]:
+    if isinstance(node, ast.IfExp):
+        return texts(node.body) | texts(node.orelse)
+    return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value else set()
+
+
+USED = set().union(*map(codes_of, TREES.values()))
+
+
+def test_the_table_has_every_code_and_no_other():
+    assert set(TABLE) == USED
+
+
+def test_the_table_is_sorted_and_names_a_code_once():
+    assert sorted(set(TABLE)) == TABLE
+
+
+@pytest.mark.parametrize("code", sorted(USED))
+def test_a_code_is_written_in_kebab_case(code):
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", code)
+
+
+def test_errors_without_a_code_of_their_class_are_raised_with_one():
+    known = bases()
+    coded = {
+        node.name
+        for tree in TREES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and any(codes_of(part) for part in node.body if isinstance(part, ast.Assign))
+    }
+    bare = []
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            call = node.exc if isinstance(node, ast.Raise) else None
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and is_error(call.func.id, known):
+                general = call.func.id == "BadArgument" or call.func.id not in coded
+                if general and "code" not in {keyword.arg for keyword in call.keywords}:
+                    bare.append(f"{path.name}:{node.lineno}")
+    assert not bare
+
+
+EXAMPLES = [
+    BadArgument("a sentence.", code="wrong-shape"),
+    ModelFileError("a sentence.", "r.urdf", 4, "axis", code="not-finite"),
+    UnknownName("frame", "fot", ["foot"], code="unknown-frame"),
+]
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
+def test_a_copy_of_an_error_has_its_code(error, duplicate):
+    assert duplicate(error).code == error.code != type(error).code
+
+
+def test_a_code_is_no_part_of_the_message():
+    error = DelassusError("a sentence.", code="frozen")
+    assert (str(error), error.args) == ("a sentence.", ("a sentence.",))
