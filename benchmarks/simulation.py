@@ -233,7 +233,7 @@ def against_peers(batch: int = BATCH, steps: int = STEPS) -> str:
             other = motrix(case, 256, steps)
             unsolved = np.mean(log.status[-1] != 0)
             rows.append(
-                f"| {case.name} | {case.robot.nv} | {case.simulation.world.candidates} | {1e-3 / seconds:,.0f} "
+                f"| {case.name} | {case.robot.nv} | {case.simulation.scene.candidates} | {1e-3 / seconds:,.0f} "
                 f"| {np.median(log.residual[-1]):.0e}, {np.max(log.residual[-1]):.0e} | {unsolved:.2%} "
                 f"| {1e-3 / theirs:,.1f} ({cone}) | {peers[cone][1]:.0e} | **{theirs / seconds:.1f}** "
                 f"| {'-' if other is None else f'{1e-3 / other:,.1f} ({other / seconds:.0f}×)'} |"

@@ -71,7 +71,7 @@ def test_a_stack_of_free_bodies_rests_for_ten_seconds(lower, upper):
     )
     model = boxes[0].attach(replace(boxes[1], geometries=feet), "world", prefix="upper_")
     sim = dl.Simulation(model, touching="box", colliding=[("upper_foot_*", "box")], max_contacts=12)
-    assert sim.world.m == 3 * 12
+    assert sim.scene.m == 3 * 12
     q0 = np.array([0, 0, 0.1, 0, 0, 0, 1.0, 0.02, 0.01, 0.32, 0, 0, math.sin(0.1), math.cos(0.1)])
     log = sim.run(q0, steps=10_000, every=10)
     assert np.abs(log.v[1:]).max() < 1e-8 and np.abs(log.q - log.q[0]).max() < 1e-8

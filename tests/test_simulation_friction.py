@@ -204,7 +204,7 @@ def test_the_friction_of_a_shape_counts_unless_the_ground_is_given_one(ground, w
 
 def test_rows_are_made_for_the_friction_that_is_asked_for_alone():
     def rows(ball, ground):
-        return dl.Simulation(dl.load(MJCF.format(floor="", ball=ball)), ground).world.contact_rows
+        return dl.Simulation(dl.load(MJCF.format(floor="", ball=ball)), ground).scene.contact_rows
 
     assert rows("", dl.Ground()) == rows('condim="1"', dl.Ground()) == 3
     assert rows('condim="6"', dl.Ground(torsional=0.0, rolling=0.0)) == 3

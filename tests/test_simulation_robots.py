@@ -26,8 +26,8 @@ def dropped(height: float) -> np.ndarray:
 
 def test_steps_are_tried_first_with_the_balls_that_a_robot_stands_on_and_no_other_shapes_of_their_bodies():
     sim = dl.Simulation(QUADRUPED)
-    assert {sim.candidates[k] for k in sim.usual.usual} == set(FEET)
-    assert len(sim.usual.usual) == 4
+    assert {sim.candidates[k] for k in sim.reduced_scene.reduced} == set(FEET)
+    assert len(sim.reduced_scene.reduced) == 4
 
 
 def test_a_dropped_quadruped_comes_to_rest_on_its_weight(standing):
@@ -110,7 +110,7 @@ def test_the_problem_of_a_state_has_the_impulses_of_its_step(standing):
 
 
 def test_substeps_are_steps_with_the_same_control(standing):
-    servos = standing.world.actuators
+    servos = standing.scene.actuators
     coarse = dl.Simulation(QUADRUPED, standing.ground, 1e-3, actuators=servos, touching=FEET, substeps=3)
     u = np.random.default_rng(0).normal(HOME[7:], 0.1, (10, 12))
     whole = coarse.run(dropped(0.0), control=u)

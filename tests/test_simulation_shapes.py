@@ -88,7 +88,7 @@ def test_meshes_that_are_missing_or_unknown_are_named(tmp_path):
     for path, words in ((tmp_path / "no.stl", "is not there"), (tmp_path / "cube.dae", "STL and OBJ")):
         with pytest.raises(dl.DelassusError, match=words):
             dl.Simulation(meshed(path))
-        assert dl.Simulation(meshed(path), max_contacts=0).world.m == 0
+        assert dl.Simulation(meshed(path), max_contacts=0).scene.m == 0
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def dumbbell() -> dl.Simulation:
 
 def test_what_has_fallen_does_in_a_batch_what_it_does_alone_and_goes_on_from_any_state():
     sim = dumbbell()
-    assert len(sim.usual.usual) == 1 < sim.world.candidates
+    assert len(sim.reduced_scene.reduced) == 1 < sim.scene.candidates
     q0 = np.tile([0, 0, 0.25, 0, 0, 0, 1.0], (6, 1))
     v0 = np.zeros((6, 6))
     v0[:, 3] = np.linspace(0.0, 4.0, 6)

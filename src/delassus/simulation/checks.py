@@ -1,4 +1,4 @@
-"""What simulations are given, checked: numbers that are numbers, counts, states of the same world."""
+"""What simulations are given, checked: numbers that are numbers, counts, states of the same scene."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from delassus.compiler.host.kernel import Kernel
 from delassus.simulation.checks import RunError, SimulationError, count, numbers
-from delassus.step.stages.step import simulate, simulate_with
+from delassus.step.stages.kernels import simulate, simulate_with
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation

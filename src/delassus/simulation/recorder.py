@@ -79,8 +79,8 @@ class Recorder:
         impulse, contact = kept.pop("impulse"), kept.pop("contact")
         return Trajectory(
             **kept,
-            steps=np.full(kept["status"].shape[1:], (self.last - self.first) * sim.world.substeps),
+            steps=np.full(kept["status"].shape[1:], (self.last - self.first) * sim.scene.substeps),
             mechanism=sim.mechanism,
-            contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.world.contact_rows),
+            contacts=ContactRecord(impulse, contact, sim.time_step, sim.candidates, sim.scene.contact_rows),
             simulation=sim,
         )

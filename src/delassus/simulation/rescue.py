@@ -22,7 +22,7 @@ from delassus.dynamics.kinematics.manifold import integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.simulation.ground import Ground
 from delassus.step.scene import Scene
-from delassus.step.stages.step import candidate_geometry
+from delassus.step.stages.kernels import candidate_geometry
 
 Array = NDArray[np.float64]
 
@@ -58,14 +58,14 @@ _LOCKED: Final = 1e12
 class Rescue:
     """Robots in the ground, (items, nq)."""
 
-    def __init__(self, world: Scene, ground: Ground, items: NDArray[np.bool_]) -> None:
-        self.world, self.model = world, world.model
+    def __init__(self, scene: Scene, ground: Ground, items: NDArray[np.bool_]) -> None:
+        self.scene, self.model = scene, scene.model
         self.ground: dict[str, Any] = {}
         for name, x in ground.geometry.items():
             inner = np.shape(x)[-1:] if name == "normal" else ()
             shared = name == "heights" or np.shape(x) == inner
             self.ground[name] = x if shared else np.broadcast_to(x, (*items.shape, *inner))[items][:, None]
-        singles = [(i, j) for motion, i, j in parts(self.model) if motion.nq == 1 and world.max_limits]
+        singles = [(i, j) for motion, i, j in parts(self.model) if motion.nq == 1 and scene.max_limits]
         self.limited_q, self.limited_v = ([pair[k] for pair in singles] for k in range(2))
 
     def out(self, q: Array) -> Array:
@@ -75,20 +75,20 @@ class Rescue:
             cost = self._cost(best)
             if not np.any(cost > DEEP**2):
                 break
-            again = self._descended(self._nearby(q, rng.normal(size=self.world.nv)))
+            again = self._descended(self._nearby(q, rng.normal(size=self.scene.nv)))
             best = np.where(((cost > DEEP**2) & (self._cost(again) < _WORTH * cost))[:, None], again, best)
         return best
 
     def _geometry(self, q: Array) -> tuple[Array, Array]:
         """Depths (items, n, candidates) in (items, n, nq), zero above the ground, and the points with an axis more."""
-        gap, point, _ = candidate_geometry(self.world, q, **self.ground)
+        gap, point, _ = candidate_geometry(self.scene, q, **self.ground)
         return np.maximum(-gap, 0.0), point
 
     def _cost(self, q: Array) -> Array:
         """Σ depth² (items,); infinite where loops are open."""
         cost: Array = np.sum(self._geometry(q[:, None])[0] ** 2, (-2, -1))
-        if self.world.mechanism.m:
-            error = np.abs(constraint_error(self.world.mechanism, q, time=0.0)).max(-1)
+        if self.scene.mechanism.m:
+            error = np.abs(constraint_error(self.scene.mechanism, q, time=0.0)).max(-1)
             cost = np.where(error < OPEN, cost, np.inf)
         return cost
 
@@ -111,7 +111,7 @@ class Rescue:
         within = np.clip(moved[:, own], self.model.lower[own], self.model.upper[own])
         beyond = (q[:, own] < self.model.lower[own]) | (q[:, own] > self.model.upper[own])
         moved[:, own] = np.where(beyond, moved[:, own], within)  # what starts beyond is for the steps to take back
-        return assemble(self.world.mechanism, moved, time=0.0).q if self.world.mechanism.m else moved
+        return assemble(self.scene.mechanism, moved, time=0.0).q if self.scene.mechanism.m else moved
 
     def _descended(self, q: Array) -> Array:
         """Where the method ends."""
@@ -129,7 +129,7 @@ class Rescue:
 
     def _step(self, q: Array, damping: Array) -> Array:
         """δ (items, nv); joints that would pass their limits are locked."""
-        ways = _DIFFERENCE * np.eye(self.world.nv)
+        ways = _DIFFERENCE * np.eye(self.scene.nv)
         ahead, behind = (self._geometry(integrate(self.model, q[:, None], s * ways))[0] for s in (1.0, -1.0))
         depth = self._geometry(q[:, None])[0][:, 0]
         J = np.swapaxes(behind - ahead, 1, 2) / (2.0 * _DIFFERENCE) * (depth > 0.0)[..., None]
@@ -145,8 +145,8 @@ class Rescue:
 
     def _way(self, q: Array, J: Array, depth: Array, M: Array, damping: Array) -> Array:
         N = np.linalg.inv(M)
-        if self.world.mechanism.m:
-            A = constraint_jacobian(self.world.mechanism, q, time=0.0)
+        if self.scene.mechanism.m:
+            A = constraint_jacobian(self.scene.mechanism, q, time=0.0)
             held = np.linalg.pinv(A @ N @ A.mT, rtol=1e-9, hermitian=True)
             N = N - N @ A.mT @ held @ A @ N
         G = J @ N @ J.mT

@@ -22,14 +22,16 @@ from delassus.simulation.state import State, is_alive
 from delassus.simulation.stretch import LONGEST, Stretch
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
-from delassus.step.stages.advance import HARD, MISSED
-from delassus.step.stages.rows import pushed_elsewhere
-from delassus.step.stages.solve import LONGER, PATIENCE, QUICKLY
+from delassus.step.stages.collide import has_impulse_outside
+from delassus.step.stages.solve import LONGER, QUICKLY
+from delassus.step.stages.types import MAX_ITERATIONS
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
 
 _FROZEN: Final = int(Mark.FROZEN)
+NEEDS_ITERATIONS: Final = float(Mark.NEEDS_ITERATIONS)
+NEEDS_FULL_SET: Final = float(Mark.NEEDS_FULL_SET)
 
 _WORTH_IT: Final = 64
 """Periods from which on a stretch pays for what it takes to be made."""
@@ -54,7 +56,7 @@ class Runner:
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         self.alone = not state.q.shape[:-1] and plain
         self._thorough: Callable[[], None] | None = None
-        self._period, self._sizes = sim.period, (sim.world.m, sim.world.slots)
+        self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots)
         self._tick = self._alone() if self.alone and bound else None
         self.stretch: Stretch | None = None
         self.consistent = True
@@ -118,8 +120,8 @@ class Runner:
 
     def _look_again(self) -> None:
         """What has a mark: a step that the whole world is needed for, or an item that ends here."""
-        if self.status.item() == MISSED:
-            self._thorough = self._thorough or self._bound(self.sim.world, PATIENCE)
+        if self.status.item() == NEEDS_FULL_SET:
+            self._thorough = self._thorough or self._bound(self.sim.scene, MAX_ITERATIONS)
             self._thorough()
         if int(self.status) & _FROZEN:
             self.alive[...] = 0.0
@@ -161,18 +163,23 @@ class Runner:
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        usual, world = self.sim.usual, self.sim.world
+        reduced, full = self.sim.reduced_scene, self.sim.scene
         others = (is_alive(self.status), *map(some, given))
         lying = self._lying()
         if lying is None:
-            found = self._made(usual, QUICKLY, others)
+            found = self._made(reduced, QUICKLY, others)
         else:
-            tried = self._made(usual, QUICKLY, others, ~lying)
+            tried = self._made(reduced, QUICKLY, others, ~lying)
             found = tuple(np.empty((*lying.shape, *x.shape[1:])) for x in tried)
             for every, part in zip(found, tried, strict=True):
                 every[~lying] = part
-            found[-1][lying] = MISSED
-        for left, used, patience in ((HARD, usual, LONGER), (HARD, usual, PATIENCE), (MISSED, world, PATIENCE)):
+            found[-1][lying] = NEEDS_FULL_SET
+        attempts = (
+            (NEEDS_ITERATIONS, reduced, LONGER),
+            (NEEDS_ITERATIONS, reduced, MAX_ITERATIONS),
+            (NEEDS_FULL_SET, full, MAX_ITERATIONS),
+        )
+        for left, used, patience in attempts:
             again = found[-1] == left
             if again.any():
                 for every, part in zip(found, self._made(used, patience, others, again), strict=True):
@@ -182,19 +189,18 @@ class Runner:
         self.status = mark.astype(np.int64)
 
     def _lying(self) -> NDArray[np.bool_] | None:
-        """Which items would be missed by the usual world, as robots that lie on their backs; None if they are few."""
-        usual = self.sim.usual
-        if usual.reduced is None or not usual.full_slots:
+        """Which items would be missed by the usual scene, as robots that lie on their backs; None if they are few."""
+        scene = self.sim.reduced_scene
+        if scene.reduced is None or not scene.full_slots:
             return None
-        start = usual.contact_rows * usual.full_slots + usual.mechanism.m
-        limits = self._rows[..., start : start + usual.full.ends]
-        if (self._places == np.array(usual.slot_candidates)).all() and not (limits > 0.0).any():
+        limits = self._rows[..., list(scene.full.limit_rows)]
+        if (self._places == np.array(scene.slot_candidates)).all() and not (limits > 0.0).any():
             return None
-        lying: Any = pushed_elsewhere(usual, self._rows, self._places)
+        lying: Any = has_impulse_outside(scene, self._rows, self._places)
         return lying if np.mean(lying) > _MANY else None
 
     def _made(
-        self, world: Scene, patience: float, others: tuple[Any, ...], items: NDArray[np.bool_] | None = None
+        self, scene: Scene, patience: float, others: tuple[Any, ...], items: NDArray[np.bool_] | None = None
     ) -> tuple[Any, ...]:
         """What the kernel gives, for all items or for some; `others` are who is alive, and controls."""
         moving, ground, (alive, *control) = self.moving, self.sim.ground.inputs, others
@@ -206,7 +212,7 @@ class Runner:
             moving, alive = tuple(x[items] for x in moving), alive[items]
             control = [_of(x, batch, items, True) for x in control]
         found = self.control.kernel(
-            world,
+            scene,
             *moving,
             self.time,
             alive,
@@ -214,7 +220,7 @@ class Runner:
             self.sim.time_step,
             **ground,
             tolerance=self.sim.tolerance,
-            patience=patience,
+            iterations=patience,
         )
         return tuple(np.asarray(x) for x in found)
 
@@ -222,16 +228,16 @@ class Runner:
         """The arrays of one item, and what takes them through a period."""
         self.q, self.v, self._rows, self._places = map(np.array, (self.q, self.v, self._rows, self._places))
         self._clock, self.alive = np.array(self.time), np.array(float(is_alive(self.status)))
-        self._given, self._step = np.zeros(self.sim.world.control_size), np.array(self.sim.time_step)
+        self._given, self._step = np.zeros(self.sim.scene.control_size), np.array(self.sim.time_step)
         self._own = self._given[: self.sim.nu]
         self.residual, self._count, self.status = (np.array(float(x)) for x in (self.residual, 0.0, self.status))
-        return self._bound(self.sim.usual, PATIENCE)
+        return self._bound(self.sim.reduced_scene, MAX_ITERATIONS)
 
-    def _bound(self, world: Scene, patience: float) -> Callable[[], None]:
+    def _bound(self, scene: Scene, patience: float) -> Callable[[], None]:
         moving, named = self.moving, self.named(patience)
         control = (self._given,) if self.control.takes else ()
         return self.control.kernel.bind(
-            world,
+            scene,
             *moving,
             self._clock,
             self.alive,
@@ -247,7 +253,7 @@ class Runner:
 
     def named(self, patience: float) -> dict[str, Any]:
         """The inputs of the kernel that have names; what items share comes last."""
-        given = {**self.sim.ground.inputs, "tolerance": self.sim.tolerance, "patience": patience}
+        given = {**self.sim.ground.inputs, "tolerance": self.sim.tolerance, "iterations": patience}
         return {name: np.array(given[name]) for name in sorted(given, key=lambda name: name == "heights")}
 
 

@@ -26,18 +26,18 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of, fits
 from delassus.simulation.ground import COEFFICIENTS, Ground
 from delassus.simulation.recorder import Recorder
+from delassus.simulation.reduced import reduced_scene
 from delassus.simulation.runner import Runner, some
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
 from delassus.simulation.starting import repaired
 from delassus.simulation.state import State
-from delassus.simulation.usual import usual_world
 from delassus.step.actuation.actuators import check_actuators
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
-from delassus.step.stages.friction import of_contacts
-from delassus.step.stages.solve import TOLERANCE
-from delassus.step.stages.step import assemble_step, candidate_geometry, simulate
+from delassus.step.stages.friction import contact_coefficients
+from delassus.step.stages.kernels import assemble_step, candidate_geometry, simulate
+from delassus.step.stages.types import TOLERANCE
 
 Array = NDArray[np.float64]
 
@@ -149,49 +149,49 @@ class Simulation(Frozen):
         shapes = shapes_of(model, touching, ground.field) if max_contacts else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
-        self.world = Scene(
+        self.scene = Scene(
             robot,
-            shapes,
-            ground.field,
-            chosen,
-            max_contacts,
-            max_limits,
-            joint_friction,
-            substeps,
-            bool(np.any(ground.restitution)),
-            meeting,
+            max_limits=max_limits,
+            joint_friction=joint_friction,
+            shapes=shapes,
+            collisions=meeting,
+            field=ground.field,
+            max_contacts=max_contacts,
             contact_rows=friction.rows,
             own_friction=friction.own,
+            bounces=bool(np.any(ground.restitution)),
+            actuators=chosen,
+            substeps=substeps,
         )
         self.freeze()
 
     def __repr__(self) -> str:
-        world = self.world
+        scene = self.scene
         return (
-            f"Simulation({self.model.name!r}: {world.candidates} candidates for {world.slots} contacts, {world.m} "
-            f"rows, {world.nu} controls, steps of {self.time_step:g} s)"
+            f"Simulation({self.model.name!r}: {scene.candidates} candidates for {scene.slots} contacts, {scene.m} "
+            f"rows, {scene.nu} controls, steps of {self.time_step:g} s)"
         )
 
     @cached_property
-    def usual(self) -> Scene:
-        """The world in which steps are tried first."""
-        return usual_world(self.world)
+    def reduced_scene(self) -> Scene:
+        """The scene with the reduced contact set, with which steps are tried first."""
+        return reduced_scene(self.scene)
 
     @property
     def model(self) -> Model:
         """The robot."""
-        model: Model = self.world.model
+        model: Model = self.scene.model
         return model
 
     @property
     def nu(self) -> int:
         """The number of controls: of actuators, or of velocities of joints without a free base."""
-        return self.world.nu
+        return self.scene.nu
 
     @property
     def period(self) -> float:
         """Of the controls [s]."""
-        return self.time_step * self.world.substeps
+        return self.time_step * self.scene.substeps
 
     # --- states ---------------------------------------------------------------------------------------------------
 
@@ -206,9 +206,9 @@ class Simulation(Frozen):
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
         """
-        world, repair = self.world, flag("repair", repair)
-        q = last_axis("q0", _no_state(q0), world.nq, "coordinates of the robot")
-        v = np.zeros(world.nv) if v0 is None else last_axis("v0", v0, world.nv, "velocities of the robot")
+        scene, repair = self.scene, flag("repair", repair)
+        q = last_axis("q0", _no_state(q0), scene.nq, "coordinates of the robot")
+        v = np.zeros(scene.nv) if v0 is None else last_axis("v0", v0, scene.nv, "velocities of the robot")
         try:
             batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch)
         except ValueError:
@@ -217,20 +217,20 @@ class Simulation(Frozen):
                 f"{self.ground.batch}.",
                 code="batch-mismatch",
             ) from None
-        q, v = np.broadcast_to(q, (*batch, world.nq)), np.broadcast_to(v, (*batch, world.nv))
+        q, v = np.broadcast_to(q, (*batch, scene.nq)), np.broadcast_to(v, (*batch, scene.nv))
         with np.errstate(invalid="ignore"):
             unit = normalize(self.model, q)  # a quaternion of zeros is none
         finite = np.isfinite(unit).all(-1) & np.isfinite(v).all(-1)
         q1, v1 = q, v
         if finite.any():  # what is no configuration is frozen as it is: another item stands in for it
             safe = np.where(finite[..., None], unit, unit[finite][0])
-            q1, v1 = repaired(world, self.ground, safe, np.where(finite[..., None], v, 0.0), repair)
+            q1, v1 = repaired(scene, self.ground, safe, np.where(finite[..., None], v, 0.0), repair)
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
             time=number("time", time),
-            impulse=np.zeros((*batch, world.m)),
-            contact=np.broadcast_to(np.arange(float(world.slots)), (*batch, world.slots)).copy(),
+            impulse=np.zeros((*batch, scene.m)),
+            contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
             seed=count("seed", seed, 0),
@@ -324,12 +324,12 @@ class Simulation(Frozen):
     def _taken(self, state: Any, control: Any) -> Array:
         """The control (…, nu) of a period, if it and the state can be."""
         expect("the state", _no_state(state), State, "sim.start(q0)")
-        world = self.world
-        parts = {"q": world.nq, "v": world.nv, "impulse": world.m, "contact": world.slots}
+        scene = self.scene
+        parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
             raise SimulationError(
                 f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
-                f"{state.impulse.shape}; here they have {world.nq} and {world.m} elements.",
+                f"{state.impulse.shape}; here they have {scene.nq} and {scene.m} elements.",
                 code="other-system",
             )
         number("the state's time", state.time, hint="a finite number [s]")
@@ -350,16 +350,16 @@ class Simulation(Frozen):
     @property
     def candidates(self) -> tuple[str, ...]:
         """Of each candidate for a contact, the name of its shape."""
-        return tuple(name for _, _, name in self.world.candidate_shapes)
+        return tuple(name for _, _, name in self.scene.candidate_shapes)
 
     def contacts(self, q: Any) -> GroundContacts:
         """Where the robot may touch the ground in configurations (…, nq), all candidates."""
-        if not self.world.candidates:
+        if not self.scene.candidates:
             raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
-        q = last_axis("q", q, self.world.nq, "coordinates of the robot")
-        gap, point, normal = candidate_geometry(self.world, q, **self.ground.geometry)
+        q = last_axis("q", q, self.scene.nq, "coordinates of the robot")
+        gap, point, normal = candidate_geometry(self.scene, q, **self.ground.geometry)
         joints = self.model.joints
-        on = [shape.geometry.joint for shape, _, _ in self.world.candidate_shapes]
+        on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
         bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
         return GroundContacts(gap, point, normal, bodies, self.candidates)
 
@@ -368,33 +368,33 @@ class Simulation(Frozen):
 
         It is the one that the step solves: where restitution would add energy, with the share of it that does not.
         """
-        world = self.world
-        if not world.m:
+        scene = self.scene
+        if not scene.m:
             raise SimulationError(
                 "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
             )
         u = self._taken(state, control)
         rows, places = some(state.impulse), some(state.contact)
         G, g = assemble_step(
-            world, state.q, state.v, rows, places, some(u), state.time, self.time_step, **self.ground.inputs
+            scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **self.ground.inputs
         )
         numbers: dict[str, Any] = {}
-        if world.slots:
+        if scene.slots:
             numbers |= self._friction(state)
-        if world.dry:
-            bounds = self.time_step * np.array([bound for _, bound in world.dry])
+        if scene.friction_bounds:
+            bounds = self.time_step * np.array(scene.friction_bounds)
             numbers |= {"lower": -bounds, "upper": bounds}
-        return ContactProblem(G, g, world.layout.cones, **numbers, check=False)
+        return ContactProblem(G, g, scene.layout.cones, **numbers, check=False)
 
     def _friction(self, state: State) -> dict[str, Any]:
         """Coefficients (…, slots) of the contacts that the next step solves for."""
-        world, given = self.world, self.ground.inputs
-        ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(world.slots) for name in COEFFICIENTS]
+        scene, given = self.scene, self.ground.inputs
+        ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
-        if world.own_friction and not world.has_fixed_slots:
-            gap = candidate_geometry(world, state.q, **self.ground.geometry)[0]
-            number = np.sort(np.argsort(gap, -1)[..., : world.slots], -1)
-        return of_contacts(world, number, (ground[0], ground[1], ground[2]))
+        if scene.own_friction and not scene.has_fixed_slots:
+            gap = candidate_geometry(scene, state.q, **self.ground.geometry)[0]
+            number = np.sort(np.argsort(gap, -1)[..., : scene.slots], -1)
+        return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
 
 
 def _told(progress: Callable[[int, State], None], k: int, runner: Runner) -> None:

@@ -16,7 +16,7 @@ from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, Rescue
 from delassus.step.scene import Scene
-from delassus.step.stages.step import candidate_geometry
+from delassus.step.stages.kernels import candidate_geometry
 
 _LIFTS = 5
 """Of a robot out of hills, at most."""
@@ -25,22 +25,22 @@ _STEEP = 0.2
 """The upward part of a normal below which ground is a wall, out of which robots are moved aside."""
 
 
-def repaired(world: Scene, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
+def repaired(scene: Scene, ground: Ground, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
     """Configurations and velocities with loops closed and robots above the ground; refused unless `repair`."""
-    if world.mechanism.m:
-        q, v = _closed(world, q, v, repair)
-    if not world.candidates:
+    if scene.mechanism.m:
+        q, v = _closed(scene, q, v, repair)
+    if not scene.candidates:
         return q, v
-    lifted = _lifted(world, ground, q, repair)
-    if world.mechanism.m:
+    lifted = _lifted(scene, ground, q, repair)
+    if scene.mechanism.m:
         moved = np.any(lifted != q, -1)[..., None]
-        again = project(world.mechanism, lifted, v, time=0.0)
+        again = project(scene.mechanism, lifted, v, time=0.0)
         lifted, v = np.where(moved, again.q, lifted), np.where(moved, again.v, v)
     return lifted, v
 
 
-def _closed(world: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
-    error = np.abs(constraint_error(world.mechanism, q, time=0.0)).max(-1)
+def _closed(scene: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
+    error = np.abs(constraint_error(scene.mechanism, q, time=0.0)).max(-1)
     if np.any(error > OPEN):
         worst = _worst(error)
         if not repair:
@@ -48,44 +48,44 @@ def _closed(world: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
                 f"a loop is open by {error.max():.3g} m or rad{worst}. Close it with dl.assemble, or give repair=True.",
                 code="constraints-violated",
             )
-        found = assemble(world.mechanism, q, time=0.0)
+        found = assemble(scene.mechanism, q, time=0.0)
         q = np.where((error > OPEN)[..., None], found.q, q)
-        left = np.abs(constraint_error(world.mechanism, q, time=0.0)).max(-1)
+        left = np.abs(constraint_error(scene.mechanism, q, time=0.0)).max(-1)
         if np.any(left > OPEN):
             raise SimulationError(
                 f"a loop is open by {error.max():.3g} m or rad{worst} and cannot be closed from there; "
                 f"{left.max():.3g} is left. Start from a configuration in which it is closed.",
                 code="constraints-violated",
             )
-    return project(world.mechanism, q, v, time=0.0)
+    return project(scene.mechanism, q, v, time=0.0)
 
 
-def _lifted(world: Scene, ground: Ground, q: Any, repair: bool) -> Any:
-    gap, _, normal = candidate_geometry(world, q, **ground.geometry)
+def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool) -> Any:
+    gap, _, normal = candidate_geometry(scene, q, **ground.geometry)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q
     if not repair:
-        was = _deepest(world, gap) + _worst(depth)
+        was = _deepest(scene, gap) + _worst(depth)
         raise SimulationError(
             f"{was}. Start from another configuration, or give repair=True.", code="constraints-violated"
         )
     lifted = q
     for _ in range(_LIFTS):
-        lifted = _raised(world, gap, normal, lifted)
-        gap, _, normal = candidate_geometry(world, lifted, **ground.geometry)
-        if world.field is None or not np.any(gap < -DEEP):
+        lifted = _raised(scene, gap, normal, lifted)
+        gap, _, normal = candidate_geometry(scene, lifted, **ground.geometry)
+        if scene.field is None or not np.any(gap < -DEEP):
             break  # on hills, balls touch elsewhere when they are lifted
-    was, held = _deepest(world, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
+    was, held = _deepest(scene, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
     if not held.any():
         return lifted
     found = np.array(lifted)
-    found[held] = Rescue(world, ground, held).out(lifted[held])
-    left = candidate_geometry(world, found, **ground.geometry)[0]
-    moved = np.abs(difference(world.model, lifted[held], found[held])).max(initial=0.0)
+    found[held] = Rescue(scene, ground, held).out(lifted[held])
+    left = candidate_geometry(scene, found, **ground.geometry)[0]
+    moved = np.abs(difference(scene.model, lifted[held], found[held])).max(initial=0.0)
     if left.min() < -DEEP:
         warn(
-            f"{_deepest(world, left)}{_worst(-left.min(-1))}, and its joints cannot move it out: it starts there. Give "
+            f"{_deepest(scene, left)}{_worst(-left.min(-1))}, and its joints cannot move it out: it starts there. Give "
             "Ground(height=…), start from another configuration, or leave the shape out by touching=."
         )
     else:
@@ -96,24 +96,24 @@ def _lifted(world: Scene, ground: Ground, q: Any, repair: bool) -> Any:
     return found
 
 
-def _raised(world: Scene, gap: Any, normal: Any, q: Any) -> Any:
+def _raised(scene: Scene, gap: Any, normal: Any, q: Any) -> Any:
     """Robots with a free base lifted out of the ground as they are; what loops hold to something else stays there."""
     lifted = np.array(q)
-    for root, own in _robots(world).items():
-        if not isinstance(world.model.joints[root].kind, Free):
+    for root, own in _robots(scene).items():
+        if not isinstance(scene.model.joints[root].kind, Free):
             continue
-        at = world.model.q_starts[root]
-        lifted[..., at : at + 3] += _lift(world, gap[..., own], normal[..., own, :])
-    if not world.mechanism.m:
+        at = scene.model.q_starts[root]
+        lifted[..., at : at + 3] += _lift(scene, gap[..., own], normal[..., own, :])
+    if not scene.mechanism.m:
         return lifted
-    apart = np.abs(constraint_error(world.mechanism, lifted, time=0.0)).max(-1) > OPEN
+    apart = np.abs(constraint_error(scene.mechanism, lifted, time=0.0)).max(-1) > OPEN
     return np.where(apart[..., None], q, lifted)
 
 
-def _lift(world: Scene, gap: Any, normal: Any) -> Any:
+def _lift(scene: Scene, gap: Any, normal: Any) -> Any:
     """(…, 3) what takes all places of a robot out of the ground: along a plane's normal, or straight up; out of a wall
     aside."""
-    if world.field is not None:  # along a normal, other places would come below other hills
+    if scene.field is not None:  # along a normal, other places would come below other hills
         up = normal[..., 2]
         depth = (-gap / np.maximum(up, _STEEP)).max(-1)[..., None]
         lift = np.where(depth > DEEP, depth, 0.0) * np.array([0.0, 0.0, 1.0])
@@ -125,20 +125,20 @@ def _lift(world: Scene, gap: Any, normal: Any) -> Any:
     return np.where(depth > DEEP, depth, 0.0) * normal[..., 0, :]
 
 
-def _deepest(world: Scene, gap: Any) -> str:
+def _deepest(scene: Scene, gap: Any) -> str:
     """Which shape is deepest, and in what."""
-    lowest = gap.reshape(-1, world.candidates).min(0)
-    shape, other, _ = world.candidate_shapes[int(lowest.argmin())]
+    lowest = gap.reshape(-1, scene.candidates).min(0)
+    shape, other, _ = scene.candidate_shapes[int(lowest.argmin())]
     where = "the ground" if other is None else f"the shape {other.geometry.name!r}"
     return f"the shape {shape.geometry.name!r} is {-lowest.min():.3g} m deep in {where}"
 
 
-def _robots(world: Scene) -> dict[int, list[int]]:
-    """The candidates of each robot in the world, by the joint that it begins with."""
-    joints = world.model.joints
+def _robots(scene: Scene) -> dict[int, list[int]]:
+    """The candidates of each robot in the scene, by the joint that it begins with."""
+    joints = scene.model.joints
     found: dict[int, list[int]] = {}
-    for k, owner in enumerate(world.owners):
-        root = world.shapes[owner].geometry.joint
+    for k, (shape, _, _) in enumerate(scene.candidate_shapes[: scene.ground_candidates]):
+        root = shape.geometry.joint
         while joints[root].parent >= 0:
             root = joints[root].parent
         found.setdefault(root, []).append(k)

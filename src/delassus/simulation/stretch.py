@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from delassus.step.stages.solve import PATIENCE
+from delassus.step.stages.types import MAX_ITERATIONS
 
 if TYPE_CHECKING:
     from delassus.simulation.runner import Runner
@@ -27,8 +27,8 @@ class Stretch:
         self._moving = tuple(np.empty((LONGEST + 1, *x.shape)) for x in runner.moving)
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
-        self._given = np.zeros((LONGEST, sim.world.control_size))
-        named = runner.named(PATIENCE)
+        self._given = np.zeros((LONGEST, sim.scene.control_size))
+        named = runner.named(MAX_ITERATIONS)
         inputs = (
             *(x[:-1] for x in self._moving),
             self.time[:-1],
@@ -39,7 +39,9 @@ class Stretch:
         )
         outputs = (*(x[1:] for x in self._moving), self.residual, count, self._mark)
         arrays = (*inputs, *outputs)
-        self._calls = runner.control.kernel.sequence(sim.usual, *arrays, stop=len(arrays) - 1, inputs=tuple(named))
+        self._calls = runner.control.kernel.sequence(
+            sim.reduced_scene, *arrays, stop=len(arrays) - 1, inputs=tuple(named)
+        )
 
     def go(self, runner: Runner, k: int, periods: int) -> int:
         """Make periods from the k-th on and leave the runner at the end of the last that has no mark; how many."""
@@ -64,14 +66,14 @@ class Stretch:
     def rows(self, runner: Runner, some: slice) -> dict[str, Any]:
         """What a log keeps of the periods that were made, by the names of `State`; `some` counts from 1."""
         q, v, impulse, contact = (x[some] for x in self._moving)
-        world = runner.sim.world
+        scene = runner.sim.scene
         before = slice(some.start - 1, some.stop - 1, some.step)
         return {
             "time": self.time[some],
             "q": q,
             "v": v,
-            "impulse": impulse[:, : world.m],
-            "contact": contact[:, : world.slots],
+            "impulse": impulse[:, : scene.m],
+            "contact": contact[:, : scene.slots],
             "residual": self.residual[before],
             "status": 0,
         }

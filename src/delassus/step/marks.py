@@ -12,6 +12,8 @@ class Mark(IntFlag):
     """Marks of an item; zero if all went well. `describe` says them in words.
 
     INTERRUPTED is for the last state of a log alone: Ctrl-C, or an error in a function of the user, ended the run.
+    NEEDS_ITERATIONS and NEEDS_FULL_SET are seen by the host alone: the item keeps its state, and is solved again with
+    more iterations, or with the full contact set.
     """
 
     FROZEN = 1
@@ -21,6 +23,8 @@ class Mark(IntFlag):
     TOO_LONG = 16
     ENERGY_LIMITED = 32
     INTERRUPTED = 256
+    NEEDS_ITERATIONS = 1024
+    NEEDS_FULL_SET = 2048
 
 
 SENTENCES = {

@@ -22,7 +22,6 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.mass.factor import forward, inverse_mass_matrix
 from delassus.dynamics.tree.check import check_inertias
-from delassus.dynamics.tree.ldl import Ldl, ldl, ldl_semidefinite
 from delassus.errors import BadArgument
 from delassus.linalg.ldl import Ldl, ldl, ldl_semidefinite
 from delassus.linalg.products import mirror

@@ -31,12 +31,12 @@ def own_limits(sim: Simulation) -> tuple[Array, Array]:
 
     Those of its actuators' controls, of the forces of plain motors, or the joints' effort limits without actuators.
     """
-    world = sim.world
-    if not world.actuators:
+    scene = sim.scene
+    if not scene.actuators:
         most = np.asarray(sim.model.effort_limit, float)[list(driven_velocities(sim.model))]
         return -most, most
     ranges = np.tile([-np.inf, np.inf], (sim.nu, 1))
-    for row, actuator in zip(ranges, world.actuators, strict=True):
+    for row, actuator in zip(ranges, scene.actuators, strict=True):
         plain = actuator.gain[0] > 0.0 and not any((*actuator.gain[1:], *actuator.bias))
         if actuator.control_range:
             row[:] = actuator.control_range

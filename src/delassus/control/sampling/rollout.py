@@ -2,8 +2,8 @@
 
     J = Σ l(t_k, q_k, v_k, u_k) T + L(t_N, q_N, v_N),   k = 0 … N - 1,   T the control period
 
-A rollout that needs more than the usual world of its simulation (see `usual_world`) stops before that period, and is
-taken up there again in the whole world. One whose state is no number has no cost: it is NaN.
+A rollout that needs more than the reduced contact set of its simulation (see `reduced_scene`) stops before that period,
+and is continued there with the full one. One whose state is no number has no cost: it is NaN.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ from delassus.compiler.tracing.flow.control import scan
 from delassus.model.of_model import OfModel
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
-from delassus.step.stages.advance import MISSED, period
-from delassus.step.stages.contacts import GroundNumbers
-from delassus.step.stages.problem import Given
-from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
-from delassus.step.stages.step import GROUND_INPUTS, SHARED
+from delassus.step.stages.kernels import GROUND_INPUTS, SHARED
+from delassus.step.stages.pipeline import take_period
+from delassus.step.stages.types import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    ContactParameters,
+    GroundShape,
+    SolverLimits,
+    StepInputs,
+)
 
-STATE: Final = "(nq),(nv),(rows),(places),(),(),()"
+STATE: Final = "(nq),(nv),(impulse_size),(slot_size),(),(),()"
 """q, v, impulses, contacts, time, cost until now, periods until now: what a rollout is taken up with."""
-SIGNATURE: Final = STATE + ",(horizon,controls),()->" + STATE + ",()"
+SIGNATURE: Final = STATE + ",(horizon,control_size),()->" + STATE + ",()"
 PATH: Final = ",(horizon,nq),(horizon,nv)"
 
 StageCost = Callable[[Any, Any, Any, Any], Any]
@@ -37,40 +42,40 @@ FinalCost = Callable[[Any, Any, Any], Any]
 
 @dataclass(frozen=True)
 class Horizon(OfModel):
-    """A world, and for how many control periods it is looked ahead."""
+    """A scene, and for how many control periods it is looked ahead."""
 
-    world: Scene
+    scene: Scene
     horizon: int
 
     @property
     def model(self) -> Any:  # type: ignore[override]
         """The robot."""
-        return self.world.model
+        return self.scene.model
 
     @property
-    def rows(self) -> int:
+    def impulse_size(self) -> int:
         """Elements of arrays of rows."""
-        return self.world.impulse_size
+        return self.scene.impulse_size
 
     @property
-    def places(self) -> int:
+    def slot_size(self) -> int:
         """Elements of arrays of contacts."""
-        return self.world.slot_size
+        return self.scene.slot_size
 
     @property
-    def controls(self) -> int:
+    def control_size(self) -> int:
         """Elements of arrays of controls."""
-        return self.world.control_size
+        return self.scene.control_size
 
     @property
     def field_rows(self) -> int:
         """Of the height field's grid."""
-        return self.world.field_rows
+        return self.scene.field_rows
 
     @property
     def field_columns(self) -> int:
         """Of the height field's grid."""
-        return self.world.field_columns
+        return self.scene.field_columns
 
 
 class Rolled(NamedTuple):
@@ -118,19 +123,22 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
         heights: Any = None,
     ) -> tuple[Floats, ...]:
         """The state at the end, its time, the cost, how many periods were made, `Mark`, and the path if asked for."""
-        world, ground = ahead.world, GroundNumbers(np.array(normal), height, heights)
-        limits = Limits(tolerance, np.array(PATIENCE))
-        given = Given(None, time_step, ground, friction, restitution, limits, torsional, rolling)
-        duration = time_step * float(world.substeps)
+        scene, ground = ahead.scene, GroundShape(np.array(normal), height, heights)
+        limits = SolverLimits(tolerance, np.array(MAX_ITERATIONS))
+        coefficients = ContactParameters(friction, torsional, rolling, restitution)
+        duration = time_step * float(scene.substeps)
 
         def advance(carry: Any, item: Any) -> Any:
             q, v, impulse, contact, time, cost, made, mark = carry
             number, control = item
             going = (made == number) & (mark < 0.5)
-            price = np.array(0.0) if stage is None else stage(time, q, v, control[: world.nu]) * duration
+            price = np.array(0.0) if stage is None else stage(time, q, v, control[: scene.nu]) * duration
             alive = np.where(going, 1.0, 0.0)
-            *state, _, _, now = period(world, q, v, impulse, contact, time, alive, control, given)
-            stops = np.where((now == MISSED) | (now % 2.0 > 0.5), now, 0.0)  # FROZEN is the lowest bit
+            inputs = StepInputs(control, time_step, ground, coefficients, limits)
+            *state, _, _, now = take_period(scene, q, v, impulse, contact, time, alive, inputs)
+            stops = np.where(
+                (now == float(Mark.NEEDS_FULL_SET)) | (now % 2.0 > 0.5), now, 0.0
+            )  # FROZEN is the lowest bit
             went = going & (stops < 0.5)
             count = np.where(went, 1.0, 0.0)
             cost = np.where(went, cost + price, cost)

@@ -21,7 +21,7 @@ from delassus.simulation.checks import SimulationError, count, last_axis, number
 from delassus.simulation.runner import some
 from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State, is_alive
-from delassus.step.stages.advance import MISSED
+from delassus.step.marks import Mark
 
 Array = NDArray[np.float64]
 
@@ -136,8 +136,8 @@ class Sampling(Frozen):
 
     @cached_property
     def _ahead(self) -> tuple[Horizon, Horizon]:
-        """What rollouts are compiled for: the usual world, and the whole one."""
-        return Horizon(self.sim.usual, self.horizon), Horizon(self.sim.world, self.horizon)
+        """What rollouts are compiled for: the usual scene, and the whole one."""
+        return Horizon(self.sim.reduced_scene, self.horizon), Horizon(self.sim.scene, self.horizon)
 
     # --- plans ----------------------------------------------------------------------------------------------------
 
@@ -232,13 +232,13 @@ class Sampling(Frozen):
 
     def _rolled(self, state: State, u: Array) -> Rolled:
         """Rollouts in the usual world; those that need more are taken up in the whole one where they stopped."""
-        world = self.sim.world
+        scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.impulse, state.contact
-        if impulse.shape[-1] != world.m or contact.shape[-1] != world.slots:  # of a simulation with other contacts
-            impulse, contact = np.zeros(world.m), np.arange(float(world.slots))
+        if impulse.shape[-1] != scene.m or contact.shape[-1] != scene.slots:  # of a simulation with other contacts
+            impulse, contact = np.zeros(scene.m), np.arange(float(scene.slots))
         first = self._called(self._ahead[0], (q, v, some(impulse), some(contact), state.time, 0.0, 0.0), u)
-        again = first[7] == MISSED
+        again = first[7] == float(Mark.NEEDS_FULL_SET)
         if np.any(again):
             stopped = [x[again] for x in first]
             second = self._called(self._ahead[1], tuple(stopped[:7]), u[again])

@@ -145,8 +145,11 @@ def compliant_kernel(
             solved = solve(values.value)
         else:
             u = state.rate + (values.strikes.share + blend.beta - 0.5) * (freely - state.rate)  # as contacts strike
-            found, share = solve_without_gain(solve, G, u, values.strikes.any, values.value, values.plastic)
-            solved = Solved(*found)
+            nothing = Solved(np.zeros(scene.m), np.zeros(scene.m), np.array(0.0), np.array(0.0))
+            impact, plastic = values.strikes.any, values.plastic
+            solved, share = solve_without_gain(
+                lambda b, _: solve(b), lambda x: G @ x, u, impact, values.value, plastic, nothing
+            )
         after = free + response.apply(solved.impulse)
         if blow is not None:
             values = values._replace(strikes=blow.strikes)

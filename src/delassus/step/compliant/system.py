@@ -26,11 +26,9 @@ from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities, sequential_impulses
 from delassus.contact.solvers.solve import solve_contacts
-from delassus.dynamics.tree.ldl import ldl
 from delassus.errors import BadArgument
 from delassus.linalg.krylov import Iterated, conjugate_gradients, minimal_residuals
 from delassus.linalg.ldl import ldl
-from delassus.step.compliant.iterative import Iterated, conjugate_gradients, minimal_residuals
 from delassus.step.compliant.solve import Cones, Known, Solved, bilateral
 
 BILATERAL: Final = ("ldl", "cg", "minres", "gauss_seidel")

@@ -16,7 +16,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, compliance_of, right_hand_side, row_values, rows_in
 from delassus.step.compliant.scheme import elastic, elastic_matrix, kinematic, unilateral
 from delassus.step.compliant.solve import Known
-from delassus.step.impacts.strikes import Strikes, strikes, thrown_back, thrown_back_at_start
+from delassus.step.impacts.strikes import Strikes, rebound_at_start, strikes, thrown_back
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.sources.geometry import gaps
@@ -219,7 +219,8 @@ def dynamics(
     found = strikes(state.motions.model, blend, state.gap, closing, after[normals], e)
     if at_start:
         found = found._replace(share=0.0)
-        rebound = thrown_back_at_start(blend, state.gap, closing, after[normals], e)
+        leaves, _ = rebound_at_start(np.maximum(state.gap, 0.0) / blend.h, closing, after[normals], e)
+        rebound = np.minimum(-leaves, 0.0)
     else:
         rebound = thrown_back(found, blend, closing, after[normals], e)
     full = np.array(b)

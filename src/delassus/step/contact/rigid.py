@@ -108,8 +108,17 @@ def contact_step(
         solved, b = solve(problem.bias()), problem.bias()
     else:
         full, plastic = problem.values.value, problem.values.plastic
-        found, share = solve_without_gain(solve, problem.G, problem.impact_velocity, strikes.any, full, plastic)
-        solved, b = Solved(*found), problem.bias(share)
+        nothing = Solved(np.zeros(scene.m), np.zeros(scene.m), np.array(0.0), np.array(0.0))
+        solved, share = solve_without_gain(
+            lambda b, _: solve(b),
+            lambda x: problem.G @ x,
+            problem.impact_velocity,
+            strikes.any,
+            full,
+            plastic,
+            nothing,
+        )
+        b = problem.bias(share)
     impulse = solved.impulse
     sigma = problem.G @ impulse + problem.freely + b
     if problem.compliance is not None:

@@ -15,7 +15,7 @@ residual and status are always those of the rows with the share that is returned
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -32,49 +32,87 @@ _SOLVES: Final = 3
 LOWERED: Final = "Restitution was lowered where it would have added energy"
 
 
-def gained(G: Any, u: Any, impulse: Any) -> Any:
+Response = Callable[[Any], Any]
+"""G λ (m,) of impulses (m,)."""
+
+
+def energy_gain(respond: Response, u: Any, impulse: Any) -> Any:
     """The kinetic energy () [J] that impulses (m,) of rows with velocities u (m,) add."""
-    return np.sum(impulse * (u + 0.5 * (G @ impulse)))
+    return np.sum(impulse * (u + 0.5 * respond(impulse)))
+
+
+class _Attempt(NamedTuple):
+    """The solution kept and its fraction of restitution; impulses (m,) with all of it, the solution without any; how
+    many problems have been solved, and whether another one is to be."""
+
+    solution: Any
+    fraction: Any
+    full_impulse: Any
+    plastic: Any
+    count: Any
+    active: Any
 
 
 def solve_without_gain(
-    solve: Callable[[Any], tuple[Any, ...]], G: Any, u: Any, on: Any, full: Any, plastic: Any
-) -> tuple[tuple[Any, ...], Any]:
-    """Rows solved with as much restitution as adds no energy, and its share (), 1 where all of it is there.
+    solve: Callable[[Any, Any], Any],
+    respond: Response,
+    u: Any,
+    impact: Any,
+    full: Any,
+    plastic: Any,
+    empty: Any,
+    velocity_error: Any = 0.0,
+) -> tuple[Any, Any]:
+    """The solution with as much restitution as adds no energy, and its fraction (), 1 where all of it is there.
 
-    `solve` takes b (m,) and returns impulses (m,), residual (m,), iterations and status; `full` and `plastic` (m,) are
-    b with and without restitution, u (m,) the velocities of rows as contacts strike, if they do (`on`). Where plastic
-    impulses add energy, since springs do, no more than theirs is allowed.
+    Args:
+        solve: Takes b (m,) and impulses (m,) to start from, and returns a named tuple whose first field are impulses.
+        respond: G λ.
+        u: (m,) velocities of rows as contacts meet.
+        impact: () whether one does.
+        full: (m,) b with restitution.
+        plastic: (m,) b without it. Where springs make plastic impulses add energy, no more than theirs is allowed.
+        empty: A solution to start from, with the shapes of one.
+        velocity_error: [m/s] to which velocities are solved: impulses times it count as no gain of energy.
     """
 
-    def play(carry: Any) -> Any:
-        solution, _, first, soft, stage, _ = carry
-        asked = np.where(stage == 2.0, _largest_share(G, u, first, soft[0]), np.where(stage == 1.0, 0.0, 1.0))
-        found = tuple(solve(plastic + asked * (full - plastic)))
-        impulse = found[0]
-        most = np.where(stage == 2.0, np.maximum(gained(G, u, soft[0]), 0.0), 0.0)
-        gains = on & (gained(G, u, impulse) > most + _ROUNDING * np.sum(np.abs(impulse * u)))
-        undo = (stage == 2.0) & gains
-        solution = tuple(np.where(undo, old, new) for old, new in zip(soft, found, strict=True))
-        soft = tuple(np.where(stage == 1.0, new, old) for old, new in zip(soft, found, strict=True))
-        first = np.where(stage == 0.0, impulse, first)
-        more = np.where(stage == 0.0, gains, stage == 1.0)
-        return solution, np.where(undo, 0.0, asked), first, soft, stage + 1.0, more
+    def attempt(last: _Attempt) -> _Attempt:
+        first, second, third = (last.count == float(k) for k in range(3))
+        fraction = np.where(
+            third, _largest_fraction(respond, u, last.full_impulse, last.plastic[0]), np.where(second, 0.0, 1.0)
+        )
+        new = solve(plastic + fraction * (full - plastic), last.solution[0])
+        impulse = new[0]
+        most = np.where(third, np.maximum(energy_gain(respond, u, last.plastic[0]), 0.0), 0.0)
+        noise = _ROUNDING * np.sum(np.abs(impulse * u)) + velocity_error * np.sum(np.abs(impulse))
+        gains = impact & (energy_gain(respond, u, impulse) > most + noise)
+        undo = third & gains
+        return _Attempt(
+            _select(undo, last.plastic, new),
+            np.where(undo, 0.0, fraction),
+            np.where(first, impulse, last.full_impulse),
+            _select(second, new, last.plastic),
+            last.count + 1.0,
+            np.where(first, gains, second),
+        )
 
-    nothing, zero = np.zeros(len(u)), np.array(0.0)
-    empty = (nothing, nothing, zero, zero)
-    start = (empty, np.array(1.0), nothing, empty, zero, np.array(True))
-    last = while_loop(lambda carry: carry[5], play, start, _SOLVES)
-    return last[0], last[1]
+    start = _Attempt(empty, np.array(1.0), empty[0], empty, np.array(0.0), np.array(True))
+    last = while_loop(lambda now: now.active, attempt, start, _SOLVES)
+    return last.solution, last.fraction
 
 
-def _largest_share(G: Any, u: Any, impulse: Any, plastic: Any) -> Any:
+def _select(condition: Any, one: Any, other: Any) -> Any:
+    """One of two solutions."""
+    return type(one)(*(np.where(condition, x, y) for x, y in zip(one, other, strict=True)))
+
+
+def _largest_fraction(respond: Response, u: Any, impulse: Any, plastic: Any) -> Any:
     """s () at which impulses between plastic ones (m,) and others (m,) add no energy, a margin below it."""
-    y, first = impulse - plastic, gained(G, u, plastic)
-    slope, curve = np.sum(y * (u + G @ plastic)), 0.5 * np.sum(y * (G @ y))
+    y, first = impulse - plastic, energy_gain(respond, u, plastic)
+    slope, curve = np.sum(y * (u + respond(plastic))), 0.5 * np.sum(y * respond(y))
     room = np.maximum(0.0, -first)
-    share = (np.sqrt(slope * slope + 4.0 * curve * room) - slope) / np.where(curve > 0.0, 2.0 * curve, 1.0)
-    return (1.0 - _MARGIN) * np.clip(share, 0.0, 1.0)
+    fraction = (np.sqrt(slope * slope + 4.0 * curve * room) - slope) / np.where(curve > 0.0, 2.0 * curve, 1.0)
+    return (1.0 - _MARGIN) * np.clip(fraction, 0.0, 1.0)
 
 
 def lowered_restitution(limited: Any) -> str:

@@ -11,12 +11,8 @@ Positions that move with (1-β) v + β v⁺ are as those of a motion whose veloc
 thrown back, so that a ball that falls from h₀ comes back to e² h₀ whatever β, and whatever a step leaves of its gap.
 
 Where positions move with v⁺ all along the step, as those of a user do who integrates the velocities of a step, the
-impact is at the beginning (s = 0), a gap p above the ground. With a = (J v - J v_f)/h the acceleration towards it, and
-w = -J v + ½ h a, ½ w² + a p is the energy at the ground, of which e² is left:
-
-    J v⁺ ≥ w⁺ - ½ h a,      w⁺² = e² (w² + 2 a p) - 2 a p,
-
-or zero, where the contact would not come back to the height p: it is let go there.
+impact is at the beginning (s = 0), a gap above the ground: see `rebound_at_start`. A contact that would not come back
+to the height of the gap is let go there.
 """
 
 from __future__ import annotations
@@ -43,15 +39,18 @@ class Strikes(NamedTuple):
         return np.any(self.on)
 
 
+def fall_speed(model: Model, h: Any) -> Any:
+    """The velocity [m/s] that gravity gives in a step h [s]."""
+    return h * np.sqrt(np.sum(np.array(model.gravity) * np.array(model.gravity)))
+
+
 def strikes(model: Model, blend: Blend, gap: Any, before: Any, after: Any, restitution: Any) -> Strikes:
     """Of points with these gaps, velocities of normals as the step begins and freely ends, and e (points,)."""
     left = gap + blend.h * blend.velocity(before, after)
     open_ = np.maximum(gap, 0.0)
     share = np.clip(open_ / np.maximum(open_ - left, 1e-300), 0.0, 1.0)
     speed = before + share * (after - before)
-    pull = np.array(model.gravity)
-    slow = SLOW * blend.h * np.sqrt(np.sum(pull * pull))
-    on = (restitution > 0.0) & (left <= 0.0) & (speed < -slow)
+    on = (restitution > 0.0) & (left <= 0.0) & (speed < -SLOW * fall_speed(model, blend.h))
     first = np.min(np.where(on, share, 1.0))
     return Strikes(on, np.where(np.any(on), first, 0.0))
 
@@ -64,14 +63,18 @@ def thrown_back(found: Strikes, blend: Blend, before: Any, after: Any, restituti
     return np.minimum(restitution * speed + ahead - (1.0 - found.share) * change, 0.0)
 
 
-def thrown_back_at_start(blend: Blend, gap: Any, before: Any, after: Any, restitution: Any) -> Any:
-    """b (points,) of points that strike as the step begins, after which positions move with v⁺; for β = 1."""
-    change = after - before
-    speed = before + 0.5 * change
-    height = np.maximum(gap, 0.0) * change / blend.h  # -a p
-    left = restitution * restitution
-    rebound = np.sqrt(np.maximum(left * speed * speed + 2.0 * (1.0 - left) * height, 0.0))
-    return np.minimum(-rebound - 0.5 * change, 0.0)
+def rebound_at_start(closing: Any, before: Any, after: Any, restitution: Any) -> tuple[Any, Any]:
+    """The velocity with which an impact at the beginning of a step leaves, and whether it comes off the ground.
+
+    `closing` is gap/h, `before` and `after` are the velocities u and u + f along the normal, without impulses. The
+    contact meets the ground with w at some time in the step, w² = u (u + f) - 2 f gap/h: that is the energy of a step
+    that begins above the ground. It leaves with v⁺ so that the impulse, (v⁺ - u - f)/G, takes (1 - e²) w²/(2 G) of it:
+    (v⁺ - u - f) (v⁺ + u) = -(1 - e²) w².
+    """
+    f = after - before
+    meeting = np.maximum(before * after - 2.0 * f * closing, 0.0)
+    left = (before + 0.5 * f) ** 2 - (1.0 - restitution * restitution) * meeting
+    return 0.5 * f + np.sqrt(np.maximum(left, 0.0)), left > 0.0
 
 
 def touching(found: Strikes, blend: Blend, gap: Any, before: Any, after: Any) -> Any:

@@ -1,4 +1,8 @@
-"""All rows of a step: their Jacobian, and the gaps of those that only push."""
+"""All rows of a step: contacts, bilateral constraints, joint limits, joint friction.
+
+Contacts of one body share its six motions (see `sharing`): with J (motions, nv) that of the motions, the rows of all
+sources are P J, and their Delassus matrix is P S Pᵀ with S = J M̂⁻¹ Jᵀ. Other rows are motions of their own.
+"""
 
 from __future__ import annotations
 
@@ -10,120 +14,121 @@ import delassus.numpy as np
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.dynamics.tree.poses import Pair
 from delassus.step.scene import Scene
-from delassus.step.stages.contacts import GroundNumbers, Touching, touching
-from delassus.step.stages.sharing import Sharing
+from delassus.step.stages.collide import Contacts, candidate_links
+from delassus.step.stages.kinematics import Kinematics
+from delassus.step.stages.sharing import Sharing, shared_motions
+from delassus.step.stages.types import StepState
 
-_NOTHING: Final = 1e-9
-"""Rows of constraints that are as small against others do not move."""
-
-SLOP: Final = 1e-9
-"""Penetrations [m, rad] beyond are taken back."""
+_IMMOBILE: Final = 1e-9
+"""Rows of constraints that are smaller than this, relative to the largest, do not move."""
 
 
-class StepRows(NamedTuple):
-    """J (motions, nv), what rows have of the motions, None if they are the same, contacts, gaps of limits (ends,),
-    velocities (loops,) that constraints ask for and whether they move anything, too many limits."""
+class ConstraintRows(NamedTuple):
+    """The rows of a state.
+
+    Attributes:
+        J: (motions, nv) the Jacobian of the motions.
+        sharing: P (m, motions) and the bodies that share motions; None if rows are motions.
+        limit_gap: (limits,) gaps of joint limits [rad, m].
+        target: (bilateral,) velocities that constraints are held to.
+        mobile: (bilateral,) whether the row of a constraint moves anything.
+        overflow: Whether more joint limits are closed than there are slots.
+    """
 
     J: Any
     sharing: Sharing | None
-    touching: Touching
-    stop_gap: Any
-    asked: Any
-    moves: Any
-    more_stops: Any
+    limit_gap: Any
+    target: Any
+    mobile: Any
+    overflow: Any
 
     def velocities(self, v: Any) -> Any:
-        """Of rows (m,), of velocities (nv,)."""
+        """Velocities (m,) of the rows, of velocities (nv,)."""
         return self.J @ v if self.sharing is None else self.sharing.P @ (self.J @ v)
 
-    def motions(self, impulse: Any) -> Any:
-        """What impulses (m,) do to the motions (motions,)."""
+    def motion_impulses(self, impulse: Any) -> Any:
+        """Impulses (motions,) on the motions, of impulses (m,) of the rows."""
         return impulse if self.sharing is None else self.sharing.P.T @ impulse
 
-    def response(self, S: Any, some: list[int] | slice = slice(None)) -> Any:
-        """G (some, some) of the response S (motions, motions) of motions."""
+    def delassus(self, S: Any, count: int | None = None) -> Any:
+        """G (count, count) of the first rows, all by default, from the response S (motions, motions) of the motions.
+
+        Rows that share no motions, such as those of joint friction, are the last of both.
+        """
         if self.sharing is None:
-            return S[some][:, some]
-        P = self.sharing.P[some]
-        return P @ S @ P.T
+            return S[:count, :count]
+        P = self.sharing.P[:count]
+        motions = len(S) - len(self.sharing.P) + len(P)
+        return P[:, :motions] @ S[:motions, :motions] @ P[:, :motions].T
 
 
-def step_rows(scene: Scene, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
-    """The rows in a configuration, at the time of the step's end."""
-    found = touching(scene, q, poses, ground, h)
-    stops, stop_gap, more = _stops(scene, q, v, h)
-    loops, asked, moves = np.zeros((0, scene.nv)), np.zeros(0), np.zeros(0)
+def constraint_rows(
+    scene: Scene, state: StepState, kinematics: Kinematics, contacts: Contacts, time_step: Any
+) -> ConstraintRows:
+    """The rows of a state; those of constraints that move in time, at the end of the step."""
+    q, v, time = state.q, state.v, state.time + time_step
+    J, sharing = _contact_rows(scene, kinematics, contacts)
+    limits, limit_gap, overflow = _limit_rows(scene, q, v, time_step)
+    loops, target, mobile = np.zeros((0, scene.nv)), np.zeros(0), np.zeros(0)
     if scene.mechanism.m:
         loops = constraint_jacobian.function(scene.mechanism, q, time=time)
-        asked = velocities_asked(scene.mechanism, q, time)
-        # A row across the plane of a linkage is zero but for rounding, which would be held by enormous impulses.
+        target = velocities_asked(scene.mechanism, q, time)
+        # Out-of-plane rows of a planar linkage are zero up to rounding: they would get huge impulses.
         sizes = np.max(np.abs(loops), axis=1)
-        moves = sizes > _NOTHING * np.max(sizes)
-        loops, asked = np.where(moves[:, None], loops, 0.0), np.where(moves, asked, 0.0)
-    dry = np.zeros((len(scene.dry), scene.nv))
-    for k, (i, _) in enumerate(scene.dry):
-        dry[k, i] = 1.0
-    J = np.concatenate([found.J, loops, stops, dry])
-    sharing = found.sharing and found.sharing.with_others(len(J) - len(found.J))
-    return StepRows(J, sharing, found, stop_gap, asked, moves, more)
+        mobile = sizes > _IMMOBILE * np.max(sizes)
+        loops, target = np.where(mobile[:, None], loops, 0.0), np.where(mobile, target, 0.0)
+    friction = np.zeros((len(scene.friction_dofs), scene.nv))
+    for k, i in enumerate(scene.friction_dofs):
+        friction[k, i] = 1.0
+    rows = np.concatenate([J, loops, limits, friction])
+    sharing = sharing and sharing.with_others(len(rows) - len(J))
+    return ConstraintRows(rows, sharing, limit_gap, target, mobile, overflow)
 
 
-def missed(scene: Scene, q: Any, v: Any, h: Any, found: Touching) -> Any:
-    """Whether a contact or a joint limit that has been left out would be passed in a step h with the velocity v (nv,).
+def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, Sharing | None]:
+    """J (motions, nv) of contacts, and what they share."""
+    slots, count, reach = scene.slots, scene.contact_rows, kinematics.reach
+    if not slots or reach is None:
+        return np.zeros((0, scene.nv)), None
+    every = candidate_links(scene, kinematics.tree)
+    fixed = scene.has_fixed_slots
 
-    If none is, the impulses of a scene without them are those of the whole one: theirs are zero.
-    """
-    rates = found.left_out(v)
-    if scene.reduced is not None and scene.joint_limits:
-        motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
-        for stop in scene.joint_limits:
-            row = stop.joints(motions)[0]
-            rates.append((stop.gap(motions), row.factor * v[row.v]))
-    if not rates:
-        return np.array(False)
-    return np.min(np.stack([np.array(gap + h * np.minimum(rate, 0.0)) for gap, rate in rates])) < -SLOP
+    def row_block(k: int, point: Any, axes: Any, count: int) -> Any:
+        """Rows (count, nv) of a slot's bodies at a point, along some axes."""
+        bodies = [
+            (link[k], frozenset({link[k]}) if fixed else frozenset(links))
+            for link, links in zip((contacts.body, contacts.other), every, strict=True)
+        ]
+        block = reach.rows(*bodies[0], point, axes, count)
+        return block - reach.rows(*bodies[1], point, axes, count) if scene.collisions else block
 
-
-def pushed_elsewhere(scene: Scene, impulse: Any, contact: Any) -> Any:
-    """Whether a contact or a joint limit that this scene leaves out had an impulse in the step before (…).
-
-    Then it is likely to have one again. Impulses (…, rows) and contacts (…, slots) are those of the whole scene.
-    """
-    count, own = scene.contact_rows, [float(number) for number in scene.reduced or ()]
-    start = count * scene.full_slots + scene.mechanism.m
-    found: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
-    for k in range(start, start + scene.full.ends):
-        found = found | (impulse[..., k] > 0.0)
-    for slot in range(scene.full_slots):
-        usual: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
-        for number in own:
-            usual = usual | (contact[..., slot] == number)
-        found = found | ((impulse[..., count * slot + 2] > 0.0) & ~usual)
-    return found
+    if not fixed:
+        return np.concatenate([row_block(k, contacts.point[k], contacts.axes[k], count) for k in range(slots)]), None
+    pairs = list(zip(contacts.body, contacts.other, strict=True))
+    J, sharing = shared_motions(pairs, contacts.point, contacts.axes, contacts.common_axes, count, row_block)
+    return np.concatenate(J), sharing
 
 
-def _stops(scene: Scene, q: Any, v: Any, h: Any) -> tuple[Any, Any, Any]:
-    """Rows (ends, nv) of the limits that are nearest at the end of the step, their gaps, and whether there are more."""
-    none = np.zeros((scene.limit_slots, scene.nv))
+def _limit_rows(scene: Scene, q: Any, v: Any, time_step: Any) -> tuple[Any, Any, Any]:
+    """Rows (limits, nv) of the joint limits that are nearest at the end of the step, their gaps, and overflow."""
+    J = np.zeros((scene.limit_slots, scene.nv))
     if not scene.limit_slots:
-        return none, np.zeros(0), np.array(False)
+        return J, np.zeros(0), np.array(False)
     motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
-    rows = [stop.joints(motions)[0] for stop in scene.joint_limits]
-    gap = np.stack([np.array(stop.gap(motions)) for stop in scene.joint_limits])
+    rows = [limit.joints(motions)[0] for limit in scene.joint_limits]
+    gap = np.stack([np.array(limit.gap(motions)) for limit in scene.joint_limits])
     factor = np.stack([np.array(row.factor) for row in rows])
-    places = numpy.array([float(row.v) for row in rows])
-    J = none
+    dofs = numpy.array([float(row.v) for row in rows])
     if scene.limit_slots == len(rows):
         for k, row in enumerate(rows):
             J[k, row.v] = factor[k]
         return J, gap, np.array(False)
-    ahead = gap + h * factor * v[[row.v for row in rows]]
-    nearest = np.argsort(ahead)
-    more = np.take(ahead, nearest[scene.limit_slots]) < 0.0
+    predicted = gap + time_step * factor * v[[row.v for row in rows]]
+    nearest = np.argsort(predicted)
+    overflow = np.take(predicted, nearest[scene.limit_slots]) < 0.0
     chosen = np.sort(nearest[: scene.limit_slots])
-    factor, gap, place = np.take(factor, chosen), np.take(gap, chosen), np.take(places, chosen)
+    factor, gap, dof = np.take(factor, chosen), np.take(gap, chosen), np.take(dofs, chosen)
     for i in sorted({row.v for row in rows}):
-        J[:, i] = np.where(place == float(i), factor, 0.0)
-    return J, gap, more
+        J[:, i] = np.where(dof == float(i), factor, 0.0)
+    return J, gap, overflow

@@ -25,18 +25,13 @@ from delassus.linalg.ldl import ldl_regularized
 from delassus.linalg.schur import Eliminated, eliminate_rows
 from delassus.step.stages.carried import Carried
 from delassus.step.stages.sharing import Sharing
-
-TOLERANCE: Final = 1e-8
-"""The residual to which contacts are solved, as a share of the velocities that they have without impulses."""
+from delassus.step.stages.types import SolverLimits
 
 QUICKLY: Final = 4.0
 """Iterations of the contact solve after which an item of a batch is left to a second call, with others like it."""
 
 LONGER: Final = 20.0
 """Those after which an item is left to a third call: lanes wait for the slowest of them."""
-
-PATIENCE: Final = 150.0
-"""Iterations at most."""
 
 WANTED: Final = (1e-3, 0.1, 1.0, 1.0, 10.0)
 """The share of the tolerance that is enough after so many iterations, the last one after all others.
@@ -72,13 +67,6 @@ _EPSILON: Final = 1e-11
 """The share of their own response that rows of loops yield by: far below the tolerance."""
 
 
-class Limits(NamedTuple):
-    """The residual, as a share of the scale of velocities, and the iterations at which a solve ends."""
-
-    tolerance: Any
-    patience: Any
-
-
 class Solved(NamedTuple):
     """Impulses (m,), the largest residual [m/s], iterations, and whether the tolerance was met."""
 
@@ -112,7 +100,7 @@ def _limit(problem: Scaled, scale: Any) -> Any:
     return np.maximum(limit, energy)
 
 
-def solved(
+def solve_impulses(
     layout: Layout,
     sharing: Sharing | None,
     S: Any,
@@ -120,7 +108,7 @@ def solved(
     numbers: dict[str, Any],
     start: Any,
     scale: Any,
-    limits: Limits,
+    limits: SolverLimits,
 ) -> Solved:
     """Impulses that obey the laws of contact.
 
@@ -166,7 +154,7 @@ def _without_loops(S: Any, g: Any) -> Eliminated:
 
 
 def _solved(
-    layout: Layout, problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: Limits
+    layout: Layout, problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: SolverLimits
 ) -> Solved:
     """The same, without loops."""
     every = problem.rows
@@ -213,7 +201,7 @@ def _solved(
     def goes_on(carry: Any) -> Any:
         last = _At(*carry)
         wanted = np.take(np.array(WANTED), np.minimum(last.count, float(len(WANTED) - 1))) * limits.tolerance
-        return (last.error > wanted) & (last.count < limits.patience) & (last.attempt < float(len(schedule)) - 0.5)
+        return (last.error > wanted) & (last.count < limits.iterations) & (last.attempt < float(len(schedule)) - 0.5)
 
     begin = rows.taken(start, factors)
     ahead, projected, error = at(begin)

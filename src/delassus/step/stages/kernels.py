@@ -7,13 +7,20 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
-from delassus.dynamics.kinematics.kinematics import world_poses
-from delassus.model.links import links_of
+from delassus.step.actuation.actuators import drive
 from delassus.step.scene import Scene
-from delassus.step.stages.advance import period, solve_impulses
-from delassus.step.stages.contacts import GroundNumbers, all_touches
-from delassus.step.stages.problem import Given, beginning, problem_of
-from delassus.step.stages.solve import PATIENCE, TOLERANCE, Limits
+from delassus.step.stages.assemble import assemble
+from delassus.step.stages.collide import collide, find_candidates
+from delassus.step.stages.kinematics import compute_kinematics
+from delassus.step.stages.pipeline import initial_result, solve_contacts_without_gain, take_period
+from delassus.step.stages.types import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    ContactParameters,
+    GroundShape,
+    SolverLimits,
+    StepInputs,
+)
 
 GROUND_INPUTS: Final = {
     "friction": "()",
@@ -23,13 +30,15 @@ GROUND_INPUTS: Final = {
     "normal": "(3)",
     "height": "()",
 }
-INPUTS: Final = {**GROUND_INPUTS, "tolerance": "()", "patience": "()"}
-SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows),(places),(),(),()"
+INPUTS: Final = {**GROUND_INPUTS, "tolerance": "()", "iterations": "()"}
+SIGNATURE: Final = (
+    "(nq),(nv),(impulse_size),(slot_size),(),(),{control}()->(nq),(nv),(impulse_size),(slot_size),(),(),()"
+)
 """Without rows, contacts or controls their arrays have one element, which means nothing: kernels need some."""
 SHARED: Final = {"heights": "(field_rows,field_columns)"}
 
 
-@kernel(SIGNATURE.format(control="(controls),"), inputs=INPUTS, shared=SHARED)
+@kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS, shared=SHARED)
 def simulate(
     scene: Scene,
     q: Any,
@@ -48,13 +57,14 @@ def simulate(
     normal: Any = (0.0, 0.0, 1.0),
     height: Any = 0.0,
     tolerance: Any = TOLERANCE,
-    patience: Any = PATIENCE,
+    iterations: Any = MAX_ITERATIONS,
     heights: Any = None,
 ) -> tuple[Floats, ...]:
     """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
-    ground = GroundNumbers(np.array(normal), height, heights)
-    given = Given(control, time_step, ground, friction, restitution, Limits(tolerance, patience), torsional, rolling)
-    return period(scene, q, v, impulse, contact, time, alive, control, given)
+    ground = GroundShape(np.array(normal), height, heights)
+    coefficients = ContactParameters(friction, torsional, rolling, restitution)
+    inputs = StepInputs(control, time_step, ground, coefficients, SolverLimits(tolerance, iterations))
+    return take_period(scene, q, v, impulse, contact, time, alive, inputs)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
@@ -78,19 +88,20 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         normal: Any = (0.0, 0.0, 1.0),
         height: Any = 0.0,
         tolerance: Any = TOLERANCE,
-        patience: Any = PATIENCE,
+        iterations: Any = MAX_ITERATIONS,
         heights: Any = None,
     ) -> tuple[Floats, ...]:
         """As `simulate`."""
-        ground = GroundNumbers(np.array(normal), height, heights)
-        given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, patience), torsional, rolling)
-        control = np.array(policy(time, q, v))
-        return period(scene, q, v, impulse, contact, time, alive, control, given)
+        ground = GroundShape(np.array(normal), height, heights)
+        coefficients = ContactParameters(friction, torsional, rolling, restitution)
+        limits = SolverLimits(tolerance, iterations)
+        inputs = StepInputs(np.array(policy(time, q, v)), time_step, ground, coefficients, limits)
+        return take_period(scene, q, v, impulse, contact, time, alive, inputs)
 
     return simulate_policy
 
 
-@kernel("(nq),(nv),(rows),(places),(controls),(),()->(m,m),(m)", inputs=GROUND_INPUTS, shared=SHARED)
+@kernel("(nq),(nv),(impulse_size),(slot_size),(control_size),(),()->(m,m),(m)", inputs=GROUND_INPUTS, shared=SHARED)
 def assemble_step(
     scene: Scene,
     q: Any,
@@ -110,21 +121,26 @@ def assemble_step(
     heights: Any = None,
 ) -> tuple[Floats, Floats]:
     """G (m, m) and g (m,) of the contact problem of the next step, with the restitution that adds no energy."""
-    ground = GroundNumbers(np.array(normal), height, heights)
-    rubbing = {"torsional": torsional, "rolling": rolling}
-    given = Given(control[: scene.nu], time_step, ground, friction, restitution, **rubbing)
-    problem = problem_of(scene, beginning(scene, q, v, impulse, contact, time), given, time + time_step)
-    g = problem.g
+    ground = GroundShape(np.array(normal), height, heights)
+    coefficients = ContactParameters(friction, torsional, rolling, restitution)
+    inputs = StepInputs(control[: scene.nu], time_step, ground, coefficients)
+    state = initial_result(scene, q, v, impulse, contact, time).state
+    kinematics = compute_kinematics(scene, q)
+    contacts = collide(scene, kinematics, ground)
+    forces = drive(scene.model, scene.actuators, q, v, inputs.control, time_step)
+    system = assemble(scene, state, kinematics, contacts, forces, inputs)
+    g = system.g
     if scene.bounces:
-        _, share = solve_impulses(scene, problem, given)
-        g = g - (1.0 - share) * problem.thrown
-    return problem.rows.response(problem.S), g
+        fraction = solve_contacts_without_gain(scene, contacts, system, inputs).restitution_fraction
+        g = g - (1.0 - fraction) * system.rebound
+    return system.rows.delassus(system.S), g
 
 
 @kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"normal": "(3)", "height": "()"}, shared=SHARED)
 def candidate_geometry(
     scene: Scene, q: Any, *, normal: Any = (0.0, 0.0, 1.0), height: Any = 0.0, heights: Any = None
 ) -> tuple[Floats, Floats, Floats]:
-    """Gaps (candidates,) [m], points and normals (candidates, 3) in the scene."""
-    tree = links_of(scene.model)
-    return all_touches(scene, tree, world_poses(tree, q), GroundNumbers(np.array(normal), height, heights))
+    """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
+    ground = GroundShape(np.array(normal), height, heights)
+    gap, point, normal = find_candidates(scene, compute_kinematics(scene, q), ground)
+    return gap, point, normal

@@ -1,0 +1,53 @@
+"""The world that most steps are made in: the contacts that a robot stands on, and no joint limits.
+
+Its rows are few and its Jacobian is sparse, since it is known which body each contact is on. A step in which something
+that was left out would be passed is made again in the whole scene, so the choice made here is one of speed alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.step.actuation.actuators import limited_servos
+from delassus.step.scene import Scene
+from delassus.step.stages.kernels import candidate_geometry
+
+NEAR: Final = 0.02
+"""Candidates [m] that are so much higher than the lowest one are left out."""
+
+LEVEL: Final = 0.004
+"""Shapes [m] that are so much higher than the lowest one of their body are left out."""
+
+
+def reduced_scene(scene: Scene) -> Scene:
+    """A scene of the candidates that are lowest in the posture "home", else the first one, else the neutral one.
+
+    The scene itself, if there is nothing to leave out.
+    """
+    guesses = bool(limited_servos(scene.actuators))
+    if not guesses and (not scene.m or (scene.candidates == scene.slots and not scene.limit_slots)):
+        return scene
+    if scene.candidates == scene.slots:
+        return replace(scene, reduced=tuple(range(scene.candidates)))
+    names = [posture.name for posture in scene.model.postures]
+    name = "home" if "home" in names else names[0] if names else None
+    q = scene.model.neutral() if name is None else scene.model.posture(name)
+    gap = np.asarray(candidate_geometry.python(replace(scene, field=None), np.asarray(q, float))[0])
+    near = [k for k in _first_to_touch(scene, gap) if gap[k] <= gap.min() + NEAR]
+    lowest = sorted(near, key=lambda k: gap[k])[: scene.slots]
+    return replace(scene, reduced=tuple(sorted(lowest)))
+
+
+def _first_to_touch(scene: Scene, gap: NDArray[np.float64]) -> list[int]:
+    """The candidates without those of shapes that other shapes of their body, such as a ball at its end, are below."""
+    shapes = [(shape.geometry, other and other.geometry) for shape, other, _ in scene.candidate_shapes]
+    bodies = [(shape.joint, other and other.joint) for shape, other in shapes]
+    of_shape, of_body = ({key: gap.max() for key in keys} for keys in (shapes, bodies))
+    for k, height in enumerate(gap):
+        of_shape[shapes[k]] = min(of_shape[shapes[k]], height)
+        of_body[bodies[k]] = min(of_body[bodies[k]], height)
+    return [k for k in range(scene.candidates) if of_shape[shapes[k]] <= of_body[bodies[k]] + LEVEL]

@@ -1,0 +1,196 @@
+"""Stage 4 of a step: the system that its impulses solve.
+
+With M̂ = M + diag(h d + h² k) for damping d and stiffness k of joints and servos, and (h d + h² k) r rᵀ for those of a
+tendon with moment arms r:
+
+    v_f = v + h M̂⁻¹ (τ - c)                       the velocity without impulses, velocity products c of the middle
+    S = J M̂⁻¹ Jᵀ                                  the response of the motions
+    g = J v_f + b                                  velocities of rows, less those that they must not fall below
+
+A gap may close and not more: b = gap/h, with the J of the step's middle where a free body rolls. A contact approaching
+faster than 2·g·h is an impact: it leaves with its rebound velocity (see `impacts.strikes`), as far as that takes it
+above the ground.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
+from delassus.dynamics.forces.rnea import newton_euler
+from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.mass.factor import forward, substitute
+from delassus.linalg.products import mirror
+from delassus.step.actuation.actuators import Drive
+from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
+from delassus.step.scene import Scene
+from delassus.step.scheme.components import Component, components
+from delassus.step.scheme.energy import gravity_forces
+from delassus.step.scheme.flying import turning, without_flight
+from delassus.step.stages.collide import Contacts, warm_start
+from delassus.step.stages.kinematics import Kinematics
+from delassus.step.stages.rolling import rolling_velocity
+from delassus.step.stages.rows import ConstraintRows, constraint_rows
+from delassus.step.stages.types import StepInputs, StepState
+
+_FAR: Final = 10.0
+"""Gaps that close at more than this many times the velocities of a step count as closing at that: they stay open."""
+
+
+class StepSystem(NamedTuple):
+    """A step before its impulses are known.
+
+    Attributes:
+        rows: J, and what rows share.
+        factor: Of M̂.
+        S: (motions, motions) the response of the motions.
+        g: (m,) velocities of rows without impulses, less those that they must not fall below.
+        rebound: (m,) the part of g that restitution has.
+        before: (m,) velocities of rows as contacts meet.
+        after: (m,) velocities of rows without impulses.
+        scale: () of the velocities.
+        free_velocity: (nv,) v_f.
+        start: (m,) the warm start.
+        forces: Those of actuators, springs and dampers.
+        inertia: (nv, nv) M.
+        force: (nv,) all forces but velocity products.
+        products: (nv,) velocity products c.
+        kick: (nv,) what these forces change the velocity by.
+        parts: What moves on its own.
+    """
+
+    rows: ConstraintRows
+    factor: TreeFactor
+    S: Any
+    g: Any
+    rebound: Any
+    before: Any
+    after: Any
+    scale: Any
+    free_velocity: Any
+    start: Any
+    forces: Drive
+    inertia: Any
+    force: Any
+    products: Any
+    kick: Any
+    parts: tuple[Component, ...]
+
+    def solve(self, force: Any) -> Any:
+        """M̂⁻¹ f (nv,)."""
+        return _solve(self.factor, force)
+
+    def respond(self, impulse: Any) -> Any:
+        """M̂⁻¹ Jᵀ λ (nv,) of impulses (m,) of the rows."""
+        return _respond(self.factor, self.rows, impulse)
+
+
+def _solve(factor: TreeFactor, force: Any) -> Any:
+    return substitute(factor.above, factor.U, factor.D, force)
+
+
+def _respond(factor: TreeFactor, rows: ConstraintRows, impulse: Any) -> Any:
+    return forward(factor.above, factor.U, factor.Y.T @ rows.motion_impulses(impulse))
+
+
+def assemble(
+    scene: Scene, state: StepState, kinematics: Kinematics, contacts: Contacts, forces: Drive, inputs: StepInputs
+) -> StepSystem:
+    """The system of a step."""
+    model, h, q, v = scene.model, inputs.time_step, state.q, state.v
+    rows = constraint_rows(scene, state, kinematics, contacts, h)
+    factor = tree_factor(model, q, rows.J, added=forces.added, rank_ones=forces.rank_ones)
+    start = warm_start(scene, contacts.candidate, state) if scene.m else state.impulse
+    if scene.mechanism.m:
+        start[scene.bilateral] = np.where(rows.mobile, start[scene.bilateral], 0.0)
+    parts, M = components(scene.mechanism, q), mass_matrix(model, q)
+
+    def accelerating_forces(v: Any) -> Any:
+        """Forces (nv,) of motors, gravity and velocity products; free bodies have these in their flight."""
+        moving = without_flight(parts, v)
+        return forces.force - newton_euler(model, q, moving, turning(model, moving), None)
+
+    # Velocity products are those of the middle of a step with the impulses of the one before: what rests has none.
+    force = forces.force + gravity_forces(model, q, M, parts)
+    kick = h * _solve(factor, force)
+    change, response, persists = kick, None, np.array(True)
+    if scene.m:
+        response = _respond(factor, rows, start)
+        # Impulses of an impact are no guide to the step after it: what they pushed would leave.
+        unilateral = scene.unilateral_rows
+        apart = np.where(start[unilateral] > 0.0, rows.velocities(v + change + response)[unilateral], 0.0)
+        persists = np.all(apart <= SLOW * fall_speed(model, h)) if unilateral else persists
+        change = change + np.where(persists, response, 0.0)
+
+    acting = accelerating_forces(v + 0.5 * change)
+    free = v + h * _solve(factor, acting)
+    if scene.bounces:  # a second estimate of the middle: what never comes to rest accumulates the error of one
+        bounces = inputs.contact.restitution > 0.0
+        middle = 0.5 * (v + free + np.where(persists, response, 0.0))
+        acting = np.where(bounces, accelerating_forces(middle), acting)
+        free = np.where(bounces, v + h * _solve(factor, acting), free)
+    before, after = rows.velocities(v), rows.velocities(free)
+    if scene.bounces:
+        # The energy of an impact is that of velocities that bodies have turned with already, but that gravity and
+        # motors have not changed: with those of the beginning, h ω of it would be gained or lost.
+        before = np.where(bounces, after - rows.velocities(kick), before)
+    lead = rolling_velocity(scene, kinematics, contacts, q, v + change, inputs.ground, h)
+    lead = np.where(persists, lead, 0.0)
+    g, rebound, scale = _row_velocities(scene, rows, contacts, before, after, start, lead, inputs)
+    S = mirror(factor.delassus)
+    return StepSystem(
+        rows, factor, S, g, rebound, before, after, scale, free, start, forces, M, force, force - acting, kick, parts
+    )
+
+
+def _row_velocities(
+    scene: Scene,
+    rows: ConstraintRows,
+    contacts: Contacts,
+    before: Any,
+    after: Any,
+    start: Any,
+    lead: Any,
+    inputs: StepInputs,
+) -> tuple[Any, Any, Any]:
+    """g (m,), the part of it that restitution has (m,), and the scale () of velocities.
+
+    Contacts that last, if all of them do, are held to their mean velocities over the step, by `lead` (contact rows,)
+    more than those of its beginning; an impact would gain energy from that.
+    """
+    if not scene.m:
+        return after, after, np.array(1.0)
+    h, slots, fall = inputs.time_step, scene.slots, fall_speed(scene.model, inputs.time_step)
+    scale = np.maximum(_largest_speed(scene, after), _largest_speed(scene, before)) + fall + 1e-12
+    far = _FAR * scale
+    g, rebound = np.array(after), np.zeros(scene.m)
+    if slots:
+        normals, ends = slice(2, scene.contact_end, scene.contact_rows), slice(scene.contact_end)
+        meets = (start[normals] <= 0.0) & (before[normals] < -SLOW * fall)
+        meets = meets & (contacts.gap + h * after[normals] <= 0.0)
+        g[ends] = after[ends] + np.where(np.any(meets), 0.0, lead)
+    for k in range(slots):
+        gap, n = contacts.gap[k], scene.normals[k]
+        closing = np.minimum(np.maximum(gap, 0.0) / h, far)
+        if scene.bounces:
+            restitution = inputs.contact.restitution
+            leaves, separates = rebound_at_start(closing, before[n], after[n], restitution)
+            impact = (before[n] < -SLOW * fall) & (gap + h * g[n] <= 0.0) & (restitution > 0.0) & separates
+            rebound[n] = np.where(impact, np.minimum(-leaves, closing), 0.0)
+            closing = np.where(impact, rebound[n], closing)
+        g[n] = g[n] + closing
+    if scene.mechanism.m:
+        g[scene.bilateral] = after[scene.bilateral] - rows.target
+    if scene.limit_slots:
+        limits = slice(scene.bilateral.stop, scene.bilateral.stop + scene.limit_slots)
+        g[limits] = after[limits] + np.minimum(np.maximum(rows.limit_gap, 0.0) / h, far)
+    return g, rebound, scale
+
+
+def _largest_speed(scene: Scene, velocity: Any) -> Any:
+    """The largest of velocities (m,), without the turns of contacts: they do not say how fast gaps close."""
+    if scene.contact_rows == 3:
+        return np.max(np.abs(velocity))
+    turns = {n + 1 + k for n in scene.normals for k in range(scene.contact_rows - 3)}
+    return np.max(np.abs(velocity[[row for row in range(scene.m) if row not in turns]]))

@@ -1,0 +1,137 @@
+"""Stage 7 of a step: loops closed at its end, energy and momentum of articulated robots restored.
+
+A step leaves errors of second order in its length, e of positions, and J v of velocities. The factors of the step's
+beginning, G and M̂, remove them in a few iterations, each of which leaves a fraction h ω of the error:
+
+    q ← q ⊕ -M̂⁻¹ Jᵀ G⁻¹ e,    v ← v - M̂⁻¹ J⁺ᵀ G⁻¹ J⁺ v
+
+with J of the beginning and J⁺ of the end. The first change of v, M̂⁻¹ f, is taken with the inertia of the end,
+M̂⁺⁻¹ f = 2 M̂⁻¹ f - M̂⁻¹ M̂⁺ M̂⁻¹ f up to terms of second order: so a mechanism that turns loses no more energy than the
+nearest velocity has less of it. Where iterations are not enough, `project` begins anew with factors of its own. Then
+v⁺ is put on the energy and momentum that the impulses allow, see `scheme.energy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.constrained.delassus.scales import row_mobilities, row_sizes
+from delassus.constrained.projection.project import project
+from delassus.constrained.rows.jacobian import constraint_jacobian
+from delassus.constrained.rows.references import constraint_error, velocities_asked
+from delassus.dynamics.forces.rnea import newton_euler
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.linalg.ldl import Ldl, ldl_regularized
+from delassus.step.scene import Scene
+from delassus.step.scheme.components import Component
+from delassus.step.scheme.energy import Allowance, restore
+from delassus.step.stages.assemble import StepSystem
+
+TOLERANCE: Final = 1e-12
+"""Errors that may remain, relative to the robot's length or a radian, and to the velocities that cancel in rows."""
+
+_MAX_ITERATIONS: Final = 6
+
+_EPSILON: Final = 1e-9
+"""Regularization, relative to the response of each row to itself: redundant rows share their impulses."""
+
+
+class _Position(NamedTuple):
+    """A configuration (nq,), the errors (bilateral,) of constraints there, their size now and before, iterations."""
+
+    q: Any
+    error: Any
+    size: Any
+    previous: Any
+    count: Any
+
+
+class _Velocity(NamedTuple):
+    """A velocity (nv,), the velocities (bilateral,) at which loops open, by how much they are too fast, iterations."""
+
+    v: Any
+    speed: Any
+    excess: Any
+    count: Any
+
+
+def close_loops(
+    scene: Scene,
+    system: StepSystem,
+    q: Any,
+    v: Any,
+    allowances: Sequence[tuple[Component, Allowance]],
+    time: Any,
+) -> tuple[Any, Any]:
+    """Configuration (nq,) and velocity (nv,) near those at the end of a step, with closed loops and restored energy."""
+    if scene.mechanism.m:
+        q, v = _project_with_factors(scene, system, q, v, time)
+    for part, allowance in allowances:
+        q, v = restore(scene.model, q, v, part, allowance)
+    return q, v
+
+
+def loop_factors(scene: Scene, S: Any) -> Ldl:
+    """The factors of the response of rows of loops to each other, out of the response S of all motions."""
+    first = scene.contact_end + len(S) - scene.m
+    motions = list(range(first, first + scene.mechanism.m))
+    return ldl_regularized(S[motions][:, motions], _EPSILON)
+
+
+def _project_with_factors(scene: Scene, system: StepSystem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:
+    """Configuration (nq,) and velocity (nv,) that meet the constraints."""
+    mechanism = scene.mechanism
+    weightless = replace(scene.model, gravity=(0.0, 0.0, 0.0))
+    sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
+    factors = loop_factors(scene, system.S)
+
+    def measure(q: Any) -> tuple[Any, Any]:
+        error = constraint_error(mechanism, q, time=time)
+        return error, np.max(np.abs(error) / sizes)
+
+    def correct_position(now: _Position) -> _Position:
+        impulse = np.zeros(scene.m)
+        impulse[scene.bilateral] = -factors.solve(now.error)
+        further = integrate(mechanism.model, now.q, system.respond(impulse))
+        error, size = measure(further)
+        return _Position(further, error, size, now.size, now.count + 1.0)
+
+    def is_open(now: _Position) -> Any:
+        return (now.size > TOLERANCE) & (now.size < 0.5 * now.previous) & (now.count < _MAX_ITERATIONS)
+
+    error, size = measure(q)
+    start = _Position(q, error, size, 4.0 * size + 1.0, np.array(0.0))
+    position = while_loop(is_open, correct_position, start, _MAX_ITERATIONS)
+    near = position.q
+    J, target = constraint_jacobian(mechanism, near, time=time), velocities_asked(mechanism, near, time)
+    allowed = np.max((np.abs(J) @ np.abs(v) + np.abs(target)) / unit) * unit * TOLERANCE
+
+    def opening_speed(v: Any) -> tuple[Any, Any]:
+        speed = J @ v - target
+        return speed, np.max(np.abs(speed) - allowed)
+
+    def correction(speed: Any) -> Any:
+        return system.solve(J.T @ factors.solve(speed))
+
+    def correct_velocity(now: _Velocity) -> _Velocity:
+        v = now.v - correction(now.speed)
+        return _Velocity(v, *opening_speed(v), now.count + 1.0)
+
+    def opens(now: _Velocity) -> Any:
+        return (now.excess > 0.0) & (now.count < _MAX_ITERATIONS)
+
+    change = correction(opening_speed(v)[0])
+    inertia = newton_euler(weightless, near, np.zeros(scene.nv), change) + system.forces.resistance(change)  # M̂⁺ of it
+    first = v - 2.0 * change + system.solve(inertia)
+    velocity = while_loop(
+        opens, correct_velocity, _Velocity(first, *opening_speed(first), np.array(0.0)), _MAX_ITERATIONS
+    )
+    fails = ~((position.size <= TOLERANCE) & (velocity.excess <= 0.0))
+    return cond(fails, lambda q, v: tuple(project(mechanism, q, v, time=time)), (near, velocity.v), q, v)

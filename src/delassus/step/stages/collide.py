@@ -1,0 +1,180 @@
+"""Stage 2 of a step: from all candidates for contact to the few that are solved for, those with the smallest gaps.
+
+With as many slots as candidates, each candidate has its own, in order. With fewer, the nearest are chosen and stay in
+the order of their numbers, so that a slot seldom changes its candidate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.contact.cones.tangents import contact_axes
+from delassus.geometry.candidates import Shape, touches
+from delassus.geometry.collisions import collision_touches
+from delassus.geometry.fields import HeightField
+from delassus.geometry.surfaces import Surface, plane_surface
+from delassus.model.links import Links
+from delassus.model.model import WORLD
+from delassus.step.scene import Scene
+from delassus.step.stages.kinematics import Kinematics
+from delassus.step.stages.types import GroundShape, StepState
+
+CLOSED: Final = 1e-6
+"""Candidates [m] that are nearer count as contacts, of which a state may have more than slots."""
+
+SLOP: Final = 1e-9
+"""Penetrations [m, rad] beyond are corrected."""
+
+
+class Candidates(NamedTuple):
+    """All places that may touch: gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
+
+    gap: Any
+    point: Any
+    normal: Any
+
+
+class Contacts(NamedTuple):
+    """The contacts that are solved for.
+
+    Attributes:
+        candidate: (slots,) the candidate of each slot.
+        gap: (slots,) [m].
+        point: (slots, 3) where bodies touch, in the world [m].
+        axes: Of each slot (3, 3): t1, t2, n as columns.
+        common_axes: (3, 3) those of all contacts; None if they differ.
+        body: Of each slot the link that touches: a number where it is fixed, else a traced one. The world comes last.
+        other: Of each slot the link that is touched.
+        overflow: Whether more candidates touch than there are slots.
+        candidates: All of them.
+    """
+
+    candidate: Any
+    gap: Any
+    point: Any
+    axes: list[Any]
+    common_axes: Any
+    body: list[Any]
+    other: list[Any]
+    overflow: Any
+    candidates: Candidates
+
+
+def ground_surface(scene: Scene, ground: GroundShape) -> Surface:
+    """The ground as geometry takes it: distances and normals of points."""
+    if scene.field is None:
+        return plane_surface(ground.normal, ground.height)
+    return HeightField(scene.field, ground.heights)
+
+
+def find_candidates(scene: Scene, kinematics: Kinematics, ground: GroundShape) -> Candidates:
+    """Gaps, points and normals of all candidates."""
+    tree, poses = kinematics.tree, kinematics.poses
+    surface = ground_surface(scene, ground)
+    every = [touch for shape in scene.shapes for touch in touches(shape, tree, poses, surface)]
+    every += [touch for collision in scene.collisions for touch in collision_touches(collision, tree, poses)]
+    gap, point, normal = (np.stack([np.array(touch[k]) for touch in every]) for k in range(3))
+    return Candidates(gap, point, normal)
+
+
+def collide(scene: Scene, kinematics: Kinematics, ground: GroundShape) -> Contacts:
+    """The contacts of a configuration."""
+    slots, none = scene.slots, np.zeros(0)
+    if not scene.candidates:
+        nowhere = Candidates(none, np.zeros((0, 3)), np.zeros((0, 3)))
+        return Contacts(none, none, nowhere.point, [], None, [], [], np.array(False), nowhere)
+    body, other = candidate_links(scene, kinematics.tree)
+    candidates = find_candidates(scene, kinematics, ground)
+    common = contact_axes(ground.normal) if scene.field is None and not scene.collisions else None
+    candidate: Any = numpy.array(scene.slot_candidates[:slots], float)
+    overflow: Any = np.array(False)
+    if slots < scene.candidates and scene.reduced is None:
+        nearest = np.argsort(candidates.gap)
+        candidate = np.sort(nearest[:slots])
+        overflow = np.take(candidates.gap, nearest[slots]) < CLOSED
+        gap, point, normal = (np.take(x, candidate, axis=0) for x in candidates)
+        body, other = (list(np.take(numpy.array(some, float), candidate)) for some in (body, other))
+    else:
+        chosen = list(scene.slot_candidates[:slots])
+        gap, point, normal = (x[chosen] for x in candidates)
+        body, other = ([some[k] for k in chosen] for some in (body, other))
+    axes = [contact_axes(normal[k]) if common is None else common for k in range(slots)]
+    return Contacts(np.array(candidate), gap, point, axes, common, body, other, overflow, candidates)
+
+
+def candidate_links(scene: Scene, tree: Links) -> tuple[list[Any], list[Any]]:
+    """The links of all candidates, and of what they touch; the world comes after all links."""
+
+    def link(shape: Shape | None) -> int:
+        at = WORLD if shape is None else tree.place(shape.geometry.joint, shape.geometry.placement)[0]
+        return len(tree.links) if at == WORLD else at
+
+    pairs = [(link(shape), link(other)) for shape, other, _ in scene.candidate_shapes]
+    return [one for one, _ in pairs], [two for _, two in pairs]
+
+
+# --- what the reduced contact set leaves out --------------------------------------------------------------------------
+
+
+def penetrates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts, q: Any, v: Any, time_step: Any) -> Any:
+    """Whether a contact or joint limit outside the contact set would be penetrated in a step with the velocity v (nv,).
+
+    If none is, their impulses are zero, and those of this set solve the full one.
+    """
+    rates = _rates_outside(scene, kinematics, contacts, v)
+    if scene.reduced is not None and scene.joint_limits:
+        motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv))
+        for limit in scene.joint_limits:
+            row = limit.joints(motions)[0]
+            rates.append((limit.gap(motions), row.factor * v[row.v]))
+    if not rates:
+        return np.array(False)
+    return np.min(np.stack([np.array(gap + time_step * np.minimum(rate, 0.0)) for gap, rate in rates])) < -SLOP
+
+
+def _rates_outside(scene: Scene, kinematics: Kinematics, contacts: Contacts, v: Any) -> list[tuple[Any, Any]]:
+    """Gaps and their rates of candidates outside the reduced contact set, at velocities (nv,)."""
+    reach, candidates = kinematics.reach, contacts.candidates
+    if scene.reduced is None or reach is None:
+        return []
+    body, other = candidate_links(scene, kinematics.tree)
+    outside = [k for k in range(scene.candidates) if k not in scene.reduced]
+    twists = {link: reach.twist(link, v) for link in sorted({links[k] for k in outside for links in (body, other)})}
+
+    def rate(k: int) -> Any:
+        return reach.speed(twists[body[k]] - twists[other[k]], candidates.point[k], candidates.normal[k])
+
+    return [(candidates.gap[k], rate(k)) for k in outside]
+
+
+def has_impulse_outside(scene: Scene, impulse: Any, contact: Any) -> Any:
+    """Whether a contact or joint limit outside the reduced set had an impulse in the step before (…): it is likely to
+    have one again. Impulses (…, rows) and candidates (…, slots) are those of the full set."""
+    full, inside = scene.full, [float(number) for number in scene.reduced or ()]
+    result: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
+    for row in full.limit_rows:
+        result = result | (impulse[..., row] > 0.0)
+    for slot, row in enumerate(full.normals):
+        known: Any = np.zeros(np.shape(impulse)[:-1]) > 0.0
+        for number in inside:
+            known = known | (contact[..., slot] == number)
+        result = result | ((impulse[..., row] > 0.0) & ~known)
+    return result
+
+
+def warm_start(scene: Scene, candidate: Any, last: StepState) -> Any:
+    """Impulses (m,) to start from: those that the candidate of each slot had in the step before."""
+    start = np.array(last.impulse[list(scene.rows_in_full)])
+    if scene.slots == scene.candidates:
+        return start
+    rows = scene.contact_rows
+    for k in range(scene.slots):
+        matched = np.zeros(rows)
+        for old in range(scene.full_slots):
+            matched = np.where(last.contact[old] == candidate[k], last.impulse[rows * old : rows * old + rows], matched)
+        start[rows * k : rows * k + rows] = matched
+    return start

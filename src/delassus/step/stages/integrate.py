@@ -1,0 +1,217 @@
+"""Stage 6 of a step: from impulses to the configuration and the velocity at its end.
+
+    v⁺ = v_f + M̂⁻¹ Jᵀ λ
+    q⁺ = q ⊕ (h v⁺ + δ)                            δ corrects penetrations, without any velocity
+
+While a robot flies, it moves with the mean of the velocities that velocity products change, which is of second order;
+gravity and motors act at once, as the step begins. In contact, J v⁺ is what contacts count on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.linalg.lu import solve_without_pivots
+from delassus.step.scene import Scene
+from delassus.step.scheme.components import Component, turning_dofs
+from delassus.step.scheme.energy import Allowance, Kick, allowance_of, contact_excess
+from delassus.step.scheme.flying import integrate_velocity
+from delassus.step.stages.assemble import StepSystem
+from delassus.step.stages.close_loops import loop_factors
+from delassus.step.stages.collide import SLOP, Contacts
+from delassus.step.stages.kinematics import Kinematics
+from delassus.step.stages.types import StepState
+
+_CORRECTED: Final = 0.2
+"""The fraction of a penetration that a step corrects."""
+
+_FASTEST: Final = 1.0
+"""The speed [m/s] at which a contact is moved out of the ground at most: δ is that of a small motion."""
+
+_LEAN: Final = 1e-2
+"""Added to the response of a contact along its normal, relative to that along its tangents: joints that hardly move it
+out of the ground, or not at all, would be moved far."""
+
+_REDUNDANT: Final = 1e-9
+"""Added to the response of rows of loops, relative to it: some may be redundant."""
+
+
+class Motion(NamedTuple):
+    """The end of a step before loops are closed.
+
+    Attributes:
+        q: (nq,) configuration.
+        v: (nv,) velocity, in the axes at the end.
+        allowances: Of each articulated part, the energy and momentum that it may have.
+        angle: () the largest angle [rad] by which a joint turns.
+        substeps: () the most substeps that the flight of a free body would need.
+    """
+
+    q: Any
+    v: Any
+    allowances: list[tuple[Component, Allowance]]
+    angle: Any
+    substeps: Any
+
+
+def integrate(
+    scene: Scene,
+    state: StepState,
+    kinematics: Kinematics,
+    contacts: Contacts,
+    system: StepSystem,
+    v: Any,
+    impulse: Any,
+    time_step: Any,
+) -> Motion:
+    """Where the velocity v (nv,) and the impulses (m,) that solve the system lead."""
+    h = time_step
+    shift = correct_penetration(scene, contacts, system, v, h)
+    kicked = _kicked_velocity(scene, system, state, impulse)
+    kick = Kick(state.v, v, impulse, h * system.products, kicked)
+    allowances = _allowances(scene, state, kinematics, contacts, system, kick, shift, h)
+    for part, allowance in allowances:
+        dofs = list(part.dofs)
+        shift[dofs] = shift[dofs] + np.where(allowance.flies, 0.5 * h, 0.0) * (kicked - v)[dofs]
+    turning = turning_dofs(scene.model, system.parts)
+    angle = h * np.max(np.abs(v[turning])) if turning else np.array(0.0)
+    q, v, substeps = integrate_velocity(scene.model, system.parts, state.q, v, h, h * v + shift)
+    return Motion(q, v, allowances, angle, substeps)
+
+
+def _kicked_velocity(scene: Scene, system: StepSystem, state: StepState, impulse: Any) -> Any:
+    """The velocity (nv,) that forces and joint friction would give without velocity products, loops kept closed."""
+    change, loops = system.kick, scene.bilateral
+    if scene.friction_rows:
+        friction = np.zeros(scene.m)
+        friction[scene.friction_rows[0] :] = impulse[scene.friction_rows[0] :]
+        change = change + system.respond(friction)
+    if scene.mechanism.m:
+        reaction = np.zeros(scene.m)
+        reaction[loops] = -loop_factors(scene, system.S).solve(system.rows.velocities(change)[loops])
+        change = change + system.respond(reaction)
+    return state.v + change
+
+
+# --- energy and momentum ----------------------------------------------------------------------------------------------
+
+
+def _allowances(
+    scene: Scene,
+    state: StepState,
+    kinematics: Kinematics,
+    contacts: Contacts,
+    system: StepSystem,
+    kick: Kick,
+    shift: Any,
+    time_step: Any,
+) -> list[tuple[Component, Allowance]]:
+    """The momentum and energy that each articulated part may have after a step, whose `kick` has impulses of rows (m,).
+
+    Contacts add no energy, nor does the shift (nv,) that corrects penetrations: what it lifts is paid for.
+    """
+    if all(part.rigid or part.driven for part in system.parts):
+        return []
+    h, v, pushing, rubbing = time_step, kick.after, np.array(kick.impulse), np.array(kick.impulse)
+    rubbing[scene.bilateral] = 0.0
+    pushing[scene.bilateral] = 0.0
+    pushing[scene.m - len(scene.friction_rows) :] = 0.0
+
+    def joint_impulses(impulse: Any) -> Any:
+        return system.rows.J.T @ system.rows.motion_impulses(impulse) if scene.m else np.zeros(scene.nv)
+
+    by_contacts, by_friction = joint_impulses(pushing), joint_impulses(rubbing)
+    total = h * system.force - system.forces.added * (v - state.v) + joint_impulses(kick.impulse)
+    kick = kick._replace(impulse=total)
+    weight, result = system.force - system.forces.force, []
+    excess = contact_excess(system.parts, by_friction, state.v + v)
+    for part, gained in zip(system.parts, excess, strict=True):
+        if part.rigid or part.driven:
+            continue
+        dofs = list(part.dofs)
+        lifted = -(weight[dofs] @ shift[dofs])
+        flies = np.all(by_contacts[dofs] == 0.0)
+        allowance = allowance_of(
+            scene.model, state.q, system.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies
+        )
+        grounded = _is_grounded(scene, kinematics, contacts, part, pushing)
+        result.append((part, allowance._replace(angle=h * allowance.angle, grounded=grounded)))
+    return result
+
+
+def _is_grounded(scene: Scene, kinematics: Kinematics, contacts: Contacts, part: Component, impulse: Any) -> Any:
+    """Whether the world itself pushes a part in the contacts that are solved for."""
+    roots = [_root(scene, kinematics, k) for k in range(scene.ground_candidates)]
+    inside = [float(root in part.roots) for root in roots]
+    if not scene.slots or not any(inside):
+        return np.array(False)
+    pushed = impulse[2 : scene.contact_end : scene.contact_rows] > 0.0
+    if not scene.collisions and all(inside):
+        return np.any(pushed)
+    on_ground = [*inside, *[0.0] * (scene.candidates - scene.ground_candidates)]
+    return np.any(pushed & (np.take(numpy.array(on_ground), contacts.candidate) > 0.5))
+
+
+def _root(scene: Scene, kinematics: Kinematics, candidate: int) -> int:
+    """The link on the world that carries a candidate for contact with the ground."""
+    geometry = scene.candidate_shapes[candidate][0].geometry
+    link: int = kinematics.tree.place(geometry.joint, geometry.placement)[0]
+    return kinematics.tree.path(link)[0] if link >= 0 else link
+
+
+# --- penetration ------------------------------------------------------------------------------------------------------
+
+
+def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v: Any, time_step: Any) -> Any:
+    """δ (nv,): the motion that corrects a fraction of penetrations and closes no gap; zero where nothing penetrates.
+
+    Ten sweeps of projected Gauss–Seidel on the normals of contacts and limits, with loops kept closed.
+    """
+    rows, h = scene.unilateral_rows, time_step
+    if not rows:
+        return np.zeros(scene.nv)
+    gap = np.concatenate([contacts.gap, system.rows.limit_gap])
+
+    def correct(v: Any) -> Any:
+        predicted = gap + h * system.rows.velocities(v)[rows]
+        most = np.concatenate([np.full(scene.slots, _FASTEST * h), np.full(scene.limit_slots, np.inf)])
+        target = np.where(gap < -SLOP, np.minimum(-_CORRECTED * gap, most), -np.maximum(predicted, 0.0))
+        delassus = system.rows.delassus(system.S, scene.m - len(scene.friction_rows))
+        G, reaction = _response_beside_loops(scene, delassus, rows)
+        diagonal = np.array([G[k, k] for k in range(len(rows))])
+        for k, n in enumerate(scene.normals):
+            diagonal[k] = diagonal[k] + _LEAN * np.maximum(delassus[n - 2, n - 2], delassus[n - 1, n - 1])
+        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+
+        def sweep(carry: Any) -> Any:
+            push, count = np.array(carry[0]), carry[1]
+            for k in range(len(rows)):
+                push[k] = np.maximum((target[k] - G[k] @ push + G[k, k] * push[k]) / diagonal[k], 0.0)
+            return push, count + 1.0
+
+        push, _ = while_loop(lambda carry: carry[1] < 10.0, sweep, (np.zeros(len(rows)), np.array(0.0)), 10)
+        impulse = np.zeros(scene.m)
+        for k, row in enumerate(rows):
+            impulse[row] = push[k]
+        impulse[scene.bilateral] = reaction @ push
+        return system.respond(impulse)
+
+    return cond(np.min(gap) < -SLOP, correct, np.zeros(scene.nv), v)
+
+
+def _response_beside_loops(scene: Scene, G: Any, rows: list[int]) -> tuple[Any, Any]:
+    """The response of some rows to each other while loops stay closed, and the impulses of loops per impulse of each
+    row."""
+    loops = list(range(scene.m)[scene.bilateral])
+    if not loops:
+        return G[rows][:, rows], np.zeros((0, len(rows)))
+    diagonal = np.array([G[k, k] for k in loops])
+    across = G[loops][:, rows]
+    regularization = np.diag(np.where(diagonal > 0.0, _REDUNDANT * diagonal, 1.0))
+    reaction = -solve_without_pivots(G[loops][:, loops] + regularization, across)
+    return G[rows][:, rows] + across.T @ reaction, reaction

@@ -1,0 +1,27 @@
+"""Stage 1 of a step: poses of the links, and the directions in which velocities move them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from delassus.dynamics.kinematics.kinematics import world_poses
+from delassus.dynamics.tree.poses import Pair
+from delassus.geometry.reach import Reach
+from delassus.model.links import Links, links_of
+from delassus.step.scene import Scene
+
+
+class Kinematics(NamedTuple):
+    """The tree of links, their rotations and origins in the world, and their Jacobians, None if nothing may touch."""
+
+    tree: Links
+    poses: list[Pair]
+    reach: Reach | None
+
+
+def compute_kinematics(scene: Scene, q: Any) -> Kinematics:
+    """The kinematics of a configuration (nq,)."""
+    tree = links_of(scene.model)
+    poses = world_poses(tree, q)
+    reach = Reach.of(tree, scene.nv, poses, bool(scene.collisions)) if scene.candidates else None
+    return Kinematics(tree, poses, reach)

@@ -1,0 +1,298 @@
+"""A step of a robot on the ground as seven stages, and a control period of several steps.
+
+    kinematics → collide → forces → assemble → solve → integrate → close loops
+
+Each stage is a function of what the ones before it gave (see `types`); a kernel is made of these very functions, and
+`Simulation.stages` calls them on numbers. Around them: servos whose limits are known at the end of a step alone, steps
+too long for a joint's turn, and the flags that tell the host which items to solve again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.dynamics.tree.check import check_inertias
+from delassus.step.actuation.actuators import Drive, drive, limited_servos
+from delassus.step.impacts.dissipation import solve_without_gain
+from delassus.step.marks import Mark
+from delassus.step.scene import Scene
+from delassus.step.scheme.components import components, turning_dofs
+from delassus.step.scheme.free_rotation import SUBSTEPS
+from delassus.step.stages.assemble import StepSystem, assemble
+from delassus.step.stages.close_loops import close_loops
+from delassus.step.stages.collide import Contacts, collide, has_impulse_outside, penetrates_outside
+from delassus.step.stages.friction import contact_coefficients
+from delassus.step.stages.integrate import Motion, integrate
+from delassus.step.stages.kinematics import Kinematics, compute_kinematics
+from delassus.step.stages.solve import Solved, solve_impulses
+from delassus.step.stages.types import MAX_ITERATIONS, Impulses, StepInputs, StepResult, StepState
+
+TURN: Final = 0.2
+"""Angle [rad] that a joint may turn by in a step; what turns by more is simulated in substeps."""
+
+MOST_SUBSTEPS: Final = 16
+"""Substeps of a step, at most."""
+
+LONGEST_TURN: Final = 0.4
+"""Angle [rad] beyond which a step, or a substep, is flagged as too long."""
+
+_GAIN: Final = 0.5e-8
+"""Relative to the scale of velocities: the error of velocities that counts as no gain of energy."""
+
+_SERVO_GUESSES: Final = 8
+"""How often the active limits of servos are guessed, at most."""
+
+
+class Stages(NamedTuple):
+    """What each stage of a step gave: see `types`, and `Simulation.stages`."""
+
+    kinematics: Kinematics
+    contacts: Contacts
+    forces: Drive
+    system: StepSystem
+    impulses: Impulses
+    velocity: Any
+    motion: Motion
+    q: Any
+    v: Any
+
+
+def run_stages(scene: Scene, state: StepState, inputs: StepInputs, servo_modes: Any = None) -> Stages:
+    """The seven stages of one step; `servo_modes` as in `Drive`, None for those of the step's beginning."""
+    h = inputs.time_step
+    kinematics = compute_kinematics(scene, state.q)
+    contacts = collide(scene, kinematics, inputs.ground)
+    forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, servo_modes)
+    system = assemble(scene, state, kinematics, contacts, forces, inputs)
+    impulses = solve_contacts_without_gain(scene, contacts, system, inputs)
+    v = system.free_velocity + system.respond(impulses.impulse) if scene.m else system.free_velocity
+    motion = integrate(scene, state, kinematics, contacts, system, v, impulses.impulse, h)
+    q, v_end = close_loops(scene, system, motion.q, motion.v, motion.allowances, state.time + h)
+    return Stages(kinematics, contacts, forces, system, impulses, v, motion, q, v_end)
+
+
+def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSystem, inputs: StepInputs) -> Impulses:
+    """Stage 5 of a step: impulses that obey the laws of contact, with as much restitution as adds no energy."""
+    if not scene.m:
+        zero = np.array(0.0)
+        return Impulses(np.zeros(0), zero, zero, np.array(True), np.array(1.0))
+    coefficients: dict[str, Any] = {}
+    if scene.slots:
+        none, ground = np.zeros(scene.slots), inputs.contact
+        given = (ground.friction + none, ground.torsional + none, ground.rolling + none)
+        coefficients |= contact_coefficients(scene, contacts.candidate, given)
+    if scene.friction_bounds:
+        bounds = np.array(scene.friction_bounds) * inputs.time_step
+        coefficients |= {"lower": -bounds, "upper": bounds}
+
+    def solve(g: Any, start: Any) -> Solved:
+        sharing = system.rows.sharing
+        return solve_impulses(scene.layout, sharing, system.S, g, coefficients, start, system.scale, inputs.solver)
+
+    if not scene.bounces:
+        solution = solve(system.g, system.start)
+        return Impulses(*solution[:4], restitution_fraction=np.array(1.0))
+
+    def respond(impulse: Any) -> Any:
+        motion = system.S @ system.rows.motion_impulses(impulse)
+        return motion if system.rows.sharing is None else system.rows.sharing.P @ motion
+
+    zero = np.array(0.0)
+    solution, fraction = solve_without_gain(
+        solve,
+        respond,
+        0.5 * (system.before + system.after),
+        np.any(system.rebound != 0.0),
+        system.g,
+        system.g - system.rebound,
+        Solved(system.start, zero, zero, np.array(True)),
+        _GAIN * system.scale,
+    )
+    return Impulses(*solution[:4], restitution_fraction=fraction)
+
+
+# --- one step ---------------------------------------------------------------------------------------------------------
+
+
+def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, servo_modes: Any = None) -> tuple[StepResult, Any]:
+    """One step with guessed modes of servos, and the modes at its end."""
+    state, h = last.state, inputs.time_step
+    stages = run_stages(scene, state, inputs, servo_modes)
+    contacts, forces, motion, impulse = stages.contacts, stages.forces, stages.motion, stages.impulses.impulse
+    modes = forces.modes_at(stages.velocity)
+    omitted = penetrates_outside(scene, stages.kinematics, contacts, state.q, stages.velocity, h)
+    candidate = contacts.candidate
+    if scene.reduced is not None:
+        omitted = omitted | has_impulse_outside(scene, state.impulse, state.contact)
+        omitted = omitted | np.any(modes != forces.modes) if len(modes) else omitted
+        full_impulse = np.zeros(scene.full.m)
+        full_impulse[list(scene.rows_in_full)] = impulse
+        impulse, candidate = full_impulse, numpy.array(scene.slot_candidates, float)
+    result = StepResult(
+        StepState(stages.q, stages.v, impulse, candidate, state.time + h),
+        stages.impulses.residual,
+        last.iterations + stages.impulses.iterations,
+        last.overflow | contacts.overflow | stages.system.rows.overflow,
+        last.unsolved | ~stages.impulses.converged,
+        last.omitted | omitted,
+        last.clipped | (forces.clipped > 0.0),
+        motion.angle,
+        last.too_long | (motion.angle > LONGEST_TURN) | (motion.substeps > SUBSTEPS),
+        last.energy_limited | (stages.impulses.restitution_fraction < 1.0),
+    )
+    return result, modes
+
+
+class _ServoGuess(NamedTuple):
+    """A step, the modes of servos that it is to be tried with, whether those it was tried with were wrong, tries."""
+
+    result: StepResult
+    modes: Any
+    wrong: Any
+    count: Any
+
+
+def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
+    """One step.
+
+    Which servos are at their limits is known at its end alone. With the reduced contact set, a step that has guessed
+    wrong is left to the full one, which tries again with what it has found.
+    """
+    if scene.reduced is not None or not limited_servos(scene.actuators):
+        return _try_step(scene, last, inputs)[0]
+
+    def try_again(guess: _ServoGuess) -> _ServoGuess:
+        result, modes = _try_step(scene, last, inputs, guess.modes)
+        wrong = np.any(modes != guess.modes)
+        # From one limit to the other it goes by the range between them.
+        return _ServoGuess(result, np.where(modes * guess.modes < 0.0, 0.0, modes), wrong, guess.count + 1.0)
+
+    state = last.state
+    forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, inputs.time_step)
+    first = _ServoGuess(last, forces.modes, np.array(True), np.array(0.0))
+    most = float(_SERVO_GUESSES)
+    return while_loop(lambda guess: guess.wrong & (guess.count < most), try_again, first, _SERVO_GUESSES).result
+
+
+class _Substeps(NamedTuple):
+    """A step in substeps: the result so far, how many are done, how many there are."""
+
+    result: StepResult
+    done: Any
+    count: Any
+
+
+def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
+    """One step, in several where a joint turns by more than `TURN` in one.
+
+    It is tried as one step first, and if that was too long, made again in as many as its angle says. The reduced
+    contact set leaves such steps to the full one. Impulses are those of the last substep, as if it had taken the whole
+    step.
+    """
+    turns = turning_dofs(scene.model, components(scene.mechanism, last.state.q))
+    if scene.reduced is not None or not turns:
+        result = take_step(scene, last, inputs)
+        too_far = result.omitted | (result.angle > TURN)
+        return result._replace(omitted=too_far) if scene.reduced is not None else result
+
+    def substep(now: _Substeps) -> _Substeps:
+        state, count = now.result.state, now.count
+        before = now.result._replace(state=state._replace(impulse=state.impulse / count))
+        result = take_step(scene, before, inputs._replace(time_step=inputs.time_step / count))
+        needed = _needed_substeps(result.angle)
+        retry = (count < 1.5) & (needed > 1.5)
+        result = result._replace(state=result.state._replace(impulse=result.state.impulse * count))
+        kept = _select(retry, now.result, result)
+        return _Substeps(kept, np.where(retry, now.done, now.done + 1.0), np.where(retry, needed, count))
+
+    def loop(count: Any) -> StepResult:
+        start = _Substeps(last, np.array(0.0), count)
+        return while_loop(lambda now: now.done < now.count, substep, start, MOST_SUBSTEPS + 1).result
+
+    if scene.full_slots:
+        return loop(np.array(1.0))
+    # Without contacts a step is short: straight code is worth being compiled a second time.
+    result = take_step(scene, last, inputs)
+    count = _needed_substeps(result.angle)
+    return cond(count > 1.5, loop, result, count)
+
+
+def _needed_substeps(angle: Any) -> Any:
+    """How many substeps a step takes in which a joint turns by an angle [rad]."""
+    needed = np.clip(np.ceil(angle / TURN), 1.0, float(MOST_SUBSTEPS))
+    return np.where(np.isfinite(angle), needed, float(MOST_SUBSTEPS))
+
+
+def _select(condition: Any, one: StepResult, other: StepResult) -> StepResult:
+    """One of two results."""
+    states = (np.where(condition, x, y) for x, y in zip(one.state, other.state, strict=True))
+    rest = (np.where(condition, x, y) for x, y in zip(one[1:], other[1:], strict=True))
+    return StepResult(StepState(*states), *rest)
+
+
+# --- a control period -------------------------------------------------------------------------------------------------
+
+
+def initial_result(scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> StepResult:
+    """Where the first step of a period starts; padding of arrays that would be empty is left out."""
+    zero, no = np.array(0.0), np.array(False)
+    state = StepState(q, v, impulse[: scene.full.m], contact[: scene.full_slots], time)
+    return StepResult(state, zero, zero, no, no, no, no, zero, no, no)
+
+
+class _Period(NamedTuple):
+    """The result of a control period so far, and how many of its steps are done."""
+
+    result: StepResult
+    done: Any
+
+
+def take_period(
+    scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, time: Any, alive: Any, inputs: StepInputs
+) -> tuple[Any, ...]:
+    """All steps of a control period: q, v, impulse, contact, residual, iterations, flags (see `Mark`).
+
+    An item that is not alive, or that is not finite, keeps its state; so does one that is to be solved again.
+    """
+    check_inertias(scene.model)
+    padding = impulse[scene.full.m :], contact[scene.full_slots :]
+    control = inputs.control[: scene.nu]
+    first = initial_result(scene, q, v, impulse, contact, time)
+    usable = (alive > 0.5) & ~np.any(np.isnan(control)) if scene.nu else alive > 0.5
+    inputs = inputs._replace(control=np.where(usable, control, 0.0))
+    if scene.substeps == 1:
+        last = take_substeps(scene, first, inputs)
+    else:
+        last = while_loop(
+            lambda now: now.done < float(scene.substeps),
+            lambda now: _Period(take_substeps(scene, now.result, inputs), now.done + 1.0),
+            _Period(first, np.array(0.0)),
+            scene.substeps,
+        ).result
+    state = last.state
+    too_few = last.unsolved & (inputs.solver.iterations < MAX_ITERATIONS)
+    finite = np.isfinite(np.sum(state.q) + np.sum(state.v) + np.sum(state.impulse))
+    good = usable & ~too_few & ~last.omitted & finite
+    parts = zip(state[:4], first.state[:4], strict=True)
+    q, v, impulse, contact = (np.where(good, new, old) for new, old in parts)
+    impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
+    flags = sum(
+        np.where(condition, float(mark), 0.0)
+        for mark, condition in (
+            (Mark.MANY_CONTACTS, last.overflow),
+            (Mark.UNSOLVED, last.unsolved),
+            (Mark.CLIPPED, last.clipped),
+            (Mark.TOO_LONG, last.too_long),
+            (Mark.ENERGY_LIMITED, last.energy_limited),
+        )
+    )
+    retry = np.where(
+        too_few, float(Mark.NEEDS_ITERATIONS), np.where(last.omitted, float(Mark.NEEDS_FULL_SET), float(Mark.FROZEN))
+    )
+    flags = np.where(good, flags, np.where(usable, retry, float(Mark.FROZEN)))
+    return q, v, impulse, contact, last.residual, last.iterations, flags

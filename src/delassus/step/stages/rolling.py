@@ -1,0 +1,85 @@
+"""How contact points of rolling bodies move over a step, beyond J v.
+
+A body that flies with v for h touches at r from its origin as the step begins, and at r⁺ as it ends, where another
+point of a disk's rim is the lowest, and its spin may have another axis. Lasting contacts are held to the mean velocity
+of the touching point over the step: J v and half of what that velocity changes by. Without it, rolling would be off by
+h ω. Corners, and bodies that joints carry, are held to J v.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import delassus.numpy as np
+from delassus.dynamics.tree.poses import Pair, link_pose
+from delassus.geometry.candidates import touches
+from delassus.model.joints import Motion
+from delassus.spatial.quaternions import quaternion_exp, quaternion_to_rotation
+from delassus.step.scene import Scene
+from delassus.step.scheme.components import components
+from delassus.step.scheme.rigid_flight import fly
+from delassus.step.stages.collide import Contacts, ground_surface
+from delassus.step.stages.kinematics import Kinematics
+from delassus.step.stages.types import GroundShape
+
+_NEAR: Final = 1e-2
+"""Squared, the share of its distance from the origin that a point on a rolling body may move by in half a step."""
+
+_SAME_FACE: Final = 1.0 - 1e-12
+"""The cosine of the angle between normals that are those of one face of a height field."""
+
+
+def rolling_velocity(
+    scene: Scene, kinematics: Kinematics, contacts: Contacts, q: Any, v: Any, ground: GroundShape, time_step: Any
+) -> Any:
+    """(contact rows,) the mean velocity of the touching points over a step, less J v [m/s, rad/s]."""
+    slots, count = scene.slots, scene.contact_rows
+    if not slots:
+        return np.zeros(0)
+    leads = _candidate_leads(scene, kinematics, q, v, ground, time_step)
+    leads = (
+        leads[list(scene.slot_candidates[:slots])]
+        if scene.has_fixed_slots
+        else (np.take(leads, contacts.candidate, axis=0))
+    )
+    along = [contacts.axes[k].T @ leads[k] for k in range(slots)]
+    if count > 3:  # turns are those of the body, wherever it touches
+        along = [np.concatenate([lead, np.zeros(count - 3)]) for lead in along]
+    return np.concatenate(along)
+
+
+def _candidate_leads(scene: Scene, kinematics: Kinematics, q: Any, v: Any, ground: GroundShape, time_step: Any) -> Any:
+    """(candidates, 3) half of the change of velocity of each candidate's point over the step [m/s]."""
+    tree, poses, surface = kinematics.tree, kinematics.poses, ground_surface(scene, ground)
+    later: list[Pair] = list(poses)
+    twists: dict[int, tuple[Pair, Pair]] = {}
+    rigid = {part.roots[0] for part in components(scene.mechanism, q) if part.rigid}
+    for i, link in enumerate(tree.links):
+        if link.motion is Motion.FREE:
+            (R, p), own = poses[i], v[link.v : link.v + 6]
+            if i in rigid:
+                q_end, v_end, _ = fly(link, q[link.q : link.q + 7], own, time_step)
+                later[i] = link_pose(link, list(q_end)).compose(np.eye(3), np.zeros(3))
+            else:
+                turn = quaternion_to_rotation(quaternion_exp(time_step * own[3:]))
+                later[i], v_end = (R @ turn, p + time_step * (R @ own[:3])), own
+            R_end = later[i][0] if i in rigid else R
+            twists[i] = (R @ own[:3], R @ own[3:]), (R_end @ v_end[:3], R_end @ v_end[3:])
+    leads = []
+    for shape in scene.shapes:
+        i = tree.place(shape.geometry.joint, shape.geometry.placement)[0]
+        if i not in twists or not any(shape.rolls):
+            leads += [np.zeros(3)] * shape.count
+            continue
+        now, then = (touches(shape, tree, at, surface) for at in (poses, later))
+        (v_now, w_now), (v_then, w_then) = twists[i]
+        for k in range(shape.count):
+            arm, arm_then = now[k].point - poses[i][1], then[k].point - later[i][1]
+            shift = 0.5 * (arm_then - arm)
+            small = shift @ shift < _NEAR * (arm @ arm)  # else it races around a rim that is nearly flat
+            if scene.field is not None:  # from one face to another the point jumps, and nothing of the body moves so
+                small = small & (then[k].normal @ now[k].normal > _SAME_FACE)
+            lead = 0.5 * (v_then - v_now + np.cross(w_then, arm_then) - np.cross(w_now, arm))
+            leads.append(np.where(small, lead, 0.0) if shape.rolls[k] else np.zeros(3))
+    leads += [np.zeros(3)] * (scene.candidates - scene.ground_candidates)
+    return np.stack(leads)
