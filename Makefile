@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
+SMOKE_STAMP := $(VENV)/.installed-smoke
 BENCH_STAMP := $(VENV)/.installed-bench
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 FAILED := pip could not install what is needed: see above. It takes a network connection and some free disk space.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help demo closed-loops pictures test test-all lint format bench doctor clean
+.PHONY: help demo closed-loops pictures smoke test test-all lint format bench doctor clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,10 +27,15 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 	@$(INSTALL) '.[demo]' || { echo "$(FAILED)"; exit 1; }
 	@touch $@
 
+$(SMOKE_STAMP): pyproject.toml | $(BIN)/python
+	@echo "Installing Delassus, NumPy, llvmlite and pytest into $(VENV) ..."
+	@$(INSTALL) '.[test]' || { echo "$(FAILED)"; exit 1; }
+	@touch $@
+
 $(STAMP): pyproject.toml | $(BIN)/python
 	@echo "Installing Delassus and all that its tests compare it with into $(VENV), about 2 GB: this takes minutes ..."
 	@$(INSTALL) '.[dev]' || { echo "$(FAILED)"; exit 1; }
-	@touch $@ $(DEMO_STAMP)
+	@touch $@ $(DEMO_STAMP) $(SMOKE_STAMP)
 
 $(BENCH_STAMP): $(STAMP)
 	$(INSTALL) '.[dev,bench]'
@@ -53,6 +59,9 @@ pictures: $(STAMP)  ## draw the pictures of the guides anew, into docs/images
 	$(BIN)/python examples/draw_reactive.py
 	$(BIN)/python examples/sampling.py
 	$(BIN)/python examples/sampling_quadruped.py
+
+smoke: $(SMOKE_STAMP)  ## a minute: imports, house rules, one robot moved in every way; needs NumPy and llvmlite alone
+	$(BIN)/python -m pytest -m smoke
 
 test: $(STAMP)  ## every test that fits into a few minutes
 	$(PYTEST) -m "not slow"

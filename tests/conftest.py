@@ -3,6 +3,7 @@
 - One session has one disk cache, which all its processes share; it neither uses nor fills the user's.
 - LLVM works at its lowest effort, which gives the same bits in half the time. Tests whose subject is the code that
   users get compile for `native_bits.FULL`; with `--full-effort` all do.
+- `-m smoke` reads the modules that have smoke tests and no others: these may need packages that are not installed.
 - Property tests try the same examples each time, half of them by default ("quick", see `how_many`), all of them with
   `--hypothesis-profile=fixed`. With `--hypothesis-profile=random` they try others, and the seed is printed at the end:
   `--hypothesis-seed` repeats them. There is no deadline: machines may be slow and busy.
@@ -39,6 +40,13 @@ def pytest_configure(config):
     if not config.getoption("--full-effort"):
         quick = Target.host().with_opt(0)
         Target.host = staticmethod(lambda: quick)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Whether a file is of no interest; None leaves that to others."""
+    if config.getoption("-m") != "smoke" or collection_path.suffix != ".py":
+        return None
+    return None if "pytest.mark.smoke" in collection_path.read_text() else True
 
 
 def pytest_collection_finish():

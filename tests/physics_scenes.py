@@ -10,6 +10,7 @@ import delassus as dl
 from delassus.model import Frame, Joint
 from delassus.model.bundled.build import Assembly, Free, Part, Prismatic, ball, box
 from delassus.model.model import Geometry
+from delassus.model.transmission import Tendon
 
 G = 9.81
 
@@ -127,6 +128,27 @@ def stick(length: float = 1.0, radius: float = 0.01, mass: float = 1.0, gravity:
     )
     ends = [(s * length / 2, 0.0, 0.0) for s in (-1, 1)]
     return Scene(model, (dl.Contact("stick", corners=ends, radius=radius),))
+
+
+# --- masses on rails --------------------------------------------------------------------------------------------------
+
+
+def slider(axis: Any = (1.0, 0.0, 0.0), mass: float = 2.0, gravity: float = 0.0, **of_joint: float) -> dl.Model:
+    """A mass on a rail; numbers of its joint as those of `Joint`."""
+    a = Assembly("slider")
+    a.body("mass", Prismatic(axis), None, (0, 0, 0), [ball(0.1, mass)])
+    joint = replace(a.model().joints[0], **{name: (value,) for name, value in of_joint.items()})
+    return replace(a.model(), joints=(joint,), gravity=(0.0, 0.0, -gravity))
+
+
+def tied(stiffness: float = 0.0, damping: float = 0.0) -> dl.Model:
+    """Masses of 1 and 3 kg on one rail, with a tendon whose length is q₀ - 2 q₁."""
+    a = Assembly("tied")
+    for k, mass in enumerate((1.0, 3.0)):
+        a.body(f"mass{k}", Prismatic((1, 0, 0)), None, (0, k, 0), [ball(0.1, mass)])
+    tendon = Tendon("tendon", (("mass0_joint", 1.0), ("mass1_joint", -2.0)), stiffness=stiffness, damping=damping,
+                    rest=(0.0, 0.0))  # fmt: skip
+    return replace(a.model(), tendons=(tendon,), gravity=(0.0, 0.0, 0.0))
 
 
 # --- robots -----------------------------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from how_many import examples
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what another package deprecates in itself is not ours to answer for
-    import jax
-    import jax.numpy as jnp
+    jax = pytest.importorskip("jax")
+    jnp = pytest.importorskip("jax.numpy")
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_disable_jit", True)  # to compile what runs once takes longer than to run it

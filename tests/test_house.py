@@ -58,16 +58,20 @@ def imported_rooms(path: Path) -> set[str]:
     return names & set(ROOMS)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_a_room_imports_only_from_rooms_above_it(path):
-    own = room(path.relative_to(SOURCE).parts)
-    assert all(ROOMS.index(other) <= ROOMS.index(own) for other in imported_rooms(path))
+@pytest.mark.smoke
+def test_a_room_imports_only_from_rooms_above_it():
+    for path in MODULES:
+        own = room(path.relative_to(SOURCE).parts)
+        below = {other for other in imported_rooms(path) if ROOMS.index(other) > ROOMS.index(own)}
+        assert not below, f"{path.relative_to(SOURCE)} imports from {below}"
 
 
+@pytest.mark.smoke
 def test_every_room_is_listed():
     assert {room(path.relative_to(SOURCE).parts) for path in MODULES} == set(ROOMS)
 
 
+@pytest.mark.smoke
 def test_the_compiler_does_not_know_what_a_robot_is():
     text = " ".join(path.read_text().lower() for path in (SOURCE / "compiler").rglob("*.py"))
     assert not {"robot", "inertia", "urdf"} & set(text.replace(".", " ").replace(",", " ").split())
@@ -96,10 +100,13 @@ def inner_room(outer: str, parts: list[str]) -> str:
     return parts[0] if parts and parts[0] in INNER[outer] else ""
 
 
-def imported_modules(path: Path) -> set[str]:
-    """The modules of the package that a file imports at its top."""
+def imported_modules(path: Path, for_types: bool = False) -> set[str]:
+    """The modules of the package that a file imports at its top; `for_types` adds those that type checkers read."""
+    body = ast.parse(path.read_text()).body
+    if for_types:
+        body = [part for node in body for part in (node.body if isinstance(node, ast.If) else [node])]
     names = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("delassus"):
             names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
@@ -119,20 +126,61 @@ def test_inner_rooms_import_only_from_rooms_above_them(outer):
                 assert other not in order or order.index(other) <= order.index(own), f"{path.name} imports {name}"
 
 
+@pytest.mark.smoke
 def test_every_inner_room_is_listed():
     folders = {path.parent.relative_to(SOURCE) for path in MODULES if len(path.relative_to(SOURCE).parts) > 2}
     assert not {f for f in folders if f.name not in INNER[f.parent.as_posix()]}
 
 
+def circles(for_types: bool) -> set[frozenset[str]]:
+    """Groups of modules that import each other, directly or by way of others of the group."""
+    names = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in MODULES if p.name != "__init__.py"}
+    needs = {
+        name: {other.removeprefix("delassus.") for other in imported_modules(path, for_types)} & set(names) - {name}
+        for name, path in names.items()
+    }
+
+    def reached(name: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [name]
+        while waiting:
+            new = needs[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    reach = {name: reached(name) for name in names}
+    return {frozenset(n for n in reach[name] if name in reach[n]) for name in names if name in reach[name]}
+
+
+KNOWN_CIRCLES = {
+    "compiler.tracing": "array trace",
+    "contact.problems": "by_operator by_pyramids by_reference measures problem solution solving",
+    "control.programmes": "back_ends measures programme solution",
+    "control.reactive": "build control limits react reaction references situation task tasks",
+    "model": "checks coordinates links model of_model parameter_names parametric traced",
+    "particles.motion": "drawing film trajectory",
+    "particles.solvers": "assembly direct lower multigrid system turning",
+    "simulation": "controls recorder runner simulation stretch",
+    "stepping.trajectories": "checks trajectory",
+}
+"""Modules that import each other for type checkers: a design that is still to be straightened. This may only shrink."""
+
+
+@pytest.mark.smoke
 def test_modules_import_each_other_in_no_circle():
-    names = {".".join(("delassus", *p.relative_to(SOURCE).with_suffix("").parts)): p for p in MODULES}
-    needs = {name: imported_modules(path) & set(names) - {name} for name, path in names.items()}
-    while needs:
-        free = {name for name, others in needs.items() if not others & set(needs)}
-        assert free, f"these import each other: {sorted(needs)[:8]}"
-        needs = {name: others for name, others in needs.items() if name not in free}
+    assert not circles(for_types=False)
 
 
+@pytest.mark.smoke
+def test_modules_import_each_other_for_type_checkers_in_known_circles_alone():
+    known = {frozenset(f"{room}.{name}" for name in names.split()) for room, names in KNOWN_CIRCLES.items()}
+    found = circles(for_types=True)
+    assert not {circle for circle in found if not any(circle <= one for one in known)}, "a new circle: break it"
+    assert found == known, "a circle has shrunk: take what is no longer part of it from KNOWN_CIRCLES"
+
+
+@pytest.mark.smoke
 def test_no_room_holds_more_files_than_one_can_look_at():
     files = Counter(path.parent.relative_to(SOURCE).as_posix() for path in MODULES)
     assert not {folder: count for folder, count in files.items() if count > 18}

@@ -7,21 +7,12 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-import delassus as dl
-from delassus.model.bundled.build import Assembly, Prismatic, Revolute, ball, rod
-from delassus.model.transmission import Tendon
+from delassus.model.bundled.build import Assembly, Revolute, rod
 from physics_measures import RISE, energy, largest_rise
 from physics_rooms import rooms
+from physics_scenes import slider, tied
 
-X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
-
-
-def slider(axis=X, mass: float = 2.0, gravity: float = 0.0, **of_joint) -> dl.Model:
-    """A mass on a rail; numbers of its joint as those of `Joint`."""
-    a = Assembly("slider")
-    a.body("mass", Prismatic(axis), None, (0, 0, 0), [ball(0.1, mass)])
-    joint = replace(a.model().joints[0], **{name: (value,) for name, value in of_joint.items()})
-    return replace(a.model(), joints=(joint,), gravity=(0.0, 0.0, -gravity))
+Z = (0.0, 0.0, 1.0)
 
 
 def linear_motion(K, D, M, x0, v0, t):
@@ -99,16 +90,6 @@ def test_a_chain_of_springs_gains_no_energy(room, h):
 
 
 # --- tendons ----------------------------------------------------------------------------------------------------------
-
-
-def tied(stiffness: float = 0.0, damping: float = 0.0) -> dl.Model:
-    """Masses of 1 and 3 kg on one rail, with a tendon whose length is q₀ - 2 q₁."""
-    a = Assembly("tied")
-    for k, mass in enumerate((1.0, 3.0)):
-        a.body(f"mass{k}", Prismatic(X), None, (0, k, 0), [ball(0.1, mass)])
-    tendon = Tendon("tendon", (("mass0_joint", 1.0), ("mass1_joint", -2.0)), stiffness=stiffness, damping=damping,
-                    rest=(0.0, 0.0))  # fmt: skip
-    return replace(a.model(), tendons=(tendon,), gravity=(0.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(("k", "d"), [(40.0, 0.0), (0.0, 6.0), (40.0, 2.0)], ids=["spring", "damper", "both"])
