@@ -41,17 +41,17 @@ from delassus.constrained import (
 from delassus.constrained.solvers.kkt import dense_system
 from delassus.contact.cones.kinds import Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
-from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.choice import METHODS
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.control import FollowCenterOfMass, FollowPosture, Nominal, ReactiveControl, Support
 from delassus.control.reactive.react import react
+from delassus.integrators.advance import Task, advance
+from delassus.integrators.choice import INTEGRATORS
 from delassus.model.bundled import BUNDLED
-from delassus.simulation.step.step import assemble_step, simulate
-from delassus.stepping.compliant.kernel import compliant_kernel
-from delassus.stepping.contact.rigid import contact_step
-from delassus.stepping.integrators.advance import Task, advance
-from delassus.stepping.integrators.choice import INTEGRATORS
+from delassus.step.compliant.kernel import compliant_kernel
+from delassus.step.contact.rigid import contact_step
+from delassus.step.scene import Scene
+from delassus.step.stages.kernels import assemble_step, simulate
 
 RECORD = Path(__file__).parent / "golden" / "kernels.json"
 GROWTH = 0.02
@@ -87,7 +87,7 @@ def mechanism(name: str) -> dl.Mechanism:
 
 
 @cache
-def scene(name: str, **options: bool) -> Scene:
+def scene(name: str, **options: Any) -> Scene:
     """A robot that may touch the ground with its feet, or its tip."""
     model = dl.load(name)
     if name == "quadruped":
@@ -162,7 +162,7 @@ def _bounded() -> dict[str, Case]:
     servos, bouncing = ("servo_stiffness", "servo_damping", "servo_target"), ("friction", "restitution")
     quadruped, pendulum = partial(scene, "quadruped"), partial(scene, "double_pendulum")
     four_bar = partial(scene, "four_bar")
-    stopped = partial(scene, "double_pendulum", limits=True, joint_friction=True)
+    stopped = partial(scene, "double_pendulum", max_limits=None, joint_friction=True)
     middle = {"alpha": 1.0, "beta": 0.5, "midpoint": True}
     cases = {
         "contact_step quadruped": Case(contact_step, quadruped, ("friction",)),
@@ -181,16 +181,16 @@ def _bounded() -> dict[str, Case]:
         "compliant_kernel four_bar, projected": Case(compliant_kernel, four_bar, (), {"stabilization": "project"}),
         "react quadruped": Case(react, standing),
         "impact quadruped": Case(impact, partial(mechanism, "quadruped")),
-        "simulate double_pendulum, full": Case(simulate, lambda: simulation("double_pendulum").world),
-        "simulate quadruped, full": Case(simulate, lambda: simulation("quadruped").world),
-        "assemble_step quadruped, reduced": Case(assemble_step, lambda: simulation("quadruped").usual),
+        "simulate double_pendulum, full": Case(simulate, lambda: simulation("double_pendulum").scene),
+        "simulate quadruped, full": Case(simulate, lambda: simulation("quadruped").scene),
+        "assemble_step quadruped, reduced": Case(assemble_step, lambda: simulation("quadruped").reduced_scene),
         "solve_contacts all cones": Case(
             solve_contacts, lambda: ALL_CONES, ("friction", "lower", "upper", "start", "compliance")
         ),
         "advance four_bar, rk4, projected": Case(advance, partial(task, "four_bar", "rk4", projection="steps")),
     }
     for name in ("quadruped", "biped", "arm7", "five_bar"):
-        cases[f"simulate {name}, reduced"] = Case(simulate, lambda name=name: simulation(name).usual)
+        cases[f"simulate {name}, reduced"] = Case(simulate, lambda name=name: simulation(name).reduced_scene)
     for method in METHODS:
         cases[f"solve_contacts four feet, {method}"] = Case(
             solve_contacts, lambda: FOUR_FEET, ("friction",), {"method": method}

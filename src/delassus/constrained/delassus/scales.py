@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -135,7 +135,7 @@ def _mass_matrices(mechanism: Mechanism) -> Floats:
     return numpy.stack([mass_matrix(mechanism.model, q) for q in _configurations(mechanism)])
 
 
-def _largest_diagonal(matrices: Floats) -> tuple[float, ...]:
+def _largest_diagonal(matrices: NDArray[Any]) -> tuple[float, ...]:
     """The largest of each diagonal element of some matrices (k, n, n)."""
     return tuple(numpy.max(numpy.diagonal(matrices, axis1=1, axis2=2), axis=0).tolist())
 

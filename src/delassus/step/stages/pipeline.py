@@ -96,7 +96,7 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
 
     if not scene.bounces:
         solution = solve(system.g, system.start)
-        return Impulses(*solution[:4], restitution_fraction=np.array(1.0))
+        return Impulses(solution.impulse, solution.residual, solution.iterations, solution.done)
 
     def respond(impulse: Any) -> Any:
         motion = system.S @ system.rows.motion_impulses(impulse)
@@ -113,7 +113,7 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
         Solved(system.start, zero, zero, np.array(True)),
         _GAIN * system.scale,
     )
-    return Impulses(*solution[:4], restitution_fraction=fraction)
+    return Impulses(solution.impulse, solution.residual, solution.iterations, solution.done, fraction)
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
