@@ -37,7 +37,15 @@ from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.friction import contact_coefficients
 from delassus.step.stages.kernels import assemble_step, candidate_geometry, simulate
-from delassus.step.stages.types import TOLERANCE
+from delassus.step.stages.pipeline import Stages, run_stages
+from delassus.step.stages.types import (
+    TOLERANCE,
+    ContactParameters,
+    GroundShape,
+    SolverLimits,
+    StepInputs,
+    StepState,
+)
 
 Array = NDArray[np.float64]
 
@@ -362,6 +370,28 @@ class Simulation(Frozen):
         on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
         bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
         return GroundContacts(gap, point, normal, bodies, self.candidates)
+
+    def stages(self, state: State, control: Any = None) -> Stages:
+        """What each stage of the next time step gives, for one item: kinematics, contacts, forces, the system of the
+        step, impulses, and where it leads.
+
+        These are the functions that the kernel is made of, called on numbers with the full contact set: slow, and
+        meant for looking inside. `stages.system` has J, S and g, `stages.contacts` gaps, points and bodies.
+        """
+        u = self._taken(state, control)
+        if state.q.ndim != 1 or self.ground.batch:
+            raise SimulationError(
+                f"stages shows one item; the state has {state.q.shape[:-1] or self.ground.batch} of them. Start one "
+                "item of the batch, such as sim.start(state.q[0], state.v[0]).",
+                code="wrong-shape",
+            )
+        given = self.ground.inputs
+        coefficients = ContactParameters(*(given.get(name, 0.0) for name in (*COEFFICIENTS, "restitution")))
+        normal, height = np.asarray(self.ground.normal), np.asarray(self.ground.height)
+        ground = GroundShape(normal, height, self.ground.heights)
+        inputs = StepInputs(u, self.time_step, ground, coefficients, SolverLimits(self.tolerance))
+        now = StepState(state.q, state.v, state.impulse, state.contact, np.asarray(state.time))
+        return run_stages(self.scene, now, inputs)
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:
         """The contact problem of the next step of time; rows as in `State.impulse`.
