@@ -179,7 +179,7 @@ _SPRUNG = frozenset({"spring", "damper"})
 _PASSIVE = _SPRUNG | {"tendon"}
 _TOUCH = frozenset({"contact", "friction", "collision"})
 _BODIES = frozenset({"box", "spin", "free", "tree", "loop", "closed"})
-_ALL = _BODIES | _PASSIVE | _TOUCH | {"restitution", "servo", "limit", "dry"}
+_ALL = _BODIES | _PASSIVE | _TOUCH | {"restitution", "servo", "limit", "dry", "one-sided"}
 
 ROOMS = (
     Room("Simulation", _ALL, 1.0, _roll_simulation),
@@ -202,6 +202,7 @@ def rooms(*needs: str) -> pytest.MarkDecorator:
     reflections     blows that travel through bodies which touch
     spring, damper  of joints; "tendon" for those of tendons over joints
     servo, limit, dry       of joints: servos, limits, dry friction
+    one-sided       constraints g(q) ≥ 0, such as ropes
     loop, closed    closed loops, and loops that stay closed without being asked
     """
     able = [room for room in ROOMS if room.supports.issuperset(needs)]

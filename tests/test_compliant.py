@@ -19,7 +19,7 @@ from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ba
 from delassus.model.model import Mimic
 from delassus.step.compliant.asked import StepError
 from delassus.step.compliant.kernel import compliant_kernel
-from delassus.step.sources.numbers import scene_for
+from delassus.step.points.numbers import scene_for
 from stepped import G, governor, length, masses, on_rod, run, slider, sprung
 
 step = dl.stepping.compliant_step

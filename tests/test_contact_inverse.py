@@ -8,8 +8,8 @@ import delassus as dl
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.joints import Free
-from delassus.step.sources.geometry import contact_geometry
-from delassus.step.sources.numbers import scene_for
+from delassus.step.points.geometry import contact_geometry
+from delassus.step.points.numbers import scene_for
 from relaxed_pairs import Pair
 from stepped import at_the_end, kept_straight
 

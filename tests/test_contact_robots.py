@@ -18,9 +18,9 @@ from delassus.model.generators import random_tree
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
 from delassus.model.model import Mimic
 from delassus.step.contact.rigid import assemble_contacts
-from delassus.step.sources.geometry import contact_geometry
-from delassus.step.sources.numbers import scene_for
-from delassus.step.sources.response import responding
+from delassus.step.points.geometry import contact_geometry
+from delassus.step.points.numbers import scene_for
+from delassus.step.points.response import responding
 from stepped import kept_straight
 
 G = 9.81

@@ -89,7 +89,7 @@ INNER = {
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "solvers", "references", "large", "problems"],
-    "step": ["", "actuation", "sources", "scheme", "impacts", "laws", "stages", "compliant", "contact"],
+    "step": ["actuation", "sources", "", "scheme", "points", "impacts", "laws", "stages", "compliant", "contact"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }
@@ -162,7 +162,7 @@ KNOWN_CIRCLES = {
     "particles.motion": "drawing film trajectory",
     "particles.solvers": "assembly direct lower multigrid system turning",
     "simulation": "controls recorder runner simulation stretch",
-    "stepping.trajectories": "checks trajectory",
+    "output": "checks trajectory",
 }
 """Modules that import each other for type checkers: a design that is still to be straightened. This may only shrink."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from delassus.constraints.kinds.joint_lock import JointLock
     from delassus.constraints.kinds.nonholonomic import Nonholonomic, Velocities
     from delassus.constraints.kinds.point import Point
+    from delassus.constraints.kinds.unilateral import Unilateral, at_least, at_most
     from delassus.constraints.kinds.weld import Weld
     from delassus.constraints.mechanism.mechanism import Mechanism
 
@@ -30,8 +31,11 @@ __all__ = [
     "Mechanism",
     "Nonholonomic",
     "Point",
+    "Unilateral",
     "Velocities",
     "Weld",
+    "at_least",
+    "at_most",
 ]
 
 if not TYPE_CHECKING:
@@ -48,6 +52,7 @@ if not TYPE_CHECKING:
             "constraints.kinds.joint_lock": "JointLock",
             "constraints.kinds.nonholonomic": "Nonholonomic Velocities",
             "constraints.kinds.point": "Point",
+            "constraints.kinds.unilateral": "Unilateral at_least at_most",
             "constraints.kinds.weld": "Weld",
             "constraints.mechanism.mechanism": "Mechanism",
         },

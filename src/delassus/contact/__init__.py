@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from delassus.step.contact.result import ContactForces, ContactStep
     from delassus.step.laws.relaxation import Relaxation
     from delassus.step.laws.softness import Softness
+    from delassus.step.points.kinematics import ContactKinematics, contact_kinematics
     from delassus.step.sources.contact import Contact
-    from delassus.step.sources.kinematics import ContactKinematics, contact_kinematics
 
 __all__ = [
     "Contact",
@@ -52,7 +52,7 @@ if not TYPE_CHECKING:
             "contact.cones": "",
             "step.contact.dynamics": "contact_dynamics contact_problem",
             "step.contact.inverse": "ContactExplanation contact_inverse_dynamics",
-            "step.sources.kinematics": "ContactKinematics contact_kinematics",
+            "step.points.kinematics": "ContactKinematics contact_kinematics",
             "step.contact.result": "ContactForces ContactStep",
             "step.laws.relaxation": "Relaxation",
             "step.laws.softness": "Softness",

@@ -17,7 +17,7 @@ from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
 from delassus.constrained.rows.options import checked_tolerance
 from delassus.constrained.rows.references import constraint_error
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.errors import short
 from delassus.integrators.advance import MOST, PROJECTIONS, ParametricTask, Task, advance
 from delassus.integrators.choice import integrator_named
@@ -84,6 +84,7 @@ def simulate_motion(
         parameters: (…, nparameters) of a model or mechanism with parameters; by default its own.
     """
     robot = _mechanism(mechanism)
+    refuse_unilateral(robot, "simulate_motion")
     integrator = integrator_named(method)
     t = _times(times)
     q_now, v_now, forces = _states(robot, q, v, tau, len(t) - 1)

@@ -5,6 +5,7 @@ Sources, in the order of their rows:
     contact points      named points of the robot against a plane or another frame (`Contact`), each with its own rows
     contact slots       the nearest candidates among shapes on the ground and pairs of shapes, up to `max_contacts`
     bilateral           constraints of the mechanism: closed loops, welds, gears
+    one-sided           constraints g(q) ≥ 0 of the mechanism: ropes, stops, what users write
     joint limits        the nearer limit of each joint, or the nearest `max_limits` of them
     joint friction      dry friction of joints
 
@@ -21,6 +22,7 @@ from typing import Any
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.on_frame import WORLD_FRAME
+from delassus.constraints.kinds.unilateral import UnilateralRow
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
@@ -101,7 +103,7 @@ class Scene(OfModel):
     @cached_property
     def row_mechanism(self) -> Mechanism:
         """The robot with all rows but those of contact slots as constraints."""
-        constraints = (*self.spots, *self.bilateral_constraints, *self.joint_limits, *self._dry[0])
+        constraints = (*self.spots, *self.bilateral_constraints, *self.stops, *self._dry[0])
         return Mechanism(self.model, constraints, model_constraints=False)
 
     def on_planes(self, normal: Any, height: Any) -> Mechanism:
@@ -170,6 +172,16 @@ class Scene(OfModel):
         own = self.mechanism.constraints
         return tuple(map(as_in_mujoco, own)) if self.as_in_mujoco else own
 
+    @property
+    def one_sided(self) -> tuple[UnilateralRow, ...]:
+        """One-sided constraints, a row each."""
+        return self.mechanism.one_sided
+
+    @cached_property
+    def stops(self) -> tuple[UnilateralRow | JointLimit, ...]:
+        """All rows with a gap that are no contacts, where each joint limit has a slot: `one_sided` and joint limits."""
+        return (*self.one_sided, *self.joint_limits)
+
     @cached_property
     def joint_limits(self) -> tuple[JointLimit, ...]:
         """The limits of joints, whether there is a slot for all of them or not."""
@@ -203,7 +215,8 @@ class Scene(OfModel):
         """The cones of all rows."""
         cones: list[Cone] = [Friction(contact.rows) for contact in self.contacts for _ in contact.corners]
         cones += [Friction(self.contact_rows)] * self.slots
-        others = (Free, self.mechanism.m), (NonNegative, self.limit_slots), (Interval, len(self.friction_bounds))
+        pushing = len(self.one_sided) + self.limit_slots
+        others = (Free, self.mechanism.m), (NonNegative, pushing), (Interval, len(self.friction_bounds))
         cones += [kind(count) for kind, count in others if count]
         return Layout(tuple(cones))
 
@@ -243,9 +256,14 @@ class Scene(OfModel):
         return slice(self.contact_end, self.contact_end + self.mechanism.m)
 
     @cached_property
+    def stop_rows(self) -> tuple[int, ...]:
+        """The rows of one-sided constraints and joint limits."""
+        return self.layout.rows(NonNegative)
+
+    @property
     def limit_rows(self) -> tuple[int, ...]:
         """The rows of joint limits."""
-        return self.layout.rows(NonNegative)
+        return self.stop_rows[len(self.one_sided) :]
 
     @cached_property
     def friction_rows(self) -> tuple[int, ...]:
@@ -254,8 +272,8 @@ class Scene(OfModel):
 
     @cached_property
     def unilateral_rows(self) -> list[int]:
-        """The rows that push and do not pull: normals of contacts, limits of joints."""
-        return [*self.normals, *self.limit_rows]
+        """The rows that push and do not pull: normals of contacts, one-sided constraints, limits of joints."""
+        return [*self.normals, *self.stop_rows]
 
     # --- reduced and full contact sets --------------------------------------------------------------------------------
 
@@ -269,7 +287,9 @@ class Scene(OfModel):
         """Where the rows of this contact set are among those of the full one."""
         if self.reduced is None:
             return tuple(range(self.m))
-        return (*range(self.contact_end), *range(self.full.m)[self.full.bilateral], *self.full.friction_rows)
+        full = self.full
+        kept = (*range(full.m)[full.bilateral], *full.stop_rows[: len(self.one_sided)], *full.friction_rows)
+        return (*range(self.contact_end), *kept)
 
     # --- sizes of arrays, as kernels have them: ufuncs need one element at least --------------------------------------
 

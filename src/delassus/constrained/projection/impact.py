@@ -28,7 +28,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.problem import switched
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.constraint import frozen_numbers
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.dynamics.tree.check import check_inertias
 from delassus.errors import BadArgument, expect
 from delassus.model.model import UnknownName
@@ -106,6 +106,7 @@ def impact(
         mask: (…, m) not zero for rows that take part; by default all.
         time: (…) [s] what references move with, needed where they do.
     """
+    refuse_unilateral(mechanism, "impact")
     if not mechanism.m:
         return Impact(v, np.zeros(0))
     check_inertias(mechanism.model)

@@ -15,7 +15,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import OWN, Rows, Wanted, right_hand_side, rows_in
 from delassus.dynamics.tree.check import check_inertias
 from delassus.model.model import Model
@@ -47,6 +47,7 @@ class Problem:
     ) -> Problem:
         """That of a mechanism; `mask` (m,) is not zero for rows that act."""
         check_inertias(mechanism.model)
+        refuse_unilateral(mechanism, "constrained dynamics")
         motions = LinkMotions.of(mechanism.model, q, v, time)
         rows = rows_in(mechanism, motions)
         k = right_hand_side(mechanism, rows, motions, wanted)

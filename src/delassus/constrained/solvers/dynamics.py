@@ -31,7 +31,7 @@ from delassus.constrained.solvers.optimality import Check
 from delassus.constrained.solvers.prox_ltls import moving_dofs
 from delassus.constrained.solvers.status import Solution, Status
 from delassus.constrained.solvers.to_tolerance import SHARES, iterated
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import Wanted
 from delassus.dynamics.forces.aba import aba
 
@@ -85,6 +85,7 @@ def constrained_dynamics(
     """
     solver = solver_for(mechanism, method)
     check_iterations(iterations)
+    refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         return _unconstrained(mechanism, q, v, tau)
     tolerance = _TOLERANCES[computing_in().name] if tolerance is None else tolerance

@@ -16,6 +16,7 @@ from delassus.compiler.graph.digest import UNREAD
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
 from delassus.constraints.basis.constraint import Constraint, ConstraintError
+from delassus.constraints.kinds.unilateral import Unilateral, UnilateralRow
 from delassus.constraints.mechanism.stability import check_gains
 from delassus.constraints.mechanism.ties import constraint_of
 from delassus.dynamics.tree.check import SingularMassMatrix, check_inertias
@@ -37,12 +38,15 @@ class Mechanism(OfModel):
         constraints: What holds it and closes its loops; those that come with the model are first.
         step: The time step [s] that the mechanism will be simulated with, if it is known: gains are then checked.
         model_constraints: Whether to include the model's own constraints; False once they are.
+        unilateral: One-sided constraints, which are given among the others. Steps of time take them; what knows no
+            steps refuses them.
     """
 
     model: Model
     constraints: tuple[Constraint, ...] = ()
     step: float | None = field(default=None, metadata=UNREAD)
     model_constraints: bool = True
+    unilateral: tuple[Unilateral, ...] = field(default=(), init=False)
 
     if TYPE_CHECKING:  # what may be given, which is more than what is kept
 
@@ -66,13 +70,15 @@ class Mechanism(OfModel):
             if not isinstance(constraint, Constraint):
                 raise _no_constraint(self.model, constraint)
         own = map(constraint_of, self.model.constraints if self.model_constraints else ())
-        object.__setattr__(self, "constraints", tuple(self.bind(c) for c in (*own, *given)))
+        bound = [self.bind(c) for c in (*own, *given)]
+        object.__setattr__(self, "unilateral", tuple(c for c in bound if isinstance(c, Unilateral)))
+        object.__setattr__(self, "constraints", tuple(c for c in bound if not isinstance(c, Unilateral)))
         object.__setattr__(self, "model_constraints", False)
         if self.step is not None and not (isinstance(self.step, Real) and 0.0 < self.step < 1e9):
             raise BadArgument(
                 f"the step is {self.step!r} s; it is one number, positive and finite.", code="time-step-out-of-range"
             )
-        for constraint in self.constraints:
+        for constraint in (*self.constraints, *self.unilateral):
             constraint.links(self.model), constraint.velocities(self.model)
             if self.step is not None:
                 check_gains(constraint, self.model, self.step)
@@ -95,7 +101,7 @@ class Mechanism(OfModel):
         """A mechanism of plain numbers: this one, or that of the model's own numbers where some come at run time."""
         if not isinstance(self.model, TracedModel):
             return self
-        return _nominal(self.model.origin, self.constraints)
+        return _nominal(self.model.origin, (*self.constraints, *self.unilateral))
 
     @cached_property
     def m(self) -> int:
@@ -118,6 +124,11 @@ class Mechanism(OfModel):
         """The rows of each constraint by its name, in the order of the rows."""
         # Not kept: a view that cannot be changed cannot be pickled either.
         return MappingProxyType(dict(zip(self.names, self.row_ranges(), strict=True)))
+
+    @cached_property
+    def one_sided(self) -> tuple[UnilateralRow, ...]:
+        """The rows of the one-sided constraints, a constraint each."""
+        return tuple(row for constraint in self.unilateral for row in constraint.split(self.model))
 
     def row_ranges(self) -> Iterator[slice]:
         """The rows of each constraint."""
@@ -166,7 +177,7 @@ class ParametricMechanism(Mechanism, Parametric):
     @property
     def plain(self) -> Mechanism:
         """That of the model's own numbers."""
-        return _nominal(self._parametric, self.constraints)
+        return _nominal(self._parametric, (*self.constraints, *self.unilateral))
 
     @property
     def nparameters(self) -> int:
@@ -185,7 +196,18 @@ class ParametricMechanism(Mechanism, Parametric):
         """The mechanism with these parameters (nparameters,): of plain numbers, if these are plain."""
         plain = trace_of(parameters) is None
         numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
-        return _given(self._parametric.with_parameters(parameters), self.constraints, numbers)
+        return _given(self._parametric.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers)
+
+
+def refuse_unilateral(mechanism: Mechanism, what: str) -> None:
+    """Raise if a mechanism has one-sided constraints, for an algorithm that cannot decide which of them act."""
+    if mechanism.unilateral:
+        names = ", ".join(repr(constraint.label) for constraint in mechanism.unilateral[:5])
+        raise ConstraintError(
+            f"{what} takes constraints that act on both sides, and the mechanism has one-sided ones ({names}): whether "
+            "they act is decided in a step of time. Use contact_dynamics, compliant_step or Simulation.",
+            code="unilateral-constraint",
+        )
 
 
 def _nominal(parametric: ParametricModel, constraints: tuple[Constraint, ...]) -> Mechanism:

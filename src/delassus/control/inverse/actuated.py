@@ -14,7 +14,7 @@ import numpy as np
 
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constrained.delassus.scales import length_of
-from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
+from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuation import ActuationError, Floats, read_actuation
 from delassus.errors import BadArgument, short
@@ -172,6 +172,7 @@ class ParametricActuated(Actuated, Parametric):
 def mechanism_of(given: Any) -> Mechanism:
     """A mechanism, or a model as one without constraints of the user's."""
     if isinstance(given, Mechanism):
+        refuse_unilateral(given, "control")
         return given
     if isinstance(given, (Model, ParametricModel)):
         return Mechanism(given)

@@ -20,8 +20,8 @@ from delassus.model.model import Model, UnknownName
 from delassus.step.compliant.inputs import IMPACTS, STABILIZATIONS
 from delassus.step.compliant.scheme import EXPLICIT
 from delassus.step.compliant.solve import RUBBING
+from delassus.step.points.numbers import numbers_of, scene_for
 from delassus.step.scene import Scene
-from delassus.step.sources.numbers import numbers_of, scene_for
 
 SHORTEST: Final = 1e-12
 LONGEST: Final = 1e6
@@ -107,7 +107,7 @@ def has_smooth_forces(asked: Asked) -> bool:
     """
     scene = asked.scene
     rigid = len(asked.fixed["elastic"]) < scene.mechanism.m or asked.fixed["driven"]
-    return not (rigid or scene.points or scene.joint_limits or scene.friction_bounds)
+    return not (rigid or scene.points or scene.stops or scene.friction_bounds)
 
 
 def read(what: str, value: Any, form: str) -> NDArray[np.float64]:
@@ -323,7 +323,7 @@ def check_blends(scene: Scene, alpha: Any, beta: Any, elastic: tuple[int, ...], 
         constraint.has_reference and any(start + k not in elastic for k in range(at.start, at.stop))
         for constraint, at in zip(scene.mechanism.constraints, scene.mechanism.row_ranges(), strict=True)
     )
-    if np.any(beta <= EXPLICIT) and (held or scene.points or scene.joint_limits):
+    if np.any(beta <= EXPLICIT) and (held or scene.points or scene.stops):
         raise StepError(
             f"beta is {np.min(beta):g}: positions then do not feel the velocity that a constraint could change. Rigid "
             "constraints and contacts need beta > 0, such as 1; elastic constraints do not.",

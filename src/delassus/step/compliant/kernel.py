@@ -160,7 +160,7 @@ def compliant_kernel(
     def correcting(state: State, response: Response, G: Any, R: Any) -> tuple[Any, Any]:
         """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
         b = correction(state, blend, elastic, numbers)
-        pushing = [*scene.normals, *scene.limit_rows]
+        pushing = [*scene.normals, *scene.stop_rows]
         if pushing:  # rows that are farther off than anything is to be moved would make the tolerance theirs
             violated = np.array(b)
             violated[pushing] = np.minimum(b[pushing], 0.0)

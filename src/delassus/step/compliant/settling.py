@@ -18,6 +18,7 @@ from delassus.step.compliant.values import State
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.energy import Kick, allowance_of, contact_excess, gravity_forces, restore
 from delassus.step.scheme.flying import turning, without_flight
+from delassus.step.scheme.grounding import is_pulled_by_world
 
 
 def settle(
@@ -78,4 +79,4 @@ def _is_grounded(state: State, part: Component, impulse: Any) -> Any:
         links = spot.links(state.mechanism.model)
         if len(links) == 1 and tree.path(links[0])[0] in part.roots:
             result = result | (impulse[row] > 0.0)
-    return result
+    return result | is_pulled_by_world(scene, tree, part, impulse)

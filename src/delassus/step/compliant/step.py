@@ -219,7 +219,7 @@ def compliant_step(
         numbers, midpoint = numbers | {"alpha": np.array(1.0), "beta": np.array(0.5)}, True
     check_rows(RowsOnVelocities(scene.layout.cones, scene.nv), method)
     solving = solver_numbers(scene, tolerance, iterations, start)
-    if method != "auto" or scene.points or scene.joint_limits or scene.friction_bounds:
+    if method != "auto" or scene.points or scene.stops or scene.friction_bounds:
         numbers = numbers | solving
     rubbing = {} if not scene.points else asked.rubbing
     if midpoint is not None and not isinstance(midpoint, bool | int | np.bool_):

@@ -17,9 +17,9 @@ from delassus.constraints.mechanism.rows import Rows, compliance_of, right_hand_
 from delassus.step.compliant.scheme import elastic, elastic_matrix, kinematic, unilateral
 from delassus.step.compliant.solve import Known
 from delassus.step.impacts.strikes import Strikes, rebound_at_start, strikes, thrown_back
+from delassus.step.points.geometry import gaps
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
-from delassus.step.sources.geometry import gaps
 
 _ROUNDING: Final = 1024.0
 """Units of the last digit by which a place in the robot may be off."""
@@ -97,7 +97,7 @@ class State(NamedTuple):
         motions = LinkMotions.of(mechanism.model, q, v, time)
         rows = rows_in(mechanism, motions)
         rate = row_values(rows, motions.velocity, v)
-        stops = [stop.gap(motions) for stop in scene.joint_limits]
+        stops = [stop.gap(motions) for stop in scene.stops]
         return cls(scene, mechanism, motions, motions, rows, rate, gaps(scene, mechanism, motions), stops)
 
     def seen_from(self, q: Any, v: Any, before: Any) -> State:
@@ -200,8 +200,11 @@ def dynamics(
         elif soft:
             own, B = [row - at.start for row in soft], None if numbers.damping is None else numbers.damping[soft]
             R[soft], b[soft] = elastic(blend, g[own], rate[own], w[own], numbers.compliance[soft], B)
-    for row, gap in zip(scene.limit_rows, state.stop_gap, strict=True):
+    for row, stop, gap in zip(scene.stop_rows, scene.stops, state.stop_gap, strict=True):
+        w = stop.reference_velocity(state.place)
         b[row] = _held_out(blend, gap, state.rate[row], recovery)
+        if w is not None:
+            b[row] = _held_out(blend, gap, state.rate[row] - w[0], recovery) - w[0]
     normals = list(scene.normals)
     if not normals:
         return Values(R, b, b, None, coupling)
@@ -252,7 +255,7 @@ def correction(state: State, blend: Blend, elastic_rows: tuple[int, ...], number
         rigid = _rigid_rows(at, elastic_rows)
         if rigid and constraint.holds_positions:
             b[[at.start + k for k in rigid]] = state.error(constraint, at)[rigid] / blend.h
-    for row, gap in zip(scene.limit_rows, state.stop_gap, strict=True):
+    for row, gap in zip(scene.stop_rows, state.stop_gap, strict=True):
         b[row] = gap / blend.h
     for row, gap in zip(scene.normals, state.gap, strict=True):
         soft = np.array(False) if numbers.compliance is None else numbers.compliance[row] > 0.0

@@ -14,9 +14,9 @@ from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.solvers.choice import METHODS
 from delassus.dynamics.kinematics.manifold import parts
 from delassus.model.joints import Motion
+from delassus.step.points.numbers import numbers_of, scene_for
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import Contact
-from delassus.step.sources.numbers import numbers_of, scene_for
 
 _TURNING: Final = (Motion.FREE, Motion.SPHERICAL)
 

@@ -28,10 +28,10 @@ from delassus.step.contact.assembly import PointNumbers, row_values_of, seen_fro
 from delassus.step.laws.explaining import explained
 from delassus.step.laws.pyramids import edges_of, pyramids
 from delassus.step.laws.relaxed import RELAXED_INPUTS, rows_relaxed
+from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
 from delassus.step.scheme.flying import turning, without_flight
-from delassus.step.sources.coefficients import coefficients_of
 
 INVERSE_INPUTS: Final = {
     "friction": "(points)",
@@ -242,7 +242,7 @@ def _directions(scene: Scene, moving: Any, c: Any, friction: Any, torsional: Any
             B[row, row] = np.where(sliding, 0.0, closed)
             brake = -x * x * moving[row] / np.where(speed > 0.0, speed, 1.0)
             B[row, own[2]] = np.where(sliding, closed * brake, 0.0)
-    for row in scene.limit_rows:
+    for row in scene.stop_rows:
         B[row, row] = np.where(c[row] <= slow, 1.0, 0.0)
     for row in (*scene.layout.rows(Free), *range(scene.m - len(scene.friction_bounds), scene.m)):
         B[row, row] = 1.0

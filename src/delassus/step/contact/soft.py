@@ -20,8 +20,8 @@ from delassus.contact.solvers.solve import solve_contacts
 from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
 from delassus.step.laws.inputs import SOLVER_INPUTS
 from delassus.step.laws.marks import marked
+from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
-from delassus.step.sources.coefficients import coefficients_of
 
 SOFT_INPUTS: Final = {
     "stiffness": "(points)",

@@ -16,10 +16,10 @@ from delassus.contact.problems.checks import ContactProblemError
 from delassus.dynamics.tree.check import check_inertias
 from delassus.linalg.products import mirror
 from delassus.step.impacts.reflecting import MOST, held, reflected
+from delassus.step.points.numbers import numbers_of, scene_for
+from delassus.step.points.response import responding
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import contacts_of
-from delassus.step.sources.numbers import numbers_of, scene_for
-from delassus.step.sources.response import responding
 
 
 class Reflections(NamedTuple):

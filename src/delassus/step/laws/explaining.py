@@ -18,8 +18,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.solvers.smooth import second_order, tiny
+from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
-from delassus.step.sources.coefficients import coefficients_of
 
 
 def explained(

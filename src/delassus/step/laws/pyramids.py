@@ -7,8 +7,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.contact.cones.kinds import Cone, Friction, NonNegative
 from delassus.contact.cones.layout import Layout
+from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
-from delassus.step.sources.coefficients import coefficients_of
 
 
 def edges_of(scene: Scene, friction: Any, torsional: Any, rolling: Any) -> Any:

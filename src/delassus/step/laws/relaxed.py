@@ -39,10 +39,10 @@ from delassus.step.laws.impedance import LEAST, gains, impedances
 from delassus.step.laws.inputs import SOLVER_INPUTS
 from delassus.step.laws.marks import marked
 from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
+from delassus.step.points.coefficients import coefficients_of
+from delassus.step.points.geometry import gaps
+from delassus.step.points.response import responding
 from delassus.step.scene import Scene
-from delassus.step.sources.coefficients import coefficients_of
-from delassus.step.sources.geometry import gaps
-from delassus.step.sources.response import responding
 
 CONES: Final = ("elliptic", "pyramidal")
 
@@ -181,7 +181,7 @@ def rows_relaxed(
         position[own[2]] = gap[k]
         for row in own:
             size[row], on[row] = gap[k], touches
-    for row, stop in zip(scene.limit_rows, scene.joint_limits, strict=True):
+    for row, stop in zip(scene.stop_rows, scene.stops, strict=True):
         position[row] = size[row] = stop.gap(motions)
         on[row] = np.where(position[row] < 0.0, 1.0, 0.0)
     start = scene.bilateral.start

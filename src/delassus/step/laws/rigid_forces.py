@@ -35,10 +35,10 @@ from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
 from delassus.step.laws.inputs import SOLVER_INPUTS
 from delassus.step.laws.marks import marked
+from delassus.step.points.coefficients import coefficients_of
+from delassus.step.points.geometry import gaps
+from delassus.step.points.response import responding
 from delassus.step.scene import Scene
-from delassus.step.sources.coefficients import coefficients_of
-from delassus.step.sources.geometry import gaps
-from delassus.step.sources.response import responding
 
 FORCE_INPUTS: Final = {
     "normal": "(points,3)",
@@ -93,7 +93,7 @@ def rigid_forces(
             B[row, own[2]] = np.where(slides, brake, 0.0)
         lift = G[own[2]] @ B[:, own[2]]
         wedged = wedged | (slides & (lift <= 0.0))
-    for row, stop in zip(scene.limit_rows, scene.joint_limits, strict=True):
+    for row, stop in zip(scene.stop_rows, scene.stops, strict=True):
         closed = (stop.gap(motions) <= rest_gap) & (moving[row] <= rest_speed)
         on[row] = np.where(closed, 1.0, 0.0)
     lower, upper = _bounds(scene, moving, rest_speed)

@@ -1,1 +1,1 @@
-"""From a robot to contact problems: where it touches, what limits its joints, and a step of time of all of it."""
+"""Sources of rows: contact points by name, limits and dry friction of joints, welds as in MuJoCo."""

@@ -182,9 +182,9 @@ def _row_velocities(
         g[n] = g[n] + closing
     if scene.mechanism.m:
         g[scene.bilateral] = after[scene.bilateral] - rows.target
-    if scene.limit_slots:
-        limits = slice(scene.bilateral.stop, scene.bilateral.stop + scene.limit_slots)
-        g[limits] = after[limits] + np.minimum(np.maximum(rows.limit_gap, 0.0) / h, far)
+    if scene.stop_rows:
+        stops = slice(scene.bilateral.stop, scene.bilateral.stop + len(scene.stop_rows))
+        g[stops] = after[stops] + np.minimum(np.maximum(rows.stop_gap, 0.0) / h, far)
     return g, rebound, scale
 
 

@@ -21,6 +21,7 @@ from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, turning_dofs
 from delassus.step.scheme.energy import Allowance, Kick, allowance_of, contact_excess
 from delassus.step.scheme.flying import integrate_velocity
+from delassus.step.scheme.grounding import is_pulled_by_world
 from delassus.step.stages.assemble import StepSystem
 from delassus.step.stages.close_loops import loop_factors
 from delassus.step.stages.collide import SLOP, Contacts
@@ -146,15 +147,16 @@ def _allowances(
 
 def _is_grounded(scene: Scene, kinematics: Kinematics, contacts: Contacts, part: Component, impulse: Any) -> Any:
     """Whether the world itself pushes a part in the contacts that are solved for."""
+    pulled = is_pulled_by_world(scene, kinematics.tree, part, impulse)
     roots = [_root(scene, kinematics, k) for k in range(scene.ground_candidates)]
     inside = [float(root in part.roots) for root in roots]
     if not scene.slots or not any(inside):
-        return np.array(False)
+        return pulled
     pushed = impulse[2 : scene.contact_end : scene.contact_rows] > 0.0
     if not scene.collisions and all(inside):
-        return np.any(pushed)
+        return pulled | np.any(pushed)
     on_ground = [*inside, *[0.0] * (scene.candidates - scene.ground_candidates)]
-    return np.any(pushed & (np.take(numpy.array(on_ground), contacts.candidate) > 0.5))
+    return pulled | np.any(pushed & (np.take(numpy.array(on_ground), contacts.candidate) > 0.5))
 
 
 def _root(scene: Scene, kinematics: Kinematics, candidate: int) -> int:
@@ -175,11 +177,11 @@ def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v:
     rows, h = scene.unilateral_rows, time_step
     if not rows:
         return np.zeros(scene.nv)
-    gap = np.concatenate([contacts.gap, system.rows.limit_gap])
+    gap = np.concatenate([contacts.gap, system.rows.stop_gap])
 
     def correct(v: Any) -> Any:
         predicted = gap + h * system.rows.velocities(v)[rows]
-        most = np.concatenate([np.full(scene.slots, _FASTEST * h), np.full(scene.limit_slots, np.inf)])
+        most = np.concatenate([np.full(scene.slots, _FASTEST * h), np.full(len(scene.stop_rows), np.inf)])
         target = np.where(gap < -SLOP, np.minimum(-_CORRECTED * gap, most), -np.maximum(predicted, 0.0))
         delassus = system.rows.delassus(system.S, scene.m - len(scene.friction_rows))
         G, reaction = _response_beside_loops(scene, delassus, rows)

@@ -14,6 +14,7 @@ import delassus.numpy as np
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.motions import LinkMotions
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import Contacts, candidate_links
 from delassus.step.stages.kinematics import Kinematics
@@ -30,7 +31,7 @@ class ConstraintRows(NamedTuple):
     Attributes:
         J: (motions, nv) the Jacobian of the motions.
         sharing: P (m, motions) and the bodies that share motions; None if rows are motions.
-        limit_gap: (limits,) gaps of joint limits [rad, m].
+        stop_gap: (stops,) gaps of one-sided constraints and joint limits [rad, m].
         target: (bilateral,) velocities that constraints are held to.
         mobile: (bilateral,) whether the row of a constraint moves anything.
         overflow: Whether more joint limits are closed than there are slots.
@@ -38,7 +39,7 @@ class ConstraintRows(NamedTuple):
 
     J: Any
     sharing: Sharing | None
-    limit_gap: Any
+    stop_gap: Any
     target: Any
     mobile: Any
     overflow: Any
@@ -69,7 +70,10 @@ def constraint_rows(
     """The rows of a state; those of constraints that move in time, at the end of the step."""
     q, v, time = state.q, state.v, state.time + time_step
     J, sharing = _contact_rows(scene, kinematics, contacts)
+    one_sided, stop_gap = _one_sided_rows(scene, q, time)
     limits, limit_gap, overflow = _limit_rows(scene, q, v, time_step)
+    if scene.limit_slots:
+        stop_gap = np.concatenate([stop_gap, limit_gap])
     loops, target, mobile = np.zeros((0, scene.nv)), np.zeros(0), np.zeros(0)
     if scene.mechanism.m:
         loops = constraint_jacobian.function(scene.mechanism, q, time=time)
@@ -81,9 +85,9 @@ def constraint_rows(
     friction = np.zeros((len(scene.friction_dofs), scene.nv))
     for k, i in enumerate(scene.friction_dofs):
         friction[k, i] = 1.0
-    rows = np.concatenate([J, loops, limits, friction])
+    rows = np.concatenate([J, loops, one_sided, limits, friction])
     sharing = sharing and sharing.with_others(len(rows) - len(J))
-    return ConstraintRows(rows, sharing, limit_gap, target, mobile, overflow)
+    return ConstraintRows(rows, sharing, stop_gap, target, mobile, overflow)
 
 
 def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> tuple[Any, Sharing | None]:
@@ -108,6 +112,17 @@ def _contact_rows(scene: Scene, kinematics: Kinematics, contacts: Contacts) -> t
     pairs = list(zip(contacts.body, contacts.other, strict=True))
     J, sharing = shared_motions(pairs, contacts.point, contacts.axes, contacts.common_axes, count, row_block)
     return np.concatenate(J), sharing
+
+
+def _one_sided_rows(scene: Scene, q: Any, time: Any) -> tuple[Any, Any]:
+    """Rows (one_sided, nv) of one-sided constraints, and their gaps."""
+    if not scene.one_sided:
+        return np.zeros((0, scene.nv)), np.zeros(0)
+    rows = Mechanism(scene.model, tuple(row.of for row in scene.one_sided), model_constraints=False)
+    signs = numpy.array([row.sign for row in scene.one_sided])
+    motions = LinkMotions.of(scene.model, q, np.zeros(scene.nv), time)
+    gap = np.stack([np.array(row.gap(motions)) for row in scene.one_sided])
+    return constraint_jacobian.function(rows, q, time=time) * signs[:, None], gap
 
 
 def _limit_rows(scene: Scene, q: Any, v: Any, time_step: Any) -> tuple[Any, Any, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from delassus.contact.problems.checks import ContactProblemError
-from delassus.step.sources.geometry import contact_geometry
-from delassus.step.sources.numbers import numbers_of, scene_for
+from delassus.step.points.geometry import contact_geometry
+from delassus.step.points.numbers import numbers_of, scene_for
 
 
 class ContactKinematics(NamedTuple):
