@@ -13,8 +13,9 @@ shares a condition, cotangents may be anything while it does not hold; where the
 zero. A branch that is not taken thus contributes zero even if its derivative is infinite or NaN, for one `select` at
 its end.
 
-A loop is one step; see `linear_loop`. A sweep may be made in the body of another loop, with the partial derivatives
-from around it: that is how the columns of a large Jacobian share one piece of code.
+A loop is one step, see `linear_loop`, and so is a scatter, see `linear_scatter`. A sweep may be made in the body of
+another loop, with the partial derivatives from around it: that is how the columns of a large Jacobian share one piece
+of code.
 
 At kinks: |x| has the derivative 0 at 0, and equal arguments of minimum and maximum count as the first being chosen.
 """
@@ -24,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from delassus.compiler.differentiation import linear_loop
+from delassus.compiler.differentiation import linear_loop, linear_scatter
 from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.graph.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
 from delassus.compiler.graph.program import LOGICAL, WHOLE, Loop, arguments
@@ -105,10 +106,10 @@ class _Step(NamedTuple):
 
 
 class _LoopStep(NamedTuple):
-    """The differential of a loop: which of its arguments and parts have one."""
+    """The differential of a loop, or of a scatter into so many rows: which of its arguments and parts have one."""
 
     value: int
-    loop: Loop
+    loop: Loop | int
     arguments: tuple[int, ...]
     active: frozenset[int]  # positions among the arguments
     parts: dict[int, int]  # those with a differential, by their number
@@ -139,7 +140,7 @@ class Tape:
         self._branching = any(isinstance(step, _Step) and step.choice for step in self._steps)
         self.values = self._replayed(self.outputs)
         loops = [step.loop for step in self._steps if isinstance(step, _LoopStep)]
-        self.reversible = not any(loop.conditional and loop.count > 1 for loop in loops)
+        self.reversible = not any(isinstance(x, Loop) and x.conditional and x.count > 1 for x in loops)
 
     def push(
         self, tangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v
@@ -206,7 +207,10 @@ class Tape:
         if all(t == ZERO for t in tangents.values()):
             return {}
         real = [enter(v) for v in self._replayed(step.arguments)]
-        pushed = linear_loop.push(Tape, g, step.loop, real, tangents)
+        if isinstance(step.loop, Loop):
+            pushed = linear_loop.push(Tape, g, step.loop, real, tangents)
+        else:
+            pushed = linear_scatter.push(g, step.loop, real, tangents)
         return {value: pushed[k] for k, value in step.parts.items() if k in pushed}
 
     def _pull_loop(
@@ -227,7 +231,10 @@ class Tape:
         if not cotangents:
             return []
         real = [enter(v) for v in self._replayed(step.arguments)]
-        pulled = linear_loop.pull(Tape, g, step.loop, real, step.active, cotangents)
+        if isinstance(step.loop, Loop):
+            pulled = linear_loop.pull(Tape, g, step.loop, real, step.active, cotangents)
+        else:
+            pulled = linear_scatter.pull(g, step.loop, real, step.active, cotangents)
         return [(step.arguments[k], part) for k, part in pulled.items() if part != ZERO]
 
     def _operations(self, start: int, stop: int) -> list[int]:
@@ -252,7 +259,7 @@ class Tape:
         kind, *args = g.nodes[value]
         if kind == "part":
             return []
-        if kind == "loop":
+        if kind in ("loop", "scatter"):
             return self._loop_step(value)
         if kind in _CONSTANT or self._active.isdisjoint(args):
             return []
@@ -288,9 +295,14 @@ class Tape:
 
     def _loop_step(self, value: int) -> list[_Step | _LoopStep]:
         node = self.builder.nodes[value]
-        args, loop = arguments(node), self.builder.loops[node[1]]
+        args = arguments(node)
         given = frozenset(k for k, a in enumerate(args) if a in self._active)
-        reached = linear_loop.active_parts(loop, given)
+        if node[0] == "loop":
+            loop: Loop | int = self.builder.loops[node[1]]
+            reached = linear_loop.active_parts(self.builder.loops[node[1]], given)
+        else:
+            loop, given = node[1], given - {0}
+            reached = set(self._parts.get(value, {})) if given else set()
         parts = {k: v for k, v in self._parts.get(value, {}).items() if k in reached}
         if not parts:
             return []

@@ -2,7 +2,7 @@
 
 A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma
 (a·b + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,
-lookup, and philox0 to philox3. Back ends and interpreter know these, loops and their parts, and nothing else.
+lookup, scatter, and philox0 to philox3. Back ends and interpreter know these, loops and their parts, and nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,8 +65,9 @@ def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program
         if value:
             kind = node[0]
             args = [new[a] if a > 0 else constants[-a] for a in (arguments(node) if kind in SPECIAL else node[1:])]
-            if kind in ("gather", "lookup"):
-                args[0] = tables.inside(g, args[0], len(args) - 1 if kind == "gather" else node[1].size)
+            if kind in ("gather", "lookup", "scatter"):
+                size = len(args) - 1 if kind == "gather" else node[1] if kind == "scatter" else node[1].size
+                args[0] = tables.inside(g, args[0], size)
             expansion = _EXPANSIONS.get(kind)
             if expansion is not None:
                 new[value] = expansion(g, *args)
