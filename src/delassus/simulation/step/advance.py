@@ -17,7 +17,7 @@ came with, or with less where friction would make that gain energy.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -61,6 +61,14 @@ _SHARES: Final = 4
 """The restitution of strikes that would gain energy is lowered in so many steps, to nothing at last."""
 
 
+class _Substeps(NamedTuple):
+    """The state after so many substeps that are done, and how many a step takes."""
+
+    state: Moved
+    done: Any
+    count: Any
+
+
 def in_substeps(world: World, last: Moved, given: Given) -> Moved:
     """A step of time, in several where a joint turns by more than `TURN` in one.
 
@@ -71,33 +79,45 @@ def in_substeps(world: World, last: Moved, given: Given) -> Moved:
         made = one_step(world, last, given)
         return made._replace(again=np.where(made.angle > TURN, 1.0, made.again)) if world.usual is not None else made
 
-    def go_on(carry: Any) -> Any:
-        return carry[1] < carry[2]
+    def go_on(now: _Substeps) -> Any:
+        return now.done < now.count
 
-    def substep(carry: Any) -> Any:
-        state, done, count = Moved(*carry[0]), carry[1], carry[2]
+    def substep(now: _Substeps) -> _Substeps:
+        state, done, count = now
         made = one_step(world, state._replace(impulse=state.impulse / count), given._replace(h=given.h / count))
         needed = _substeps(made.angle)
         retry = (count < 1.5) & (needed > 1.5)
         made = made._replace(impulse=made.impulse * count)
-        kept = tuple(np.where(retry, old, new) for old, new in zip(state, made, strict=True))
-        return kept, np.where(retry, done, done + 1.0), np.where(retry, needed, count)
+        kept = Moved(*(np.where(retry, old, new) for old, new in zip(state, made, strict=True)))
+        return _Substeps(kept, np.where(retry, done, done + 1.0), np.where(retry, needed, count))
 
-    def loop(count: Any) -> Any:
-        return while_loop(go_on, substep, (tuple(last), np.array(0.0), count), MOST_SUBSTEPS + 1)[0]
+    def loop(count: Any) -> Moved:
+        made: _Substeps = while_loop(go_on, substep, _Substeps(last, np.array(0.0), count), MOST_SUBSTEPS + 1)
+        return made.state
 
     if world.all_slots:
-        return Moved(*loop(np.array(1.0)))
+        return loop(np.array(1.0))
     # Without contacts a step is short: straight code is worth being compiled a second time.
     made = one_step(world, last, given)
     count = _substeps(made.angle)
-    return Moved(*cond(count > 1.5, loop, tuple(made), count))
+    chosen: Moved = cond(count > 1.5, loop, made, count)
+    return chosen
 
 
 def _substeps(angle: Any) -> Any:
     """How many substeps a step takes in which a joint turns by an angle [rad]."""
     needed = np.clip(np.ceil(angle / TURN), 1.0, float(MOST_SUBSTEPS))
     return np.where(np.isfinite(angle), needed, float(MOST_SUBSTEPS))
+
+
+class _Guess(NamedTuple):
+    """The state after a step with guessed modes of servos, the modes to try next, 1 if the guess was wrong, and the
+    number of guesses."""
+
+    state: Moved
+    modes: Any
+    wrong: Any
+    count: Any
 
 
 def one_step(world: World, last: Moved, given: Given) -> Moved:
@@ -109,15 +129,18 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
     if world.usual is not None or not limited_servos(world.actuators):
         return attempt(world, last, given)[0]
 
-    def again(carry: Any) -> Any:
-        made, modes = attempt(world, last, given, carry[1])
-        wrong = np.where(np.any(modes != carry[1]), 1.0, 0.0)
+    def go_on(now: _Guess) -> Any:
+        return (now.wrong > 0.5) & (now.count < _GUESSES)
+
+    def again(now: _Guess) -> _Guess:
+        made, modes = attempt(world, last, given, now.modes)
+        wrong = np.where(np.any(modes != now.modes), 1.0, 0.0)
         # From one limit to the other it goes by what is between them.
-        return tuple(made), np.where(modes * carry[1] < 0.0, 0.0, modes), wrong, carry[3] + 1.0
+        return _Guess(made, np.where(modes * now.modes < 0.0, 0.0, modes), wrong, now.count + 1.0)
 
     driven = drive(world.model, world.actuators, last.q, last.v, given.control, given.h)
-    first = (tuple(last), driven.modes, np.array(1.0), np.array(0.0))
-    return Moved(*while_loop(lambda c: (c[2] > 0.5) & (c[3] < _GUESSES), again, first, int(_GUESSES))[0])
+    final: _Guess = while_loop(go_on, again, _Guess(last, driven.modes, np.array(1.0), np.array(0.0)), int(_GUESSES))
+    return final.state
 
 
 def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple[Moved, Any]:
@@ -162,6 +185,17 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     return made, found
 
 
+class _Restitution(NamedTuple):
+    """The share of restitution to try next, the last solution, 1 if it is solved, and 1 if it gains no energy."""
+
+    share: Any
+    impulse: Any
+    residual: Any
+    iterations: Any
+    done: Any
+    ended: Any
+
+
 def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved, Any]:
     """What solves the contact problem, and the share () of restitution in it: less than 1 where strikes would gain
     energy."""
@@ -181,8 +215,8 @@ def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved
     if not world.bounces:
         return impulses(problem.g, problem.start), np.array(1.0)
 
-    def throw(carry: Any) -> Any:
-        share, start, count = carry[0], carry[1], carry[3]
+    def throw(last: _Restitution) -> _Restitution:
+        share, start, count = last.share, last.impulse, last.iterations
         g = problem.g - (1.0 - share) * problem.thrown
         found = impulses(g, start)
         moved = problem.rows.motions(found.impulse)
@@ -191,12 +225,13 @@ def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved
         fine = fine | np.all(problem.thrown == 0.0)
         ended = np.where(fine | (share < 0.5 / _SHARES), 1.0, 0.0)
         done = np.where(found.done, 1.0, 0.0)
-        return share - 1.0 / _SHARES, found.impulse, found.residual, count + found.iterations, done, ended
+        solution = found.impulse, found.residual, count + found.iterations
+        return _Restitution(share - 1.0 / _SHARES, *solution, done, ended)
 
     zero = np.array(0.0)
-    first = (np.array(1.0), problem.start, zero, zero, zero, zero)
-    last = while_loop(lambda carry: carry[5] < 0.5, throw, first, _SHARES + 1)
-    return Solved(last[1], last[2], last[3], last[4] > 0.5), last[0] + 1.0 / _SHARES
+    first = _Restitution(np.array(1.0), problem.start, zero, zero, zero, zero)
+    last: _Restitution = while_loop(lambda now: now.ended < 0.5, throw, first, _SHARES + 1)
+    return Solved(last.impulse, last.residual, last.iterations, last.done > 0.5), last.share + 1.0 / _SHARES
 
 
 def period(
@@ -221,13 +256,12 @@ def period(
     if world.substeps == 1:
         last = in_substeps(world, first, given)
     else:
-        carry = while_loop(
+        last, _ = while_loop(
             lambda carry: carry[1] < float(world.substeps),
-            lambda carry: (tuple(in_substeps(world, Moved(*carry[0]), given)), carry[1] + 1.0),
-            (tuple(first), zero),
+            lambda carry: (in_substeps(world, carry[0], given), carry[1] + 1.0),
+            (first, zero),
             world.substeps,
         )
-        last = Moved(*carry[0])
     hard = (last.unsolved > 0.5) & (given.limits.patience < PATIENCE)
     good = usable & ~hard & (last.again < 0.5) & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
     q, v, impulse, contact = (np.where(good, new, old) for new, old in zip(last[:4], first[:4], strict=True))
