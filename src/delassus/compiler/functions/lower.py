@@ -64,6 +64,12 @@ def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program
     for value, node in enumerate(program.nodes):
         if value:
             kind = node[0]
+            if kind == "custom":
+                continue
+            if kind == "part" and program.nodes[node[1]][0] == "custom":
+                source = program.nodes[node[1]][2 + node[2]]
+                new[value] = new[source] if source > 0 else constants[-source]
+                continue
             args = [new[a] if a > 0 else constants[-a] for a in (arguments(node) if kind in SPECIAL else node[1:])]
             if kind in ("gather", "lookup", "scatter"):
                 size = len(args) - 1 if kind == "gather" else node[1] if kind == "scatter" else node[1].size
