@@ -9,6 +9,7 @@ arithmetic      + - * / @ **, add, subtract, multiply, divide, negative, positiv
 elementary      {elementary}
 whole numbers   // %, floor, ceil, rint, trunc, mod
 orders          sort, argsort, argmin, argmax
+positions       take, add_at (not of NumPy: a copy with values added at rows, as np.add.at does in place)
 truth values    < <= > >= == != & | ^ ~, less, less_equal, greater, greater_equal, equal, not_equal, logical_and,
                 logical_or, logical_xor, logical_not, bitwise_and, bitwise_or, bitwise_xor, invert, isnan, isfinite,
                 isinf, where, any, all
@@ -23,8 +24,8 @@ linalg          norm, cholesky, solve, inv, det (`solve` and `inv` take `assume_
                 tensordot, trace, vecdot
 
 `dir(delassus.numpy)` lists them. Any other function of NumPy works on plain numbers and raises a `TypeError` on traced
-values. Indices, shapes and loop counts are plain integers: they are known when the kernel is compiled. `take` alone has
-indices that may be traced, floats that hold integers, as `floor` and `argsort` give them.
+values. Indices, shapes and loop counts are plain integers: they are known when the kernel is compiled. `take` and
+`add_at` alone have indices that may be traced, floats that hold integers, as `floor` and `argsort` give them.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,6 +41,7 @@ from delassus.compiler.tracing.handlers import HANDLERS as _HANDLERS
 from delassus.compiler.tracing.handlers import dispatch as _dispatch
 from delassus.compiler.tracing.operations import linalg as _linalg
 from delassus.compiler.tracing.operations import movement as _movement
+from delassus.compiler.tracing.operations import scatter as _scatter
 from delassus.compiler.tracing.trace import current as _current
 from delassus.compiler.tracing.trace import trace_of as _trace_of
 
@@ -166,6 +168,20 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     return _np.take(a, places, axis, out, mode)  # type: ignore[call-overload]
 
 
+def add_at(array: Any, index: Any, values: Any) -> Any:
+    """A copy of an array (n, …) with values (index.shape, …) added to its rows at an index, which may be traced.
+
+    Indices lose their fraction. Those outside of the array, and NaN, add nothing; a row that comes twice gets both.
+    """
+    if _trace_of(array, index, values) is not None:
+        return _scatter.add_at(array, index, values)
+    total, places = _np.array(array, float), _np.asarray(index, float)
+    inside = (places >= 0.0) & (places < len(total))
+    added = _np.broadcast_to(values, places.shape + total.shape[1:])
+    _np.add.at(total, places[inside].astype(int), added[inside])
+    return total
+
+
 def _solve(a: Any, b: Any, *, assume_a: str = "gen") -> Any:
     """x with A x = b; `assume_a="pos"` for a positive definite A costs half inside a kernel."""
     if _trace_of(a, b) is None:
@@ -181,7 +197,7 @@ def _inv(a: Any, *, assume_a: str = "gen") -> Any:
 linalg: Any = _Namespace(_np.linalg, {"solve": _solve, "inv": _inv})
 
 
-_OWN = ("zeros", "empty", "ones", "full", "eye", "identity", "array", "asarray", "linalg", "newaxis")
+_OWN = ("zeros", "empty", "ones", "full", "eye", "identity", "array", "asarray", "add_at", "linalg", "newaxis")
 
 
 def __dir__() -> list[str]:

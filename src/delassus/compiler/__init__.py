@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from delassus.compiler.host.versions import clear_kernels, kernel_memory
     from delassus.compiler.tracing.flow.branch import cond
     from delassus.compiler.tracing.flow.control import map, scan, while_loop
+    from delassus.compiler.tracing.flow.custom import custom_tangent
 
 __all__ = [
     "Input",
     "clear_kernels",
     "cond",
+    "custom_tangent",
     "export_c",
     "grad",
     "jacobian",
@@ -47,5 +49,6 @@ if not TYPE_CHECKING:
             "compiler.random": "",
             "compiler.tracing.flow.branch": "cond",
             "compiler.tracing.flow.control": "map scan while_loop",
+            "compiler.tracing.flow.custom": "custom_tangent",
         },
     )

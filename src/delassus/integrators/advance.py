@@ -15,17 +15,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import numpy
-
 import delassus.numpy as np
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.tracing.flow.control import map as along
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
-from delassus.integrators.protocol import Integrator, Step, System
-from delassus.integrators.search import Search, crossing
+from delassus.integrators.motion_step import Course, Motion, take_step, try_step
+from delassus.integrators.protocol import Integrator, System
+from delassus.integrators.search import Search
 from delassus.integrators.written import Event
 from delassus.output.status import MotionStatus
 
@@ -37,12 +35,6 @@ _ROUNDS: Final = 10_000
 
 MOST: Final = _ROUNDS * _ROUNDS
 """Steps from one time to the next."""
-
-CLOSED: Final = 1e-10
-"""An error of position after a projection, as a share of the robot's length or of a radian, that counts as none."""
-
-_ROUNDING: Final = 1e-14
-"""Steps below this share of the time cannot be told from none."""
 
 
 @dataclass(frozen=True)
@@ -187,144 +179,41 @@ def advance(
             step before take over.
         known: (…) 1 if it is known, else 0: such methods then find it by a step of length zero.
     """
-    method = task.integrator
-    reuses = getattr(method, "first_is_last", False)
-    system = System(task.mechanism, tau, task.control, task.projection == "stages")
+    course = Course(
+        System(task.mechanism, tau, task.control, task.projection == "stages"), time, until, tolerance, most
+    )
     sound = np.sum(q) + np.sum(v) + np.sum(tau) + time + until + length + tolerance
     status = np.where(np.isfinite(sound) | (status > 0.5), status, float(MotionStatus.NOT_FINITE))
     before = np.where(np.isnan(before), task.event_values(time, q, v), before)
-    begin, shares = time, numpy.arange(1, task.nsamples + 1) / (task.nsamples + 1)
-    ends = numpy.array([event.ends for event in task.events] or [False], float)
 
-    def is_on(carry: Any) -> Any:
-        going, *_ = carry
-        return going > 0.5
+    def is_on(now: Motion) -> Any:
+        return now.going > 0.5
 
-    def body(carry: Any) -> Any:
-        _, q, v, time, length, before, status, steps, rejected, happened, residual, search, sampled, *ahead = carry
-        first, known = ahead
-        search = Search(*search)
-        rest = until - time
-        begins = (known < 0.5) if reuses else np.array(False)  # a step of length zero, to find the first stage
-        last = (rest <= length * (1.0 + 1e-9)) & ~search.on & ~begins
-        h = np.where(search.on, search.trial(), np.where(last, rest, length))
-        h = np.where(begins, 0.0, h)
-        made = method.step(system, time, q, v, h, **({"first": first} if reuses else {}))
-        new_q, new_v, off = _corrected(task, system, time + h, made)
-        closed = off <= CLOSED
-        finite = np.isfinite(np.sum(new_q) + np.sum(new_v)) & closed
-        fine, factor = finite, np.array(1.0)
-        if method.adaptive:
-            error = _size(system, made.error, tolerance, v, new_v)
-            factor = np.where(finite, np.clip(0.9 * error ** (-1.0 / method.order), 0.2, 5.0), 0.2)
-            fine = finite & ((error <= 1.0) | search.on)
-        values = task.event_values(time + h, new_q, new_v)
-        if task.events:
-            search = search.with_step(fine & ~begins, h, before, values, new_q, new_v, task.events, time)
-            taken = fine & (~search.on | search.found)
-            at_event = search.found
-            h = np.where(at_event, search.high, h)
-            new_q, new_v = np.where(at_event, search.q, new_q), np.where(at_event, search.v, new_v)
-            values = np.where(at_event, search.after, values)
-            hit = crossing(task.events, before, values) & at_event
-        else:
-            taken, at_event, hit = fine, np.array(False), np.array([False])
-        taken = taken & ~begins
-        reached = taken & last & ~at_event
-        now = np.where(taken, np.where(reached, until, time + h), time)
-        happened = np.where(hit, now, happened)
-        searching = search.on & ~search.found
-        longer = np.where(reached, np.maximum(length, h * factor), h * factor)
-        shorter = h * np.minimum(factor, 1.0)
-        next_length = length
-        if method.adaptive:
-            next_length = np.where(search.on, length, np.where(taken, longer, np.where(fine, length, shorter)))
-            next_length = np.where(begins, length, next_length)
-        if made.residual is not None:  # that of a step that could not be taken tells why
-            residual = np.maximum(
-                residual, np.where(taken | ~finite, np.where(np.isfinite(made.residual), made.residual, 0.0), 0.0)
-            )
-
-        why = np.where(closed | np.isnan(off), float(MotionStatus.NOT_FINITE), float(MotionStatus.OPEN))
-        if method.adaptive:
-            shortest = _ROUNDING * np.maximum(np.abs(time), np.abs(until))
-            too_short = ~fine & (begins | (next_length <= shortest))
-            status = np.where(too_short, np.where(finite, float(MotionStatus.STEP_SIZE), why), status)
-        else:
-            status = np.where(finite, status, why)
-        status = np.where(np.any(hit & (ends > 0.5)), float(MotionStatus.EVENT), status)
-        steps, rejected = steps + np.where(taken, 1.0, 0.0), rejected + np.where(taken | begins, 0.0, 1.0)
-        out = (steps + rejected >= most) & (now < until) & (status < 0.5)
-        status = np.where(out, float(MotionStatus.STEPS), status)
-        going = (status < 0.5) & ((now < until) | searching)
-        return (
-            going.astype(float),
-            np.where(taken, new_q, q),
-            np.where(taken, new_v, v),
-            now,
-            next_length,
-            np.where(taken, values, before),
-            status,
-            steps,
-            rejected,
-            happened,
-            residual,
-            tuple(search.unless(search.found)),
-            _sampled(task, made, shares * (until - begin) + begin, time, h, now, taken, sampled),
-            # That of the last stage, before its projection, which moves a state by less than the step is off.
-            np.where(taken | begins, made.last, first) if reuses else first,
-            np.where(at_event, 0.0, np.where(taken | begins, 1.0, known)) if reuses else known,
-        )
+    def body(now: Motion) -> Motion:
+        return take_step(task, course, now, try_step(task, course, now))
 
     zero = np.array(0.0)
-    start = (
-        ((status < 0.5) & (time < until)).astype(float),
-        q,
-        v,
-        time,
-        length,
-        before,
-        status,
-        zero,
-        zero,
-        np.full(task.nevents, np.nan),
-        zero,
-        tuple(Search.none(task.nq, task.nv, task.nevents)),
-        (np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
-        first,
-        known,
+    start = Motion(
+        going=((status < 0.5) & (time < until)).astype(float),
+        q=q,
+        v=v,
+        time=time,
+        length=length,
+        before=before,
+        status=status,
+        steps=zero,
+        rejected=zero,
+        happened=np.full(task.nevents, np.nan),
+        residual=zero,
+        search=Search.none(task.nq, task.nv, task.nevents),
+        samples=(np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
+        first=first,
+        known=known,
     )
-    _, q, v, time, length, before, status, steps, rejected, happened, residual, _, sampled, first, known = while_loop(
-        is_on, lambda carry: while_loop(is_on, body, carry, _ROUNDS), start, _ROUNDS
-    )
-    passed = (shares * (until - begin) + begin <= time)[:, None]  # what comes after an end stays where that was
-    between_q, between_v = (np.where(passed, x, end[None, :]) for x, end in zip(sampled, (q, v), strict=True))
-    counts = steps, rejected, happened, residual
-    return Advance(q, v, time, length, before, status, *counts, between_q, between_v, first, known)
-
-
-def _corrected(task: Task, system: System, time: Any, made: Step) -> tuple[Any, Any, Any]:
-    """The state at the end of a step, projected as it is asked for, and how far it is off after that."""
-    if task.projection == "none" or not task.mechanism.m:
-        return made.q, made.v, np.array(0.0)
-    q, v, off = system.projected(time, made.q, made.v)
-    return (made.q, v, np.array(0.0)) if task.projection == "velocities" else (q, v, off)
-
-
-def _sampled(
-    task: Task, made: Step, times: Any, time: Any, h: Any, now: Any, taken: Any, sampled: tuple[Any, Any]
-) -> tuple[Any, Any]:
-    """The states at `times`, with those that a step from `time` to `now` passes."""
-    if not task.samples or made.between is None:
-        return sampled
-    inside = (taken & (times > time) & (times <= now))[:, None]
-    found = along(made.between, (times - time) / h)
-    return np.where(inside, found[0], sampled[0]), np.where(inside, found[1], sampled[1])
-
-
-def _size(system: System, error: Any, tolerance: Any, v: Any, new_v: Any) -> Any:
-    """The largest error of a step, as a multiple of what is tolerated; not zero."""
-    faster = np.maximum(np.abs(v), np.abs(new_v))
-    of_q = np.max(np.abs(error[0]) / system.sizes)
-    of_v = np.max(np.abs(error[1]) / (system.sizes + faster))
-    return np.maximum(np.maximum(of_q, of_v) / tolerance, 1e-10)
+    last: Motion = while_loop(is_on, lambda now: while_loop(is_on, body, now, _ROUNDS), start, _ROUNDS)
+    passed = (course.sample_times(task) <= last.time)[:, None]  # what comes after an end stays where that was
+    ends = last.q, last.v
+    between_q, between_v = (np.where(passed, x, end[None, :]) for x, end in zip(last.samples, ends, strict=True))
+    state = last.q, last.v, last.time, last.length, last.before, last.status
+    counts = last.steps, last.rejected, last.happened, last.residual
+    return Advance(*state, *counts, between_q, between_v, last.first, last.known)

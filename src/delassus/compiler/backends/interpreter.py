@@ -79,6 +79,8 @@ def _run(
             values[value] = values[node[1]][node[2]]
         elif node[0] == "gather":
             values[value] = _gather(*[values[a] for a in node[1:]])
+        elif node[0] == "scatter":
+            values[value] = _scatter(node[1], *[values[a] for a in node[2:]])
         elif node[0] == "lookup":
             values[value] = _lookup(node[1], values[node[2]], shared)
         elif value:
@@ -101,6 +103,15 @@ def _gather(index: Any, *values: Any) -> Any:
     """One of some values, for each state of the batch its own."""
     place, *some = np.broadcast_arrays(index, *values)
     return np.take_along_axis(np.stack(some), place.astype(np.int64)[None], 0)[0]
+
+
+def _scatter(rows: int, index: Any, *values: Any) -> list[Any]:
+    """Values in rows with one row replaced, for each state of the batch its own."""
+    place, *some = np.broadcast_arrays(index, *values)
+    columns = len(some) // (rows + 1)
+    row, whole = np.stack(some[:columns]), np.stack(some[columns:]).reshape(rows, columns, *place.shape)
+    np.put_along_axis(whole, np.broadcast_to(place.astype(np.int64), (1, *row.shape)), row[None], 0)
+    return list(whole.reshape(rows * columns, *place.shape))
 
 
 def _lookup(source: Source, index: Any, shared: Sequence[Any]) -> Any:

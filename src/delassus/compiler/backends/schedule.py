@@ -13,6 +13,9 @@ Only what loops inside the body, and choices by position, need of an item is cop
 Values that are chosen from by position are in slots in regular steps: where they are, if they are so, or else in a row
 that is kept free for them. The choice is made in a later chunk than they are.
 
+A row that is written at a run-time position is a step of its own, between chunks: it changes slots where they are, if
+nobody reads their old values any more, or else a copy of them.
+
 Numbers of shared arrays have no slots: they are read where they lie, at a distance from a cursor (see `frame`). Those
 that a loop walks along in regular steps have a cursor that goes with the loop.
 """
@@ -23,7 +26,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from delassus.compiler.backends.frame import Cursor, Frame, Place, Table, find_step, find_table
-from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule, first_slots
+from delassus.compiler.backends.in_place import InPlace, scattered_values
+from delassus.compiler.backends.pieces import APART, cut, frozen, ranges
+from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, Step, first_slots
 from delassus.compiler.graph.program import Program, arguments
 
 CHUNK = 400
@@ -56,11 +61,14 @@ class _Planner:
         direct: dict[int, int],
         shared: dict[int, Place],
         roots: dict[int, Cursor],
+        in_place: InPlace | None = None,
     ) -> None:
         """Plan `program` with inputs in slots, `direct` or `shared`; an output is in slots from one on, or kept."""
+        self.in_place = in_place or InPlace()
+        self.scattered: set[int] = set()  # values in tables of their own that were written into
         self.program, self.frame, self.outputs, self.chunk = program, frame, outputs, chunk
         self.slots, self.direct, self.shared, self.roots = dict(inputs), direct, shared, roots
-        self.pieces = _pieces(program, chunk)
+        self.pieces = cut(program, chunk)
         self.born: dict[int, int] = {}  # the piece that computes a value
         self.last: dict[int, int] = {}  # the last piece that uses it
         for p, piece in enumerate(self.pieces):
@@ -87,15 +95,18 @@ class _Planner:
 
     def plan(self, top: bool) -> Schedule:
         """The schedule; `top` if inputs are not needed again once they are read."""
-        steps: list[Chunk | LoopStep] = []
+        steps: list[Step] = []
         fixed = self._place_results(top)
         if top:
             for value, slot in self.slots.items():
                 if self.program.nodes[value][0] == "input":
                     self.dying[self.last.get(value, 0)].append(slot)
         for p, piece in enumerate(self.pieces):
-            if self._is_loop(p):
+            kind = self._kind(p)
+            if kind == "loop":
                 steps += self._loop(p)
+            elif kind == "scatter":
+                steps += self._scatter(p)
             else:
                 steps += self._fill_rows(piece)
                 for value in piece:
@@ -103,7 +114,7 @@ class _Planner:
                         self.slots[value] = self._home(value)
                         self.stores[p].setdefault(value, []).append(self.slots[value])
                         self.dying[self.last[value]].append(self.slots[value])
-                steps += self._chunks(piece, _frozen(self.stores[p]), _frozen(self.keeps[p]))
+                steps += self._chunks(piece, frozen(self.stores[p]), frozen(self.keeps[p]))
             self.frame.free.extend(self.dying[p])
         places = (self.slots, self.direct, self.rows, self.shared, self.roots, fixed)
         return Schedule(self.program, tuple(steps), *places, self.frame.size, self.frame.cursors)
@@ -117,7 +128,7 @@ class _Planner:
             self.reserved[key] = self.frame.row(len(key))
         return self.reserved[key] + k
 
-    def _fill_rows(self, piece: tuple[int, ...]) -> list[Chunk | LoopStep]:
+    def _fill_rows(self, piece: tuple[int, ...]) -> list[Step]:
         """Note where the choices of a piece are made from; the steps that put values there that are elsewhere."""
         moves: dict[int, list[int]] = {}
         for value in piece:
@@ -136,11 +147,13 @@ class _Planner:
                         moves.setdefault(source, []).append(slot)
                         self.dying[self.born[self.gathered[key][-1]]].append(slot)
             self.rows |= dict.fromkeys(self.gathered[key], table)
-        return self._chunks((), _frozen(moves), {}) if moves else []
+        return self._chunks((), frozen(moves), {}) if moves else []
 
-    def _is_loop(self, p: int) -> bool:
+    def _kind(self, p: int) -> str:
+        """What a piece is: a loop, a scatter, or a chunk."""
         piece = self.pieces[p]
-        return len(piece) == 1 and self.program.nodes[piece[0]][0] == "loop"
+        kind = self.program.nodes[piece[0]][0] if len(piece) == 1 else ""
+        return kind if kind in APART else "chunk"
 
     def _place_results(self, top: bool) -> dict[int, tuple[int, ...]]:
         """Note where results go: from where they are computed, or from a chunk after the loop that gives them."""
@@ -148,6 +161,8 @@ class _Planner:
         kept = self._kept_in_outputs()
         for start, result in zip(self.outputs, self.program.results, strict=True):
             for k, value in enumerate(result):
+                if start is not None and k in self.in_place.settled:
+                    continue
                 slot = k if start is None else start + k
                 if value <= 0 and top:
                     fixed.setdefault(value, []).append(slot)
@@ -157,7 +172,7 @@ class _Planner:
                     if kept.get(value) == slot and start is not None:
                         continue
                     p += 1
-                while self._is_loop(p):  # the last piece is a chunk
+                while self._kind(p) != "chunk":  # the last piece is one
                     p += 1
                 if value > 0:
                     self.last[value] = max(p, self.last.get(value, 0))
@@ -167,7 +182,7 @@ class _Planner:
                 if p == self.born.get(value) and value not in kept:
                     self.slots.setdefault(value, slot)
                 self.stores[p].setdefault(value, []).append(slot)
-        return _frozen(fixed)
+        return frozen(fixed)
 
     def _kept_in_outputs(self) -> dict[int, int]:
         """Slots of what loops keep directly in outputs: possible if all of it goes to places in regular steps.
@@ -184,6 +199,8 @@ class _Planner:
         found: dict[int, int] = {}
         self.tables: dict[int, Table] = {}
         for value, parts in self.parts.items():
+            if self.program.nodes[value][0] != "loop":
+                continue
             loop, p = self.program.loops[self.program.nodes[value][1]], self.born[value]
             kept = [parts.get(k) for k in range(loop.carried, loop.parts)]
             unused = {slot for slot in later if later[slot] >= p}
@@ -196,7 +213,7 @@ class _Planner:
                 found |= {k: slot for k, slot in zip(kept, slots, strict=True) if k is not None}
         return found
 
-    def _loop(self, p: int) -> list[Chunk | LoopStep]:
+    def _loop(self, p: int) -> list[Step]:
         """The steps of a loop: a chunk that puts things into their places, and the loop itself."""
         (value,) = self.pieces[p]
         node, frame, slots = self.program.nodes[value], self.frame, self.slots
@@ -244,7 +261,7 @@ class _Planner:
             else:
                 places[2, k] = slots[source]
         nodes = loop.body.nodes
-        needed = {a for n in nodes if n[0] in ("loop", "gather") for a in n[2:]}
+        needed = {a for n in nodes if n[0] in ("loop", "gather", "scatter") for a in n[2:]}
         positions = {k: n for n, k in enumerate(others)}
         copies = sorted(
             n[2] for v, n in enumerate(nodes) if n[:2] == ("input", 1) and v in needed and n[2] in positions
@@ -257,7 +274,8 @@ class _Planner:
         around = {v: places[place] for v, place in named.items() if place in places}
         apart = {v: away[place] for v, place in named.items() if place in away}
         direct = {v: positions[place[1]] for v, place in named.items() if place not in places and place not in away}
-        planner = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct, apart, self.roots)
+        in_place = InPlace.of(loop.body)
+        planner = _Planner(loop.body, frame, around, (onward, None), self.chunk, direct, apart, self.roots, in_place)
         body = planner.plan(top=False)
         released += [slot for _, _, own in cursors for slot in (own.slot, own.slot + 1)]
 
@@ -268,8 +286,46 @@ class _Planner:
             else:
                 released.append(slot)
         self.dying[p] += released
-        step = LoopStep(loop, body, carried, onward, walked, len(others), copied, kept, cursors)
-        return [*self._chunks((), _frozen(moves), {}), step] if moves else [step]
+        onto = ranges(k for k in range(loop.carried) if k not in in_place.settled)
+        step = LoopStep(loop, body, carried, onward, onto, walked, len(others), copied, kept, cursors)
+        return [*self._chunks((), frozen(moves), {}), step] if moves else [step]
+
+    def _scatter(self, p: int) -> list[Step]:
+        """The steps of a scatter: a chunk that puts values into their places, if they are not, and the write."""
+        (value,) = self.pieces[p]
+        node, frame = self.program.nodes[value], self.frame
+        rows, index, targets = node[1], node[2], scattered_values(node)
+        columns = len(targets) // rows
+        own = all(v in self.scattered and self.last[v] == p for v in targets)
+        table = None
+        if own or value in self.in_place.scatters:
+            table = find_table([{self.slots[v]} for v in targets], rows, columns)
+        moves: dict[int, list[int]] = {}
+        if table is None:
+            own, table = True, Table(frame.row(len(targets)), columns, 1)
+            for source, slot in zip(targets, table.slots(rows, columns), strict=True):
+                moves.setdefault(source, []).append(slot)
+        places = table.slots(rows, columns)
+        kept = set(places)
+        self.dying[p] = [slot for slot in self.dying[p] if slot not in kept]
+        parts = self.parts.get(value, {})
+        for k, slot in enumerate(places):
+            if k in parts:
+                self.slots[parts[k]] = slot
+            if own:
+                self.scattered.update([parts[k]] if k in parts else [])
+                self.dying[self.last.get(parts.get(k, 0), p)].append(slot)
+
+        def slot_of(source: int) -> int:
+            if source in self.slots:
+                return self.slots[source]
+            if source not in moves or all(slot in kept for slot in moves[source]):
+                moves.setdefault(source, []).append(frame.one())
+                self.dying[p].append(moves[source][-1])
+            return moves[source][-1]
+
+        step = ScatterStep(slot_of(index), tuple(slot_of(v) for v in node[3 : 3 + columns]), table)
+        return [*self._chunks((), frozen(moves), {}), step] if moves else [step]
 
     def _walk(self, items: Sequence[Sequence[int]]) -> tuple[dict[int, Place], tuple[tuple[Cursor, int, Cursor], ...]]:
         """Positions in the items of a loop that walk along shared arrays, with their places, and cursors for that."""
@@ -286,7 +342,7 @@ class _Planner:
 
     def _chunks(
         self, values: tuple[int, ...], stores: dict[int, tuple[int, ...]], keeps: dict[int, tuple[int, ...]]
-    ) -> list[Chunk | LoopStep]:
+    ) -> list[Step]:
         """A chunk, with its stores of what it does not compute in chunks of their own, if they are many."""
         own = set(values)
         moves = [
@@ -298,36 +354,11 @@ class _Planner:
         ]
         if len(moves) <= self.chunk:
             return [Chunk(values, stores, keeps)]
-        chunks: list[Chunk | LoopStep] = []
+        chunks: list[Step] = []
         for k in range(0, len(moves), self.chunk):
             parts: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
             for kind, value, place in moves[k : k + self.chunk]:
                 parts[kind].setdefault(value, []).append(place)
-            chunks.append(Chunk((), *map(_frozen, parts)))
+            chunks.append(Chunk((), *map(frozen, parts)))
         rest = ({v: places[v] for v in values if v in places} for places in (stores, keeps))
         return [*chunks, Chunk(values, *rest)]
-
-
-def _pieces(program: Program, chunk: int) -> list[tuple[int, ...]]:
-    """The operations in order, in pieces of at most `chunk`; a loop is a piece of its own, and never the last one.
-
-    A choice by position is in a later piece than the values that it is made from.
-    """
-    pieces: list[tuple[int, ...]] = []
-    run: list[int] = []
-    for value, node in enumerate(program.nodes):
-        if not value or node[0] in ("input", "part"):
-            continue
-        early = node[0] == "gather" and not set(run).isdisjoint(node[2:])
-        if node[0] == "loop" or len(run) == chunk or early:
-            pieces += [tuple(run)] if run else []
-            run = []
-        if node[0] == "loop":
-            pieces.append((value,))
-        else:
-            run.append(value)
-    return [*pieces, tuple(run)]
-
-
-def _frozen(places: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:
-    return {value: tuple(slots) for value, slots in places.items()}

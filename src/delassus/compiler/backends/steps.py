@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import TypeAlias
 
 from delassus.compiler.backends.frame import Cursor, Place, Table
 from delassus.compiler.graph.program import Loop, Operand, Program
@@ -23,6 +24,21 @@ class Chunk:
 
 
 @dataclass(frozen=True)
+class ScatterStep:
+    """A row of values that is written at a run-time position of a table of slots.
+
+    Attributes:
+        index: The slot of the position, which is one of the table's.
+        row: Slots of the values to be written.
+        table: Where they go: its items are the rows.
+    """
+
+    index: int
+    row: tuple[int, ...]
+    table: Table
+
+
+@dataclass(frozen=True)
 class LoopStep:
     """A loop with its places.
 
@@ -31,6 +47,7 @@ class LoopStep:
         body: Its steps.
         carried: First slot of the values carried over, where they also are in the end.
         onward: First slot of the values to carry on, which the body writes.
+        copies: Which of these are copied to where they are carried, as ranges of positions; others are there already.
         items: Where the items are, without what is in shared arrays.
         length: Number of values in such an item.
         copied: Positions in an item that are copied to slots, with these.
@@ -42,6 +59,7 @@ class LoopStep:
     body: Schedule
     carried: int
     onward: int
+    copies: tuple[range, ...]
     items: Table
     length: int
     copied: dict[int, int]
@@ -69,7 +87,7 @@ class Schedule:
     """
 
     program: Program
-    steps: tuple[Chunk | LoopStep, ...]
+    steps: tuple[Step, ...]
     slots: dict[int, int]
     direct: dict[int, int]
     rows: dict[int, Table]
@@ -80,6 +98,9 @@ class Schedule:
     cursors: int
 
 
+Step: TypeAlias = Chunk | LoopStep | ScatterStep
+
+
 def first_slots(operands: Sequence[Operand]) -> list[int]:
     """Where each operand starts in the frame: inputs one after the other, then outputs."""
     return [0, *accumulate(operand.slots for operand in operands)][: len(operands)]
@@ -87,13 +108,15 @@ def first_slots(operands: Sequence[Operand]) -> list[int]:
 
 def count_chunks(plan: Schedule) -> int:
     """Pieces of straight-line code, those in loops included."""
-    return sum(1 if isinstance(step, Chunk) else count_chunks(step.body) for step in plan.steps)
+    return sum(count_chunks(step.body) if isinstance(step, LoopStep) else 1 for step in plan.steps)
 
 
-def count_operations(step: Chunk | LoopStep) -> int:
+def count_operations(step: Step) -> int:
     """Operations and stores of a step, as they are in the code: bodies of loops once."""
     if isinstance(step, LoopStep):
         return sum(map(count_operations, step.body.steps))
+    if isinstance(step, ScatterStep):
+        return len(step.row)
     return len(step.values) + sum(len(places) for some in (step.stores, step.keeps) for places in some.values())
 
 
@@ -102,9 +125,9 @@ def repeats(plan: Schedule) -> bool:
     return 5 * sum(map(_repeated, plan.steps)) > sum(map(count_operations, plan.steps))
 
 
-def _repeated(step: Chunk | LoopStep) -> int:
+def _repeated(step: Step) -> int:
     """Operations of a step that are in such loops."""
-    if isinstance(step, Chunk):
+    if not isinstance(step, LoopStep):
         return 0
     if step.loop.conditional and step.loop.count > 1:
         return count_operations(step)

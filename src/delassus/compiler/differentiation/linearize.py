@@ -13,8 +13,10 @@ shares a condition, cotangents may be anything while it does not hold; where the
 zero. A branch that is not taken thus contributes zero even if its derivative is infinite or NaN, for one `select` at
 its end.
 
-A loop is one step; see `linear_loop`. A sweep may be made in the body of another loop, with the partial derivatives
-from around it: that is how the columns of a large Jacobian share one piece of code.
+A loop is one step, see `linear_loop`, and so is a scatter, see `linear_scatter`. A function that brings its tangent
+along is one step as well, see `linear_rule`: what it computes inside is not followed. A sweep may be made in the body
+of another loop, with the partial derivatives from around it: that is how the columns of a large Jacobian share one
+piece of code.
 
 At kinks: |x| has the derivative 0 at 0, and equal arguments of minimum and maximum count as the first being chosen.
 """
@@ -24,12 +26,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from delassus.compiler.differentiation import linear_loop
+from delassus.compiler.differentiation import linear_loop, linear_rule, linear_scatter
 from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.functions.registry import FUNCTIONS, Partial
 from delassus.compiler.graph.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
 from delassus.compiler.graph.program import LOGICAL, WHOLE, Loop, arguments
 from delassus.compiler.graph.replay import remake
+from delassus.compiler.graph.rules import Rule
 from delassus.compiler.graph.tables import inside
 
 _PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
@@ -70,10 +73,11 @@ class _Step(NamedTuple):
 
 
 class _LoopStep(NamedTuple):
-    """The differential of a loop: which of its arguments and parts have one."""
+    """The differential of a loop, of a scatter into so many rows, or of what brings its own rule along: which of its
+    arguments and parts have one."""
 
     value: int
-    loop: Loop
+    loop: Loop | Rule | int
     arguments: tuple[int, ...]
     active: frozenset[int]  # positions among the arguments
     parts: dict[int, int]  # those with a differential, by their number
@@ -100,11 +104,12 @@ class Tape:
         for value in operations:
             if g.nodes[value][0] == "part":
                 self._parts.setdefault(g.nodes[value][1], {})[g.nodes[value][2]] = value
-        self._steps = [step for value in operations for step in self._step(value)]
+        followed = self._followed(operations)
+        self._steps = [step for value in operations if value in followed for step in self._step(value)]
         self._branching = any(isinstance(step, _Step) and step.choice for step in self._steps)
         self.values = self._replayed(self.outputs)
         loops = [step.loop for step in self._steps if isinstance(step, _LoopStep)]
-        self.reversible = not any(loop.conditional and loop.count > 1 for loop in loops)
+        self.reversible = not any(isinstance(x, Loop) and x.conditional and x.count > 1 for x in loops)
 
     def push(
         self, tangents: Sequence[int], into: Builder | None = None, enter: Callable[[int], int] = lambda v: v
@@ -170,8 +175,13 @@ class Tape:
         tangents = {k: found.get(step.arguments[k], ZERO) for k in step.active}
         if all(t == ZERO for t in tangents.values()):
             return {}
-        real = [enter(v) for v in self._replayed(step.arguments)]
-        pushed = linear_loop.push(Tape, g, step.loop, real, tangents)
+        real = [enter(v) for v in self._real_arguments(step)]
+        if isinstance(step.loop, Loop):
+            pushed = linear_loop.push(Tape, g, step.loop, real, tangents)
+        elif isinstance(step.loop, Rule):
+            pushed = linear_rule.push(g, step.loop, real, tangents)
+        else:
+            pushed = linear_scatter.push(g, step.loop, real, tangents)
         return {value: pushed[k] for k, value in step.parts.items() if k in pushed}
 
     def _pull_loop(
@@ -191,9 +201,52 @@ class Tape:
                 cotangents[k] = cotangent
         if not cotangents:
             return []
-        real = [enter(v) for v in self._replayed(step.arguments)]
-        pulled = linear_loop.pull(Tape, g, step.loop, real, step.active, cotangents)
+        real = [enter(v) for v in self._real_arguments(step)]
+        if isinstance(step.loop, Loop):
+            pulled = linear_loop.pull(Tape, g, step.loop, real, step.active, cotangents)
+        elif isinstance(step.loop, Rule):
+            pulled = linear_rule.pull(Tape, g, step.loop, real, step.active, cotangents)
+        else:
+            pulled = linear_scatter.pull(g, step.loop, real, step.active, cotangents)
         return [(step.arguments[k], part) for k, part in pulled.items() if part != ZERO]
+
+    def _real_arguments(self, step: _LoopStep) -> list[int]:
+        """What a step reads; a rule reads the values that have the rule, so that it can be differentiated again."""
+        real = self._replayed(step.arguments)
+        if isinstance(step.loop, Rule):
+            whole = self._real[step.value]
+            real[: step.loop.values] = [self.builder.emit(("part", whole, k)) for k in range(step.loop.values)]
+        return real
+
+    def _followed(self, operations: list[int]) -> set[int]:
+        """The operations that derivatives pass through: none that a rule stands for."""
+        nodes = self.builder.nodes
+        if all(nodes[value][0] != "custom" for value in operations):
+            return set(operations)
+        followed = set(self.outputs)
+        for value in reversed(operations):
+            if value in followed:
+                node = nodes[value]
+                if node[0] == "custom":
+                    self._check_primals(node[1], arguments(node))
+                    followed.update(node[1].primals_of(arguments(node)))
+                else:
+                    followed.update(arguments(node))
+        return followed
+
+    def _check_primals(self, rule: Rule, args: tuple[int, ...]) -> None:
+        """Raise if values with a rule depend on the inputs in another way than by the primals."""
+        nodes, seen, waiting = self.builder.nodes, set(rule.primals_of(args)), list(args[: rule.values])
+        while waiting:
+            value = waiting.pop()
+            if value >= self.inputs[0] and value not in seen:
+                seen.add(value)
+                if value in self._real and value <= self.inputs[-1]:
+                    raise DerivativeError(
+                        "a function with a custom tangent uses a value from around it that depends on what is "
+                        "differentiated, which its tangent does not know: make it an argument of the function."
+                    )
+                waiting += arguments(nodes[value])
 
     def _operations(self, start: int, stop: int) -> list[int]:
         """The operations that depend on the inputs and that an output needs, in order."""
@@ -217,7 +270,7 @@ class Tape:
         kind, *args = g.nodes[value]
         if kind == "part":
             return []
-        if kind == "loop":
+        if kind in ("loop", "scatter", "custom"):
             return self._loop_step(value)
         if kind in _CONSTANT or _partials(kind) == () or self._active.isdisjoint(args):
             return []
@@ -256,9 +309,16 @@ class Tape:
 
     def _loop_step(self, value: int) -> list[_Step | _LoopStep]:
         node = self.builder.nodes[value]
-        args, loop = arguments(node), self.builder.loops[node[1]]
+        args = arguments(node)
         given = frozenset(k for k, a in enumerate(args) if a in self._active)
-        reached = linear_loop.active_parts(loop, given)
+        if node[0] == "loop":
+            loop: Loop | Rule | int = self.builder.loops[node[1]]
+            reached = linear_loop.active_parts(self.builder.loops[node[1]], given)
+        else:
+            loop, first = node[1], node[1].values if node[0] == "custom" else 1
+            last = first + loop.primals if isinstance(loop, Rule) else len(args)
+            given = given.intersection(range(first, last))
+            reached = set(self._parts.get(value, {})) if given else set()
         parts = {k: v for k, v in self._parts.get(value, {}).items() if k in reached}
         if not parts:
             return []

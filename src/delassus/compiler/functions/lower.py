@@ -2,7 +2,7 @@
 
 A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma
 (a·b + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,
-lookup, and philox0 to philox3. Back ends and interpreter know these, loops and their parts, and nothing else.
+lookup, scatter, and philox0 to philox3. Back ends and interpreter know these, loops and their parts, and nothing else.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,16 @@ def lower(program: Program, fma: bool, precision: Precision = DOUBLE) -> Program
     for value, node in enumerate(program.nodes):
         if value:
             kind = node[0]
+            if kind == "custom":
+                continue
+            if kind == "part" and program.nodes[node[1]][0] == "custom":
+                source = program.nodes[node[1]][2 + node[2]]
+                new[value] = new[source] if source > 0 else constants[-source]
+                continue
             args = [new[a] if a > 0 else constants[-a] for a in (arguments(node) if kind in SPECIAL else node[1:])]
-            if kind in ("gather", "lookup"):
-                args[0] = tables.inside(g, args[0], len(args) - 1 if kind == "gather" else node[1].size)
+            if kind in ("gather", "lookup", "scatter"):
+                size = len(args) - 1 if kind == "gather" else node[1] if kind == "scatter" else node[1].size
+                args[0] = tables.inside(g, args[0], size)
             function = FUNCTIONS.get(kind)
             if function is not None:
                 new[value] = function.expand(g, *args)

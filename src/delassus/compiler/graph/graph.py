@@ -17,7 +17,7 @@ it has more than twice the digits, so that rounding a second time gives the same
 
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -293,6 +293,15 @@ class Builder:
             number = self.constants[-index]
             return values[0 if math.isnan(number) else int(min(max(number, 0.0), len(values) - 1.0))]
         return self.emit(("gather", index, *values))
+
+    def scatter(self, rows: int, index: int, row: Sequence[int], values: Sequence[int]) -> list[int]:
+        """Values in rows, one after the other, with another row at an index; see `tables` for indices that are none."""
+        if index <= 0:
+            number, size = self.constants[-index], len(row)
+            start = size * (0 if math.isnan(number) else int(min(max(number, 0.0), rows - 1.0)))
+            return [*values[:start], *row, *values[start + size :]]
+        whole = self.emit(("scatter", rows, index, *row, *values))
+        return [self.emit(("part", whole, k)) for k in range(len(values))]
 
     def bit(self, a: int, position: int) -> int:
         """Bit `position` of those that hold a float, as a truth value."""

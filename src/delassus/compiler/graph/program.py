@@ -19,7 +19,7 @@ LOGICAL: Final = frozenset({"lt", "le", "eq", "ne", "and", "or", "xor", "not", "
 WHOLE: Final = frozenset({"floor", "ceil", "rint", "trunc"})
 """Operations that give whole numbers (or infinities, or NaN)."""
 
-SPECIAL: Final = frozenset({"input", "loop", "part", "lookup"})
+SPECIAL: Final = frozenset({"input", "loop", "part", "lookup", "scatter", "custom"})
 """Operations whose nodes hold more than the values they read; see `arguments`."""
 
 ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "sqrt", "fma", "fms", "fnma", "lt", "le", "eq", "ne"})
@@ -55,11 +55,12 @@ class Operand:
 class Program:
     """A finished graph.
 
-    `nodes[i]` defines value `i`; `nodes[0]` is a placeholder. `constants[k]` is value `-k`. An input node is
-    `("input", operand, flat index)`. A loop is `("loop", number, *values)`, its number one of `loops`, and gives
-    several values: `("part", loop, index)`. `("lookup", source, index)` reads a table, see `tables`, and `("gather",
-    index, *values)` gives one of the values. Every other node is `(operation, *values)`. `results` holds, for each
-    output, its values in C order.
+    `nodes[i]` defines value `i`; `nodes[0]` is a placeholder. `constants[k]` is value `-k`. An input node is `("input",
+    operand, flat index)`. A loop is `("loop", number, *values)`, its number one of `loops`, and gives several values:
+    `("part", loop, index)`. `("lookup", source, index)` reads a table, see `tables`, and `("gather", index, *values)`
+    gives one of the values. `("scatter", rows, index, *row, *values)` gives as many parts as there are values, rows of
+    them one after the other: those of one row are replaced. For `("custom", rule, *values)` see `rules`. Every other
+    node is `(operation, *values)`. `results` holds, for each output, its values in C order.
     """
 
     nodes: tuple[Node, ...]
@@ -115,7 +116,7 @@ class Program:
             if node[0] == "loop":
                 for kind, number in self.loops[node[1]].body.count().items():
                     kinds[kind] = kinds.get(kind, 0) + number
-        for silent in ("input", "part"):
+        for silent in ("input", "part", "custom"):
             kinds.pop(silent, None)
         return dict(sorted(kinds.items()))
 
@@ -163,10 +164,12 @@ class Loop:
         """Number of values that the loop gives."""
         return self.carried + self.count * self.kept
 
-    @property
+    @cached_property
     def is_map(self) -> bool:
         """Whether its executions know nothing of each other, and are straight-line code: they can be side by side."""
-        return not (self.carried or self.conditional or self.body.loops)
+        if self.carried or self.conditional or self.body.loops:
+            return False
+        return all(node[0] != "scatter" for node in self.body.nodes)
 
     def split(self, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Any]]:
         """The values of a loop: first carried ones, items, captured ones."""
@@ -179,7 +182,7 @@ class Loop:
 def arguments(node: Node) -> tuple[int, ...]:
     """The values an operation reads."""
     kind = node[0]
-    if kind in ("loop", "lookup"):
+    if kind in ("loop", "lookup", "scatter", "custom"):
         return node[2:]
     if kind == "part":
         return node[1:2]
@@ -189,7 +192,7 @@ def arguments(node: Node) -> tuple[int, ...]:
 def with_arguments(node: Node, values: Iterable[int]) -> Node:
     """The same operation on other values."""
     kind = node[0]
-    if kind in ("loop", "lookup"):
+    if kind in ("loop", "lookup", "scatter", "custom"):
         return (kind, node[1], *values)
     if kind == "part":
         return (kind, *values, node[2])

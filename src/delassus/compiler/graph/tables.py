@@ -1,8 +1,9 @@
-"""Numbers that are read by position: what `np.take` with a traced index reads from.
+"""Numbers that are read or written by position: what `np.take` and `np.add_at` with a traced index work on.
 
 A program reads a number of a table by ("lookup", source, index), and one of its own values by ("gather", index,
-*values). The index is a float. Its fraction does not count, what is too small or too large counts as the first or the
-last position, and NaN as the first: lowering sees to that, so that no back end can leave the table.
+*values). It replaces a row of its values by ("scatter", rows, index, *row, *values). The index is a float. Its fraction
+does not count, what is too small or too large counts as the first or the last position, and NaN as the first: lowering
+sees to that, so that no back end can leave the table.
 """
 
 from __future__ import annotations

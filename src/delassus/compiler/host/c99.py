@@ -31,7 +31,7 @@ from delassus.compiler.backends.frame import Table
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.llvm.module import LARGEST_FRAME
 from delassus.compiler.backends.schedule import CHUNK, schedule
-from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule, count_chunks, first_slots
+from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, count_chunks, first_slots
 from delassus.compiler.functions.lower import flops, lower
 from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Program
@@ -245,12 +245,14 @@ def _functions(
     functions: list[str],
     inside: LoopStep | None = None,
 ) -> list[str]:
-    """A C function per chunk and per loop, appended to `functions`; returns the calls, for slots $s and cursors $c."""
+    """A C function per step, appended to `functions`; returns the calls, for slots $s and cursors $c."""
     calls = []
     for step in plan.steps:
         if isinstance(step, Chunk):
             call, given = f"{name}_chunk{len(functions)}", ", item, keep" if inside else ""
             lines = _chunk(plan, step, name, precision, inside)
+        elif isinstance(step, ScatterStep):
+            call, given, lines = f"{name}_scatter{len(functions)}", "", _scatter(step)
         else:
             inner = _functions(step.body, name, kind, precision, functions, step)
             call, given = f"{name}_loop{len(functions)}", ""
@@ -277,9 +279,18 @@ def _loop(step: LoopStep, calls: list[str]) -> list[str]:
     lines += [f"    s[{slot}] = item[{k * step.items.per_value}];" for k, slot in step.copied.items()]
     calls = [call.replace("$s", "s").replace("$c", "c") for call in calls]
     lines += ["    (void)item;", "    (void)keep;", *(f"    {call}" for call in calls)]
-    if loop.carried:
-        lines += [f"    for (int k = 0; k < {loop.carried}; k++) s[{step.carried} + k] = s[{step.onward} + k];"]
+    for some in step.copies:
+        head = f"for (int k = {some.start}; k < {some.stop}; k++)"
+        lines += [f"    {head} s[{step.carried} + k] = s[{step.onward} + k];"]
     return [*lines, "}"]
+
+
+def _scatter(step: ScatterStep) -> list[str]:
+    """The statements of a row that is written at a run-time position."""
+    table = step.table
+    lines = [f"@T *const row = s + {table.first} + {table.per_item} * (int)s[{step.index}];"]
+    lines += [f"const @T v{k} = s[{slot}];" for k, slot in enumerate(step.row)]
+    return [*lines, *(f"row[{k * table.per_value}] = v{k};" for k in range(len(step.row)))]
 
 
 def _chunk(plan: Schedule, chunk: Chunk, name: str, precision: Precision, inside: LoopStep | None) -> list[str]:

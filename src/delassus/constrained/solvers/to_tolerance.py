@@ -9,7 +9,7 @@ taken off λ and iterations go on with rows that ask for r, which agree, to the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
@@ -32,14 +32,11 @@ def iterated(solver: Solver, equations: Equations, force: Any, tolerance: Any, i
     """
     weighted, loop = equations.weighted, _Loop(solver, equations, tolerance, iterations)
     factors, first = solver.factor(weighted, force)
-    kind, none = type(first), np.zeros(weighted.problem.rows.m)
+    none = np.zeros(weighted.problem.rows.m)
 
-    def goes_on(carry: Any) -> Any:
-        return carry[-1]
-
-    def play(carry: Any) -> Any:
-        state, asked, count, rounds, _, _ = carry
-        state, again = kind(*state), rounds > 0.5
+    def play(last: _Round) -> _Round:
+        state, asked, count, rounds, _, _ = last
+        again = rounds > 0.5
         r = np.where(again, state.residual, 0.0)
         asked = asked + r
         # What joints feel of keep λ⁻ + ρ k, from the last iteration to the next: another k is another λ⁻.
@@ -48,13 +45,36 @@ def iterated(solver: Solver, equations: Equations, force: Any, tolerance: Any, i
         left = _share(state.residual, loop.scale) > np.where(again, 64.0 * digits, tolerance)
         # A round is worth beginning if it can be expected to end.
         further = settled & left & (rounds < 1.5) & (count + 2.0 * made <= float(iterations))
-        return tuple(state), asked, count + made, rounds + 1.0, settled, further
+        return _Round(state, asked, count + made, rounds + 1.0, settled, further)
 
     digits = 2.0 ** -computing_in().digits
     begins = np.isfinite(np.sum(first.force)) if iterations > 1 else np.array(False)
-    start = (tuple(first), none, np.array(1.0), np.array(0.0), np.array(False), begins)
-    state, asked, count, _, settled, _ = while_loop(goes_on, play, start, 3)
-    return *solver.finish(solver.shifted(factors, asked), kind(*state)), asked, count, settled
+    start = _Round(first, none, np.array(1.0), np.array(0.0), np.array(False), begins)
+    last: _Round = while_loop(lambda now: now.goes_on, play, start, 3)
+    return *solver.finish(solver.shifted(factors, last.asked), last.state), last.asked, last.count, last.settled
+
+
+class _Round(NamedTuple):
+    """A state of a solver, what rows ask for less (m,), iterations and rounds made, whether they have settled, and
+    whether there is another round."""
+
+    state: Any
+    asked: Any
+    count: Any
+    rounds: Any
+    settled: Any
+    goes_on: Any
+
+
+class _Iteration(NamedTuple):
+    """A state of a solver, iterations made, whether there is another one, whether they have settled, and by how much
+    the last one has changed the state."""
+
+    state: Any
+    count: Any
+    goes_on: Any
+    settled: Any
+    change: Any
 
 
 @dataclass(frozen=True)
@@ -80,26 +100,22 @@ class _Loop:
 
     def run(self, factors: Any, state: Any, count: Any) -> tuple[Any, Any, Any]:
         """The last state, the number of iterations made, and whether they have settled."""
-        kind = type(state)
 
-        def goes_on(carry: Any) -> Any:
-            return carry[2]
-
-        def step(carry: Any) -> Any:
-            last, made, _, _, before = carry
-            state = self.solver.iterate(factors, kind(*last))
-            change = self.change(state, kind(*last).residual)
-            rate = change / before
+        def step(last: _Iteration) -> _Iteration:
+            made = last.count
+            state = self.solver.iterate(factors, last.state)
+            change = self.change(state, last.state.residual)
+            rate = change / last.change
             # What is still to come is a geometric series: a small part of what may be, since light joints feel it more.
             settled = (change <= 1.0) & (100.0 * rate * change <= 1.0 - rate)
             slow = (made > 1.5) & (rate > _SLOW)
             further = ~settled & ~slow & (count + made + 1.0 < float(self.iterations))
-            return tuple(state), made + 1.0, further, settled, change
+            return _Iteration(state, made + 1.0, further, settled, change)
 
         going = count < float(self.iterations)
-        start = (tuple(state), np.array(0.0), going, np.array(False), np.array(1.0 / self.tolerance))
-        state, made, _, settled, _ = while_loop(goes_on, step, start, self.iterations)
-        return kind(*state), made, settled
+        start = _Iteration(state, np.array(0.0), going, np.array(False), np.array(1.0 / self.tolerance))
+        last: _Iteration = while_loop(lambda now: now.goes_on, step, start, self.iterations)
+        return last.state, last.count, last.settled
 
     def change(self, state: Any, residual: Any) -> Any:
         """By how much an iteration has changed Jᵀ λ, and the residual unless rows are met, in units of what may be.

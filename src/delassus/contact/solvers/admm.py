@@ -13,7 +13,7 @@ References: J. Carpentier, Q. Le Lidec, L. Montaut, From Compliant to Rigid Cont
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
@@ -28,6 +28,27 @@ _PATIENCE: Final = 10.0
 """Iterations that a penalty gets at least."""
 
 
+class _Iterate(NamedTuple):
+    """x, y and z, the iterations that a penalty has had, which way it should change (±1, 0), and the best so far."""
+
+    x: Any
+    y: Any
+    z: Any
+    count: Any
+    change: Any
+    best: Best
+
+
+class _Penalty(NamedTuple):
+    """The power that makes a penalty, and what iterations go on from."""
+
+    power: Any
+    x: Any
+    y: Any
+    z: Any
+    best: Best
+
+
 def admm(problem: Scaled, best: Best, budget: Budget) -> Best:
     """From the best impulses so far to better ones."""
     m, largest = problem.layout.m, _largest_eigenvalue(problem.G)
@@ -35,33 +56,33 @@ def admm(problem: Scaled, best: Best, budget: Budget) -> Best:
     def penalty(power: Any) -> Any:
         return np.sqrt(_ETA * largest) * np.exp(power * np.log(largest / _ETA))
 
-    def one_penalty(carry: Any) -> Any:
-        power, x, y, z, last = carry
-        rho = penalty(power)
+    def one_penalty(now: _Penalty) -> _Penalty:
+        rho = penalty(now.power)
         inverse = np.linalg.inv(problem.G + (_ETA + rho) * np.eye(m), assume_a="pos")
 
-        def step(inner: Any) -> Any:
-            x, y, z, made, _, last = inner
+        def step(last: _Iterate) -> _Iterate:
+            x, y, z = last.x, last.y, last.z
             s = problem.corrected(z) - z
             new = -inverse @ (problem.g + s - _ETA * x - rho * y - z)
             kept = problem.projected(new - z / rho)
             z = z - rho * (new - kept)
             apart, moved = np.max(np.abs(new - kept)), np.max(np.abs(_ETA * (new - x) + rho * (kept - y)))
-            found = Best(*last).or_better(Best.of(problem, kept, Best(*last).count + 1.0))
+            best = last.best.or_better(Best.of(problem, kept, last.best.count + 1.0))
             change = np.where(apart > _APART * moved, 1.0, np.where(moved > _APART * apart, -1.0, 0.0))
-            change = np.where(made + 1.5 > _PATIENCE, change, 0.0)
-            return new, kept, z, made + 1.0, change, tuple(found)
+            change = np.where(last.count + 1.5 > _PATIENCE, change, 0.0)
+            return _Iterate(new, kept, z, last.count + 1.0, change, best)
 
-        def goes_on(inner: Any) -> Any:
-            return Best(*inner[-1]).open(budget) & (inner[-2] == 0.0)
+        def goes_on(last: _Iterate) -> Any:
+            return last.best.open(budget) & (last.change == 0.0)
 
-        x, y, z, _, change, last = while_loop(goes_on, step, (x, y, z, np.array(0.0), np.array(0.0), last), FOREVER)
-        return np.clip(power + _STEP * change, 0.0, 0.6), x, y, z, last
+        start = _Iterate(now.x, now.y, now.z, np.array(0.0), np.array(0.0), now.best)
+        last = while_loop(goes_on, step, start, FOREVER)
+        return _Penalty(np.clip(now.power + _STEP * last.change, 0.0, 0.6), last.x, last.y, last.z, last.best)
 
     z = problem.corrected(best.velocity)
-    start = (np.array(_POWER), best.impulse, best.impulse, z, tuple(best))
-    *_, last = while_loop(lambda carry: Best(*carry[-1]).open(budget), one_penalty, start, FOREVER)
-    return Best(*last)
+    start = _Penalty(np.array(_POWER), best.impulse, best.impulse, z, best)
+    last: _Penalty = while_loop(lambda now: now.best.open(budget), one_penalty, start, FOREVER)
+    return last.best
 
 
 def _largest_eigenvalue(G: Any) -> Any:

@@ -59,6 +59,14 @@ def plans(m: int, warm: bool) -> tuple[tuple[float, float, float], ...]:
     return ((0.0, 0.0, 1.0), first, *rest) if warm else (first, *rest)
 
 
+class _Round(NamedTuple):
+    """What rows ask for less (m,) [m/s], the number of the round, -1 for one without sweeps, and the best so far."""
+
+    shift: Any
+    number: Any
+    best: Best
+
+
 def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
     """Sweeps, then Newton's method with all of its attempts, and the closest answer where there is no solution.
 
@@ -70,9 +78,9 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
     """
     m = problem.layout.m
 
-    def play(carry: Any) -> Any:
-        shift, rounds, last = carry
-        last, second = Best(*last), rounds == 1.0
+    def play(now: _Round) -> _Round:
+        shift, rounds, last = now
+        second = rounds == 1.0
         asked = problem._replace(
             G=problem.G + np.where(second, _COMPLIANCE, 0.0) * np.eye(m),
             g=problem.g + shift,
@@ -91,16 +99,16 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
         shift = np.where(contradictory, left, shift)
         start = np.where(contradictory, 0.0, found.impulse)
         kept = Best.of(problem._replace(g=problem.g + shift), start, found.count)
-        return shift, rounds + 1.0, tuple(kept.where(contradictory | (kept.error < last.error), last))
+        return _Round(shift, rounds + 1.0, kept.where(contradictory | (kept.error < last.error), last))
 
-    def goes_on(carry: Any) -> Any:
-        goal = budget._replace(tolerance=np.maximum(_allowed(carry[0]), budget.tolerance))
-        return Best(*carry[2]).open(goal) & (carry[1] < 2.5)
+    def goes_on(now: _Round) -> Any:
+        goal = budget._replace(tolerance=np.maximum(_allowed(now.shift), budget.tolerance))
+        return now.best.open(goal) & (now.number < 2.5)
 
     # A warm start begins with a round that has no sweeps, which would lead away from it.
-    start = (np.zeros(m), np.array(-1.0 if budget.warm else 0.0), tuple(best))
-    shift, _, last = while_loop(goes_on, play, start, 4)
-    return Found(Best(*last), np.any(shift != 0.0))
+    start = _Round(np.zeros(m), np.array(-1.0 if budget.warm else 0.0), best)
+    last: _Round = while_loop(goes_on, play, start, 4)
+    return Found(last.best, np.any(last.shift != 0.0))
 
 
 def sweeps_for(m: int) -> float:

@@ -35,6 +35,27 @@ class Driven(NamedTuple):
     contradictory: Any
 
 
+class _Drive(NamedTuple):
+    """Where a drive is.
+
+    Attributes:
+        impulse: (m,).
+        still: (m,) 1 for rows that stand still, else 0.
+        T: (m, m) see `swept`.
+        row: The row that is driven, -1 for none.
+        over, never: 1 if no velocity is of the wrong sign any more, or if nothing ends the drive.
+        pivots: How many have been made.
+    """
+
+    impulse: Any
+    still: Any
+    T: Any
+    row: Any
+    over: Any
+    never: Any
+    pivots: Any
+
+
 def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Driven:
     """Impulses (m,) in a box, complementary to σ = G λ + g.
 
@@ -58,8 +79,8 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Dr
         much = np.where(still > 0.5, 0.0, np.maximum(up, down))
         return np.where(much > slack, much * np.where(below | above, 1.0, _NEVER), 0.0)
 
-    def step(carry: Any) -> Any:
-        impulse, still, T, row, _, _, made = carry
+    def step(last: _Drive) -> _Drive:
+        impulse, still, T, row = last.impulse, last.still, last.T, last.row
         velocity = G @ impulse + g
         error = wrong(impulse, velocity, still)
         row = np.where(row < 0.0, np.argmax(error) + 0.0, row)
@@ -98,22 +119,22 @@ def dantzig(G: Any, g: Any, lower: Any, upper: Any, slack: Any, most: Any) -> Dr
         T = np.where(changes, swept(T, who, np.where(bounded, -1.0, 1.0)), T)
         still = np.where(who & changes, np.where(bounded, 0.0, 1.0), still)
         row = np.where(np.any(who & here), nobody, row)
-        kept = carry[0], carry[1], carry[2], carry[3]
         impulse, still, T, row = (
-            np.where(over, old, new) for old, new in zip(kept, (impulse, still, T, row), strict=True)
+            np.where(over, old, new) for old, new in zip(last[:4], (impulse, still, T, row), strict=True)
         )
-        return impulse, still, T, row, np.where(over, 1.0, 0.0), np.where(never & ~over, 1.0, 0.0), made + 1.0
+        ends = np.where(over, 1.0, 0.0), np.where(never & ~over, 1.0, 0.0)
+        return _Drive(impulse, still, T, row, *ends, last.pivots + 1.0)
 
-    def goes_on(carry: Any) -> Any:
-        return (carry[4] + carry[5] == 0.0) & (carry[6] < most)
+    def goes_on(last: _Drive) -> Any:
+        return (last.over + last.never == 0.0) & (last.pivots < most)
 
     zero = np.array(0.0)
-    carry = (start, np.zeros(m), 1.0 * G, nobody, zero, zero, zero)
-    impulse, still, T, _, _, never, made = while_loop(goes_on, step, carry, FOREVER)
+    last: _Drive = while_loop(goes_on, step, _Drive(start, np.zeros(m), 1.0 * G, nobody, zero, zero, zero), FOREVER)
+    impulse, still, T = last.impulse, last.still, last.T
     for _ in range(2):  # what rounding has left of velocities that are zero
         left = np.where(still > 0.5, G @ impulse + g, 0.0)
         impulse = impulse + np.where(still > 0.5, T @ left, 0.0)
-    return Driven(np.minimum(np.maximum(impulse, lower), upper), made, never > 0.5)
+    return Driven(np.minimum(np.maximum(impulse, lower), upper), last.pivots, last.never > 0.5)
 
 
 def swept(T: Any, who: Any, way: Any) -> Any:

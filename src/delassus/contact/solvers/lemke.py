@@ -41,6 +41,28 @@ class Pivoted(NamedTuple):
     ray: Any
 
 
+class _Tableau(NamedTuple):
+    """Where the pivots are.
+
+    Attributes:
+        T: (n, n + 2) rows of B⁻¹, of B⁻¹ times the infinitely small vector, and of B⁻¹ q.
+        basis: (n,) the basic variables: w, z from n on, z0 = 2 n.
+        row, column: The row that leaves, and the column (n,) of the variable that enters.
+        enters: That variable.
+        solved, ray: 1 if z0 has left, or if nothing could, else 0.
+        pivots: How many have been made.
+    """
+
+    T: Any
+    basis: Any
+    row: Any
+    column: Any
+    enters: Any
+    solved: Any
+    ray: Any
+    pivots: Any
+
+
 def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
     """The problem of M (n, n) and q (n,) with numbers about one.
 
@@ -62,11 +84,11 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
         w, z, z0 = _values(basis, x)
         return x + T[:, :n] @ (right - w + M @ z + z0 * cover)
 
-    def goes_on(carry: Any) -> Any:
-        return (carry[-3] + carry[-2] == 0.0) & (carry[-1] < most)
+    def goes_on(last: _Tableau) -> Any:
+        return (last.solved + last.ray == 0.0) & (last.pivots < most)
 
-    def pivot(carry: Any) -> Any:
-        T, basis, row, column, enters, _, _, made = carry
+    def pivot(last: _Tableau) -> _Tableau:
+        T, basis, row, column, enters = last.T, last.basis, last.row, last.column, last.enters
         here = _places(n) == row
         taken = chosen(here, T) / chosen(here, column)
         T = np.where(here[:, None], taken, T - column[:, None] * taken)
@@ -79,12 +101,14 @@ def lemke(M: Any, q: Any, cover: Any, ties: Any, most: Any) -> Pivoted:
             column = refined(T, basis, column, asked)
             T = np.concatenate([T[:, :-1], refined(T, basis, T[:, -1], q)[:, None]], 1)
         row, ray = _leaving(T[:, -1], T[:, -2], column, basis == 2.0 * n, ties)
-        return T, basis, row, column, enters, np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0), made + 1.0
+        ends = np.where(solved, 1.0, 0.0), np.where(ray & ~solved, 1.0, 0.0)
+        return _Tableau(T, basis, row, column, enters, *ends, last.pivots + 1.0)
 
-    start = (rows, basis, row, -cover, enters, solved, ray, made)
-    T, basis, *_, solved, ray, made = while_loop(goes_on, pivot, start, FOREVER)
+    start = _Tableau(rows, basis, row, -cover, enters, solved, ray, made)
+    last: _Tableau = while_loop(goes_on, pivot, start, FOREVER)
+    T, basis = last.T, last.basis
     x = refined(T, basis, refined(T, basis, T[:, -1], q), q)
-    return Pivoted(np.maximum(_values(basis, x)[1], 0.0), made, solved > 0.5, ray > 0.5)
+    return Pivoted(np.maximum(_values(basis, x)[1], 0.0), last.pivots, last.solved > 0.5, last.ray > 0.5)
 
 
 def _column(M: Any, variable: Any) -> Any:

@@ -15,7 +15,7 @@ O. Huber, On solving contact problems with Coulomb friction (2018).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
@@ -46,6 +46,16 @@ ATTEMPTS: Final = (
 )
 
 
+class _Attempt(NamedTuple):
+    """Impulses (m,) of an attempt, its radius e, its number, the iterations that it has had, and the best so far."""
+
+    impulse: Any
+    e: Any
+    number: Any
+    count: Any
+    best: Best
+
+
 def newton(
     problem: Scaled,
     best: Best,
@@ -58,12 +68,11 @@ def newton(
     schedule, scale = np.array(attempts), np.max(np.abs(problem.g))
     begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
 
-    def goes_on(carry: Any) -> Any:
-        return Best(*carry[-1]).open(budget) & (carry[2] < end - 0.5)
+    def goes_on(now: _Attempt) -> Any:
+        return now.best.open(budget) & (now.number < end - 0.5)
 
-    def step(carry: Any) -> Any:
-        impulse, e, attempt, made, last = carry
-        last = Best(*last)
+    def step(now: _Attempt) -> _Attempt:
+        impulse, e, attempt, last = now.impulse, now.e, now.number, now.best
         x = impulse - problem.velocity(impulse)
         # As soon as the rounded problem is solved to the size of its rounding, round less.
         far = np.max(np.abs(problem.smooth(x, e)[0] - impulse))
@@ -71,17 +80,19 @@ def newton(
         y, jacobians = problem.smooth(x, e)
         moved = impulse + solve_without_pivots(matrix_of(problem, jacobians), y - impulse)
         found = last.or_better(Best.of(problem, problem.projected(moved), last.count + 1.0))
-        over = (made + 1.5 > np.take(lengths, attempt)) | ~np.isfinite(np.sum(moved))
+        over = (now.count + 1.5 > np.take(lengths, attempt)) | ~np.isfinite(np.sum(moved))
         attempt = np.where(over, attempt + 1.0, attempt)
         again = np.where(np.take(where, attempt) > 0.5, found.impulse, 0.0)
         impulse = np.where(over, again, moved)
         e = np.where(over, np.take(begins, attempt) * scale, e)
-        return impulse, e, attempt, np.where(over, 0.0, made + 1.0), tuple(found)
+        return _Attempt(impulse, e, attempt, np.where(over, 0.0, now.count + 1.0), found)
 
     first = np.array(first)
     start = np.where(np.take(where, first) > 0.5, best.impulse, 0.0)
-    carry = (start, np.take(begins, first) * scale, first, np.array(0.0), tuple(best))
-    return Best(*while_loop(goes_on, step, carry, FOREVER)[-1])
+    last: _Attempt = while_loop(
+        goes_on, step, _Attempt(start, np.take(begins, first) * scale, first, np.array(0.0), best), FOREVER
+    )
+    return last.best
 
 
 def matrix_of(problem: Scaled, jacobians: list[Any], rho: Any = 0.0) -> Any:

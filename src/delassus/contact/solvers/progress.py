@@ -64,10 +64,6 @@ def started(problem: Scaled, start: Any) -> Best:
 
 def repeated(step: Callable[[Any, Any], tuple[Any, Best]], held: Any, best: Best, budget: Budget) -> Best:
     """`held, best = step(held, best)` while there is something to do."""
-
-    def body(carry: Any) -> Any:
-        held, last = step(carry[0], Best(*carry[1]))
-        return held, tuple(last)
-
-    _, found = while_loop(lambda carry: Best(*carry[1]).open(budget), body, (held, tuple(best)), FOREVER)
-    return Best(*found)
+    last: Best
+    _, last = while_loop(lambda carry: carry[1].open(budget), lambda carry: step(*carry), (held, best), FOREVER)
+    return last

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
@@ -74,6 +74,16 @@ _CONTRADICTION: Final = 1e-4
 """What free rows must leave of the velocity scale to contradict each other."""
 
 
+class _Attempts(NamedTuple):
+    """The best impulses (m,) and their error, how many attempts ended in rays, pivots, and the next attempt."""
+
+    impulse: Any
+    error: Any
+    rays: Any
+    pivots: Any
+    number: Any
+
+
 def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
     """Impulses (m,), pivots, and whether all attempts have ended in rays."""
     asked = complementarity_of(problem)
@@ -83,21 +93,22 @@ def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
         return none, np.array(0.0), np.array(False)
     covers = np.stack([np.ones(n), np.array(uneven(n)[::-1]), np.sqrt(np.maximum(np.diag(asked.M), 0.1))])
 
-    def attempt(carry: Any) -> Any:
-        best, error, rays, made, k = carry
+    def attempt(last: _Attempts) -> _Attempts:
+        best, error, rays, made, k = last
         found = lemke(asked.M, asked.q, np.take(covers, k, axis=0), np.take(np.array(_TIES), k), most - made)
         impulse = asked.impulse(found.z)
         new = problem.error(impulse)
         better = new < error
         rays = rays + np.where(found.ray, 1.0, 0.0)
-        return np.where(better, impulse, best), np.where(better, new, error), rays, made + found.pivots, k + 1.0
+        better_of = np.where(better, impulse, best), np.where(better, new, error)
+        return _Attempts(*better_of, rays, made + found.pivots, k + 1.0)
 
-    def goes_on(carry: Any) -> Any:
-        return (carry[1] > goal) & (carry[3] < most) & (carry[4] < _ATTEMPTS - 0.5)
+    def goes_on(last: _Attempts) -> Any:
+        return (last.error > goal) & (last.pivots < most) & (last.number < _ATTEMPTS - 0.5)
 
-    start = (none, problem.error(none), np.array(0.0), np.array(0.0), np.array(0.0))
-    best, _, rays, made, _ = while_loop(goes_on, attempt, start, _ATTEMPTS)
-    return best, made, rays > _ATTEMPTS - 0.5
+    start = _Attempts(none, problem.error(none), np.array(0.0), np.array(0.0), np.array(0.0))
+    last: _Attempts = while_loop(goes_on, attempt, start, _ATTEMPTS)
+    return last.impulse, last.pivots, last.rays > _ATTEMPTS - 0.5
 
 
 def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:

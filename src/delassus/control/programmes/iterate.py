@@ -66,7 +66,7 @@ class Iterate(NamedTuple):
     Attributes:
         x, center: (n,) x and x̄.
         Hx, Ax, Rx: Products with x, R x with its offset.
-        pushes: The four of `Pushes`.
+        pushes: What penalties push with.
         epsilon: ε.
         last: The rows' error when multipliers were changed last.
         count: Newton steps made.
@@ -82,7 +82,7 @@ class Iterate(NamedTuple):
     Hx: Any
     Ax: Any
     Rx: Any
-    pushes: Any
+    pushes: Pushes
     epsilon: Any
     last: Any
     count: Any
@@ -130,7 +130,7 @@ class Iterate(NamedTuple):
 
     def multipliers(self, p: Scaled) -> tuple[Any, Any]:
         """Those of equalities, and of other rows, that belong to x."""
-        pushes = Pushes(*self.pushes)
+        pushes = self.pushes
         return pushes.equal, pushes.rows(p)
 
 

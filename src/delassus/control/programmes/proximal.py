@@ -20,7 +20,7 @@ Lagrangian algorithm can deal with an infeasible convex quadratic optimization p
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
@@ -62,24 +62,21 @@ def solved(p: Scaled, x: Any, y: Any, z: Any, tolerance: Any, iterations: Any) -
     fixed = gram(p.A, p.A) if p.shape.equalities else np.zeros((n, n))
     zero, far, epsilon = np.array(0.0), np.array(1e30), np.array(EPSILON[bool(p.shape.cones)])
     Hx, Ax, Rx = product(p.H, x), product(p.A, x), product(p.R, x) + p.offset
-    pushes = tuple(Pushes.of(p, Ax, Rx, y, z, epsilon))
+    pushes = Pushes.of(p, Ax, Rx, y, z, epsilon)
     unknown = (np.zeros(n), far, far, far, zero, far, zero)
     first = looked(p, Iterate(x, x, Hx, Ax, Rx, pushes, epsilon, far, zero, zero, *unknown))
 
-    def goes_on(carry: Any) -> Any:
-        now = Iterate(*carry)
+    def goes_on(now: Iterate) -> Any:
         return ~now.met(tolerance) & (now.count < iterations) & (now.resting < RESTED - 0.5)
 
-    def step(carry: Any) -> Any:
-        return tuple(newton_step(p, fixed, Iterate(*carry), tolerance))
-
-    return Iterate(*while_loop(goes_on, step, tuple(first), FOREVER))
+    last: Iterate = while_loop(goes_on, lambda now: newton_step(p, fixed, now, tolerance), first, FOREVER)
+    return last
 
 
 def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
     """The multipliers' step where φ is about least, then a Newton step."""
     now = multipliers_step(p, now, tolerance)
-    pushes, inverse = Pushes(*now.pushes), 1.0 / now.epsilon
+    pushes, inverse = now.pushes, 1.0 / now.epsilon
     d = -Cholesky(hessian(p, fixed, pushes, inverse)).solve(now.gradient)
     Hd, Ad, Rd = product(p.H, d), product(p.A, d), product(p.R, d)
     t = _length(p, now, d, Hd, Ad, inverse * Rd)
@@ -88,7 +85,7 @@ def newton_step(p: Scaled, fixed: Any, now: Iterate, tolerance: Any) -> Iterate:
         Hx=now.Hx + t * Hd,
         Ax=now.Ax + t * Ad,
         Rx=now.Rx + t * Rd,
-        pushes=tuple(pushes.along(p, t * inverse * Ad, t * inverse * Rd)),
+        pushes=pushes.along(p, t * inverse * Ad, t * inverse * Rd),
         count=now.count + 1.0,
     )
     return looked(p, moved)
@@ -109,7 +106,7 @@ def multipliers_step(p: Scaled, now: Iterate, tolerance: Any) -> Iterate:
     taken = Pushes.of(p, now.Ax, now.Rx, y, z, epsilon)
     after = now._replace(
         center=np.where(least, now.x, now.center),
-        pushes=tuple(np.where(least, new, old) for new, old in zip(taken, now.pushes, strict=True)),
+        pushes=Pushes(*(np.where(least, new, old) for new, old in zip(taken, now.pushes, strict=True))),
         epsilon=np.where(least, epsilon, now.epsilon),
         last=np.where(least, now.apart, now.last),
         resting=np.where(least, np.where(still, now.resting + 1.0, 0.0), now.resting),
@@ -142,6 +139,22 @@ def _filled(row: Any) -> int:
     return len(row) if trace_of(row) is None else sum(1 for x in row.ids.ravel() if x != 0)
 
 
+class _Cut(NamedTuple):
+    """A step length t with the slope of φ there, the interval around the least φ, with the slopes at its ends.
+
+    `bounded` is 1 once `high` has been looked at.
+    """
+
+    t: Any
+    slope: Any
+    low: Any
+    below: Any
+    high: Any
+    above: Any
+    bounded: Any
+    count: Any
+
+
 def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     """How far along d φ is about least: its slope, which grows, is zero there; found by false position.
 
@@ -149,7 +162,7 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     """
     if not len(p.row):
         return np.array(1.0)
-    pushes, nothing = Pushes(*now.pushes), np.zeros(p.shape.equalities)
+    pushes, nothing = now.pushes, np.zeros(p.shape.equalities)
     straight = d @ (now.Hx + p.g + rho_of(p) * (now.x - now.center)) + _dot(Ad, pushes.equal)
     curvature = d @ Hd + rho_of(p) * (d @ d) + _dot(Ad, Ad) / now.epsilon
 
@@ -161,23 +174,21 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
     wanted = 0.1 * np.abs(first)
 
     # φ' is negative at `low` and positive at `high`, or `high` is where nobody has looked yet.
-    def goes_on(carry: Any) -> Any:
-        _, value, *_, count = carry
-        return (np.abs(value) > wanted) & (count < float(MOST_CUTS))
+    def goes_on(last: _Cut) -> Any:
+        return (np.abs(last.slope) > wanted) & (last.count < float(MOST_CUTS))
 
-    def cut(carry: Any) -> Any:
-        t, value, low, below, high, above, found, count = carry
+    def cut(last: _Cut) -> _Cut:
+        t, value, low, below, high, above, found, count = last
         negative = value < 0.0
         low, below = np.where(negative, t, low), np.where(negative, value, below)
         high, above = np.where(negative, high, t), np.where(negative, above, value)
         found = np.where(negative, found, 1.0)
         share = np.clip(-below / np.where(above > below, above - below, 1.0), 0.05, 0.95)
         t = np.where(found > 0.5, low + share * (high - low), 2.0 * t)
-        return t, slope(t), low, below, high, above, found, count + 1.0
+        return _Cut(t, slope(t), low, below, high, above, found, count + 1.0)
 
     one, zero = np.array(1.0), np.array(0.0)
-    found = while_loop(goes_on, cut, (one, whole, zero, first, one, whole, zero, zero), MOST_CUTS)
-    return found[0]
+    return while_loop(goes_on, cut, _Cut(one, whole, zero, first, one, whole, zero, zero), MOST_CUTS).t
 
 
 def _dot(a: Any, b: Any) -> Any:

@@ -176,8 +176,7 @@ def _solved(
         swept, velocity = problem.swept(impulse, wanted)
         return swept, swept - velocity
 
-    def step(carry: Any) -> Any:
-        last = _At(*carry)
+    def step(last: _At) -> _At:
         impulse, ahead = cond(last.made < 0.5, begun, (last.impulse, last.ahead), last.impulse, last.attempt)
         y, jacobians = rows.smooth(ahead, last.e)
         far = np.max(np.abs(y - impulse))
@@ -196,17 +195,16 @@ def _solved(
         impulse = np.where(over, np.where(np.take(where, attempt) > 0.5, best, 0.0), impulse)
         e = np.where(over, np.take(begins, attempt) * size, e)
         rho = np.where(attempt < 0.5, rho, NEAR)
-        return impulse, ahead, e, rho, attempt, np.where(over, 0.0, made), best, least, last.count + 1.0
+        return _At(impulse, ahead, e, rho, attempt, np.where(over, 0.0, made), best, least, last.count + 1.0)
 
-    def goes_on(carry: Any) -> Any:
-        last = _At(*carry)
+    def goes_on(last: _At) -> Any:
         wanted = np.take(np.array(WANTED), np.minimum(last.count, float(len(WANTED) - 1))) * limits.tolerance
         return (last.error > wanted) & (last.count < limits.iterations) & (last.attempt < float(len(schedule)) - 0.5)
 
     begin = rows.taken(start, factors)
     ahead, projected, error = at(begin)
-    carry = (begin, ahead, zero, zero + NEAR, zero, zero, projected, error, zero)
-    found = _At(*while_loop(goes_on, step, carry, FOREVER))
+    first = _At(begin, ahead, zero, zero + NEAR, zero, zero, projected, error, zero)
+    found: _At = while_loop(goes_on, step, first, FOREVER)
     return Solved(
         rows.given(found.best, factors),
         found.error * (np.max(rows.limit * rows.root) if layout.scalars else scale),

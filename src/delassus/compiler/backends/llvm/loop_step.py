@@ -94,7 +94,9 @@ head:
     for call in calls:
         own = ", ptr %item, ptr %keep" if call.startswith("@chunk") else ""
         text += f"  call void {call}(ptr %frame, ptr %frame{own})\n"
-    text += _copy("carry", loop.carried, (str(step.onward), 1), (str(step.carried), 1))
+    for n, some in enumerate(step.copies):
+        source, target = (str(first + some.start) for first in (step.onward, step.carried))
+        text += _copy(f"carry{n}." if n else "carry", len(some), (source, 1), (target, 1))
     text += f"  br label %end\nend:\n  %i1 = add i64 %i, 1\n  %more = icmp slt i64 %i1, {loop.count}\n"
     if loop.conditional:
         text += _still("next", step.carried) + "  %again = and i1 %more, %next.any\n"

@@ -8,8 +8,8 @@ from delassus.compiler.graph.precision import Precision
 # and of such an integer in one lane, $J and $Q types of integers of 32 and 64 bits, $N suffix of intrinsics, $A
 # alignment of a slot, $S bytes of a value in one lane, $X lanes, $L the numbers of the lanes; $ANY and $? enclose what
 # holds in any lane; $( and $) a constant that goes into every lane, its type in front; $[ and $] addresses that values
-# are loaded from; $< and $; a number that goes into the first lane, and $> and $: one that goes from there into all: of
-# a single state, it stays.
+# are loaded from; $| and $, and $/ a value and the addresses that it is stored to; $< and $; a number that goes into
+# the first lane, and $> and $: one that goes from there into all: of a single state, it stays.
 
 
 def fill_in(text: str, lanes: int, precision: Precision) -> str:
@@ -28,6 +28,9 @@ def fill_in(text: str, lanes: int, precision: Precision) -> str:
         ("$:", "" if scalar else ", $T poison, <$X x i32> zeroinitializer"),
         ("$[", "load $T, ptr " if scalar else "call $T @llvm.masked.gather.$N.v$Xp0(<$X x ptr> "),
         ("$]", ", align $S" if scalar else ", i32 $S, $B splat (i1 true), $T poison)"),
+        ("$|", "store $T " if scalar else "call void @llvm.masked.scatter.$N.v$Xp0($T "),
+        ("$,", ", ptr " if scalar else ", <$X x ptr> "),
+        ("$/", ", align $S" if scalar else ", i32 $S, $B splat (i1 true))"),
         ("$Q", "i64" if scalar else "<$X x i64>"),
         ("$J", "i32" if scalar else "<$X x i32>"),
         ("$L", "0" if scalar else f"<{', '.join(f'i32 {k}' for k in range(lanes))}>"),

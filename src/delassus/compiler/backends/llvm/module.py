@@ -19,7 +19,8 @@ import numpy as np
 from delassus.compiler.backends.llvm.chunk import DECLARATIONS, GATHER, ONE_IN_MEMORY, ChunkText
 from delassus.compiler.backends.llvm.loop_step import emit_loop_step, emit_wide_step, widened
 from delassus.compiler.backends.llvm.marks import fill_in
-from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule, count_operations
+from delassus.compiler.backends.llvm.scatter_step import SCATTER, emit_scatter_step
+from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, Step, count_operations
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Program
@@ -136,7 +137,7 @@ class Template:
         once = () if but else (*self._read(parts), *([ONE_IN_MEMORY] if self.shares else []))
         text = "".join(fill_in(own, 1, self.target.precision) for own in once)
         for width in sorted(widths):
-            text += fill_in(DECLARATIONS + (GATHER if width > 1 else ""), width, self.target.precision)
+            text += fill_in(DECLARATIONS + (GATHER + SCATTER if width > 1 else ""), width, self.target.precision)
         return text + (fill_in(_REDUCTION, lanes, self.target.precision) if lanes > 1 else "")
 
     def _read(self, parts: Iterable[Part]) -> list[str]:
@@ -154,13 +155,13 @@ class Template:
 
 
 def _emit_steps(
-    steps: Sequence[Chunk | LoopStep],
+    steps: Sequence[Step],
     schedule: Schedule,
     functions: list[Function],
     target: Target,
     inside: LoopStep | None = None,
 ) -> list[str]:
-    """A function per chunk and per loop, `void step(ptr frame, ptr frame)`, appended to `functions`; returns names.
+    """A function per step, `void step(ptr frame, ptr frame)`, appended to `functions`; returns their names.
 
     A chunk gets its frame twice, as a place to read and as a place to write. No slot is read and written in the
     same chunk, so the two never alias, and LLVM may order loads and stores freely. In the body of a loop it also gets
@@ -180,6 +181,10 @@ def _emit_steps(
                 alone = f"define internal void {wide.named(name)}{header}, ptr noalias readonly %scratch) #0 {{\n"
                 alone += f"entry:\n{lines}  ret void\n}}\n"
             functions.append(Function(text, alone, wide.width if wide else 1))
+        elif isinstance(step, ScatterStep):
+            name = f"@scatter{len(functions)}_x$X"
+            text = emit_scatter_step(step, name)
+            functions.append(Function(text, text))
         else:
             calls = _emit_steps(step.body.steps, step.body, functions, target, step)
             name = f"@loop{len(functions)}_x$X"

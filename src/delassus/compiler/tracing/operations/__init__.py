@@ -8,7 +8,18 @@ from delassus.compiler.tracing.operations import (
     movement,
     products,
     reductions,
+    scatter,
     sorting,
 )
 
-__all__ = ["elementwise", "gather", "interpolation", "linalg", "movement", "products", "reductions", "sorting"]
+__all__ = [
+    "elementwise",
+    "gather",
+    "interpolation",
+    "linalg",
+    "movement",
+    "products",
+    "reductions",
+    "scatter",
+    "sorting",
+]

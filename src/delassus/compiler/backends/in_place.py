@@ -1,0 +1,51 @@
+"""Which carried arrays of a loop's body are changed where they lie.
+
+A scatter replaces a row of an array at a run-time position. Where the array is carried by a loop and its old values are
+not read any more, the row is written in place: the cost of an execution does not depend on the length of the array.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from delassus.compiler.backends.frame import find_table
+from delassus.compiler.graph.program import Program, arguments
+
+
+class InPlace(NamedTuple):
+    """Scatters of a body that write into the carried values, and positions of results that are thus in their places."""
+
+    scatters: frozenset[int] = frozenset()
+    settled: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, body: Program) -> InPlace:
+        """From the body of a loop, whose first input and first output are the carried values."""
+        nodes = body.nodes
+        scatters = [value for value, node in enumerate(nodes) if node[0] == "scatter"]
+        if not scatters:
+            return cls()
+        last = {argument: value for value, node in enumerate(nodes) for argument in arguments(node)}
+        results = {value for result in body.results for value in result}
+        parts: dict[int, dict[int, int]] = {value: {} for value in scatters}
+        for value, node in enumerate(nodes):
+            if node[0] == "part" and node[1] in parts:
+                parts[node[1]][node[2]] = value
+        place = {value: node[2] for value, node in enumerate(nodes) if node[:2] == ("input", 0)}
+        found = []
+        for value in scatters:
+            rows, targets = nodes[value][1], scattered_values(nodes[value])
+            places = [place[v] for v in targets if v in place and last[v] == value and v not in results]
+            if len(places) < len(targets) or len(set(places)) < len(places):
+                continue
+            if find_table([{k} for k in places], rows, len(targets) // rows) is not None:
+                found.append(value)
+                place |= {part: places[k] for k, part in parts[value].items()}
+        settled = {k for k, v in enumerate(body.results[0]) if place.get(v) == k and nodes[v][0] == "part"}
+        return cls(frozenset(found), frozenset(settled))
+
+
+def scattered_values(node: tuple[int, ...]) -> tuple[int, ...]:
+    """The values of a scatter of which a row is replaced."""
+    _, rows, _, *values = node
+    return tuple(values[len(values) // (rows + 1) :])

@@ -1,0 +1,44 @@
+"""The operations of a program cut into pieces, each of which becomes a step of code."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from delassus.compiler.graph.program import Program
+
+APART: Final = ("loop", "scatter")
+"""Operations that are steps of their own."""
+
+
+def cut(program: Program, chunk: int) -> list[tuple[int, ...]]:
+    """The operations in order, in pieces of at most `chunk`; those of `APART` are alone, and never the last piece.
+
+    A choice by position is in a later piece than the values that it is made from.
+    """
+    pieces: list[tuple[int, ...]] = []
+    run: list[int] = []
+    for value, node in enumerate(program.nodes):
+        if not value or node[0] in ("input", "part"):
+            continue
+        early = node[0] == "gather" and not set(run).isdisjoint(node[2:])
+        if node[0] in APART or len(run) == chunk or early:
+            pieces += [tuple(run)] if run else []
+            run = []
+        if node[0] in APART:
+            pieces.append((value,))
+        else:
+            run.append(value)
+    return [*pieces, tuple(run)]
+
+
+def ranges(positions: Iterable[int]) -> tuple[range, ...]:
+    """Rising positions, joined where they follow each other."""
+    found: list[range] = []
+    for k in positions:
+        joined = bool(found) and found[-1].stop == k
+        found.append(range(found.pop().start if joined else k, k + 1))
+    return tuple(found)
+
+
+def frozen(places: dict[int, list[int]]) -> dict[int, tuple[int, ...]]:
+    """Places by value that do not change any more."""
+    return {value: tuple(slots) for value, slots in places.items()}

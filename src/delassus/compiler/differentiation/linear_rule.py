@@ -1,0 +1,27 @@
+"""The differential of a function that brings its tangent along: that rule forwards, its transpose backwards."""
+
+from collections.abc import Collection, Sequence
+
+from delassus.compiler.differentiation.linear_loop import MakeTape
+from delassus.compiler.graph.graph import ZERO, Builder
+from delassus.compiler.graph.rules import Rule
+
+
+def push(g: Builder, rule: Rule, values: Sequence[int], tangents: dict[int, int]) -> dict[int, int]:
+    """The tangents of the parts for those of the arguments, by position."""
+    given = [tangents.get(rule.values + k, ZERO) for k in range(rule.primals)]
+    return {k: tangent for k, tangent in enumerate(rule.tangents(g, values, given)) if tangent != ZERO}
+
+
+def pull(
+    make: MakeTape,
+    g: Builder,
+    rule: Rule,
+    values: Sequence[int],
+    active: Collection[int],
+    cotangents: dict[int, int],
+) -> dict[int, int]:
+    """The cotangents of active arguments, by position, for those of the parts: the rule is linear in its tangents."""
+    tape = make(g, lambda tangents: rule.tangents(g, values, tangents), [ZERO] * rule.primals)
+    pulled = tape.pull([cotangents.get(k, ZERO) for k in range(rule.values)])
+    return {rule.values + k: part for k, part in enumerate(pulled) if rule.values + k in active}

@@ -1,0 +1,84 @@
+"""Tangents of one's own for functions in kernels: `custom_tangent`.
+
+    solve = custom_tangent(function, tangent)
+    y = solve(*primals)                        function(*primals), as ever
+    jvp(solve, primals, tangents)              y, tangent(y, primals, tangents)
+
+A derivative of an iteration follows all its rounds. What has converged to F(y, x) = 0 needs none of that: by the
+implicit function theorem F_y dy = -F_x dx, one linear system, whose cost does not depend on the number of iterations,
+and which can be pulled back although a `while_loop` cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from delassus.compiler.graph.rules import Rule
+from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.flow.bodies import LoopError, arrays_of, finish_body, inputs_of
+from delassus.compiler.tracing.flow.nests import find_difference, labels, leaves, like
+from delassus.compiler.tracing.trace import Trace, current, trace_of
+
+
+def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """A function that computes what `function` does, and has the derivative that `tangent` says.
+
+    Args:
+        function: Of arrays, or nests of tuples of them; it gives such.
+        tangent: Of the function's value, its arguments as a tuple, and their tangents, alike; it gives the tangent of
+            the value, alike, and is linear in the tangents. It may use other arrays from around it.
+
+    What `function` uses from around it must not depend on what is differentiated: that has to be an argument. In
+    derivatives of higher order, those of `tangent` are taken, where the value has this derivative again.
+    """
+
+    def wrapped(*primals: Any) -> Any:
+        value = function(*primals)
+        trace = current() or trace_of(primals, value)
+        if trace is None:
+            return value
+        given = [trace.lift(x) for x in leaves(primals)]
+        result = [trace.lift(x) for x in leaves(value)]
+        parts = _with_rule(trace, tangent, (value, result), (primals, given))
+        return like(value, (part if isinstance(part, Array) else x for part, x in zip(parts, result, strict=True)))
+
+    return wrapped
+
+
+def _with_rule(
+    trace: Trace, tangent: Callable[..., Any], value: tuple[Any, list[Array]], primals: tuple[Any, list[Array]]
+) -> list[Array | None]:
+    """The arrays of a value with a rule for their tangents; None for those that hold truth values."""
+    floats = [x for x in value[1] if not x.truths]
+    given = [x.astype(float) if x.truths else x for x in primals[1]]
+    inner = Trace(trace)
+    with inner.recording():
+        known = list(inputs_of(inner, 0, [*floats, *given], lambda x: x.shape))
+        own = iter(known)
+        before = like(value[0], (inner.lift(x) if x.truths else next(own) for x in value[1]))
+        at = like(primals[0], iter(known[len(floats) :]))
+        along = like(primals[0], inputs_of(inner, 1, given, lambda x: x.shape))
+        tangents = _checked(inner, value, tangent(before, at, along))
+    sizes = (sum(x.size for x in (*floats, *given)), sum(x.size for x in given))
+    program, captured = finish_body(inner, trace, sizes, [tangents, []], hoist=False)
+    arguments = [i for x in (*floats, *given) for i in x.ids.ravel().tolist()]
+    whole = trace.builder.emit(("custom", Rule(program), *arguments, *captured))
+    parts = [trace.builder.emit(("part", whole, k)) for k in range(sum(x.size for x in floats))]
+    arrays = arrays_of(trace, parts, floats)
+    return [None if x.truths else next(arrays) for x in value[1]]
+
+
+def _checked(trace: Trace, value: tuple[Any, list[Array]], returned: Any) -> list[Array]:
+    """The tangents of all arrays of a value that hold numbers."""
+    difference = find_difference(value[0], returned)
+    if difference is not None:
+        _, one, other = difference
+        raise LoopError(f"custom_tangent: the function gives {one}, and its tangent {other}: both have to be alike.")
+    lifted = [trace.lift(x) for x in leaves(returned)]
+    for label, x, dx in zip(labels(value[0]), value[1], lifted, strict=True):
+        if not x.truths and np.shape(dx) != x.shape:
+            raise LoopError(f"custom_tangent: {label} has shape {x.shape}, and its tangent shape {np.shape(dx)}.")
+    return [dx.astype(float) for x, dx in zip(value[1], lifted, strict=True) if not x.truths]
