@@ -8,7 +8,7 @@ import pytest
 
 import delassus as dl
 from delassus.compiler.host.c99 import export_c
-from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.host.inputs import SignatureError
 from delassus.compiler.tracing.record import KernelError
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from delassus.compiler.backends.llvm.report import Report, make_report
 from delassus.compiler.backends.native import compiling
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.digest import is_frozen
@@ -18,7 +19,6 @@ from delassus.compiler.host.bound.sequence import CallSequence
 from delassus.compiler.host.build import Compiled, build
 from delassus.compiler.host.definition import Case, Definition, Operands
 from delassus.compiler.host.known_calls import KnownCall
-from delassus.compiler.host.report import Report, make_report
 from delassus.compiler.host.versions import Versions
 from delassus.errors import warn
 

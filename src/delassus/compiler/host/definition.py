@@ -8,7 +8,7 @@ numbers it runs as it is written, and so do the kernels that it calls.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from delassus.common.checks import real_array
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.digest import check_content_hash, exact
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
@@ -24,7 +25,17 @@ from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Operand, Program
 from delassus.compiler.host.arguments import Arguments
 from delassus.compiler.host.build import Recipe
-from delassus.compiler.host.signature import Signature, SignatureError, hint
+from delassus.compiler.host.inputs import (
+    InputError,
+    SignatureError,
+    field_name,
+    pack,
+    pack_operands,
+    unpack,
+    wrong_shape,
+)
+from delassus.compiler.host.known_calls import spread
+from delassus.compiler.host.signature import Signature, hint
 from delassus.compiler.tracing.array import contains_traced
 from delassus.compiler.tracing.record import checked_results, inline, record
 from delassus.compiler.tracing.trace import tracing_for, untraced
@@ -103,6 +114,9 @@ class Definition:
             raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}") from None
         if self._fields:
             outs = tuple(replace(operand, name=name) for operand, name in zip(outs, self._fields, strict=True))
+        if self.signature.groups:
+            count = len(self.arguments.arrays)
+            ins = (*ins[:count], *pack_operands(ins[count:], self.signature.groups))
         return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.nparameters,)))), outs
 
     def case(self, model: Any, inputs: Sequence[str], options: dict[str, Any]) -> Case:
@@ -122,6 +136,17 @@ class Definition:
         if self.result is None:
             return values[0] if len(values) == 1 else values
         return self.result(*values) if self._of_call is None else self._of_call(values, model, given)
+
+
+def by_names(operands: Sequence[Operand], arrays: Sequence[Any]) -> dict[str, Any]:
+    """Arrays by the names of their operands, and the fields of structures by theirs."""
+    named: dict[str, Any] = {}
+    for operand, x in zip(operands, arrays, strict=True):
+        if operand.fields:
+            named |= unpack(operand, x)
+        else:
+            named[operand.name] = x
+    return named
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,20 +186,36 @@ class Case:
         """The function of arrays alone; optional inputs come last, and then parameters."""
         arguments = self.definition.arguments
         count = len(arguments.arrays)
-        given = dict(zip(self.inputs, arrays[count:], strict=True))
+        given = by_names(self.operands[0][count:], arrays[count:])
         model = self.model.with_parameters(given.pop(PARAMETERS)) if PARAMETERS in given else self.model
         options = dict(self.options)
         for name, default in arguments.defaults.items():
             if name not in given:
                 given[name] = self._constant(name, options.pop(name, default))
-        return self.definition.function(model, *arrays[:count], **given, **options)
+        return self.definition.function(model, *arrays[:count], **arguments.structured(given), **options)
 
     def _constant(self, name: str, value: Any) -> Any:
         """What the function gets for an input that is not one here: numbers of its shape, or None."""
         if value is None:
             return None
-        shape = self.definition.operands(self.model, (name,))[0][-1].shape
-        return np.array(np.broadcast_to(np.asarray(value, float), shape)) if shape else float(value)
+        shape = self.definition.signature.optional_shape(self.model, name)
+        array = real_array(f"{self.definition.name}: {name}", value, InputError)
+        try:
+            return np.array(np.broadcast_to(array, shape)) if shape else array.item()
+        except ValueError:
+            raise wrong_shape(self.definition.name, name, array.shape, shape) from None
+
+    def packed(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arrays of the optional operands, of values by name; one plain number stands for all elements."""
+        optional = self.operands[0][len(self.definition.arguments.arrays) :]
+        return tuple(
+            pack(
+                self.definition.name, operand, [inputs[field_name(operand.name, field)] for field, _ in operand.fields]
+            )
+            if operand.fields
+            else spread(inputs[operand.name], operand.shape)
+            for operand in optional
+        )
 
     def program(self, precision: Precision) -> Program:
         """The expression graph; a few functions choose their defaults by the precision."""
