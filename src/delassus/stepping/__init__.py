@@ -6,7 +6,7 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.stepping.compliant.compliant_system import CompliantSystem, compliant_system
-    from delassus.stepping.compliant.motion import compliant_motion
+    from delassus.stepping.compliant.kernel import compliant_kernel
     from delassus.stepping.compliant.step import CompliantStep, compliant_step
     from delassus.stepping.impacts.reflections import Reflections, reflections
     from delassus.stepping.integrators.simulate import simulate_motion
@@ -23,7 +23,7 @@ __all__ = [
     "MotionStatus",
     "Reflections",
     "Trajectory",
-    "compliant_motion",
+    "compliant_kernel",
     "compliant_step",
     "compliant_system",
     "reflections",
@@ -41,7 +41,7 @@ if not TYPE_CHECKING:
             "stepping.trajectories.contacts": "ContactRecord",
             "stepping.trajectories.trajectory": "Trajectory",
             "stepping.compliant.compliant_system": "CompliantSystem compliant_system",
-            "stepping.compliant.motion": "compliant_motion",
+            "stepping.compliant.kernel": "compliant_kernel",
             "stepping.compliant.step": "CompliantStep compliant_step",
             "stepping.impacts.reflections": "Reflections reflections",
         },

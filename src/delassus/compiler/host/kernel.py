@@ -35,7 +35,11 @@ named `contact.friction`, and those that are given are one operand, packed in th
     step(model, q, v, tau, contact=ContactParameters(friction=0.7))
     step.specialize(model, inputs=("contact.friction", "contact.restitution"))(q, v, tau, packed)
 
-With `result=Motion`, a named tuple with a field for each output, calls return that.
+With `result=Motion`, a named tuple with a field for each output, calls return that. `outputs=` chooses some of them,
+and the others are not computed:
+
+    step(model, q, v, tau, outputs=("q", "status"))
+    step.specialize(model, outputs=("q", "status"))(q, v, tau)
 
 Those that it lists as `shared` are the same for all states of a batch, such as the weights of a policy, and are read
 where they lie; one without a default has to be given:
@@ -57,7 +61,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -69,7 +73,7 @@ from delassus.compiler.host import threads, without_empty
 from delassus.compiler.host.arguments import NOT_GIVEN
 from delassus.compiler.host.build import Compiled
 from delassus.compiler.host.compilable import Compilable, target_of
-from delassus.compiler.host.definition import Case, Definition, Result, by_names, is_plain
+from delassus.compiler.host.definition import Case, Definition, Result, is_plain
 from delassus.compiler.host.inputs import Declared
 from delassus.compiler.host.known_calls import KnownCall, form_of, named_inputs
 from delassus.compiler.host.signature import Signature
@@ -78,6 +82,8 @@ from delassus.errors import DelassusError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+OUTPUTS: Final = "outputs"
+"""The argument of every call that chooses among results with names; not a parameter, which each call would pay for."""
 Floats: TypeAlias = NDArray[np.float64]
 """What kernels give: arrays, one state or a batch."""
 
@@ -138,8 +144,8 @@ class Kernel(Compilable, Generic[P, R]):
     ) -> Any:
         """The outputs for one state or a batch: leading axes of the arrays broadcast, as in any NumPy function.
 
-        Arrays may be given by their names in the function. With `dtype=np.float32` inputs are converted to it, and the
-        outputs are float32.
+        Arrays may be given by their names in the function. `outputs` names the results that are wanted. With
+        `dtype=np.float32` inputs are converted to it, and the outputs are float32.
         """
         if current() is not None or is_plain():
             return self._part(model, arrays, out, dtype, options)
@@ -156,7 +162,7 @@ class Kernel(Compilable, Generic[P, R]):
             if dtype is not None:
                 arrays = tuple(_as_dtype(x, known.compiled.dtype) for x in arrays)
         found = threads.run(known.compiled, arrays, out)
-        return found if self._plain_result else self._named(known.compiled, found, model, arrays)
+        return found if self._plain_result else self._named(known.compiled, found, model, arrays, known.outputs)
 
     def _call(
         self, model: Any, by_place: tuple[Any, ...], out: Any, dtype: DTypeLike | None, given: dict[str, Any], form: Any
@@ -171,8 +177,8 @@ class Kernel(Compilable, Generic[P, R]):
             target = target_of(None, dtype)
             find = partial(self._find, model, case, (target, "without empty"))
             outputs = without_empty.run(case, arrays, target, find)
-            return self.definition.named(outputs, model, by_names(case.operands[0], arrays))
-        compiled = self.compiled(model, dtype=dtype, inputs=case.inputs, **options)
+            return self.definition.named(outputs, model, case.operands[0], arrays, case.outputs)
+        compiled = self.compiled(model, dtype=dtype, inputs=case.inputs, outputs=case.outputs, **options)
         if self._arguments.model not in given and is_frozen(model):
             names = [name for name, value in given.items() if self._is_given(name, value)]
             named = tuple(
@@ -181,9 +187,10 @@ class Kernel(Compilable, Generic[P, R]):
             )
             plain = not given and dtype is None
             if plain or form is not None:
-                self._versions.remember(id(model) if plain else form, KnownCall(model, compiled, named, given))
+                known = KnownCall(model, compiled, named, given, case.outputs)
+                self._versions.remember(id(model) if plain else form, known)
         found = threads.run(compiled, arrays, out)
-        return found if self._plain_result else self._named(compiled, found, model, arrays)
+        return found if self._plain_result else self._named(compiled, found, model, arrays, case.outputs)
 
     def _is_given(self, name: str, value: Any) -> bool:
         """Whether an argument by name adds an array to a call."""
@@ -201,8 +208,9 @@ class Kernel(Compilable, Generic[P, R]):
     ) -> tuple[Any, Case, tuple[Any, ...], dict[str, Any]]:
         """The model of a call, its case, its arrays in the order of the operands, and the options that it gives."""
         model, arrays, others = self._arguments.arranged(model, by_place, given)
+        outputs = others.pop(OUTPUTS, None)
         inputs, options = self._arguments.split(model, others)
-        case = self.definition.case(model, tuple(inputs), options)
+        case = self.definition.case(model, tuple(inputs), options, outputs)
         return model, case, (*arrays, *case.packed(inputs)), options
 
     def _part(self, model: Any, arrays: tuple[Any, ...], out: Any, dtype: Any, options: dict[str, Any]) -> Any:
@@ -212,16 +220,19 @@ class Kernel(Compilable, Generic[P, R]):
                 raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
         model, case, arrays, _ = self._read(model, arrays, options)
         found = case.on_numbers(arrays) if current() is None else case.inlined(arrays)
-        return self.definition.named(tuple(found), model, by_names(case.operands[0], arrays))
+        return self.definition.named(tuple(found), model, case.operands[0], arrays, case.outputs)
 
-    def _named(self, compiled: Compiled, found: Any, model: Any, arrays: tuple[Any, ...]) -> Any:
+    def _named(
+        self, compiled: Compiled, found: Any, model: Any, arrays: tuple[Any, ...], outputs: tuple[str, ...]
+    ) -> Any:
         values = found if len(compiled.outputs) > 1 else (found,)
-        return self.definition.named(values, model, by_names(compiled.inputs, arrays))
+        return self.definition.named(values, model, compiled.inputs, arrays, outputs)
 
     def python(self, model: Any = NOT_GIVEN, /, *arrays: Any, **options: Any) -> Any:
         """The plain function on the numbers of one state; also in the middle of a trace, where it gives numbers."""
         model, case, arrays, _ = self._read(model, arrays, options)
-        return self.definition.named(tuple(case.on_numbers(arrays)), model, by_names(case.operands[0], arrays))
+        found = tuple(case.on_numbers(arrays))
+        return self.definition.named(found, model, case.operands[0], arrays, case.outputs)
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

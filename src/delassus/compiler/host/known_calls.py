@@ -23,13 +23,14 @@ class KnownCall(NamedTuple):
 
     `named` says which of the arrays that come by name is the next one of the kernel, after those by place, what shape
     it has for one state, and what reads it. `options` is kept so that what is compared by identity cannot be something
-    else that took its place.
+    else that took its place. `outputs` are the names of the chosen results.
     """
 
     model: Any
     compiled: Compiled
     named: tuple[tuple[int, tuple[int, ...], Callable[[Any], Any] | None], ...] = ()
     options: Any = None
+    outputs: tuple[str, ...] = ()
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
