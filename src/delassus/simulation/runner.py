@@ -12,11 +12,13 @@ item does never depends on the others.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
 from delassus.simulation.step.advance import HARD, MISSED
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
 
 _FROZEN: Final = int(Mark.FROZEN)
+
+_NEW: Final = -1.0
+"""The flag of items before the first attempt."""
 
 _WORTH_IT: Final = 64
 """Periods from which on a stretch pays for what it takes to be made."""
@@ -161,22 +166,14 @@ class Runner:
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        usual, world = self.sim.usual, self.sim.world
-        others = (is_alive(self.status), *map(some, given))
-        lying = self._lying()
-        if lying is None:
-            found = self._made(usual, QUICKLY, others)
-        else:
-            tried = self._made(usual, QUICKLY, others, ~lying)
-            found = tuple(np.empty((*lying.shape, *x.shape[1:])) for x in tried)
-            for every, part in zip(found, tried, strict=True):
-                every[~lying] = part
-            found[-1][lying] = MISSED
-        for left, used, patience in ((HARD, usual, LONGER), (HARD, usual, PATIENCE), (MISSED, world, PATIENCE)):
-            again = found[-1] == left
-            if again.any():
-                for every, part in zip(found, self._made(used, patience, others, again), strict=True):
-                    every[again] = part
+        usual, world, lying = self.sim.usual, self.sim.world, self._lying()
+        schedule = ((_NEW, usual, QUICKLY), (HARD, usual, LONGER), (HARD, usual, PATIENCE), (MISSED, world, PATIENCE))
+        attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in schedule]
+        before = None
+        if lying is not None:
+            numbers = np.zeros(lying.shape)
+            before = (*self.moving, numbers, numbers, np.where(lying, MISSED, _NEW))
+        found = retry(attempts, self._batch(given), results=before)
         self.consistent = False
         self.q, self.v, self._rows, self._places, self.residual, _, mark = found
         self.status = mark.astype(np.int64)
@@ -193,30 +190,27 @@ class Runner:
         lying: Any = pushed_elsewhere(usual, self._rows, self._places)
         return lying if np.mean(lying) > _MANY else None
 
-    def _made(
-        self, world: World, patience: float, others: tuple[Any, ...], items: NDArray[np.bool_] | None = None
+    def _batch(self, control: tuple[Any, ...]) -> Batch:
+        """The inputs of the kernel that differ from item to item."""
+        moving = dict(zip(("q", "v", "rows", "places"), self.moving, strict=True))
+        inputs = {**moving, "alive": is_alive(self.status), **self.sim.ground.inputs}
+        if control:
+            inputs["control"] = some(control[0])
+        vectors = {*moving, "control", "normal"}
+        cores = {name: np.ndim(x) if name == "heights" else int(name in vectors) for name, x in inputs.items()}
+        return Batch(self.q.shape[:-1], inputs, cores)
+
+    def _solve(
+        self, world: World, iterations: float, inputs: dict[str, Any], previous: Results | None
     ) -> tuple[Any, ...]:
-        """What the kernel gives, for all items or for some; `others` are who is alive, and controls."""
-        moving, ground, (alive, *control) = self.moving, self.sim.ground.inputs, others
-        if items is not None:
-            batch = items.shape
-            ground = {
-                name: x if name == "heights" else _of(x, batch, items, name == "normal") for name, x in ground.items()
-            }
-            moving, alive = tuple(x[items] for x in moving), alive[items]
-            control = [_of(x, batch, items, True) for x in control]
-        found = self.control.kernel(
-            world,
-            *moving,
-            self.time,
-            alive,
-            *control,
-            self.sim.time_step,
-            **ground,
-            tolerance=self.sim.tolerance,
-            patience=patience,
+        """One period of all items or of some."""
+        moving = [inputs.pop(name) for name in ("q", "v", "rows", "places")]
+        alive, control = inputs.pop("alive"), [inputs.pop(name) for name in ("control",) if name in inputs]
+        limits = {"tolerance": self.sim.tolerance, "patience": iterations}
+        found: tuple[Any, ...] = self.control.kernel(
+            world, *moving, self.time, alive, *control, self.sim.time_step, **inputs, **limits
         )
-        return tuple(np.asarray(x) for x in found)
+        return found
 
     def _alone(self) -> Callable[[], None]:
         """The arrays of one item, and what takes them through a period."""
@@ -254,10 +248,3 @@ class Runner:
 def some(x: Any) -> Any:
     """An array (…, n), with one element that means nothing if n is 0."""
     return np.zeros((*np.shape(x)[:-1], 1)) if np.shape(x)[-1] == 0 else x
-
-
-def _of(x: Any, batch: tuple[int, ...], items: NDArray[np.bool_], vectors: bool) -> Any:
-    """What some items of a batch have of an array that may be the same for several of them."""
-    x = np.asarray(x)
-    inner = x.shape[-1:] if vectors else ()
-    return x if x.shape == inner else np.broadcast_to(x, (*batch, *inner))[items]

@@ -14,7 +14,7 @@ from delassus.errors import warn
 from delassus.model.joints import Free
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
-from delassus.simulation.rescue import DEEP, OPEN, Rescue
+from delassus.simulation.rescue import DEEP, OPEN, take_out
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
 
@@ -76,7 +76,7 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
     if not held.any():
         return lifted
     found = np.array(lifted)
-    found[held] = Rescue(world, ground, held).out(lifted[held])
+    found[held] = take_out(world, ground, held, lifted)
     left = candidate_geometry(world, found, **ground.geometry)[0]
     moved = np.abs(difference(world.model, lifted[held], found[held])).max(initial=0.0)
     if left.min() < -DEEP:
