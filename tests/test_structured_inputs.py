@@ -107,6 +107,14 @@ def test_bound_arrays_hold_the_fields_of_a_structure():
     np.testing.assert_array_equal(out, 4.0 * X)
 
 
+def test_what_is_packed_can_be_bound():
+    names, arrays = push.pack(Model(), contact=Contact(FRICTION, scale=3.0), shift=1.0)
+    assert names == ("contact.friction", "contact.scale", "shift")
+    out = np.zeros(3)
+    push.bind(Model(), X, *map(np.array, arrays), out, inputs=names)()
+    np.testing.assert_allclose(out, 3 * FRICTION * X + 1.0)
+
+
 def test_numbers_by_value_are_compiled_in():
     np.testing.assert_allclose(push.specialize(Model(), contact=Contact(FRICTION))(X), 2 * FRICTION * X)
 
@@ -183,15 +191,33 @@ class Bare(NamedTuple):
     friction: Any = None
 
 
+class Needed(NamedTuple):
+    size: Any
+    shape: Any = None
+
+
+@dl.kernel("(c)->(c)", inputs={"ground": Group(Ground, height="(c)")})
+def lift(model, x, *, ground):
+    return x + ground.height if ground.heights is None else x
+
+
+def test_a_field_that_a_kernel_does_not_take_is_refused():
+    np.testing.assert_array_equal(lift(Model(), X, ground=Ground(1.0)), X + 1.0)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"lift does not take ground\.heights; the fields .* are height"):
+            lift(Model(), X, ground=Ground(heights=1.0))
+
+
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
         (lambda: Group(Bare), r"Bare\.friction has no core shape"),
+        (lambda: Group(Needed, shape="()"), r"Needed\.size has no core shape"),
         (lambda: Group(Bare, mass="()"), "Bare has no field 'mass'; its fields are friction"),
         (lambda: Group(dict), "dict is no structure of inputs"),
         (lambda: Group(Contact, friction=Input("(c)", 0.7)), r"Contact\.friction has two defaults, 0\.5 and 0\.7"),
     ],
-    ids=["core", "field", "class", "defaults"],
+    ids=["core", "needed", "field", "class", "defaults"],
 )
 def test_a_group_that_says_too_little_or_too_much_is_refused(declare, message):
     with pytest.raises(SignatureError, match=message):

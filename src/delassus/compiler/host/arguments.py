@@ -111,8 +111,13 @@ class Arguments:
                     f"{self.kernel}: {name} is a {group.kind.__name__}, not a {type(value).__name__}: give "
                     f"{name}={group.kind.__name__}({next(iter(group.inputs))}=…)."
                 )
-            if value is not None:
-                fields |= {field_name(name, field): getattr(value, field) for field in group.given(value)}
+            for field in () if value is None else group.given(value):
+                if field not in group.inputs:
+                    raise TypeError(
+                        f"{self.kernel} does not take {field_name(name, field)}; the fields of {name} that it takes "
+                        f"are {', '.join(group.inputs)}."
+                    )
+                fields[field_name(name, field)] = getattr(value, field)
         return {**{name: value for name, value in given.items() if name not in self.groups}, **fields}
 
     def structured(self, given: Mapping[str, Any]) -> dict[str, Any]:

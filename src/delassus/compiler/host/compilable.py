@@ -122,6 +122,15 @@ class Compilable:
         """Inputs, the given optional ones among them, and outputs, all or the chosen ones, with this model's sizes."""
         return self.definition.operands(self._arguments.meant(model), inputs, outputs)
 
+    def pack(self, model: Any, **given: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        """The names of the optional inputs that are given by value, fields of structures among them, and the arrays
+        that `specialize` and `bind` take for them: `names, arrays = kernel.pack(model, contact=…)`, then
+        `kernel.bind(model, q, *arrays, out, inputs=names)`.
+        """
+        inputs, options = self._arguments.split(model, given)
+        case = self.definition.case(model, tuple(inputs), options)
+        return case.inputs, case.packed(inputs)
+
     def optional_inputs(self, model: Any, names: Sequence[str]) -> tuple[str, ...]:
         """Names of optional inputs, checked, in the kernel's own order; a model's parameters come last."""
         return self._arguments.ordered(self._arguments.meant(model), names)

@@ -66,11 +66,12 @@ class Group:
         advance(model, x, contact=Contact(friction=0.7))
 
     `Group(Contact, friction="(feet)")` is that class where a kernel has other core shapes, or where the class declares
-    none. A field counts as given unless it is None or left at the default of its class.
+    none; a kernel does not take fields that neither declares. A field counts as given unless it is None or left at the
+    default of its class.
 
     Attributes:
         kind: The class.
-        inputs: The fields in the order of the class, each with its core shape and its default.
+        inputs: The fields that a kernel takes, in the order of the class, each with its core shape and its default.
     """
 
     def __init__(self, kind: type[Any], /, **fields: str | Input) -> None:
@@ -84,12 +85,13 @@ class Group:
             declared = {**_annotated_inputs(kind), **declared}
         self.inputs: dict[str, Input] = {}
         for name, default in defaults.items():
-            if name not in declared:
+            if name in declared:
+                self.inputs[name] = _with_default(f"{kind.__name__}.{name}", declared[name], default)
+            elif default is _NO_DEFAULT or not declared:
                 raise SignatureError(
                     f"{kind.__name__}.{name} has no core shape: annotate the field with "
                     f"Annotated[Any, Input('(n)')], or declare Group({kind.__name__}, {name}='(n)')."
                 )
-            self.inputs[name] = _with_default(f"{kind.__name__}.{name}", declared[name], default)
         self._class_defaults = tuple(defaults.items())
 
     def given(self, value: Any) -> tuple[str, ...]:
