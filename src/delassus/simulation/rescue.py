@@ -23,6 +23,7 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.dynamics.kinematics.manifold import integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.simulation.ground import Ground
+from delassus.simulation.step.contacts import GroundShape
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
 
@@ -91,13 +92,13 @@ class Rescue:
     def __init__(self, world: World, ground: dict[str, Any]) -> None:
         self.world, self.model = world, world.model
         same = {name for name, x in ground.items() if np.ndim(x) == _CORES.get(name, np.ndim(x))}
-        self.ground = {name: x if name in same else x[:, None] for name, x in ground.items()}
+        self.ground = GroundShape(**{name: x if name in same else x[:, None] for name, x in ground.items()})
         singles = [(i, j) for motion, i, j in parts(self.model) if motion.nq == 1 and world.max_limits]
         self.limited_q, self.limited_v = ([pair[k] for pair in singles] for k in range(2))
 
     def _geometry(self, q: Array) -> tuple[Array, Array]:
         """Depths (items, n, candidates) in (items, n, nq), zero above the ground, and the points with an axis more."""
-        gap, point, _ = candidate_geometry(self.world, q, **self.ground)
+        gap, point, _ = candidate_geometry(self.world, q, ground=self.ground)
         return np.maximum(-gap, 0.0), point
 
     def cost(self, q: Array) -> Array:

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
 from delassus.simulation.controls import Control
+from delassus.simulation.ground import structures
 from delassus.simulation.state import State, is_alive
 from delassus.simulation.step.advance import HARD, MISSED
 from delassus.simulation.step.rows import pushed_elsewhere
-from delassus.simulation.step.solve import LONGER, PATIENCE, QUICKLY
+from delassus.simulation.step.solve import LONGER, PATIENCE, QUICKLY, Limits
 from delassus.simulation.step.world import World
 from delassus.simulation.stretch import LONGEST, Stretch
 from delassus.stepping.marks import Mark
@@ -206,9 +207,9 @@ class Runner:
         """One period of all items or of some."""
         moving = [inputs.pop(name) for name in ("q", "v", "rows", "places")]
         alive, control = inputs.pop("alive"), [inputs.pop(name) for name in ("control",) if name in inputs]
-        limits = {"tolerance": self.sim.tolerance, "patience": iterations}
+        structured = {**structures(inputs), "limits": Limits(self.sim.tolerance, iterations)}
         found: tuple[Any, ...] = self.control.kernel(
-            world, *moving, self.time, alive, *control, self.sim.time_step, **inputs, **limits
+            world, *moving, self.time, alive, *control, self.sim.time_step, **structured
         )
         return found
 
@@ -222,7 +223,7 @@ class Runner:
         return self._bound(self.sim.usual, PATIENCE)
 
     def _bound(self, world: World, patience: float) -> Callable[[], None]:
-        moving, named = self.moving, self.named(patience)
+        moving, (names, numbers) = self.moving, self.packed(patience)
         control = (self._given,) if self.control.takes else ()
         return self.control.kernel.bind(
             world,
@@ -231,18 +232,19 @@ class Runner:
             self.alive,
             *control,
             self._step,
-            *named.values(),
+            *numbers,
             *moving,
             self.residual,
             self._count,
             self.status,
-            inputs=tuple(named),
+            inputs=names,
         )
 
-    def named(self, patience: float) -> dict[str, Any]:
-        """The inputs of the kernel that have names; what items share comes last."""
-        given = {**self.sim.ground.inputs, "tolerance": self.sim.tolerance, "patience": patience}
-        return {name: np.array(given[name]) for name in sorted(given, key=lambda name: name == "heights")}
+    def packed(self, patience: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        """The optional inputs of the kernel: their names, and the arrays to be bound."""
+        given = {**structures(self.sim.ground.inputs), "limits": Limits(self.sim.tolerance, patience)}
+        names, numbers = self.control.kernel.pack(self.sim.world, **given)
+        return names, tuple(np.array(x) for x in numbers)
 
 
 def some(x: Any) -> Any:

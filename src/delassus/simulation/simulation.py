@@ -23,7 +23,7 @@ from delassus.simulation.actuation.actuators import check_actuators
 from delassus.simulation.checks import RunError, SimulationError, count, flag, last_axis, number
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of, fits
-from delassus.simulation.ground import COEFFICIENTS, Ground
+from delassus.simulation.ground import COEFFICIENTS, Ground, structures
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, some
 from delassus.simulation.shapes import colliding as shapes_colliding
@@ -342,7 +342,7 @@ class Simulation(Frozen):
         if not self.world.candidates:
             raise SimulationError("no shape of the robot may touch anything.")
         q = last_axis("q", q, self.world.nq, "coordinates of the robot")
-        gap, point, normal = candidate_geometry(self.world, q, **self.ground.geometry)
+        gap, point, normal = candidate_geometry(self.world, q, ground=self.ground.shape)
         joints = self.model.joints
         on = [shape.geometry.joint for shape, _, _ in self.world.meetings]
         bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
@@ -358,9 +358,8 @@ class Simulation(Frozen):
             raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")
         u = self._taken(state, control)
         rows, places = some(state.impulse), some(state.contact)
-        G, g = assemble_step(
-            world, state.q, state.v, rows, places, some(u), state.time, self.time_step, **self.ground.inputs
-        )
+        ground = structures(self.ground.inputs)
+        G, g = assemble_step(world, state.q, state.v, rows, places, some(u), state.time, self.time_step, **ground)
         numbers: dict[str, Any] = {}
         if world.slots:
             numbers |= self._friction(state)
@@ -375,7 +374,7 @@ class Simulation(Frozen):
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(world.slots) for name in COEFFICIENTS]
         number = None
         if world.own_friction and not world.fixed:
-            gap = candidate_geometry(world, state.q, **self.ground.geometry)[0]
+            gap = candidate_geometry(world, state.q, ground=self.ground.shape)[0]
             number = np.sort(np.argsort(gap, -1)[..., : world.slots], -1)
         return of_contacts(world, number, (ground[0], ground[1], ground[2]))
 

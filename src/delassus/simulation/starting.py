@@ -59,7 +59,7 @@ def _closed(world: World, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
 
 
 def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
-    gap, _, normal = candidate_geometry(world, q, **ground.geometry)
+    gap, _, normal = candidate_geometry(world, q, ground=ground.shape)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q
@@ -69,7 +69,7 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
     lifted = q
     for _ in range(_LIFTS):
         lifted = _raised(world, gap, normal, lifted)
-        gap, _, normal = candidate_geometry(world, lifted, **ground.geometry)
+        gap, _, normal = candidate_geometry(world, lifted, ground=ground.shape)
         if world.field is None or not np.any(gap < -DEEP):
             break  # on hills, balls touch elsewhere when they are lifted
     was, held = _deepest(world, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
@@ -77,7 +77,7 @@ def _lifted(world: World, ground: Ground, q: Any, repair: bool) -> Any:
         return lifted
     found = np.array(lifted)
     found[held] = take_out(world, ground, held, lifted)
-    left = candidate_geometry(world, found, **ground.geometry)[0]
+    left = candidate_geometry(world, found, ground=ground.shape)[0]
     moved = np.abs(difference(world.model, lifted[held], found[held])).max(initial=0.0)
     if left.min() < -DEEP:
         warn(

@@ -17,12 +17,12 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import scan
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.model.of_model import OfModel
 from delassus.simulation.step.advance import MISSED, period
-from delassus.simulation.step.contacts import GroundNumbers
-from delassus.simulation.step.problem import Given
+from delassus.simulation.step.contacts import GroundShape
 from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
-from delassus.simulation.step.step import GROUND_INPUTS, SHARED
+from delassus.simulation.step.step import GROUND, MATERIAL, step_inputs
 from delassus.simulation.step.world import World
 from delassus.stepping.marks import Mark
 
@@ -93,8 +93,7 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
 
     @kernel(
         SIGNATURE + ("" if stage else PATH),
-        inputs={**GROUND_INPUTS, "tolerance": "()"},
-        shared=SHARED,
+        inputs={"material": MATERIAL, "ground": GROUND, "tolerance": "()"},
     )
     def rollout(
         ahead: Horizon,
@@ -108,19 +107,13 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
         controls: Any,
         time_step: Any,
         *,
-        friction: Any = 0.7,
-        restitution: Any = 0.0,
-        normal: Any = (0.0, 0.0, 1.0),
-        height: Any = 0.0,
-        torsional: Any = 0.0,
-        rolling: Any = 0.0,
+        material: ContactParameters,
+        ground: GroundShape,
         tolerance: Any = TOLERANCE,
-        heights: Any = None,
     ) -> tuple[Floats, ...]:
         """The state at the end, its time, the cost, how many periods were made, `Mark`, and the path if asked for."""
-        world, ground = ahead.world, GroundNumbers(np.array(normal), height, heights)
-        limits = Limits(tolerance, np.array(PATIENCE))
-        given = Given(None, time_step, ground, friction, restitution, limits, torsional, rolling)
+        world, limits = ahead.world, Limits(tolerance, np.array(PATIENCE))
+        given = step_inputs(None, time_step, material, ground, limits)
         duration = time_step * float(world.substeps)
 
         def advance(carry: Any, item: Any) -> Any:

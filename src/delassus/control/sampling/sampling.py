@@ -19,6 +19,7 @@ from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
 from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
 from delassus.errors import expect, short
 from delassus.simulation.checks import SimulationError, count, last_axis, number, numbers
+from delassus.simulation.ground import structures
 from delassus.simulation.runner import some
 from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State, is_alive
@@ -238,8 +239,8 @@ class Sampling(Frozen):
 
     def _called(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
         sim = self.sim
-        inputs: dict[str, Any] = {**sim.ground.inputs, "tolerance": sim.tolerance}
-        found: tuple[Any, ...] = self._kernel(ahead, *start, u, sim.time_step, **inputs)
+        inputs = structures(sim.ground.inputs)
+        found: tuple[Any, ...] = self._kernel(ahead, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance)
         return found
 
     def _check_plan(self, plan: Any) -> None:

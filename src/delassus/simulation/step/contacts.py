@@ -38,12 +38,12 @@ _SAME_FACE: Final = 1.0 - 1e-12
 """The cosine of the angle between normals that are those of one face of a height field."""
 
 
-class GroundNumbers(NamedTuple):
-    """The numbers of the ground in a state: of a plane its normal (3,) and height [m], of a field its heights [m]."""
+class GroundShape(NamedTuple):
+    """The ground in a state: of a plane its normal (3,) and height [m], of a field its heights [m]."""
 
-    normal: Any
-    height: Any
-    heights: Any
+    normal: Any = None
+    height: Any = None
+    heights: Any = None
 
     def surface(self, world: World) -> Surface:
         """As geometry sees it."""
@@ -69,7 +69,7 @@ class Touching(NamedTuple):
     left_out: Callable[[Any], list[tuple[Any, Any]]]
 
 
-def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumbers) -> tuple[Any, Any, Any]:
+def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundShape) -> tuple[Any, Any, Any]:
     """Gaps (candidates,), points and normals (candidates, 3) of all candidates."""
     surface = ground.surface(world)
     found = [touch for shape in world.shapes for touch in touches(shape, tree, poses, surface)]
@@ -78,7 +78,7 @@ def all_touches(world: World, tree: Links, poses: list[Pair], ground: GroundNumb
     return gap, point, normal
 
 
-def touching(world: World, q: Any, poses: list[Pair], ground: GroundNumbers, h: Any) -> Touching:
+def touching(world: World, q: Any, poses: list[Pair], ground: GroundShape, h: Any) -> Touching:
     """The contacts of a configuration (nq,), for a step h [s]."""
     tree, slots, count = links_of(world.model), world.slots, world.contact_rows
     if not world.candidates:
@@ -135,7 +135,7 @@ def touching(world: World, q: Any, poses: list[Pair], ground: GroundNumbers, h: 
     return Touching(np.array(number), near, J, sharing, lead, more, left_out)
 
 
-def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: GroundNumbers, v: Any, h: Any) -> Any:
+def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: GroundShape, v: Any, h: Any) -> Any:
     """(candidates, 3) by how much more than J v the points of free bodies that roll move over a step, on average [m/s].
 
     A body that flies with v (nv,) for h [s] touches at r from its origin as the step begins, and at r⁺ as it ends,

@@ -27,7 +27,7 @@ from delassus.dynamics.mass.factor import forward, substitute
 from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import links_of
 from delassus.simulation.actuation.actuators import Drive, drive
-from delassus.simulation.step.contacts import GroundNumbers, warm_start
+from delassus.simulation.step.contacts import GroundShape, warm_start
 from delassus.simulation.step.rows import StepRows, step_rows
 from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
 from delassus.simulation.step.world import World
@@ -44,7 +44,7 @@ class Given(NamedTuple):
 
     control: Any
     h: Any
-    ground: GroundNumbers
+    ground: GroundShape
     friction: Any
     restitution: Any
     limits: Limits = Limits(TOLERANCE, PATIENCE)

@@ -11,7 +11,7 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.tree.poses import Pair
-from delassus.simulation.step.contacts import GroundNumbers, Touching, touching
+from delassus.simulation.step.contacts import GroundShape, Touching, touching
 from delassus.simulation.step.sharing import Sharing
 from delassus.simulation.step.world import World
 
@@ -50,7 +50,7 @@ class StepRows(NamedTuple):
         return P @ S @ P.T
 
 
-def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundNumbers, h: Any, time: Any) -> StepRows:
+def step_rows(world: World, q: Any, v: Any, poses: list[Pair], ground: GroundShape, h: Any, time: Any) -> StepRows:
     """The rows in a configuration, at the time of the step's end."""
     found = touching(world, q, poses, ground, h)
     stops, stop_gap, more = _stops(world, q, v, h)

@@ -6,30 +6,37 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Group, Input
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.model.links import links_of
 from delassus.simulation.step.advance import period, solve_impulses
-from delassus.simulation.step.contacts import GroundNumbers, all_touches
+from delassus.simulation.step.contacts import GroundShape, all_touches
 from delassus.simulation.step.problem import Given, beginning, problem_of
 from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits
 from delassus.simulation.step.world import World
 
-GROUND_INPUTS: Final = {
-    "friction": "()",
-    "restitution": "()",
-    "torsional": "()",
-    "rolling": "()",
-    "normal": "(3)",
-    "height": "()",
-}
-INPUTS: Final = {**GROUND_INPUTS, "tolerance": "()", "patience": "()"}
+MATERIAL: Final = Group(
+    ContactParameters,
+    friction=Input("()", 0.7),
+    torsional=Input("()", 0.0),
+    rolling=Input("()", 0.0),
+    restitution=Input("()", 0.0),
+)
+GROUND: Final = Group(
+    GroundShape,
+    normal=Input("(3)", (0.0, 0.0, 1.0)),
+    height=Input("()", 0.0),
+    heights=Input("(field_rows,field_columns)", shared=True),
+)
+LIMITS: Final = Group(Limits, tolerance=Input("()", TOLERANCE), patience=Input("()", PATIENCE))
+INPUTS: Final = {"material": MATERIAL, "ground": GROUND, "limits": LIMITS}
 SIGNATURE: Final = "(nq),(nv),(rows),(places),(),(),{control}()->(nq),(nv),(rows),(places),(),(),()"
 """Without rows, contacts or controls their arrays have one element, which means nothing: kernels need some."""
-SHARED: Final = {"heights": "(field_rows,field_columns)"}
 
 
-@kernel(SIGNATURE.format(control="(controls),"), inputs=INPUTS, shared=SHARED)
+@kernel(SIGNATURE.format(control="(controls),"), inputs=INPUTS)
 def simulate(
     world: World,
     q: Any,
@@ -41,26 +48,19 @@ def simulate(
     control: Any,
     time_step: Any,
     *,
-    friction: Any = 0.7,
-    restitution: Any = 0.0,
-    torsional: Any = 0.0,
-    rolling: Any = 0.0,
-    normal: Any = (0.0, 0.0, 1.0),
-    height: Any = 0.0,
-    tolerance: Any = TOLERANCE,
-    patience: Any = PATIENCE,
-    heights: Any = None,
+    material: ContactParameters,
+    ground: GroundShape,
+    limits: Limits,
 ) -> tuple[Floats, ...]:
     """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
-    ground = GroundNumbers(np.array(normal), height, heights)
-    given = Given(control, time_step, ground, friction, restitution, Limits(tolerance, patience), torsional, rolling)
+    given = step_inputs(control, time_step, material, ground, limits)
     return period(world, q, v, impulse, contact, time, alive, control, given)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
     """The same kernel with a traced function of time, q and v in place of the controls."""
 
-    @kernel(SIGNATURE.format(control=""), inputs=INPUTS, shared=SHARED)
+    @kernel(SIGNATURE.format(control=""), inputs=INPUTS)
     def simulate_policy(
         world: World,
         q: Any,
@@ -71,26 +71,28 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         alive: Any,
         time_step: Any,
         *,
-        friction: Any = 0.7,
-        restitution: Any = 0.0,
-        torsional: Any = 0.0,
-        rolling: Any = 0.0,
-        normal: Any = (0.0, 0.0, 1.0),
-        height: Any = 0.0,
-        tolerance: Any = TOLERANCE,
-        patience: Any = PATIENCE,
-        heights: Any = None,
+        material: ContactParameters,
+        ground: GroundShape,
+        limits: Limits,
     ) -> tuple[Floats, ...]:
         """As `simulate`."""
-        ground = GroundNumbers(np.array(normal), height, heights)
-        given = Given(None, time_step, ground, friction, restitution, Limits(tolerance, patience), torsional, rolling)
+        given = step_inputs(None, time_step, material, ground, limits)
         control = np.array(policy(time, q, v))
         return period(world, q, v, impulse, contact, time, alive, control, given)
 
     return simulate_policy
 
 
-@kernel("(nq),(nv),(rows),(places),(controls),(),()->(m,m),(m)", inputs=GROUND_INPUTS, shared=SHARED)
+def step_inputs(
+    control: Any, time_step: Any, material: ContactParameters, ground: GroundShape, limits: Limits
+) -> Given:
+    """What the steps of a period share, of the structures that kernels take."""
+    shape = ground._replace(normal=np.array(ground.normal))
+    rubbing = {"torsional": material.torsional, "rolling": material.rolling}
+    return Given(control, time_step, shape, material.friction, material.restitution, limits, **rubbing)
+
+
+@kernel("(nq),(nv),(rows),(places),(controls),(),()->(m,m),(m)", inputs={"material": MATERIAL, "ground": GROUND})
 def assemble_step(
     world: World,
     q: Any,
@@ -101,18 +103,11 @@ def assemble_step(
     time: Any,
     time_step: Any,
     *,
-    friction: Any = 0.7,
-    restitution: Any = 0.0,
-    torsional: Any = 0.0,
-    rolling: Any = 0.0,
-    normal: Any = (0.0, 0.0, 1.0),
-    height: Any = 0.0,
-    heights: Any = None,
+    material: ContactParameters,
+    ground: GroundShape,
 ) -> tuple[Floats, Floats]:
     """G (m, m) and g (m,) of the contact problem of the next step, with the restitution that adds no energy."""
-    ground = GroundNumbers(np.array(normal), height, heights)
-    rubbing = {"torsional": torsional, "rolling": rolling}
-    given = Given(control[: world.nu], time_step, ground, friction, restitution, **rubbing)
+    given = step_inputs(control[: world.nu], time_step, material, ground, Limits(TOLERANCE, PATIENCE))
     problem = problem_of(world, beginning(world, q, v, impulse, contact, time), given, time + time_step)
     g = problem.g
     if world.bounces:
@@ -121,10 +116,8 @@ def assemble_step(
     return problem.rows.response(problem.S), g
 
 
-@kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"normal": "(3)", "height": "()"}, shared=SHARED)
-def candidate_geometry(
-    world: World, q: Any, *, normal: Any = (0.0, 0.0, 1.0), height: Any = 0.0, heights: Any = None
-) -> tuple[Floats, Floats, Floats]:
+@kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"ground": GROUND})
+def candidate_geometry(world: World, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
     tree = links_of(world.model)
-    return all_touches(world, tree, world_poses(tree, q), GroundNumbers(np.array(normal), height, heights))
+    return all_touches(world, tree, world_poses(tree, q), ground._replace(normal=np.array(ground.normal)))
