@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.common.checks import is_one_of, real_array
 from delassus.constrained.rows.counts import whole
+from delassus.contact.models.inputs import structured
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.errors import short
@@ -118,7 +119,7 @@ def contact_inverse_dynamics(
         check_cone(cone)
         given = relaxed_numbers(asked, Relaxed(relaxation, impratio, cone))
         h = np.zeros(()) if asked.step is None else asked.step
-        found = explain_relaxed(asked.scene, *asked.state, h, **given, cone=cone)
+        found = explain_relaxed(asked.scene, *asked.state, h, **structured(given), cone=cone)
         return _explanation(asked, model, where, tau, *found)
     if yielding is not None:
         R = real_array("yielding", yielding, ContactProblemError)
@@ -129,16 +130,14 @@ def contact_inverse_dynamics(
             )
         R = np.broadcast_to(R, (*R.shape[:-1], asked.scene.m))
         found = explain_yielding(
-            asked.scene, *asked.state, asked.step, **asked.numbers, **asked.rest, yielding=R, law=model
+            asked.scene, *asked.state, asked.step, **structured(asked.numbers | asked.rest), yielding=R, law=model
         )
         return _explanation(asked, model, where, tau, *found)
     torque, force, residual, gap, made, status = explain_rigid(
         asked.scene,
         *asked.state,
         asked.step,
-        **asked.numbers,
-        **asked.rest,
-        **asked.solver,
+        **structured(asked.numbers | asked.rest | asked.solver),
         passive=where,
         tau=tau,
         rest_speed=resting("rest_speed", rest_speed),

@@ -9,6 +9,7 @@ import numpy as np
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.pyramid import face_angles
+from delassus.contact.models.inputs import structured
 from delassus.contact.models.relaxation import Relaxation
 from delassus.contact.models.relaxed import relaxed_forces
 from delassus.contact.models.rigid_forces import rigid_forces
@@ -50,7 +51,7 @@ def rigid(asked: Asked, law: str, faces: int, pyramid: str) -> ContactStep:
             )
         options |= {"faces": int(faces), "pyramid": pyramid}
     given = asked.solver | asked.numbers | asked.rest | options
-    *found, share = contact_step(asked.scene, *asked.state, asked.step, **given)
+    *found, share = contact_step(asked.scene, *asked.state, asked.step, **structured(given))
     numbers = asked.numbers | asked.rest
     if "restitution" in numbers:
         numbers |= {"restitution_share": share}
@@ -67,9 +68,7 @@ def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) ->
     found = rigid_forces(
         asked.scene,
         *asked.state,
-        **asked.solver,
-        **asked.numbers,
-        **rest,
+        **structured(asked.solver | asked.numbers | rest),
         law=law,
         rest_gap=resting("rest_gap", rest_gap),
         rest_speed=resting("rest_speed", rest_speed),
@@ -90,7 +89,8 @@ def soft(asked: Asked, softness: Softness | None) -> ContactStep:
     springs: dict[str, Any] = {}
     if own:
         springs = {name: asked.per_point([getattr(x, name) for x in own]) for name in vars(softness)}
-    found = soft_step(asked.scene, *asked.state, asked.step, **asked.solver, **_cones(asked), **springs, **asked.rest)
+    given = structured(asked.solver | _cones(asked) | springs | asked.rest)
+    found = soft_step(asked.scene, *asked.state, asked.step, **given)
     return _step(asked, "soft", found, Origin("the soft model", asked.scene))
 
 
@@ -98,7 +98,7 @@ def relaxed(asked: Asked, how: Relaxed) -> InContact:
     """A step with relaxed contact, or accelerations and forces without a step."""
     numbers = relaxed_numbers(asked, how)
     h = np.zeros(()) if asked.step is None else asked.step
-    found = relaxed_forces(asked.scene, *asked.state, h, **asked.solver, **numbers, cone=how.cone)
+    found = relaxed_forces(asked.scene, *asked.state, h, **structured(asked.solver | numbers), cone=how.cone)
     origin = Origin.of("relaxed", asked.scene, (*asked.state, h), numbers)
     if how.cone != "elliptic":
         origin = Origin("the relaxed model with pyramids", asked.scene)
