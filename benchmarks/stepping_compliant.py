@@ -10,7 +10,7 @@ import numpy as np
 
 import delassus as dl
 from benchmarks.timing import best_of_each
-from delassus.step.compliant.motion import compliant_motion
+from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.points.numbers import scene_for
 
 BATCH: Final = 4096
@@ -57,7 +57,7 @@ def run(batch: int = BATCH, repeat: int = 5) -> str:
     q, v = 0.3 * rng.normal(size=(batch, robot.nq)), rng.normal(size=(batch, robot.nv))
     tau, h = np.zeros(v.shape), np.full(batch, STEP)
     scene, _ = scene_for(robot, (), False, False)
-    ours = compliant_motion.specialize(scene)
+    ours = compliant_kernel.specialize(scene, outputs=("q", "v", "status"))
     peers = {
         "implicit": Peer(mujoco.mjtIntegrator.mjINT_IMPLICIT, q, v),
         "implicitfast": Peer(mujoco.mjtIntegrator.mjINT_IMPLICITFAST, q, v),

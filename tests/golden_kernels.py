@@ -165,10 +165,12 @@ def _bounded() -> dict[str, Case]:
     stopped = partial(scene, "double_pendulum", max_limits=None, joint_friction=True)
     middle = {"alpha": 1.0, "beta": 0.5, "midpoint": True}
     cases = {
-        "contact_step quadruped": Case(contact_step, quadruped, ("friction",)),
-        "contact_step quadruped, restitution": Case(contact_step, quadruped, bouncing),
-        "contact_step double_pendulum, limits": Case(contact_step, stopped, ("friction",)),
-        "contact_step double_pendulum, pgs": Case(contact_step, pendulum, ("friction",), {"method": "pgs"}),
+        "contact_step quadruped": Case(contact_step, quadruped, ("contact.friction",)),
+        "contact_step quadruped, restitution": Case(
+            contact_step, quadruped, tuple(f"contact.{name}" for name in bouncing)
+        ),
+        "contact_step double_pendulum, limits": Case(contact_step, stopped, ("contact.friction",)),
+        "contact_step double_pendulum, pgs": Case(contact_step, pendulum, ("contact.friction",), {"method": "pgs"}),
         "compliant_kernel quadruped": Case(compliant_kernel, quadruped, ("friction",), {"alpha": 1.0, "beta": 1.0}),
         "compliant_kernel quadruped, blend": Case(compliant_kernel, quadruped, ("friction", "alpha", "beta")),
         "compliant_kernel quadruped, restitution": Case(compliant_kernel, quadruped, bouncing),

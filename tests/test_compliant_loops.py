@@ -11,7 +11,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.build import Assembly, Revolute, rod
 from delassus.model.joints import Prismatic
 
-step, motion = dl.stepping.compliant_step, dl.stepping.compliant_motion
+step, kernel = dl.stepping.compliant_step, dl.stepping.compliant_kernel
 
 
 def bennett() -> tuple[dl.Mechanism, np.ndarray, np.ndarray]:
@@ -39,7 +39,7 @@ def followed(mechanism, q, v, steps, h, friction=0.0, every=10, **options):
     """Numbers of status, errors of position and energies on the way, with friction [N·m·s/rad] in joints."""
     inputs = {name: options.pop(name) for name in ("beta",) if name in options}
     scene = step(mechanism, q, v, 0.0 * v, time_step=h, **options, **inputs).scene
-    advance = motion.specialize(scene, inputs=tuple(inputs), **options)
+    advance = kernel.specialize(scene, inputs=tuple(inputs), outputs=("q", "v", "status"), **options)
     statuses, errors, energies = set(), [], []
     for k in range(steps):
         q, v, status = advance(q, v, -friction * v, h, *inputs.values())

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
+from delassus.step.laws.inputs import structured
 from delassus.step.laws.relaxation import RelaxationError
 from delassus.step.laws.relaxed import relaxed_rows
 from delassus.step.laws.weights import inverse_weights
@@ -28,7 +29,7 @@ def test_compliance_and_references_are_those_of_mujoco(solref):
     rows = {"limits": False, "joint_friction": False, "as_in_mujoco": True}
     asked = Asked.of(pair.model, (pair.q, pair.v, pair.tau), pair.contact, 0.002, {}, {}, {}, rows)
     numbers = relaxed_numbers(asked, Relaxed(None, 2.0, "elliptic"))
-    _, R, wanted, free, on = relaxed_rows.python(asked.scene, *asked.state, 0.002, **numbers)
+    _, R, wanted, free, on = relaxed_rows.python(asked.scene, *asked.state, 0.002, **structured(numbers))
     met = pair.data.contact[0]
     np.testing.assert_allclose(pair.contact.relaxation.solref, met.solref)
     np.testing.assert_allclose(pair.contact.relaxation.solimp, met.solimp)
@@ -98,7 +99,7 @@ def test_one_proximal_iteration_with_its_compliance_gives_the_forces_of_equaliti
     rows = {"limits": False, "joint_friction": False, "as_in_mujoco": True}
     asked = Asked.of(loop, (pair.q, pair.v, pair.tau), (), 0.002, {}, {}, {}, rows)
     numbers = relaxed_numbers(asked, Relaxed(None, 1.0, "elliptic"))
-    _, R, wanted, _, _ = relaxed_rows.python(asked.scene, *asked.state, 0.002, **numbers)
+    _, R, wanted, _, _ = relaxed_rows.python(asked.scene, *asked.state, 0.002, **structured(numbers))
     options = {"time_step": 0.002, "model": "relaxed", "tolerance": 1e-12}
     found = dl.contact_dynamics(loop, pair.q, pair.v, pair.tau, **options)
     a, force = dl.prox_pv(loop, pair.q, pair.v, pair.tau, acceleration=wanted, proximal=tuple(R.tolist()), iterations=1)

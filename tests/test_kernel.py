@@ -13,7 +13,7 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.backends import native
 from delassus.compiler.backends.target import Target
-from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.host.inputs import SignatureError
 from delassus.compiler.tracing.record import KernelError
 from delassus.compiler.tracing.trace import LeakedTracer
 from delassus.model.generators import chain

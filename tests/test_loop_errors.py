@@ -7,7 +7,7 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.host.inputs import SignatureError
 from delassus.constraints.basis.constraint import ConstraintError
 from mechanisms import FOUR_BAR
 

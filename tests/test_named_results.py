@@ -8,7 +8,7 @@ import pytest
 
 import delassus as dl
 from delassus.compiler.host.c99 import export_c
-from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.host.inputs import SignatureError
 from delassus.compiler.tracing.record import KernelError
 
 
@@ -76,6 +76,71 @@ def test_results_have_names_and_methods(way):
         assert type(found) is Motion
         np.testing.assert_array_equal(found.x, X + 1.0)
         assert found.mean == 10.0 / 3.0
+
+
+@pytest.mark.parametrize("way", [moved, moved.python], ids=["call", "python"])
+def test_results_are_chosen_by_their_names_in_any_order(way):
+    for _ in range(2):
+        total, x = found = way(None, X, outputs=("total", "x"))
+        assert (total, found._fields) == (10.0, ("total", "x"))
+        np.testing.assert_array_equal(x, X + 1.0)
+
+
+def test_one_result_can_be_chosen():
+    assert moved(None, X, outputs="total").total == moved(None, X, outputs=("total",)).total == 10.0
+
+
+def test_choosing_all_results_is_choosing_none():
+    assert type(moved(None, X, outputs=("x", "total"))) is Motion
+    assert moved.specialize(None, outputs=("x", "total")) is moved.specialize(None)
+
+
+def test_results_that_are_not_chosen_are_not_computed():
+    assert moved.program(None, outputs=("x",)).count() == {"add": 3}
+    assert moved.program(None).count() == {"add": 5}
+
+
+def test_inside_another_kernel_results_are_chosen():
+    some = dl.kernel("(3)->()")(lambda model, x: moved(model, x, outputs=("total",)).total)
+    assert some(None, X) == some.python(None, X) == 10.0
+
+
+def test_a_ufunc_and_bound_arrays_give_the_chosen_results():
+    total = np.zeros(())
+    moved.bind(None, X, total, outputs=("total",))()
+    assert total == moved.specialize(None, outputs=("total",))(X) == 10.0
+
+
+def test_chosen_results_can_be_written_to_given_arrays():
+    total, x = np.zeros(()), np.zeros(3)
+    moved(None, X, outputs=("total", "x"), out=(total, x))
+    assert (total, x[2]) == (10.0, 5.0)
+
+
+def test_chosen_results_of_a_kernel_that_tells_more_are_plain_names():
+    found = told("model", X, 3.0, outputs=("z",))
+    assert (found.z, found._fields) == (3.0, ("z",))
+
+
+def test_chosen_results_can_be_pickled():
+    found = moved(None, X, outputs=("total",))
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_c_gives_the_chosen_results(tmp_path):
+    header, *_ = export_c(moved, None, tmp_path, states=0, outputs=("total",))
+    assert "void moved(const double *x, double *out_total);" in header.read_text()
+
+
+@pytest.mark.parametrize("outputs", [("y",), ("x", "x")])
+def test_results_that_there_are_not_are_refused(outputs):
+    with pytest.raises(TypeError, match=r"cannot give the outputs .*: each of these once: x, total"):
+        moved(None, X, outputs=outputs)
+
+
+def test_results_without_names_cannot_be_chosen():
+    with pytest.raises(TypeError, match="none, since its results have no names"):
+        outer(None, X, outputs=("y",))
 
 
 def test_batches_have_names():

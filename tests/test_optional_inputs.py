@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.host.signature import Input, SignatureError
+from delassus.compiler.host.inputs import Input, SignatureError
 
 
 @dataclass(frozen=True)

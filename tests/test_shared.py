@@ -20,7 +20,7 @@ from delassus.compiler.backends.steps import Chunk, LoopStep
 from delassus.compiler.functions.lower import lower
 from delassus.compiler.host import build, threads
 from delassus.compiler.host.c99 import export_c
-from delassus.compiler.host.signature import SignatureError
+from delassus.compiler.host.inputs import SignatureError
 from how_many import examples
 from loop_programs import run as run_nest
 from native_bits import HOST, WIDTHS, assert_same_bits, every_width, numbers

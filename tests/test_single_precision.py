@@ -17,8 +17,8 @@ from delassus.compiler.graph.graph import Builder
 from delassus.compiler.graph.precision import DOUBLE, SINGLE, Precision
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.host.c99 import random_states
+from delassus.compiler.host.inputs import SignatureError
 from delassus.compiler.host.kernel import Kernel
-from delassus.compiler.host.signature import SignatureError
 from delassus.compiler.tracing.record import record
 from delassus.model.generators import chain, random_tree
 from robots import file, pinocchio_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.frozen import read_only
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.geometry.fields import Field
 from delassus.simulation.checks import SimulationError, number, numbers
+from delassus.step.stages.types import GroundShape
 
 FRICTION: Final = 0.7
 """Of shapes that say nothing, on a ground that says nothing."""
@@ -159,8 +162,20 @@ class Ground:
         return given | ({"height": self.height} if np.shape(self.height) or self.height else {})
 
     @property
+    def shape(self) -> GroundShape:
+        """Where it is, as kernels take it."""
+        return GroundShape(**self.geometry)
+
+    @property
     def inputs(self) -> dict[str, NDArray[np.float64]]:
-        """All inputs of kernels."""
+        """All inputs of kernels, by the names of the fields of `structures`."""
         friction = np.asarray(FRICTION if self.friction is None else self.friction)
         others = {name: np.asarray(getattr(self, name)) for name in COEFFICIENTS[1:] if np.any(getattr(self, name))}
         return {"friction": friction, "restitution": np.asarray(self.restitution), **others, **self.geometry}
+
+
+def structures(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs by name as the structures that kernels take: `material` and `ground`."""
+    material = {name: x for name, x in inputs.items() if name in ContactParameters._fields}
+    shape = {name: x for name, x in inputs.items() if name in GroundShape._fields}
+    return {"material": ContactParameters(**material), "ground": GroundShape(**shape)}

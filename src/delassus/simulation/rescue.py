@@ -10,11 +10,13 @@ from places nearby: a pendulum that hangs straight down could go either way, and
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.compiler.host.retry import Attempt, Batch, Results, retry, select_where
 from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error
@@ -23,6 +25,7 @@ from delassus.dynamics.mass.crba import crba
 from delassus.simulation.ground import Ground
 from delassus.step.scene import Scene
 from delassus.step.stages.kernels import candidate_geometry
+from delassus.step.stages.types import GroundShape
 
 Array = NDArray[np.float64]
 
@@ -42,6 +45,9 @@ _WORTH: Final = 0.99
 _STEPS: Final = 60
 _TRIES: Final = 4
 
+_CORES: Final = {"normal": 1, "height": 0}
+"""Axes that inputs of the ground have for one item; others are the same for all."""
+
 _NEARBY: Final = 0.1
 """How far a robot's points are moved to start again, as a share of the depth."""
 
@@ -55,36 +61,47 @@ _LOCKED: Final = 1e12
 """How many times its inertia a joint has that would pass its limit."""
 
 
-class Rescue:
-    """Robots in the ground, (items, nq)."""
+def take_out(scene: Scene, ground: Ground, items: NDArray[np.bool_], q: Array) -> Array:
+    """Configurations (items, nq) of some items of a batch (…, nq), with the least depths that are found."""
+    cores = {name: _CORES.get(name, np.ndim(x)) for name, x in ground.geometry.items()}
+    places = Batch(items.shape, ground.geometry, cores).select(items)
+    batch = Batch(q[items].shape[:1], {"q": q[items], **places}, {"q": 1, **cores})
+    rng = np.random.default_rng(0)
 
-    def __init__(self, scene: Scene, ground: Ground, items: NDArray[np.bool_]) -> None:
+    def descend(way: Array | None, inputs: dict[str, Any], previous: Results | None) -> tuple[Array, Array]:
+        """Descend from where the robots are, or from nearby in a direction (nv,): q and cost of where that ends."""
+        start, robots = inputs.pop("q"), Rescue(scene, inputs)
+        end = robots.descend(start if way is None else robots.nearby(start, way))
+        return end, robots.cost(end)
+
+    again = [Attempt(partial(descend, rng.normal(size=scene.nv)), _is_deep, _keep_better) for _ in range(_TRIES)]
+    return retry([Attempt(partial(descend, None)), *again], batch)[0]
+
+
+def _is_deep(results: Results) -> Any:
+    return results[1] > DEEP**2
+
+
+def _keep_better(old: Results, new: Results) -> Results:
+    return select_where(new[1] < _WORTH * old[1], new, old)
+
+
+class Rescue:
+    """Robots in the ground, (items, nq); what each of them has of the ground, or all, by the names of the kernel."""
+
+    def __init__(self, scene: Scene, ground: dict[str, Any]) -> None:
         self.scene, self.model = scene, scene.model
-        self.ground: dict[str, Any] = {}
-        for name, x in ground.geometry.items():
-            inner = np.shape(x)[-1:] if name == "normal" else ()
-            shared = name == "heights" or np.shape(x) == inner
-            self.ground[name] = x if shared else np.broadcast_to(x, (*items.shape, *inner))[items][:, None]
+        same = {name for name, x in ground.items() if np.ndim(x) == _CORES.get(name, np.ndim(x))}
+        self.ground = GroundShape(**{name: x if name in same else x[:, None] for name, x in ground.items()})
         singles = [(i, j) for motion, i, j in parts(self.model) if motion.nq == 1 and scene.max_limits]
         self.limited_q, self.limited_v = ([pair[k] for pair in singles] for k in range(2))
 
-    def out(self, q: Array) -> Array:
-        """Configurations (items, nq) with the least depths that are found."""
-        best, rng = self._descended(q), np.random.default_rng(0)
-        for _ in range(_TRIES):
-            cost = self._cost(best)
-            if not np.any(cost > DEEP**2):
-                break
-            again = self._descended(self._nearby(q, rng.normal(size=self.scene.nv)))
-            best = np.where(((cost > DEEP**2) & (self._cost(again) < _WORTH * cost))[:, None], again, best)
-        return best
-
     def _geometry(self, q: Array) -> tuple[Array, Array]:
         """Depths (items, n, candidates) in (items, n, nq), zero above the ground, and the points with an axis more."""
-        gap, point, _ = candidate_geometry(self.scene, q, **self.ground)
+        gap, point, _ = candidate_geometry(self.scene, q, ground=self.ground)
         return np.maximum(-gap, 0.0), point
 
-    def _cost(self, q: Array) -> Array:
+    def cost(self, q: Array) -> Array:
         """Σ depth² (items,); infinite where loops are open."""
         cost: Array = np.sum(self._geometry(q[:, None])[0] ** 2, (-2, -1))
         if self.scene.mechanism.m:
@@ -92,7 +109,7 @@ class Rescue:
             cost = np.where(error < OPEN, cost, np.inf)
         return cost
 
-    def _nearby(self, q: Array, way: Array) -> Array:
+    def nearby(self, q: Array, way: Array) -> Array:
         """Another configuration of each item, in a direction (nv,) that is the same for all."""
         way = way / np.sqrt(np.diagonal(crba(self.model, q), axis1=-2, axis2=-1))
         return self._allowed(q, self._bounded(q, 1e3 * way / np.abs(way).max(-1, keepdims=True), _NEARBY))
@@ -113,15 +130,15 @@ class Rescue:
         moved[:, own] = np.where(beyond, moved[:, own], within)  # what starts beyond is for the steps to take back
         return assemble(self.scene.mechanism, moved, time=0.0).q if self.scene.mechanism.m else moved
 
-    def _descended(self, q: Array) -> Array:
+    def descend(self, q: Array) -> Array:
         """Where the method ends."""
-        damping, cost = np.full(len(q), 1e-3), self._cost(q)
+        damping, cost = np.full(len(q), 1e-3), self.cost(q)
         for _ in range(_STEPS):
             deep = (cost > _NONE**2) & (damping < 1e6)
             if not deep.any():
                 break
             trial = self._allowed(q, self._bounded(q, self._step(q, damping), 1.0))
-            found = self._cost(trial)
+            found = self.cost(trial)
             better = deep & (found < (1.0 - _PROGRESS) * cost)
             damping = np.maximum(np.where(better, 0.1 * damping, 10.0 * damping), 1e-9)
             q, cost = np.where(better[:, None], trial, q), np.where(better, found, cost)

@@ -4,27 +4,30 @@ One item runs on arrays that are bound to the kernel once and change in place, w
 several times the kernel's own time, out of every step; and in stretches of many periods, where nobody is asked in
 between. Batches go through the kernel's call, which uses threads.
 
-Every period is tried in the usual world first, with few iterations of the contact solve. Items that this is not enough
-for keep their state, and are collected for a second call with many iterations, or for one in the whole world. What an
+Every period is first solved with the reduced contact set and few iterations. Items for which this is not enough keep
+their state, and are collected for a second call with more iterations, or for one with the full contact set. What an
 item does never depends on the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
 from delassus.simulation.controls import Control
+from delassus.simulation.ground import structures
 from delassus.simulation.state import State, is_alive
 from delassus.simulation.stretch import LONGEST, Stretch
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import has_impulse_outside
 from delassus.step.stages.solve import LONGER, QUICKLY
-from delassus.step.stages.types import MAX_ITERATIONS
+from delassus.step.stages.types import MAX_ITERATIONS, SolverLimits
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation
@@ -33,11 +36,14 @@ _FROZEN: Final = int(Mark.FROZEN)
 NEEDS_ITERATIONS: Final = float(Mark.NEEDS_ITERATIONS)
 NEEDS_FULL_SET: Final = float(Mark.NEEDS_FULL_SET)
 
+_NEW: Final = -1.0
+"""The flag of items before the first attempt."""
+
 _WORTH_IT: Final = 64
 """Periods from which on a stretch pays for what it takes to be made."""
 
 _MANY: Final = 0.05
-"""The share of items from which on it pays to sort out those that the usual world is not enough for."""
+"""The fraction of items from which on it pays to send those that need it straight to the full contact set."""
 
 
 class Runner:
@@ -119,7 +125,7 @@ class Runner:
         self.consistent = True
 
     def _look_again(self) -> None:
-        """What has a mark: a step that the whole world is needed for, or an item that ends here."""
+        """Handle flags: a step that needs the full contact set, or an item that ends here."""
         if self.status.item() == NEEDS_FULL_SET:
             self._thorough = self._thorough or self._bound(self.sim.scene, MAX_ITERATIONS)
             self._thorough()
@@ -163,33 +169,25 @@ class Runner:
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:
-        reduced, full = self.sim.reduced_scene, self.sim.scene
-        others = (is_alive(self.status), *map(some, given))
-        lying = self._lying()
-        if lying is None:
-            found = self._made(reduced, QUICKLY, others)
-        else:
-            tried = self._made(reduced, QUICKLY, others, ~lying)
-            found = tuple(np.empty((*lying.shape, *x.shape[1:])) for x in tried)
-            for every, part in zip(found, tried, strict=True):
-                every[~lying] = part
-            found[-1][lying] = NEEDS_FULL_SET
-        attempts = (
+        reduced, full, lying = self.sim.reduced_scene, self.sim.scene, self._needs_full_set()
+        schedule = (
+            (_NEW, reduced, QUICKLY),
             (NEEDS_ITERATIONS, reduced, LONGER),
             (NEEDS_ITERATIONS, reduced, MAX_ITERATIONS),
             (NEEDS_FULL_SET, full, MAX_ITERATIONS),
         )
-        for left, used, patience in attempts:
-            again = found[-1] == left
-            if again.any():
-                for every, part in zip(found, self._made(used, patience, others, again), strict=True):
-                    every[again] = part
+        attempts = [Attempt(partial(self._solve, used, most), flagged(flag)) for flag, used, most in schedule]
+        before = None
+        if lying is not None:
+            numbers = np.zeros(lying.shape)
+            before = (*self.moving, numbers, numbers, np.where(lying, NEEDS_FULL_SET, _NEW))
+        found = retry(attempts, self._batch(given), results=before)
         self.consistent = False
         self.q, self.v, self._rows, self._places, self.residual, _, mark = found
         self.status = mark.astype(np.int64)
 
-    def _lying(self) -> NDArray[np.bool_] | None:
-        """Which items would be missed by the usual scene, as robots that lie on their backs; None if they are few."""
+    def _needs_full_set(self) -> NDArray[np.bool_] | None:
+        """Items that need the full contact set, such as robots that lie on their backs; None if they are few."""
         scene = self.sim.reduced_scene
         if scene.reduced is None or not scene.full_slots:
             return None
@@ -199,30 +197,27 @@ class Runner:
         lying: Any = has_impulse_outside(scene, self._rows, self._places)
         return lying if np.mean(lying) > _MANY else None
 
-    def _made(
-        self, scene: Scene, patience: float, others: tuple[Any, ...], items: NDArray[np.bool_] | None = None
+    def _batch(self, control: tuple[Any, ...]) -> Batch:
+        """The inputs of the kernel that differ from item to item."""
+        moving = dict(zip(("q", "v", "rows", "places"), self.moving, strict=True))
+        inputs = {**moving, "alive": is_alive(self.status), **self.sim.ground.inputs}
+        if control:
+            inputs["control"] = some(control[0])
+        vectors = {*moving, "control", "normal"}
+        cores = {name: np.ndim(x) if name == "heights" else int(name in vectors) for name, x in inputs.items()}
+        return Batch(self.q.shape[:-1], inputs, cores)
+
+    def _solve(
+        self, scene: Scene, iterations: float, inputs: dict[str, Any], previous: Results | None
     ) -> tuple[Any, ...]:
-        """What the kernel gives, for all items or for some; `others` are who is alive, and controls."""
-        moving, ground, (alive, *control) = self.moving, self.sim.ground.inputs, others
-        if items is not None:
-            batch = items.shape
-            ground = {
-                name: x if name == "heights" else _of(x, batch, items, name == "normal") for name, x in ground.items()
-            }
-            moving, alive = tuple(x[items] for x in moving), alive[items]
-            control = [_of(x, batch, items, True) for x in control]
-        found = self.control.kernel(
-            scene,
-            *moving,
-            self.time,
-            alive,
-            *control,
-            self.sim.time_step,
-            **ground,
-            tolerance=self.sim.tolerance,
-            iterations=patience,
+        """One period of all items or of some."""
+        moving = [inputs.pop(name) for name in ("q", "v", "rows", "places")]
+        alive, control = inputs.pop("alive"), [inputs.pop(name) for name in ("control",) if name in inputs]
+        structured = {**structures(inputs), "limits": SolverLimits(self.sim.tolerance, iterations)}
+        found: tuple[Any, ...] = self.control.kernel(
+            scene, *moving, self.time, alive, *control, self.sim.time_step, **structured
         )
-        return tuple(np.asarray(x) for x in found)
+        return found
 
     def _alone(self) -> Callable[[], None]:
         """The arrays of one item, and what takes them through a period."""
@@ -234,7 +229,7 @@ class Runner:
         return self._bound(self.sim.reduced_scene, MAX_ITERATIONS)
 
     def _bound(self, scene: Scene, patience: float) -> Callable[[], None]:
-        moving, named = self.moving, self.named(patience)
+        moving, (names, numbers) = self.moving, self.packed(patience)
         control = (self._given,) if self.control.takes else ()
         return self.control.kernel.bind(
             scene,
@@ -243,27 +238,21 @@ class Runner:
             self.alive,
             *control,
             self._step,
-            *named.values(),
+            *numbers,
             *moving,
             self.residual,
             self._count,
             self.status,
-            inputs=tuple(named),
+            inputs=names,
         )
 
-    def named(self, patience: float) -> dict[str, Any]:
-        """The inputs of the kernel that have names; what items share comes last."""
-        given = {**self.sim.ground.inputs, "tolerance": self.sim.tolerance, "iterations": patience}
-        return {name: np.array(given[name]) for name in sorted(given, key=lambda name: name == "heights")}
+    def packed(self, patience: float) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        """The optional inputs of the kernel: their names, and the arrays to be bound."""
+        given = {**structures(self.sim.ground.inputs), "limits": SolverLimits(self.sim.tolerance, patience)}
+        names, numbers = self.control.kernel.pack(self.sim.scene, **given)
+        return names, tuple(np.array(x) for x in numbers)
 
 
 def some(x: Any) -> Any:
     """An array (…, n), with one element that means nothing if n is 0."""
     return np.zeros((*np.shape(x)[:-1], 1)) if np.shape(x)[-1] == 0 else x
-
-
-def _of(x: Any, batch: tuple[int, ...], items: NDArray[np.bool_], vectors: bool) -> Any:
-    """What some items of a batch have of an array that may be the same for several of them."""
-    x = np.asarray(x)
-    inner = x.shape[-1:] if vectors else ()
-    return x if x.shape == inner else np.broadcast_to(x, (*batch, *inner))[items]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from delassus.common.frozen import Frozen
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.problem import ContactProblem
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
@@ -24,7 +25,7 @@ from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import RunError, SimulationError, count, flag, last_axis, number
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of, fits
-from delassus.simulation.ground import COEFFICIENTS, Ground
+from delassus.simulation.ground import COEFFICIENTS, Ground, structures
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.reduced import reduced_scene
 from delassus.simulation.runner import Runner, some
@@ -40,7 +41,6 @@ from delassus.step.stages.kernels import assemble_step, candidate_geometry, simu
 from delassus.step.stages.pipeline import Stages, run_stages
 from delassus.step.stages.types import (
     TOLERANCE,
-    ContactParameters,
     GroundShape,
     SolverLimits,
     StepInputs,
@@ -365,7 +365,7 @@ class Simulation(Frozen):
         if not self.scene.candidates:
             raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
         q = last_axis("q", q, self.scene.nq, "coordinates of the robot")
-        gap, point, normal = candidate_geometry(self.scene, q, **self.ground.geometry)
+        gap, point, normal = candidate_geometry(self.scene, q, ground=self.ground.shape)
         joints = self.model.joints
         on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
         bodies = tuple("world" if k == WORLD else joints[k].name for k in on)
@@ -405,9 +405,8 @@ class Simulation(Frozen):
             )
         u = self._taken(state, control)
         rows, places = some(state.impulse), some(state.contact)
-        G, g = assemble_step(
-            scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **self.ground.inputs
-        )
+        ground = structures(self.ground.inputs)
+        G, g = assemble_step(scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **ground)
         numbers: dict[str, Any] = {}
         if scene.slots:
             numbers |= self._friction(state)
@@ -422,7 +421,7 @@ class Simulation(Frozen):
         ground = [given.get(name, np.zeros(()))[..., None] + np.zeros(scene.slots) for name in COEFFICIENTS]
         number = None
         if scene.own_friction and not scene.has_fixed_slots:
-            gap = candidate_geometry(scene, state.q, **self.ground.geometry)[0]
+            gap = candidate_geometry(scene, state.q, ground=self.ground.shape)[0]
             number = np.sort(np.argsort(gap, -1)[..., : scene.slots], -1)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
 

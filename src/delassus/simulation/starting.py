@@ -14,7 +14,7 @@ from delassus.errors import warn
 from delassus.model.joints import Free
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
-from delassus.simulation.rescue import DEEP, OPEN, Rescue
+from delassus.simulation.rescue import DEEP, OPEN, take_out
 from delassus.step.scene import Scene
 from delassus.step.stages.kernels import candidate_geometry
 
@@ -61,7 +61,7 @@ def _closed(scene: Scene, q: Any, v: Any, repair: bool) -> tuple[Any, Any]:
 
 
 def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool) -> Any:
-    gap, _, normal = candidate_geometry(scene, q, **ground.geometry)
+    gap, _, normal = candidate_geometry(scene, q, ground=ground.shape)
     depth = -gap.min(-1)
     if not np.any(depth > DEEP):
         return q
@@ -73,15 +73,15 @@ def _lifted(scene: Scene, ground: Ground, q: Any, repair: bool) -> Any:
     lifted = q
     for _ in range(_LIFTS):
         lifted = _raised(scene, gap, normal, lifted)
-        gap, _, normal = candidate_geometry(scene, lifted, **ground.geometry)
+        gap, _, normal = candidate_geometry(scene, lifted, ground=ground.shape)
         if scene.field is None or not np.any(gap < -DEEP):
             break  # on hills, balls touch elsewhere when they are lifted
     was, held = _deepest(scene, gap) + _worst(-gap.min(-1)), -gap.min(-1) > DEEP
     if not held.any():
         return lifted
     found = np.array(lifted)
-    found[held] = Rescue(scene, ground, held).out(lifted[held])
-    left = candidate_geometry(scene, found, **ground.geometry)[0]
+    found[held] = take_out(scene, ground, held, lifted)
+    left = candidate_geometry(scene, found, ground=ground.shape)[0]
     moved = np.abs(difference(scene.model, lifted[held], found[held])).max(initial=0.0)
     if left.min() < -DEEP:
         warn(

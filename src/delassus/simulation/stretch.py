@@ -28,20 +28,18 @@ class Stretch:
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
         self._given = np.zeros((LONGEST, sim.scene.control_size))
-        named = runner.named(MAX_ITERATIONS)
+        names, numbers = runner.packed(MAX_ITERATIONS)
         inputs = (
             *(x[:-1] for x in self._moving),
             self.time[:-1],
             runner.alive,
             *((self._given,) if takes else ()),
             np.array(sim.time_step),
-            *named.values(),
+            *numbers,
         )
         outputs = (*(x[1:] for x in self._moving), self.residual, count, self._mark)
         arrays = (*inputs, *outputs)
-        self._calls = runner.control.kernel.sequence(
-            sim.reduced_scene, *arrays, stop=len(arrays) - 1, inputs=tuple(named)
-        )
+        self._calls = runner.control.kernel.sequence(sim.reduced_scene, *arrays, stop=len(arrays) - 1, inputs=names)
 
     def go(self, runner: Runner, k: int, periods: int) -> int:
         """Make periods from the k-th on and leave the runner at the end of the last that has no mark; how many."""

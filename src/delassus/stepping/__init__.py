@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from delassus.output.status import MotionStatus
     from delassus.output.trajectory import Trajectory
     from delassus.step.compliant.compliant_system import CompliantSystem, compliant_system
-    from delassus.step.compliant.motion import compliant_motion
+    from delassus.step.compliant.kernel import compliant_kernel
     from delassus.step.compliant.step import CompliantStep, compliant_step
     from delassus.step.impacts.reflections import Reflections, reflections
 
@@ -23,7 +23,7 @@ __all__ = [
     "MotionStatus",
     "Reflections",
     "Trajectory",
-    "compliant_motion",
+    "compliant_kernel",
     "compliant_step",
     "compliant_system",
     "reflections",
@@ -41,7 +41,7 @@ if not TYPE_CHECKING:
             "output.contacts": "ContactRecord",
             "output.trajectory": "Trajectory",
             "step.compliant.compliant_system": "CompliantSystem compliant_system",
-            "step.compliant.motion": "compliant_motion",
+            "step.compliant.kernel": "compliant_kernel",
             "step.compliant.step": "CompliantStep compliant_step",
             "step.impacts.reflections": "Reflections reflections",
         },

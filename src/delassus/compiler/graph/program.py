@@ -30,15 +30,18 @@ ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "sqrt", "fma", "fms",
 class Operand:
     """An array that goes in or out of a program: its name in messages and its core shape.
 
-    A `shared` one goes in, is the same for all states of a batch, and is read where it lies.
+    A `shared` one goes in, is the same for all states of a batch, and is read where it lies. One with `fields`, names
+    and shapes, holds these one after the other, each flattened.
     """
 
     name: str
     shape: Shape
     shared: bool = False
+    fields: tuple[tuple[str, Shape], ...] = ()
 
     def __repr__(self) -> str:
-        return f"Operand(name={self.name!r}, shape={self.shape!r}{', shared=True' if self.shared else ''})"
+        shared, fields = ", shared=True" if self.shared else "", f", fields={self.fields!r}" if self.fields else ""
+        return f"Operand(name={self.name!r}, shape={self.shape!r}{shared}{fields})"
 
     @property
     def slots(self) -> int:

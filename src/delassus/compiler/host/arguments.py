@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.host.inputs import field_name, pack
 from delassus.compiler.host.signature import Signature, default_of, parameters_of
 from delassus.compiler.tracing.array import contains_traced
 
@@ -30,6 +32,7 @@ class Arguments:
         model: The name of its first parameter.
         arrays: The names of the arrays that it always takes.
         optional: The names of those that may be given or not, in the order in which they come after the others.
+        groups: The structures among them, by the names of their parameters; their fields are in `optional`.
         required: The core shapes of those among them that have to be given.
         defaults: What the others are where they are not given.
         options: The options with their defaults.
@@ -38,7 +41,7 @@ class Arguments:
     def __init__(self, function: Callable[..., Any], signature: Signature) -> None:
         self.kernel = function.__name__
         self.model, self.arrays, options = parameters_of(function, signature)
-        self.optional = tuple(signature.optional)
+        self.optional, self.groups = tuple(signature.optional), signature.groups
         known = {name: default_of(function, signature, name) for name in self.optional}
         self.defaults = {name: value for name, value in known.items() if value is not NOT_GIVEN}
         self.required = {name: core for name, core in signature.optional.items() if name not in self.defaults}
@@ -66,7 +69,7 @@ class Arguments:
         rest = self.arrays[len(arrays) :]
         missing = [name for name in rest if name not in by_name]
         if missing or len(arrays) > len(self.arrays):
-            self._check_names([name for name in others if name not in (*self.optional, PARAMETERS)])
+            self._check_names([name for name in others if name not in (*self.optional, *self.groups, PARAMETERS)])
             listed = ", ".join(self.arrays)
             if by_name:
                 raise TypeError(f"{self.kernel} needs the array {missing[0]!r}; its arrays are {listed}.")
@@ -75,6 +78,10 @@ class Arguments:
 
     def split(self, model: Any, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Optional inputs that are given, in the kernel's order, then the model's parameters; and options."""
+        for name in given:
+            if "." in name:
+                raise TypeError(f"{self.kernel} takes {name} as a field of {name.partition('.')[0]}=.")
+        given = self.expanded(given)
         inputs = {name: self.read(model, name, given[name]) for name in self.optional if given.get(name) is not None}
         options = {name: value for name, value in given.items() if name not in self.optional}
         for name, core in self.required.items():
@@ -92,14 +99,58 @@ class Arguments:
             raise TypeError(f"{self.kernel} got {PARAMETERS}=, and this model ({type(model).__name__}) has none.")
         return inputs, options
 
-    def reader(self, model: Any, name: str) -> Callable[[Any], Any] | None:
-        """What reads an optional input of a model; None if it is taken as it is."""
+    def expanded(self, given: dict[str, Any]) -> dict[str, Any]:
+        """What is given by name, structures as the fields that they give."""
+        if not any(name in self.groups for name in given):
+            return given
+        fields: dict[str, Any] = {}
+        for name, group in self.groups.items():
+            value = given.get(name)
+            if value is not None and not isinstance(value, group.kind):
+                raise TypeError(
+                    f"{self.kernel}: {name} is a {group.kind.__name__}, not a {type(value).__name__}: give "
+                    f"{name}={group.kind.__name__}({next(iter(group.inputs))}=…)."
+                )
+            for field in () if value is None else group.given(value):
+                if field not in group.inputs:
+                    raise TypeError(
+                        f"{self.kernel} does not take {field_name(name, field)}; the fields of {name} that it takes "
+                        f"are {', '.join(group.inputs)}."
+                    )
+                fields[field_name(name, field)] = getattr(value, field)
+        return {**{name: value for name, value in given.items() if name not in self.groups}, **fields}
+
+    def structured(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What the function gets by name: the fields of each structure in it."""
+        if not self.groups:
+            return dict(given)
+        found = {name: value for name, value in given.items() if "." not in name}
+        for name, group in self.groups.items():
+            found[name] = group.kind(**{field: given[field_name(name, field)] for field in group.inputs})
+        return found
+
+    def reader(self, model: Any, operand: Operand) -> Callable[[Any], Any] | None:
+        """What makes an array of what a user gives for an operand; None if it is taken as it is."""
+        group, _, shared = operand.name.partition(".")
+        if group not in self.groups:
+            return self._reader(model, operand.name)
+        fields = [shared] if shared else [field for field, _ in operand.fields]
+        readers = [(field, self._reader(model, field_name(group, field))) for field in fields]
+
+        def read(value: Any) -> Any:
+            values = [getattr(value, field) for field, _ in readers]
+            values = [x if make is None else make(x) for x, (_, make) in zip(values, readers, strict=True)]
+            return values[0] if shared else pack(self.kernel, operand, values)
+
+        return read
+
+    def _reader(self, model: Any, name: str) -> Callable[[Any], Any] | None:
         read = self._readers.get(name)
         return None if read is None else partial(read, self.meant(model))
 
     def read(self, model: Any, name: str, value: Any) -> Any:
         """An optional input from what a user gives for it."""
-        reader = self.reader(model, name)
+        reader = self._reader(model, name)
         return value if reader is None or contains_traced(value) else reader(value)
 
     def ordered(self, model: Any, inputs: Sequence[str]) -> tuple[str, ...]:
@@ -122,6 +173,7 @@ class Arguments:
         if not options:
             complete = self.options
         else:
+            options = self.expanded(options)
             self._check_names(options)
             given = {name: self.read(model, name, x) if name in self.optional else x for name, x in options.items()}
             complete = {**self.options, **{name: frozen(self.kernel, name, x) for name, x in given.items()}}

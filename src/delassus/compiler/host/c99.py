@@ -34,8 +34,9 @@ from delassus.compiler.backends.schedule import CHUNK, schedule
 from delassus.compiler.backends.steps import Chunk, LoopStep, ScatterStep, Schedule, count_chunks, first_slots
 from delassus.compiler.functions.lower import flops, lower
 from delassus.compiler.graph.precision import Precision
-from delassus.compiler.graph.program import Program
+from delassus.compiler.graph.program import Operand, Program
 from delassus.compiler.graph.tables import Constants
+from delassus.compiler.host.inputs import field_name
 from delassus.compiler.host.kernel import Kernel, check_kernel
 from delassus.compiler.host.signature import output_name
 from delassus.errors import BadArgument, DelassusError
@@ -104,16 +105,21 @@ def random_states(
     rng = np.random.default_rng(seed)
     configuration = getattr(model, "random_configuration", None)
     names = kernel.optional_inputs(model, inputs)
-    cores = [*kernel.signature.inputs, *(kernel.signature.optional.get(name) for name in names)]
-    states = []
-    for operand, core in zip(kernel.operands(model, names)[0], cores, strict=True):
-        if core is None:
-            states.append(np.tile(model.parameters(), (count, 1)))
-        elif core == ("nq",) and configuration is not None:
-            states.append(np.array([configuration(rng) for _ in range(count)]))
-        else:
-            states.append(rng.normal(size=(count, *operand.shape)))
-    return states
+    cores = {**kernel.signature.optional, **dict(zip(kernel.arguments, kernel.signature.inputs, strict=True))}
+
+    def numbers(name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        if name not in cores:
+            return np.tile(model.parameters(), (count, 1))
+        if cores[name] == ("nq",) and configuration is not None:
+            return np.array([configuration(rng) for _ in range(count)])
+        return rng.normal(size=(count, *shape))
+
+    def fields(operand: Operand) -> NDArray[np.float64]:
+        parts = [numbers(field_name(operand.name, field), shape) for field, shape in operand.fields]
+        return np.concatenate([part.reshape(count, -1) for part in parts], -1)
+
+    operands = kernel.operands(model, names)[0]
+    return [fields(o) if o.fields else numbers(o.name, o.shape) for o in operands]
 
 
 def emit_c(
@@ -162,12 +168,19 @@ def _prototype(program: Program, name: str, precision: Precision) -> str:
     return f"void {name}({', '.join([f'const {real} *{n}' for n in inputs] + [f'{real} *{n}' for n in outputs])})"
 
 
+def _size_text(operand: Operand) -> str:
+    """The size of an operand, and of the fields that it holds one after the other."""
+    fields = [(field_name(operand.name, field), " x ".join(map(str, shape)) or "1") for field, shape in operand.fields]
+    listed = f": {', '.join(f'{name} {size}' for name, size in fields)}" if fields else ""
+    return (" x ".join(map(str, operand.shape)) or "one number") + listed
+
+
 def _header(plan: Schedule, name: str, about: str, digest: str, precision: Precision) -> str:
     program, stack = plan.program, precision.bytes * plan.frame
     inputs, outputs = parameters(program)
     operands = list(zip(inputs + outputs, (*program.inputs, *program.outputs), strict=True))
     lines = [comment_line(line) for line in about.strip().splitlines()]
-    shapes = [" x ".join(map(str, o.shape)) or "one number" for _, o in operands]
+    shapes = [_size_text(o) for _, o in operands]
     ways = ["in place" if o.shared else "in" for o in program.inputs] + ["out"] * len(outputs)
     lines += [
         "",

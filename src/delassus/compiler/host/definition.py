@@ -8,15 +8,17 @@ numbers it runs as it is written, and so do the kernels that it calls.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from delassus.common.checks import real_array
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.digest import check_content_hash, exact
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
@@ -24,10 +26,20 @@ from delassus.compiler.graph.precision import Precision
 from delassus.compiler.graph.program import Operand, Program
 from delassus.compiler.host.arguments import Arguments
 from delassus.compiler.host.build import Recipe
-from delassus.compiler.host.signature import Signature, SignatureError, hint
+from delassus.compiler.host.inputs import (
+    InputError,
+    SignatureError,
+    field_name,
+    pack,
+    pack_operands,
+    unpack,
+    wrong_shape,
+)
+from delassus.compiler.host.known_calls import spread
+from delassus.compiler.host.signature import Signature, hint
 from delassus.compiler.tracing.array import contains_traced
 from delassus.compiler.tracing.record import checked_results, inline, record
-from delassus.compiler.tracing.trace import tracing_for, untraced
+from delassus.compiler.tracing.trace import current, tracing_for, untraced
 
 _plain: ContextVar[bool] = ContextVar("delassus_plain", default=False)
 
@@ -95,8 +107,8 @@ class Definition:
         """What it says of itself."""
         return inspect.getdoc(self.function) or ""
 
-    def operands(self, model: Any, inputs: tuple[str, ...]) -> Operands:
-        """Inputs, the given optional ones among them, and outputs with the sizes of a model."""
+    def operands(self, model: Any, inputs: tuple[str, ...], outputs: tuple[str, ...] = ()) -> Operands:
+        """Inputs, the given optional ones among them, and outputs, all or the chosen ones, with a model's sizes."""
         names = tuple(name for name in inputs if name != PARAMETERS)
         try:
             ins, outs = self.signature.resolve(model, self.arguments.arrays, names)
@@ -104,10 +116,26 @@ class Definition:
             raise SignatureError(f"{self.name}: {error}{self.arguments.wanted}", code=error.code) from None
         if self._fields:
             outs = tuple(replace(operand, name=name) for operand, name in zip(outs, self._fields, strict=True))
+        if outputs:
+            outs = tuple(outs[self._fields.index(name)] for name in outputs)
+        if self.signature.groups:
+            count = len(self.arguments.arrays)
+            ins = (*ins[:count], *pack_operands(ins[count:], self.signature.groups))
         return (ins if names == inputs else (*ins, Operand(PARAMETERS, (model.nparameters,)))), outs
 
-    def case(self, model: Any, inputs: Sequence[str], options: dict[str, Any]) -> Case:
-        """The function for one model, with inputs chosen and options fixed, all of them checked."""
+    def choose(self, outputs: Sequence[str] | None) -> tuple[str, ...]:
+        """Names of results in the order in which they are wanted, checked; none for all of them."""
+        names = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
+        unknown = [name for name in names if name not in self._fields]
+        if unknown or len(set(names)) < len(names):
+            known = ", ".join(self._fields) or "none, since its results have no names"
+            raise TypeError(f"{self.name} cannot give the outputs {names}: each of these once: {known}.")
+        return () if names == self._fields else names
+
+    def case(
+        self, model: Any, inputs: Sequence[str], options: dict[str, Any], outputs: Sequence[str] | None = None
+    ) -> Case:
+        """The function for one model, with inputs and outputs chosen and options fixed, all of them checked."""
         meant, kind = self.arguments.meant(model), self.arguments.kind
         if self.own and kind is not None and not isinstance(meant, (kind, Parametric)):
             raise SignatureError(
@@ -118,28 +146,63 @@ class Definition:
         twice = [name for name in names if name in complete]
         if twice:
             raise TypeError(f"{self.name} got a value for {twice[0]!r}, and is to take it as an input: choose one.")
-        return Case(self, meant, names, complete)
+        return Case(self, meant, names, complete, self.choose(outputs))
 
-    def named(self, values: tuple[Any, ...], model: Any, given: dict[str, Any]) -> Any:
+    def named(
+        self,
+        values: tuple[Any, ...],
+        model: Any,
+        operands: Sequence[Operand],
+        arrays: Sequence[Any],
+        outputs: tuple[str, ...],
+    ) -> Any:
         """What a call returns: one array, or some by their names, which may know what they are the results of."""
         if self.result is None:
             return values[0] if len(values) == 1 else values
-        return self.result(*values) if self._of_call is None else self._of_call(values, model, given)
+        if outputs:
+            return _selection(self.result, outputs)(*values)
+        of_call = self._of_call
+        return self.result(*values) if of_call is None else of_call(values, model, by_names(operands, arrays))
+
+
+@cache
+def _selection(result: Result, outputs: tuple[str, ...]) -> Any:
+    """The class of some of the results, by their names."""
+    fields: Any = namedtuple(result.__name__, outputs)  # type: ignore[misc]
+    made_again = {"__reduce__": lambda self: (_select, (result, outputs, *self))}  # pickle does not find the class
+    return type(result.__name__, (fields,), {"__slots__": (), "__doc__": result.__doc__, **made_again})
+
+
+def _select(result: Result, outputs: tuple[str, ...], *values: Any) -> Any:
+    return _selection(result, outputs)(*values)
+
+
+def by_names(operands: Sequence[Operand], arrays: Sequence[Any]) -> dict[str, Any]:
+    """Arrays by the names of their operands, and the fields of structures by theirs."""
+    named: dict[str, Any] = {}
+    for operand, x in zip(operands, arrays, strict=True):
+        if operand.fields:
+            named |= unpack(operand, x)
+        else:
+            named[operand.name] = x
+    return named
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The function of a kernel for one model, with the optional `inputs` that it takes, and fixed `options`."""
+    """The function of a kernel for one model, with the optional `inputs` that it takes, fixed `options`, and the
+    `outputs` that it gives; none for all of them."""
 
     definition: Definition
     model: Any
     inputs: tuple[str, ...]
     options: dict[str, Any]
+    outputs: tuple[str, ...] = ()
 
     @cached_property
     def operands(self) -> Operands:
         """Inputs and outputs."""
-        return self.definition.operands(self.model, self.inputs)
+        return self.definition.operands(self.model, self.inputs, self.outputs)
 
     @property
     def chosen(self) -> tuple[Any, ...]:
@@ -148,10 +211,10 @@ class Case:
 
     @cached_property
     def settings(self) -> Any:
-        """A key of what is chosen: the inputs and the options."""
+        """A key of what is chosen: the inputs, the outputs and the options."""
         for option, value in self.options.items():
             check_content_hash(self.definition.name, f"the option {option}", value)
-        return self.inputs, exact(self.chosen)
+        return self.inputs, self.outputs, exact(self.chosen)
 
     @property
     def key(self) -> Any:
@@ -164,20 +227,44 @@ class Case:
         """The function of arrays alone; optional inputs come last, and then parameters."""
         arguments = self.definition.arguments
         count = len(arguments.arrays)
-        given = dict(zip(self.inputs, arrays[count:], strict=True))
+        given = by_names(self.operands[0][count:], arrays[count:])
         model = self.model.with_parameters(given.pop(PARAMETERS)) if PARAMETERS in given else self.model
         options = dict(self.options)
         for name, default in arguments.defaults.items():
             if name not in given:
                 given[name] = self._constant(name, options.pop(name, default))
-        return self.definition.function(model, *arrays[:count], **given, **options)
+        results = self.definition.function(model, *arrays[:count], **arguments.structured(given), **options)
+        return self._select(results) if self.outputs else results
+
+    def _select(self, results: Any) -> tuple[Any, ...]:
+        """The chosen outputs among all results, which are checked; what only the others need is dead code."""
+        every = self.definition.operands(self.model, ())[1]
+        parts = checked_results(self.definition.name, results, every, current())
+        named = {operand.name: part for operand, part in zip(every, parts, strict=True)}
+        return tuple(named[name] for name in self.outputs)
 
     def _constant(self, name: str, value: Any) -> Any:
         """What the function gets for an input that is not one here: numbers of its shape, or None."""
         if value is None:
             return None
-        shape = self.definition.operands(self.model, (name,))[0][-1].shape
-        return np.array(np.broadcast_to(np.asarray(value, float), shape)) if shape else float(value)
+        shape = self.definition.signature.optional_shape(self.model, name)
+        array = real_array(f"{self.definition.name}: {name}", value, InputError)
+        try:
+            return np.array(np.broadcast_to(array, shape)) if shape else array.item()
+        except ValueError:
+            raise wrong_shape(self.definition.name, name, array.shape, shape) from None
+
+    def packed(self, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arrays of the optional operands, of values by name; one plain number stands for all elements."""
+        optional = self.operands[0][len(self.definition.arguments.arrays) :]
+        return tuple(
+            pack(
+                self.definition.name, operand, [inputs[field_name(operand.name, field)] for field, _ in operand.fields]
+            )
+            if operand.fields
+            else spread(inputs[operand.name], operand.shape)
+            for operand in optional
+        )
 
     def program(self, precision: Precision) -> Program:
         """The expression graph; a few functions choose their defaults by the precision."""
@@ -187,7 +274,7 @@ class Case:
 
     def inlined(self, arrays: Sequence[Any]) -> list[Any]:
         """The results in the middle of a trace, as a part of it."""
-        call = (self.definition.function, self.model, self.inputs, self.chosen)
+        call = (self.definition.function, self.model, self.inputs, self.outputs, self.chosen)
         found = inline(self.definition.name, call, self, arrays, *self.operands)
         return list(found) if isinstance(found, tuple) else [found]
 
@@ -212,6 +299,7 @@ class Case:
     def recipe(self, target: Target) -> Recipe:
         """What its machine code is built from."""
         definition, (inputs, outputs) = self.definition, self.operands
-        identity = (definition.function.__module__, self.model, self.inputs, self.chosen) if definition.own else None
+        chosen = (self.inputs, self.outputs, self.chosen)
+        identity = (definition.function.__module__, self.model, *chosen) if definition.own else None
         trace = partial(self.program, target.precision)
         return Recipe(definition.name, definition.doc, inputs, outputs, trace, identity, target)

@@ -26,7 +26,20 @@ Those that the decorator lists as `inputs` are arrays that may be given or not, 
     aba.specialize(model, load=0.5)(q, v, tau)        these numbers are compiled in
     aba.bind(model, q, v, tau, load, a, inputs=("load",))
 
-With `result=Motion`, a named tuple with a field for each output, calls return that.
+A `NamedTuple` or a frozen dataclass of such arrays is one parameter (see `delassus.compiler.Group`); its fields are
+named `contact.friction`, and those that are given are one operand, packed in the order of the class:
+
+    @kernel("(nq),(nv),(nv)->(nv)", inputs={"contact": ContactParameters})
+    def step(model, q, v, tau, *, contact): ...
+
+    step(model, q, v, tau, contact=ContactParameters(friction=0.7))
+    step.specialize(model, inputs=("contact.friction", "contact.restitution"))(q, v, tau, packed)
+
+With `result=Motion`, a named tuple with a field for each output, calls return that. `outputs=` chooses some of them,
+and the others are not computed:
+
+    step(model, q, v, tau, outputs=("q", "status"))
+    step.specialize(model, outputs=("q", "status"))(q, v, tau)
 
 Those that it lists as `shared` are the same for all states of a batch, such as the weights of a policy, and are read
 where they lie; one without a default has to be given:
@@ -45,10 +58,10 @@ decorator lists them. A model with parameters (see `Parametric`) adds an input o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from types import FunctionType
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -56,26 +69,28 @@ from numpy.typing import DTypeLike, NDArray
 from delassus.compiler.graph.digest import is_frozen
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.graph.precision import Precision
-from delassus.compiler.graph.program import Operand
 from delassus.compiler.host import threads, without_empty
 from delassus.compiler.host.arguments import NOT_GIVEN
 from delassus.compiler.host.build import Compiled
 from delassus.compiler.host.compilable import Compilable, target_of
 from delassus.compiler.host.definition import Case, Definition, Result, is_plain
-from delassus.compiler.host.known_calls import KnownCall, form_of, named_inputs, spread
-from delassus.compiler.host.signature import Input, Signature
+from delassus.compiler.host.inputs import Declared
+from delassus.compiler.host.known_calls import KnownCall, form_of, named_inputs
+from delassus.compiler.host.signature import Signature
 from delassus.compiler.tracing.trace import current
 from delassus.errors import BadArgument
 
 P = ParamSpec("P")
 R = TypeVar("R")
+OUTPUTS: Final = "outputs"
+"""The argument of every call that chooses among results with names; not a parameter, which each call would pay for."""
 Floats: TypeAlias = NDArray[np.float64]
 """What kernels give: arrays, one state or a batch."""
 
 
 def kernel(
     signature: str,
-    inputs: Mapping[str, str | Input] | None = None,
+    inputs: Mapping[str, Declared] | None = None,
     shared: Mapping[str, str] | None = None,
     *,
     result: Result | None = None,
@@ -84,8 +99,8 @@ def kernel(
     """Make a kernel of a function of a model and arrays; see the module's docstring.
 
     `inputs` and `shared` give the core shapes of those keyword-only parameters that are arrays at run time, or an
-    `Input` that says more. `result` is a named tuple with a field for each output. `single` is a warning for those who
-    compile it for float32, where that is not enough.
+    `Input` that says more; a class of structures, or a `Group`, declares the fields of one. `result` is a named tuple
+    with a field for each output. `single` is a warning for those who compile it for float32, where that is not enough.
     """
     parsed = Signature.parse(signature).with_optional(inputs or {}).with_optional(shared or {}, shared=True)
     return lambda function: Kernel(function, parsed, single, result)
@@ -108,6 +123,7 @@ class Kernel(Compilable, Generic[P, R]):
         self._count, self._plain_result = len(self.arguments), result is None
         self._recent = self._versions.recent
         self._by_name = frozenset((*self.arguments, *signature.optional, PARAMETERS))
+        self._groups = signature.groups
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -128,15 +144,15 @@ class Kernel(Compilable, Generic[P, R]):
     ) -> Any:
         """The outputs for one state or a batch: leading axes of the arrays broadcast, as in any NumPy function.
 
-        Arrays may be given by their names in the function. With `dtype=np.float32` inputs are converted to it, and the
-        outputs are float32.
+        Arrays may be given by their names in the function. `outputs` names the results that are wanted. With
+        `dtype=np.float32` inputs are converted to it, and the outputs are float32.
         """
         if current() is not None or is_plain():
             return self._part(model, arrays, out, dtype, options)
         if not options and dtype is None and len(arrays) == self._count:
             known, form = self._recent.get(id(model)), None
         else:
-            form = form_of(model, len(arrays), dtype, options, self._by_name)
+            form = form_of(model, len(arrays), dtype, options, self._by_name, self._groups)
             known = None if form is None else self._recent.get(form[0])
         if known is None or known.model is not model:
             return self._call(model, arrays, out, dtype, options, None if form is None else form[0])
@@ -146,7 +162,7 @@ class Kernel(Compilable, Generic[P, R]):
             if dtype is not None:
                 arrays = tuple(_as_dtype(x, known.compiled.dtype) for x in arrays)
         found = threads.run(known.compiled, arrays, out)
-        return found if self._plain_result else self._named(known.compiled, found, model, arrays)
+        return found if self._plain_result else self._named(known.compiled, found, model, arrays, known.outputs)
 
     def _call(
         self, model: Any, by_place: tuple[Any, ...], out: Any, dtype: DTypeLike | None, given: dict[str, Any], form: Any
@@ -161,19 +177,25 @@ class Kernel(Compilable, Generic[P, R]):
             target = target_of(None, dtype)
             find = partial(self._find, model, case, (target, "without empty"))
             outputs = without_empty.run(case, arrays, target, find)
-            return self.definition.named(outputs, model, _by_names(case.operands[0], arrays))
-        compiled = self.compiled(model, dtype=dtype, inputs=case.inputs, **options)
+            return self.definition.named(outputs, model, case.operands[0], arrays, case.outputs)
+        compiled = self.compiled(model, dtype=dtype, inputs=case.inputs, outputs=case.outputs, **options)
         if self._arguments.model not in given and is_frozen(model):
-            names = [name for name, value in given.items() if name in self._by_name and value is not None]
+            names = [name for name, value in given.items() if self._is_given(name, value)]
             named = tuple(
-                (names.index(operand.name), operand.shape, self._arguments.reader(model, operand.name))
-                for operand in compiled.inputs[len(by_place) :]
+                (names.index(operand.name.partition(".")[0]), operand.shape, self._arguments.reader(model, operand))
+                for operand in case.operands[0][len(by_place) :]
             )
             plain = not given and dtype is None
             if plain or form is not None:
-                self._versions.remember(id(model) if plain else form, KnownCall(model, compiled, named, given))
+                known = KnownCall(model, compiled, named, given, case.outputs)
+                self._versions.remember(id(model) if plain else form, known)
         found = threads.run(compiled, arrays, out)
-        return found if self._plain_result else self._named(compiled, found, model, arrays)
+        return found if self._plain_result else self._named(compiled, found, model, arrays, case.outputs)
+
+    def _is_given(self, name: str, value: Any) -> bool:
+        """Whether an argument by name adds an array to a call."""
+        group = self._groups.get(name)
+        return value is not None and (name in self._by_name if group is None else bool(group.given(value)))
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # another process gets the name
@@ -186,10 +208,10 @@ class Kernel(Compilable, Generic[P, R]):
     ) -> tuple[Any, Case, tuple[Any, ...], dict[str, Any]]:
         """The model of a call, its case, its arrays in the order of the operands, and the options that it gives."""
         model, arrays, others = self._arguments.arranged(model, by_place, given)
+        outputs = others.pop(OUTPUTS, None)
         inputs, options = self._arguments.split(model, others)
-        case = self.definition.case(model, tuple(inputs), options)
-        optional = map(spread, inputs.values(), (operand.shape for operand in case.operands[0][self._count :]))
-        return model, case, (*arrays, *optional), options
+        case = self.definition.case(model, tuple(inputs), options, outputs)
+        return model, case, (*arrays, *case.packed(inputs)), options
 
     def _part(self, model: Any, arrays: tuple[Any, ...], out: Any, dtype: Any, options: dict[str, Any]) -> Any:
         """A call inside another kernel: it becomes a part of that one, or runs plainly, as that one does."""
@@ -198,20 +220,19 @@ class Kernel(Compilable, Generic[P, R]):
                 raise TypeError(f"{self.name} is being inlined into another kernel, where {name}= has no meaning.")
         model, case, arrays, _ = self._read(model, arrays, options)
         found = case.on_numbers(arrays) if current() is None else case.inlined(arrays)
-        return self.definition.named(tuple(found), model, _by_names(case.operands[0], arrays))
+        return self.definition.named(tuple(found), model, case.operands[0], arrays, case.outputs)
 
-    def _named(self, compiled: Compiled, found: Any, model: Any, arrays: tuple[Any, ...]) -> Any:
+    def _named(
+        self, compiled: Compiled, found: Any, model: Any, arrays: tuple[Any, ...], outputs: tuple[str, ...]
+    ) -> Any:
         values = found if len(compiled.outputs) > 1 else (found,)
-        return self.definition.named(values, model, _by_names(compiled.inputs, arrays))
+        return self.definition.named(values, model, compiled.inputs, arrays, outputs)
 
     def python(self, model: Any = NOT_GIVEN, /, *arrays: Any, **options: Any) -> Any:
         """The plain function on the numbers of one state; also in the middle of a trace, where it gives numbers."""
         model, case, arrays, _ = self._read(model, arrays, options)
-        return self.definition.named(tuple(case.on_numbers(arrays)), model, _by_names(case.operands[0], arrays))
-
-
-def _by_names(operands: Sequence[Operand], arrays: Sequence[Any]) -> dict[str, Any]:
-    return {operand.name: x for operand, x in zip(operands, arrays, strict=True)}
+        found = tuple(case.on_numbers(arrays))
+        return self.definition.named(found, model, case.operands[0], arrays, case.outputs)
 
 
 def _as_dtype(x: Any, dtype: np.dtype[Any]) -> Any:

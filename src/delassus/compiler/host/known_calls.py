@@ -7,12 +7,13 @@ type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from delassus.compiler.host.build import Compiled
+from delassus.compiler.host.inputs import Group
 
 _BY_VALUE: Final = frozenset({str, int, bool, type(None)})
 
@@ -22,13 +23,14 @@ class KnownCall(NamedTuple):
 
     `named` says which of the arrays that come by name is the next one of the kernel, after those by place, what shape
     it has for one state, and what reads it. `options` is kept so that what is compared by identity cannot be something
-    else that took its place.
+    else that took its place. `outputs` are the names of the chosen results.
     """
 
     model: Any
     compiled: Compiled
     named: tuple[tuple[int, tuple[int, ...], Callable[[Any], Any] | None], ...] = ()
     options: Any = None
+    outputs: tuple[str, ...] = ()
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
@@ -55,9 +57,9 @@ def named_inputs(call: KnownCall, given: list[Any]) -> list[Any]:
 
 
 def form_of(
-    model: Any, count: int, dtype: Any, given: dict[str, Any], arrays: frozenset[str]
+    model: Any, count: int, dtype: Any, given: dict[str, Any], arrays: frozenset[str], groups: Mapping[str, Group]
 ) -> tuple[tuple[Any, ...], list[Any]] | None:
-    """The form of a call, and the arrays that it gives by name; None where it takes longer to tell."""
+    """The form of a call, and the arrays and structures that it gives by name; None where it takes longer to tell."""
     form, named = [id(model), count, dtype], []
     for name, value in given.items():
         if name in arrays:
@@ -70,6 +72,11 @@ def form_of(
             form += (name, kind, value)
         elif kind is tuple:
             form += (name, kind, id(value))
+        elif name in groups and isinstance(value, groups[name].kind):
+            fields = groups[name].given(value)
+            form += (name, kind, fields)
+            if fields:
+                named.append(value)
         else:
             return None
     return tuple(form), named

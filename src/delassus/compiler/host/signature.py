@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.compiler.graph.program import Operand
-from delassus.errors import BadArgument
+from delassus.compiler.host.inputs import Declared, Group, Input, SignatureError, as_group, field_name
 
 Core: TypeAlias = tuple[str | int, ...]
 
@@ -24,35 +24,12 @@ _SIDE = rf"\s*{_CORE}\s*(?:,\s*{_CORE}\s*)*"
 _SIGNATURE = re.compile(rf"({_SIDE})->({_SIDE})", re.ASCII)
 
 
-class SignatureError(BadArgument):
-    """A kernel's signature cannot be read, or does not fit its function or its model."""
-
-    code = "bad-signature"
-
-
-@dataclass(frozen=True)
-class Input:
-    """An array that a kernel takes by name, or does without.
-
-    Attributes:
-        core: Its shape for one state, such as "(nv)".
-        default: What it is where it is not given, one number or some: constants of the compiled code. None if the
-            function gets None then. The function's own parameter may have the default instead.
-        read: Makes an array of what a user gives, or checks it; takes the model and the value. Traced values are not
-            read.
-    """
-
-    core: str
-    default: Any = None
-    read: Callable[[Any, Any], Any] | None = None
-
-
 @dataclass(frozen=True)
 class Signature:
     """Core shapes of inputs and outputs, with names where the model decides; `optional` inputs by their own names.
 
     Those named in `shared` are read in place by all states of a batch; `declared` is what else is known of optional
-    ones.
+    ones. A field of one of the `groups` is an optional input with a dot in its name, such as "contact.friction".
     """
 
     inputs: tuple[Core, ...]
@@ -60,6 +37,7 @@ class Signature:
     optional: Mapping[str, Core] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
     declared: Mapping[str, Input] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -74,10 +52,22 @@ class Signature:
         inputs, outputs = (tuple(map(_core, re.findall(_CORE, side))) for side in match.groups())
         return cls(inputs, outputs)
 
-    def with_optional(self, inputs: Mapping[str, str | Input], shared: bool = False) -> Signature:
+    def with_optional(self, inputs: Mapping[str, Declared], shared: bool = False) -> Signature:
         """The signature with inputs that are given by name, if at all: their core shapes; whether they are shared."""
-        parsed, declared = dict(self.optional), dict(self.declared)
+        groups = {name: group for name, given in inputs.items() if (group := as_group(given)) is not None}
+        if shared and groups:
+            raise SignatureError(f"{min(groups)!r} is a structure: its fields are shared by Input(…, shared=True).")
+        fields = {
+            field_name(name, field): given for name, group in groups.items() for field, given in group.inputs.items()
+        }
+        # Fields take the place of their group; shared ones come last, as all shared inputs do.
+        listed: dict[str, Any] = {}
         for name, given in inputs.items():
+            listed |= {k: x for k, x in fields.items() if k.startswith(f"{name}.")} if name in groups else {name: given}
+        last = {name for name, given in fields.items() if given.shared}
+        parsed, declared = dict(self.optional), dict(self.declared)
+        for name in sorted(listed, key=last.__contains__):
+            given = listed[name]
             core = given
             if isinstance(given, Input):
                 core, declared[name] = given.core, given
@@ -86,8 +76,8 @@ class Signature:
                     f"the core shape {core!r} of the input {name!r} cannot be read: write '(n)'.", code="bad-signature"
                 )
             parsed[name] = _core(core)
-        together = self.shared | set(inputs) if shared else self.shared
-        return replace(self, optional=parsed, shared=together, declared=declared)
+        together = self.shared | (set(inputs) if shared else last)
+        return replace(self, optional=parsed, shared=together, declared=declared, groups={**self.groups, **groups})
 
     def resolve(
         self, model: Any, names: Sequence[str], optional: Sequence[str] = ()
@@ -97,6 +87,10 @@ class Signature:
         inputs = tuple(Operand(n, _shape(c, model), n in optional and n in self.shared) for n, c in cores)
         outputs = tuple(Operand(output_name(k), _shape(c, model)) for k, c in enumerate(self.outputs))
         return inputs, outputs
+
+    def optional_shape(self, model: Any, name: str) -> tuple[int, ...]:
+        """The core shape of an optional input, with the model's sizes."""
+        return _shape(self.optional[name], model)
 
 
 def output_name(k: int) -> str:
@@ -149,14 +143,17 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
             f"{function.__name__}: a kernel has a fixed number of arrays, *args and **kwargs are not possible.",
             code="bad-signature",
         )
-    for name in signature.optional:
+    by_name = dict.fromkeys(name.partition(".")[0] for name in signature.optional)
+    for name in by_name:
         if name not in keywords:
             raise SignatureError(
                 f"{function.__name__}: the optional input {name!r} needs a keyword-only parameter of that name.",
                 code="bad-signature",
             )
-    options = {name: default for name, default in keywords.items() if name not in signature.optional}
-    reserved = {"self", "model", "out", "target", "dtype", "inputs", PARAMETERS} & set(keywords)
+    for name, group in signature.groups.items():
+        _check_default(function.__name__, name, group, keywords[name])
+    options = {name: default for name, default in keywords.items() if name not in by_name}
+    reserved = {"self", "model", "out", "target", "dtype", "inputs", "outputs", PARAMETERS} & set(keywords)
     if reserved:
         raise SignatureError(
             f"{function.__name__}: the option name {reserved.pop()!r} is taken by every kernel's own call.",
@@ -172,8 +169,21 @@ def parameters_of(function: Callable[..., Any], signature: Signature) -> tuple[s
     return positional[0].name, names, options
 
 
+def _check_default(function: str, name: str, group: Group, default: Any) -> None:
+    """Raise unless the parameter of a structure has no default, or the one that the structure has by itself."""
+    if default in (None, inspect.Parameter.empty):
+        return
+    if not isinstance(default, group.kind) or group.given(default):
+        raise SignatureError(
+            f"{function}: the default of {name!r} is {default!r}; it has to be {group.kind.__name__}() with all fields "
+            "left out: defaults are those of the class."
+        )
+
+
 def default_of(function: Callable[..., Any], signature: Signature, name: str) -> Any:
     """What an optional input is where it is not given; `inspect.Parameter.empty` if it has to be."""
+    if "." in name:
+        return signature.declared[name].default
     own, nothing = inspect.signature(function).parameters[name].default, inspect.Parameter.empty
     declared = signature.declared[name].default if name in signature.declared else nothing
     if own is nothing:

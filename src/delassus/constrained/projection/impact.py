@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.host.signature import Input
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.projection.least_motion import LeastMotion
 from delassus.constrained.rows.inputs import TIME, per_row

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy
 
-from delassus.compiler.host.signature import Input
+from delassus.compiler.host.inputs import Input
 from delassus.constrained.rows.options import checked_tolerance
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import BadArgument

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import is_one_of, real_array
+from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry, select_where
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
 from delassus.constrained.solvers.status import Status
@@ -91,13 +92,12 @@ def solve_problem(
         first = plans(problem.m, start is not None)
         arrays.setdefault("start", np.zeros(problem.m))
     ways = (*first, method, "admm") if method == "auto" else (method,)
-    found = _solved(problem, arrays, model, ways[0], tolerance, iterations)
-    for way in ways[1:]:
-        unsolved = found[-1] == _UNSOLVED
-        if unsolved.any():
-            left = np.flatnonzero(unsolved)
-            _solve_again(problem, arrays, model, way, tolerance, iterations, left, found)
-    impulse, velocity, residuals, made, status = found
+    attempts = [
+        Attempt(partial(_solve_by, problem, model, way, tolerance, iterations), flagged(_UNSOLVED), _keep_better)
+        for way in ways
+    ]
+    cores = {name: 2 if name == "G" else 1 for name in arrays}
+    impulse, velocity, residuals, made, status = retry(attempts, Batch(problem.batch, arrays, cores))
     return ContactSolution(problem, model, impulse, velocity, residuals, whole(made), whole(status))
 
 
@@ -123,34 +123,26 @@ def _solve_large(
     return tuple(x.reshape((*batch, *x.shape[1:])) for x in found)
 
 
-def _solve_again(
+def _solve_by(
     problem: ContactProblem,
-    arrays: dict[str, Any],
     law: str,
     way: Any,
     tolerance: float,
     iterations: int,
-    left: NDArray[np.int64],
-    found: tuple[NDArray[np.float64], ...],
-) -> None:
-    """Solve some problems of a batch in another way, and put the answers that are better among those found."""
-    batch, count = problem.batch, int(np.prod(problem.batch))
+    arrays: dict[str, Any],
+    previous: Results | None,
+) -> tuple[NDArray[np.float64], ...]:
+    """Solve problems by a method or a plan; a plan goes on from the impulses of the attempt before."""
+    if previous is not None and "start" in arrays:
+        arrays["start"] = previous[0] if isinstance(way, tuple) else np.zeros_like(previous[0])
+    return _solved(problem, arrays, law, way, tolerance, iterations)
 
-    def some(name: str, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        core = x.shape[x.ndim - (2 if name == "G" else 1) :]
-        return np.broadcast_to(x, (*batch, *core)).reshape(count, *core)[left]
 
-    flat = [x.reshape(count, *x.shape[len(batch) :]) for x in found]
-    asked = {k: some(k, x) for k, x in arrays.items()}
-    if "start" in asked:
-        asked["start"] = flat[0][left] if isinstance(way, tuple) else np.zeros_like(flat[0][left])
-    again = _solved(problem, asked, law, way, tolerance, iterations)
-    better = np.abs(again[2]).max(-1) < np.abs(flat[2][left]).max(-1)
-    better |= again[-1] != Status.ITERATIONS
-    again[3][...] += flat[3][left]
-    flat[3][left] = again[3]
-    for old, new in zip(flat, again, strict=True):
-        old[left[better]] = new[better]
+def _keep_better(old: Results, new: Results) -> Results:
+    """New solutions where they are solved or their residuals are smaller; iterations add up."""
+    better = np.abs(new[2]).max(-1) < np.abs(old[2]).max(-1)
+    impulse, velocity, residual, _, status = select_where(better | (new[-1] != Status.ITERATIONS), new, old)
+    return impulse, velocity, residual, old[3] + new[3], status
 
 
 def _solved(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy
 
-from delassus.compiler.host.signature import Input
+from delassus.compiler.host.inputs import Input
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.control.inverse.actuation import ActuationError
 

@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.host.signature import Input
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, not_negative

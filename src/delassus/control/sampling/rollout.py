@@ -17,19 +17,13 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.compiler.tracing.flow.control import scan
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.model.of_model import OfModel
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
-from delassus.step.stages.kernels import GROUND_INPUTS, SHARED
+from delassus.step.stages.kernels import GROUND, MATERIAL, step_inputs
 from delassus.step.stages.pipeline import take_period
-from delassus.step.stages.types import (
-    MAX_ITERATIONS,
-    TOLERANCE,
-    ContactParameters,
-    GroundShape,
-    SolverLimits,
-    StepInputs,
-)
+from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits
 
 STATE: Final = "(nq),(nv),(impulse_size),(slot_size),(),(),()"
 """q, v, impulses, contacts, time, cost until now, periods until now: what a rollout is taken up with."""
@@ -98,8 +92,7 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
 
     @kernel(
         SIGNATURE + ("" if stage else PATH),
-        inputs={**GROUND_INPUTS, "tolerance": "()"},
-        shared=SHARED,
+        inputs={"material": MATERIAL, "ground": GROUND, "tolerance": "()"},
     )
     def rollout(
         ahead: Horizon,
@@ -113,19 +106,12 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
         controls: Any,
         time_step: Any,
         *,
-        friction: Any = 0.7,
-        restitution: Any = 0.0,
-        normal: Any = (0.0, 0.0, 1.0),
-        height: Any = 0.0,
-        torsional: Any = 0.0,
-        rolling: Any = 0.0,
+        material: ContactParameters,
+        ground: GroundShape,
         tolerance: Any = TOLERANCE,
-        heights: Any = None,
     ) -> tuple[Floats, ...]:
         """The state at the end, its time, the cost, how many periods were made, `Mark`, and the path if asked for."""
-        scene, ground = ahead.scene, GroundShape(np.array(normal), height, heights)
-        limits = SolverLimits(tolerance, np.array(MAX_ITERATIONS))
-        coefficients = ContactParameters(friction, torsional, rolling, restitution)
+        scene, limits = ahead.scene, SolverLimits(tolerance, np.array(MAX_ITERATIONS))
         duration = time_step * float(scene.substeps)
 
         def advance(carry: Any, item: Any) -> Any:
@@ -134,7 +120,7 @@ def rollout_kernel(stage: StageCost | None, final: FinalCost | None) -> Kernel[.
             going = (made == number) & (mark < 0.5)
             price = np.array(0.0) if stage is None else stage(time, q, v, control[: scene.nu]) * duration
             alive = np.where(going, 1.0, 0.0)
-            inputs = StepInputs(control, time_step, ground, coefficients, limits)
+            inputs = step_inputs(control, time_step, material, ground, limits)
             *state, _, _, now = take_period(scene, q, v, impulse, contact, time, alive, inputs)
             stops = np.where(
                 (now == float(Mark.NEEDS_FULL_SET)) | (now % 2.0 > 0.5), now, 0.0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from delassus.common.frozen import Frozen, read_only
 from delassus.compiler.host.kernel import Kernel
+from delassus.compiler.host.retry import Attempt, Batch, Results, retry
 from delassus.control.sampling.checks import SamplingError, called_cost, limits_of, noise_of, traced_cost
 from delassus.control.sampling.methods import METHODS, Drawn, best, cross_entropy, mppi
 from delassus.control.sampling.plan import Plan, PlanStatus
@@ -18,6 +19,7 @@ from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
 from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
 from delassus.errors import expect, short
 from delassus.simulation.checks import SimulationError, count, last_axis, number, numbers
+from delassus.simulation.ground import structures
 from delassus.simulation.runner import some
 from delassus.simulation.simulation import Simulation
 from delassus.simulation.state import State, is_alive
@@ -237,21 +239,24 @@ class Sampling(Frozen):
         impulse, contact = state.impulse, state.contact
         if impulse.shape[-1] != scene.m or contact.shape[-1] != scene.slots:  # of a simulation with other contacts
             impulse, contact = np.zeros(scene.m), np.arange(float(scene.slots))
-        first = self._called(self._ahead[0], (q, v, some(impulse), some(contact), state.time, 0.0, 0.0), u)
-        again = first[7] == float(Mark.NEEDS_FULL_SET)
-        if np.any(again):
-            stopped = [x[again] for x in first]
-            second = self._called(self._ahead[1], tuple(stopped[:7]), u[again])
-            ahead = np.arange(self.horizon)[:, None] >= stopped[6][:, None, None]  # periods made in the second call
-            for k, (whole, part, old) in enumerate(zip(first, second, stopped, strict=True)):
-                whole[again] = part if k < 8 else np.where(ahead, part, old)
-        return Rolled(*first)
+        start = (q, v, some(impulse), some(contact), state.time, 0.0, 0.0)
+        reduced, full = self._ahead
+        attempts = (
+            Attempt(lambda inputs, _: self._called(reduced, start, inputs["u"])),
+            Attempt(lambda inputs, old: self._called(full, (old or ())[:7], inputs["u"]), _is_missed, self._join),
+        )
+        return Rolled(*retry(attempts, Batch(u.shape[:-2], {"u": u}, {"u": 2})))
+
+    def _join(self, old: Results, new: Results) -> Results:
+        """Rollouts of two calls: the end of the second, and its path from the period on where the first stopped."""
+        ahead = np.arange(self.horizon)[:, None] >= old[6][..., None, None]
+        return (*new[:8], *(np.where(ahead, b, a) for a, b in zip(old[8:], new[8:], strict=True)))
 
     def _called(self, ahead: Horizon, start: tuple[Any, ...], u: Array) -> tuple[Any, ...]:
         sim = self.sim
-        inputs: dict[str, Any] = {**sim.ground.inputs, "tolerance": sim.tolerance}
-        found = self._kernel(ahead, *start, u, sim.time_step, **inputs)
-        return tuple(map(np.asarray, found))
+        inputs = structures(sim.ground.inputs)
+        found: tuple[Any, ...] = self._kernel(ahead, *start, u, sim.time_step, **inputs, tolerance=sim.tolerance)
+        return found
 
     def _check_plan(self, plan: Any) -> None:
         expect("the plan", plan, Plan, "planner.start(seed=0)")
@@ -284,3 +289,8 @@ class Sampling(Frozen):
 def _cheaper(a: Array, cost_a: Any, b: Array, cost_b: Any) -> tuple[Array, Any]:
     """Of two plans that which costs less; a cost that is no finite number is more than any."""
     return (b, cost_b) if np.isfinite(cost_b) and not cost_a <= cost_b else (a, cost_a)
+
+
+def _is_missed(results: Results) -> Any:
+    """Which rollouts stopped because the reduced contact set does not hold."""
+    return results[7] == float(Mark.NEEDS_FULL_SET)

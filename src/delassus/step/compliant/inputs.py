@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from delassus.compiler.host.signature import Input
+from delassus.compiler.host.inputs import Input
 from delassus.step.compliant.solve import RUBBING
 from delassus.step.compliant.system import SOLVERS
 

@@ -93,7 +93,28 @@ def compliant_kernel(
     impacts: str = "newton",
     method: str = "auto",
 ) -> Advanced:
-    """A step of the compliant scheme; `elastic` rows and `driven` velocities by their numbers."""
+    """A step of the compliant scheme, without checks; with `outputs=` it can be specialized whatever rows there are.
+
+    Args:
+        scene: What `compliant_step` has compiled: `step.scene`.
+        q: Configurations (…, nq) [rad, m].
+        v: Velocities (…, nv) [rad/s, m/s].
+        tau: Generalised forces (…, nv) [N·m, N].
+        time_step: (…) h [s].
+        alpha, beta: (…) as for `compliant_step`, and so what follows; but
+        compliance, damping: (…, m) of all rows of the scene, contacts first; normals of contacts have theirs.
+        compliance_matrix: (…, m, m) with the matrices of constraints that have one.
+        servo_stiffness, servo_damping, servo_target: (…, nv), (…, nv) and (…, nq).
+        driven_velocity: (…, nv) of driven joints.
+        restitution, friction, torsional, rolling, normal, height: Of contacts.
+        start, tolerance, iterations, method: Of the solver.
+        geometric: (…, m) impulses of the step before, for their geometric stiffness.
+        time: (…) [s].
+        elastic: The elastic rows, by their numbers.
+        driven: The driven velocities, by their numbers.
+        coupled: The first row, and the one after the last, of constraints with a matrix.
+        stabilization, midpoint, impacts: As for `compliant_step`.
+    """
     blend, numbers = (
         Blend(time_step, alpha, beta),
         Numbers(compliance, damping, restitution, compliance_matrix, coupled),

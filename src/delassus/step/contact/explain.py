@@ -16,16 +16,19 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import crba
 from delassus.step.compliant.values import State
 from delassus.step.contact.assembly import PointNumbers, row_values_of, seen_from_start
 from delassus.step.laws.explaining import explained
+from delassus.step.laws.inputs import PLANES, ContactPlanes, RowRelaxation, SolverInputs
 from delassus.step.laws.pyramids import edges_of, pyramids
 from delassus.step.laws.relaxed import RELAXED_INPUTS, rows_relaxed
 from delassus.step.points.coefficients import coefficients_of
@@ -33,23 +36,17 @@ from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
 from delassus.step.scheme.flying import turning, without_flight
 
-INVERSE_INPUTS: Final = {
-    "friction": "(points)",
-    "torsional": "(torsional)",
-    "rolling": "(rolling)",
-    "compliance": "(points)",
+_INVERSE: Final[dict[str, Group | str]] = {
+    "contact": Group(
+        ContactParameters,
+        friction="(points)",
+        torsional="(torsional)",
+        rolling="(rolling)",
+        compliance="(points)",
+    ),
     "stabilization": "()",
-    "normal": "(points,3)",
-    "height": "(points)",
+    "planes": PLANES,
     "time": "()",
-}
-RIGID_INPUTS: Final = {
-    **INVERSE_INPUTS,
-    "passive": "(nv)",
-    "tau": "(nv)",
-    "rest_speed": "()",
-    "tolerance": "()",
-    "iterations": "()",
 }
 SHARE: Final = 1e-9
 """By how much rows of rigid contacts give way, as a share of their response, so that forces stay small."""
@@ -58,7 +55,7 @@ UNEXPLAINED: Final = 1e-6
 """What may be left to do where no motor is, as a share of what there is to do."""
 
 
-@kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs={**INVERSE_INPUTS, "yielding": "(m)"})
+@kernel("(nq),(nv),(nv),()->(nv),(m),(points),()", inputs={**_INVERSE, "yielding": "(m)"})
 def explain_yielding(
     scene: Scene,
     q: Any,
@@ -66,20 +63,17 @@ def explain_yielding(
     a: Any,
     time_step: Any,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    compliance: Any = None,
+    contact: ContactParameters,
     stabilization: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    planes: ContactPlanes,
     time: Any = None,
     yielding: Any = None,
     law: str = "ncp",
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Torques (nv,), forces (m,), gaps (points,) and a `Status`, where rows give way by `yielding` (m,) [1/kg]."""
-    numbers = PointNumbers(None, compliance, stabilization, normal, height)
-    mechanism = scene.on_planes(normal, height)
+    friction, torsional, rolling, *_ = contact
+    numbers = PointNumbers(None, contact.compliance, stabilization, *planes)
+    mechanism = scene.on_planes(*planes)
     motion = _motion_of_step(scene, q, v, a, time_step, numbers, time)
     R = yielding + motion.compliance
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
@@ -97,12 +91,11 @@ def explain_yielding(
 @kernel(
     "(nq),(nv),(nv),()->(nv),(m),(m),(points),(),()",
     inputs={
-        **INVERSE_INPUTS,
+        **_INVERSE,
         "passive": "(nv)",
         "tau": "(nv)",
         "rest_speed": "()",
-        "tolerance": "()",
-        "iterations": "()",
+        "solver": Group(SolverInputs, tolerance="()", iterations="()"),
     },
 )
 def explain_rigid(
@@ -112,27 +105,23 @@ def explain_rigid(
     a: Any,
     time_step: Any,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    compliance: Any = None,
+    contact: ContactParameters,
     stabilization: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    planes: ContactPlanes,
     time: Any = None,
     passive: Any = None,
     tau: Any = None,
     rest_speed: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
+    solver: SolverInputs,
     method: str = "auto",
 ) -> tuple[Floats, ...]:
     """Torques (nv,), forces (m,), residual (m,), gaps (points,), iterations and a `Status`.
 
     `passive` (nv,) is 1 for velocities without a motor and 0 for others; `tau` (nv,) are forces that are known.
     """
-    numbers = PointNumbers(None, compliance, stabilization, normal, height)
-    mechanism = scene.on_planes(normal, height)
+    friction, torsional, rolling, *_ = contact
+    numbers = PointNumbers(None, contact.compliance, stabilization, *planes)
+    mechanism = scene.on_planes(*planes)
     motion = _motion_of_step(scene, q, v, a, time_step, numbers, time)
     J = constraint_jacobian.function(mechanism, q, time=time)
     needed = motion.torque
@@ -155,8 +144,8 @@ def explain_rigid(
         lower=None if bounds is None else -bounds,
         upper=bounds,
         compliance=R,
-        tolerance=tolerance,
-        iterations=iterations,
+        tolerance=solver.tolerance,
+        iterations=solver.iterations,
         law="ccp",
         method=method,
     )
@@ -176,26 +165,21 @@ def explain_relaxed(
     a: Any,
     time_step: Any,
     *,
-    weight: Any = None,
-    reference: Any = None,
-    impedance: Any = None,
-    impratio: Any = None,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    relaxation: RowRelaxation,
+    contact: ContactParameters,
+    planes: ContactPlanes,
     time: Any = None,
     cone: str = "elliptic",
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Torques (nv,), forces (m,), gaps (points,) and a `Status` of the relaxed model."""
-    numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
-    mechanism = scene.on_planes(normal, height)
-    rows = rows_relaxed(scene, mechanism, q, v, a, time_step, numbers, time)
+    friction, torsional, rolling, *_ = contact
+    mechanism = scene.on_planes(*planes)
+    rows = rows_relaxed(scene, mechanism, q, v, a, time_step, relaxation, contact, time)
     c, bounds = rows.free - rows.wanted, np.array(scene.friction_bounds)
     force = explained(scene, True, c, rows.R, (friction, torsional, rolling), (-bounds, bounds))
     if cone == "pyramidal":
-        edges, (_, R) = edges_of(scene, friction, torsional, rolling), pyramids(scene, rows.R, impratio, friction)
+        edges = edges_of(scene, friction, torsional, rolling)
+        _, R = pyramids(scene, rows.R, relaxation.impratio, friction)
         start = scene.bilateral.start
         along = np.maximum(-(edges @ c) / R, 0.0)
         count = len(R) - (scene.m - start)

@@ -21,6 +21,7 @@ from delassus.step.contact.explain import explain_relaxed, explain_rigid, explai
 from delassus.step.contact.origins import Origin
 from delassus.step.contact.result import InContact
 from delassus.step.contact.steps import Relaxed, relaxed_numbers
+from delassus.step.laws.inputs import structured
 from delassus.step.laws.relaxation import Relaxation
 
 Array = NDArray[np.float64]
@@ -126,7 +127,7 @@ def contact_inverse_dynamics(
         check_cone(cone)
         given = relaxed_numbers(asked, Relaxed(relaxation, impratio, cone))
         h = np.zeros(()) if asked.step is None else asked.step
-        found = explain_relaxed(asked.scene, *asked.state, h, **given, cone=cone)
+        found = explain_relaxed(asked.scene, *asked.state, h, **structured(given), cone=cone)
         return _explanation(asked, model, where, tau, *found)
     if yielding is not None:
         R = real_array("yielding", yielding, ContactProblemError)
@@ -138,16 +139,14 @@ def contact_inverse_dynamics(
             )
         R = np.broadcast_to(R, (*R.shape[:-1], asked.scene.m))
         found = explain_yielding(
-            asked.scene, *asked.state, asked.step, **asked.numbers, **asked.rest, yielding=R, law=model
+            asked.scene, *asked.state, asked.step, **structured(asked.numbers | asked.rest), yielding=R, law=model
         )
         return _explanation(asked, model, where, tau, *found)
     torque, force, residual, gap, made, status = explain_rigid(
         asked.scene,
         *asked.state,
         asked.step,
-        **asked.numbers,
-        **asked.rest,
-        **asked.solver,
+        **structured(asked.numbers | asked.rest | asked.solver),
         passive=where,
         tau=tau,
         rest_speed=resting("rest_speed", rest_speed),

@@ -10,6 +10,7 @@ import numpy as np
 from delassus.contact.problems.problem import ContactProblem
 from delassus.errors import BadArgument
 from delassus.step.contact.rigid import assemble_contacts
+from delassus.step.laws.inputs import structured
 from delassus.step.laws.relaxed import relaxed_rows
 from delassus.step.scene import Scene
 
@@ -53,14 +54,14 @@ def rigid_problem(scene: Scene, state: tuple[Any, ...], numbers: dict[str, Any])
     """That of a step of time with rigid contact."""
     cone = {name: numbers[name] for name in _CONE if name in numbers}
     rest = {name: value for name, value in numbers.items() if name not in cone}
-    G, g, R, _, _ = assemble_contacts(scene, *state, **rest)
+    G, g, R, _, _ = assemble_contacts(scene, *state, **structured(rest))
     bounds = _bounds(scene, np.asarray(state[3]))
     return ContactProblem(G, g, scene.layout.cones, **cone, **bounds, compliance=R if np.any(R) else None, check=False)
 
 
 def relaxed_problem(scene: Scene, state: tuple[Any, ...], numbers: dict[str, Any]) -> ContactProblem:
     """(G + R) f + a_f - a*: a convex problem of forces, with elliptic cones."""
-    G, R, wanted, moving, on = relaxed_rows(scene, *state, **numbers)
+    G, R, wanted, moving, on = relaxed_rows(scene, *state, **structured(numbers))
     cone = {name: numbers[name] for name in _CONE if name in numbers}
     bounds = _bounds(scene, np.ones(()))
     return ContactProblem(G, on * (moving - wanted), scene.layout.cones, **cone, **bounds, compliance=R, check=False)

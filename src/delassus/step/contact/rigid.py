@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.contact.solvers.solve_pyramids import solve_pyramids
 from delassus.step.compliant.solve import Solved
 from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
 from delassus.step.impacts.dissipation import solve_without_gain
-from delassus.step.laws.inputs import SOLVER_INPUTS
+from delassus.step.laws.inputs import CONTACT, PLANES, SOLVER, ContactPlanes, SolverInputs
 from delassus.step.laws.marks import marked
 from delassus.step.scene import Scene
 
-STATE_INPUTS: Final = {
-    "restitution": "(points)",
-    "compliance": "(points)",
+STATE_INPUTS: Final[dict[str, Group | str]] = {
+    "contact": CONTACT,
     "stabilization": "()",
-    "normal": "(points,3)",
-    "height": "(points)",
+    "planes": PLANES,
     "time": "()",
 }
 """Optional inputs of all that assembles a problem."""
@@ -34,16 +34,14 @@ def assemble_contacts(
     tau: Any,
     time_step: Any,
     *,
-    restitution: Any = None,
-    compliance: Any = None,
+    contact: ContactParameters,
     stabilization: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    planes: ContactPlanes,
     time: Any = None,
     restitution_share: Any = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """G (m, m), g (m,), R (m,), gaps (points,) and the free velocity (nv,) of a step."""
-    numbers = PointNumbers(restitution, compliance, stabilization, normal, height)
+    numbers = PointNumbers(contact.restitution, contact.compliance, stabilization, *planes)
     problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
     g = problem.freely + problem.bias(restitution_share)
     return problem.G, g, problem.values.compliance, problem.state.gap, problem.response.free
@@ -51,7 +49,7 @@ def assemble_contacts(
 
 @kernel(
     "(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),(),()",
-    inputs={**SOLVER_INPUTS, **STATE_INPUTS},
+    inputs={**STATE_INPUTS, "solver": SOLVER},
 )
 def contact_step(
     scene: Scene,
@@ -60,17 +58,10 @@ def contact_step(
     tau: Any,
     time_step: Any,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    start: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
-    restitution: Any = None,
-    compliance: Any = None,
+    contact: ContactParameters,
+    solver: SolverInputs,
     stabilization: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    planes: ContactPlanes,
     time: Any = None,
     law: str = "ncp",
     method: str = "auto",
@@ -79,18 +70,18 @@ def contact_step(
 ) -> tuple[Floats, ...]:
     """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status, and the share of
     restitution that added no energy."""
-    numbers = PointNumbers(restitution, compliance, stabilization, normal, height)
+    numbers = PointNumbers(contact.restitution, contact.compliance, stabilization, *planes)
     problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
     bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
     given = {
-        "friction": friction,
-        "torsional": torsional,
-        "rolling": rolling,
+        "friction": contact.friction,
+        "torsional": contact.torsional,
+        "rolling": contact.rolling,
         "lower": None if bounds is None else -bounds,
         "upper": bounds,
         "compliance": problem.compliance,
-        "tolerance": tolerance,
-        "iterations": iterations,
+        "tolerance": solver.tolerance,
+        "iterations": solver.iterations,
         "method": method,
     }
 
@@ -99,7 +90,7 @@ def contact_step(
         if law == "lcp":
             found = solve_pyramids(scene.layout, problem.G, g, **given, faces=faces, pyramid=pyramid)
         else:
-            found = solve_contacts(scene.layout, problem.G, g, **given, start=start, law=law)
+            found = solve_contacts(scene.layout, problem.G, g, **given, start=solver.start, law=law)
         impulse, _, residual, count, status = found
         return Solved(impulse, residual, count, status)
 

@@ -12,29 +12,32 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Friction
 from delassus.contact.cones.layout import Layout
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
-from delassus.step.laws.inputs import SOLVER_INPUTS
+from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes, SolverInputs
 from delassus.step.laws.marks import marked
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 
-SOFT_INPUTS: Final = {
+_INPUTS: Final[dict[str, Group | str]] = {
+    "contact": CONES,
+    "solver": SOLVER,
     "stiffness": "(points)",
     "damping": "(points)",
     "slip_speed": "(points)",
     "stabilization": "()",
-    "normal": "(points,3)",
-    "height": "(points)",
+    "planes": PLANES,
     "time": "()",
 }
 
 
-@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),()", inputs={**SOLVER_INPUTS, **SOFT_INPUTS})
+@kernel("(nq),(nv),(nv),()->(nq),(nv),(m),(m),(m),(points),(),()", inputs=_INPUTS)
 def soft_step(
     scene: Scene,
     q: Any,
@@ -42,23 +45,20 @@ def soft_step(
     tau: Any,
     time_step: Any,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    start: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
+    contact: ContactParameters,
+    solver: SolverInputs,
     stiffness: Any = None,
     damping: Any = None,
     slip_speed: Any = None,
     stabilization: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    planes: ContactPlanes,
     time: Any = None,
     method: str = "auto",
 ) -> tuple[Floats, ...]:
     """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status."""
-    numbers = PointNumbers(stabilization=stabilization, normal=normal, height=height)
+    friction, torsional, rolling, *_ = contact
+    start, tolerance, iterations = solver
+    numbers = PointNumbers(None, None, stabilization, *planes)
     problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
     moving, gaps = problem.state.rate, problem.state.gap
     impulse = np.zeros(scene.m)

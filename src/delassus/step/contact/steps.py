@@ -18,6 +18,7 @@ from delassus.step.contact.origins import Origin
 from delassus.step.contact.result import ContactForces, ContactStep, InContact
 from delassus.step.contact.rigid import contact_step
 from delassus.step.contact.soft import soft_step
+from delassus.step.laws.inputs import structured
 from delassus.step.laws.relaxation import Relaxation
 from delassus.step.laws.relaxed import relaxed_forces
 from delassus.step.laws.rigid_forces import rigid_forces
@@ -53,7 +54,7 @@ def rigid(asked: Asked, law: str, faces: int, pyramid: str) -> ContactStep:
             )
         options |= {"faces": int(faces), "pyramid": pyramid}
     given = asked.solver | asked.numbers | asked.rest | options
-    *found, share = contact_step(asked.scene, *asked.state, asked.step, **given)
+    *found, share = contact_step(asked.scene, *asked.state, asked.step, **structured(given))
     numbers = asked.numbers | asked.rest
     if "restitution" in numbers:
         numbers |= {"restitution_share": share}
@@ -73,9 +74,7 @@ def accelerations(asked: Asked, law: str, rest_gap: float, rest_speed: float) ->
     found = rigid_forces(
         asked.scene,
         *asked.state,
-        **asked.solver,
-        **asked.numbers,
-        **rest,
+        **structured(asked.solver | asked.numbers | rest),
         law=law,
         rest_gap=resting("rest_gap", rest_gap),
         rest_speed=resting("rest_speed", rest_speed),
@@ -97,7 +96,8 @@ def soft(asked: Asked, softness: Softness | None) -> ContactStep:
     springs: dict[str, Any] = {}
     if own:
         springs = {name: asked.per_point([getattr(x, name) for x in own]) for name in vars(softness)}
-    found = soft_step(asked.scene, *asked.state, asked.step, **asked.solver, **_cones(asked), **springs, **asked.rest)
+    given = structured(asked.solver | _cones(asked) | springs | asked.rest)
+    found = soft_step(asked.scene, *asked.state, asked.step, **given)
     return _step(asked, "soft", found, Origin("the soft model", asked.scene))
 
 
@@ -105,7 +105,7 @@ def relaxed(asked: Asked, how: Relaxed) -> InContact:
     """A step with relaxed contact, or accelerations and forces without a step."""
     numbers = relaxed_numbers(asked, how)
     h = np.zeros(()) if asked.step is None else asked.step
-    found = relaxed_forces(asked.scene, *asked.state, h, **asked.solver, **numbers, cone=how.cone)
+    found = relaxed_forces(asked.scene, *asked.state, h, **structured(asked.solver | numbers), cone=how.cone)
     origin = Origin.of("relaxed", asked.scene, (*asked.state, h), numbers)
     if how.cone != "elliptic":
         origin = Origin("the relaxed model with pyramids", asked.scene)

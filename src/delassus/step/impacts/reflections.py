@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.common.checks import real_array
+from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.host.signature import Input
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions

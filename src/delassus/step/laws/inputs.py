@@ -1,14 +1,59 @@
-"""Optional inputs of all kernels that solve the contact problem of a robot."""
+"""Structures of inputs of all kernels that solve for the contacts of a robot."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
-SOLVER_INPUTS: Final = {
-    "friction": "(points)",
-    "torsional": "(torsional)",
-    "rolling": "(rolling)",
-    "start": "(m)",
-    "tolerance": "()",
-    "iterations": "()",
+from delassus.compiler.host.inputs import Group
+from delassus.contact.cones.parameters import ContactParameters
+
+
+class ContactPlanes(NamedTuple):
+    """The planes that points touch: normals (points, 3) and heights (points,) [m]; None for what contacts say."""
+
+    normal: Any = None
+    height: Any = None
+
+
+class RowRelaxation(NamedTuple):
+    """How rows give way in the relaxed model: weights (m,) [1/kg], solref (m, 2), solimp (m, 5), and impratio."""
+
+    weight: Any = None
+    reference: Any = None
+    impedance: Any = None
+    impratio: Any = None
+
+
+class SolverInputs(NamedTuple):
+    """Impulses (m,) to start from, the residual and the number of iterations at which a solve ends."""
+
+    start: Any = None
+    tolerance: Any = None
+    iterations: Any = None
+
+
+_CONES: Final = {"friction": "(points)", "torsional": "(torsional)", "rolling": "(rolling)"}
+
+CONES: Final = Group(ContactParameters, **_CONES)
+CONTACT: Final = Group(ContactParameters, **_CONES, restitution="(points)", compliance="(points)")
+PLANES: Final = Group(ContactPlanes, normal="(points,3)", height="(points)")
+RELAXATION: Final = Group(RowRelaxation, weight="(m)", reference="(m,2)", impedance="(m,5)", impratio="()")
+SOLVER: Final = Group(SolverInputs, start="(m)", tolerance="()", iterations="()")
+
+_KINDS: Final[dict[str, Any]] = {
+    "contact": ContactParameters,
+    "planes": ContactPlanes,
+    "relaxation": RowRelaxation,
+    "solver": SolverInputs,
 }
+
+
+def structured(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs by the names of fields, as the structures that kernels take; others as they are."""
+    found = dict(inputs)
+    for name, kind in _KINDS.items():
+        fields = {field: found.pop(field) for field in kind._fields if field in found}
+        if fields:
+            found[name] = kind(**fields)
+    return found

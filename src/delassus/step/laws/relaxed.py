@@ -25,18 +25,30 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.rows.jacobian import link_values
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import row_values, rows_in
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
 from delassus.model.joints import Motion
 from delassus.step.laws.impedance import LEAST, gains, impedances
-from delassus.step.laws.inputs import SOLVER_INPUTS
+from delassus.step.laws.inputs import (
+    CONES as CONE_INPUTS,
+)
+from delassus.step.laws.inputs import (
+    PLANES,
+    RELAXATION,
+    SOLVER,
+    ContactPlanes,
+    RowRelaxation,
+    SolverInputs,
+)
 from delassus.step.laws.marks import marked
 from delassus.step.laws.pyramids import edges_of, normals_of, pyramids
 from delassus.step.points.coefficients import coefficients_of
@@ -46,16 +58,10 @@ from delassus.step.scene import Scene
 
 CONES: Final = ("elliptic", "pyramidal")
 
-RELAXED_INPUTS: Final = {
-    "weight": "(m)",
-    "reference": "(m,2)",
-    "impedance": "(m,5)",
-    "impratio": "()",
-    "friction": "(points)",
-    "torsional": "(torsional)",
-    "rolling": "(rolling)",
-    "normal": "(points,3)",
-    "height": "(points)",
+RELAXED_INPUTS: Final[dict[str, Group | str]] = {
+    "relaxation": RELAXATION,
+    "contact": CONE_INPUTS,
+    "planes": PLANES,
     "time": "()",
 }
 
@@ -80,25 +86,19 @@ def relaxed_rows(
     tau: Any,
     time_step: Any,
     *,
-    weight: Any = None,
-    reference: Any = None,
-    impedance: Any = None,
-    impratio: Any = None,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    relaxation: RowRelaxation,
+    contact: ContactParameters,
+    planes: ContactPlanes,
     time: Any = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """G (m, m), R (m,) [1/kg], a* (m,), the free accelerations (m,) [m/s²], 1 or 0 (m,) where rows act; elliptic."""
-    numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
-    planes = scene.on_planes(normal, height)
-    rows = rows_relaxed(scene, planes, q, v, aba(planes.model, q, v, tau), time_step, numbers, time)
+    mechanism = scene.on_planes(*planes)
+    free = aba(mechanism.model, q, v, tau)
+    rows = rows_relaxed(scene, mechanism, q, v, free, time_step, relaxation, contact, time)
     return _matrix(rows, q, time), rows.R, rows.wanted, rows.free, rows.on
 
 
-@kernel("(nq),(nv),(nv),()->(nv),(m),(m),(m),(points),(),()", inputs={**RELAXED_INPUTS, **SOLVER_INPUTS})
+@kernel("(nq),(nv),(nv),()->(nv),(m),(m),(m),(points),(),()", inputs={**RELAXED_INPUTS, "solver": SOLVER})
 def relaxed_forces(
     scene: Scene,
     q: Any,
@@ -106,19 +106,11 @@ def relaxed_forces(
     tau: Any,
     time_step: Any,
     *,
-    weight: Any = None,
-    reference: Any = None,
-    impedance: Any = None,
-    impratio: Any = None,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    relaxation: RowRelaxation,
+    contact: ContactParameters,
+    planes: ContactPlanes,
     time: Any = None,
-    start: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
+    solver: SolverInputs,
     cone: str = "elliptic",
     method: str = "auto",
 ) -> tuple[Floats, ...]:
@@ -126,16 +118,17 @@ def relaxed_forces(
 
     A step of zero sets no bound on time constants.
     """
-    numbers = (weight, reference, impedance, impratio, friction, torsional, rolling)
-    planes = scene.on_planes(normal, height)
-    rows = rows_relaxed(scene, planes, q, v, aba(planes.model, q, v, tau), time_step, numbers, time)
+    friction, torsional, rolling, *_ = contact
+    mechanism = scene.on_planes(*planes)
+    free = aba(mechanism.model, q, v, tau)
+    rows = rows_relaxed(scene, mechanism, q, v, free, time_step, relaxation, contact, time)
     G = _matrix(rows, q, time)
     g, R, layout = (rows.free - rows.wanted) * rows.on, rows.R, scene.layout
     edges = edges_of(scene, friction, torsional, rolling) if cone == "pyramidal" else None
     if edges is not None:
-        layout, R = pyramids(scene, R, impratio, friction)
+        layout, R = pyramids(scene, R, relaxation.impratio, friction)
         G, g = edges @ G @ edges.T, edges @ g
-        start = None  # many forces along edges are the same force
+        solver = solver._replace(start=None)  # many forces along edges are the same force
     bounds = np.array(scene.friction_bounds) if scene.friction_bounds else None
     coefficients = {"friction": friction, "torsional": torsional, "rolling": rolling} if edges is None else {}
     force, moving, residual, count, status = solve_contacts(
@@ -146,9 +139,7 @@ def relaxed_forces(
         lower=None if bounds is None else -bounds,
         upper=bounds,
         compliance=R,
-        start=start,
-        tolerance=tolerance,
-        iterations=iterations,
+        **solver._asdict(),
         law="ccp",
         method=method,
     )
@@ -165,10 +156,19 @@ def _matrix(rows: RelaxedRows, q: Any, time: Any) -> Any:
 
 
 def rows_relaxed(
-    scene: Scene, mechanism: Mechanism, q: Any, v: Any, acceleration: Any, h: Any, numbers: tuple[Any, ...], time: Any
+    scene: Scene,
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    acceleration: Any,
+    h: Any,
+    relaxation: RowRelaxation,
+    contact: ContactParameters,
+    time: Any,
 ) -> RelaxedRows:
     """How rows of a scene, those of a mechanism, are relaxed in a state with accelerations (nv,)."""
-    weight, reference, impedance, impratio, friction, torsional, rolling = numbers
+    weight, reference, impedance, impratio = relaxation
+    friction, torsional, rolling, *_ = contact
     motions = LinkMotions.of(mechanism.model, q, v, time)
     resting = LinkMotions.of(mechanism.model, q, np.zeros(scene.nv), time)
     rows = rows_in(mechanism, motions)

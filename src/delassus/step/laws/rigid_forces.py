@@ -22,48 +22,46 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.delassus_methods import lower_delassus
 from delassus.constrained.rows.jacobian import link_values
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.choice import METHODS
 from delassus.contact.solvers.progress import Budget, started
 from delassus.contact.solvers.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
-from delassus.step.laws.inputs import SOLVER_INPUTS
+from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes, SolverInputs
 from delassus.step.laws.marks import marked
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.points.geometry import gaps
 from delassus.step.points.response import responding
 from delassus.step.scene import Scene
 
-FORCE_INPUTS: Final = {
-    "normal": "(points,3)",
-    "height": "(points)",
+_INPUTS: Final[dict[str, Group | str]] = {
+    "contact": CONES,
+    "solver": SOLVER,
+    "planes": PLANES,
     "time": "()",
     "rest_gap": "()",
     "rest_speed": "()",
 }
 
 
-@kernel("(nq),(nv),(nv)->(nv),(m),(m),(m),(points),(),()", inputs={**SOLVER_INPUTS, **FORCE_INPUTS})
+@kernel("(nq),(nv),(nv)->(nv),(m),(m),(m),(points),(),()", inputs=_INPUTS)
 def rigid_forces(
     scene: Scene,
     q: Any,
     v: Any,
     tau: Any,
     *,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    start: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
-    normal: Any = None,
-    height: Any = None,
+    contact: ContactParameters,
+    solver: SolverInputs,
+    planes: ContactPlanes,
     time: Any = None,
     rest_gap: Any = None,
     rest_speed: Any = None,
@@ -71,7 +69,9 @@ def rigid_forces(
     method: str = "auto",
 ) -> tuple[Floats, ...]:
     """Accelerations (nv,), forces (m,), those of the rows (m,), residual (m,), gaps (points,), iterations, status."""
-    mechanism = scene.on_planes(normal, height)
+    friction, torsional, rolling, *_ = contact
+    start, tolerance, iterations = solver
+    mechanism = scene.on_planes(*planes)
     motions = LinkMotions.of(mechanism.model, q, v, time)
     rows = rows_in(mechanism, motions)
     free = aba(mechanism.model, q, v, tau)
@@ -123,7 +123,7 @@ def rigid_forces(
     status = np.where(found.contradictory, float(Status.INFEASIBLE), status)
     unsolved = (status != float(Status.CONVERGED)) & wedged
     status = np.where(unsolved, float(Status.NO_SOLUTION), status)
-    known = [x for x in (q, v, tau, *numbers[:3], normal, height) if x is not None]
+    known = [x for x in (q, v, tau, *numbers[:3], *planes) if x is not None]
     finite = np.isfinite(np.sum(force) + np.sum(acceleration))
     for x in known:
         finite = finite & ~np.any(np.isnan(x))

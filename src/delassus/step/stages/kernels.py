@@ -6,39 +6,39 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.compiler.host.inputs import Group, Input
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.step.actuation.actuators import drive
 from delassus.step.scene import Scene
 from delassus.step.stages.assemble import assemble
 from delassus.step.stages.collide import collide, find_candidates
 from delassus.step.stages.kinematics import compute_kinematics
 from delassus.step.stages.pipeline import initial_result, solve_contacts_without_gain, take_period
-from delassus.step.stages.types import (
-    MAX_ITERATIONS,
-    TOLERANCE,
-    ContactParameters,
-    GroundShape,
-    SolverLimits,
-    StepInputs,
-)
+from delassus.step.stages.types import MAX_ITERATIONS, TOLERANCE, GroundShape, SolverLimits, StepInputs
 
-GROUND_INPUTS: Final = {
-    "friction": "()",
-    "restitution": "()",
-    "torsional": "()",
-    "rolling": "()",
-    "normal": "(3)",
-    "height": "()",
-}
-INPUTS: Final = {**GROUND_INPUTS, "tolerance": "()", "iterations": "()"}
+MATERIAL: Final = Group(
+    ContactParameters,
+    friction=Input("()", 0.7),
+    torsional=Input("()", 0.0),
+    rolling=Input("()", 0.0),
+    restitution=Input("()", 0.0),
+)
+GROUND: Final = Group(
+    GroundShape,
+    normal=Input("(3)", (0.0, 0.0, 1.0)),
+    height=Input("()", 0.0),
+    heights=Input("(field_rows,field_columns)", shared=True),
+)
+LIMITS: Final = Group(SolverLimits, tolerance=Input("()", TOLERANCE), iterations=Input("()", MAX_ITERATIONS))
+INPUTS: Final = {"material": MATERIAL, "ground": GROUND, "limits": LIMITS}
 SIGNATURE: Final = (
     "(nq),(nv),(impulse_size),(slot_size),(),(),{control}()->(nq),(nv),(impulse_size),(slot_size),(),(),()"
 )
 """Without rows, contacts or controls their arrays have one element, which means nothing: kernels need some."""
-SHARED: Final = {"heights": "(field_rows,field_columns)"}
 
 
-@kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS, shared=SHARED)
+@kernel(SIGNATURE.format(control="(control_size),"), inputs=INPUTS)
 def simulate(
     scene: Scene,
     q: Any,
@@ -50,27 +50,19 @@ def simulate(
     control: Any,
     time_step: Any,
     *,
-    friction: Any = 0.7,
-    restitution: Any = 0.0,
-    torsional: Any = 0.0,
-    rolling: Any = 0.0,
-    normal: Any = (0.0, 0.0, 1.0),
-    height: Any = 0.0,
-    tolerance: Any = TOLERANCE,
-    iterations: Any = MAX_ITERATIONS,
-    heights: Any = None,
+    material: ContactParameters,
+    ground: GroundShape,
+    limits: SolverLimits,
 ) -> tuple[Floats, ...]:
     """q, v, impulses and contacts after a period; residual [m/s], iterations, `Mark`."""
-    ground = GroundShape(np.array(normal), height, heights)
-    coefficients = ContactParameters(friction, torsional, rolling, restitution)
-    inputs = StepInputs(control, time_step, ground, coefficients, SolverLimits(tolerance, iterations))
+    inputs = step_inputs(control, time_step, material, ground, limits)
     return take_period(scene, q, v, impulse, contact, time, alive, inputs)
 
 
 def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
     """The same kernel with a traced function of time, q and v in place of the controls."""
 
-    @kernel(SIGNATURE.format(control=""), inputs=INPUTS, shared=SHARED)
+    @kernel(SIGNATURE.format(control=""), inputs=INPUTS)
     def simulate_policy(
         scene: Scene,
         q: Any,
@@ -81,27 +73,32 @@ def simulate_with(policy: Callable[[Any, Any, Any], Any]) -> Kernel[..., Any]:
         alive: Any,
         time_step: Any,
         *,
-        friction: Any = 0.7,
-        restitution: Any = 0.0,
-        torsional: Any = 0.0,
-        rolling: Any = 0.0,
-        normal: Any = (0.0, 0.0, 1.0),
-        height: Any = 0.0,
-        tolerance: Any = TOLERANCE,
-        iterations: Any = MAX_ITERATIONS,
-        heights: Any = None,
+        material: ContactParameters,
+        ground: GroundShape,
+        limits: SolverLimits,
     ) -> tuple[Floats, ...]:
         """As `simulate`."""
-        ground = GroundShape(np.array(normal), height, heights)
-        coefficients = ContactParameters(friction, torsional, rolling, restitution)
-        limits = SolverLimits(tolerance, iterations)
-        inputs = StepInputs(np.array(policy(time, q, v)), time_step, ground, coefficients, limits)
+        inputs = step_inputs(np.array(policy(time, q, v)), time_step, material, ground, limits)
         return take_period(scene, q, v, impulse, contact, time, alive, inputs)
 
     return simulate_policy
 
 
-@kernel("(nq),(nv),(impulse_size),(slot_size),(control_size),(),()->(m,m),(m)", inputs=GROUND_INPUTS, shared=SHARED)
+def step_inputs(
+    control: Any,
+    time_step: Any,
+    material: ContactParameters,
+    ground: GroundShape,
+    limits: SolverLimits = SolverLimits(),  # noqa: B008 - frozen
+) -> StepInputs:
+    """What the steps of a period share, of the structures that kernels take."""
+    return StepInputs(control, time_step, ground._replace(normal=np.array(ground.normal)), material, limits)
+
+
+@kernel(
+    "(nq),(nv),(impulse_size),(slot_size),(control_size),(),()->(m,m),(m)",
+    inputs={"material": MATERIAL, "ground": GROUND},
+)
 def assemble_step(
     scene: Scene,
     q: Any,
@@ -112,21 +109,14 @@ def assemble_step(
     time: Any,
     time_step: Any,
     *,
-    friction: Any = 0.7,
-    restitution: Any = 0.0,
-    torsional: Any = 0.0,
-    rolling: Any = 0.0,
-    normal: Any = (0.0, 0.0, 1.0),
-    height: Any = 0.0,
-    heights: Any = None,
+    material: ContactParameters,
+    ground: GroundShape,
 ) -> tuple[Floats, Floats]:
     """G (m, m) and g (m,) of the contact problem of the next step, with the restitution that adds no energy."""
-    ground = GroundShape(np.array(normal), height, heights)
-    coefficients = ContactParameters(friction, torsional, rolling, restitution)
-    inputs = StepInputs(control[: scene.nu], time_step, ground, coefficients)
+    inputs = step_inputs(control[: scene.nu], time_step, material, ground)
     state = initial_result(scene, q, v, impulse, contact, time).state
     kinematics = compute_kinematics(scene, q)
-    contacts = collide(scene, kinematics, ground)
+    contacts = collide(scene, kinematics, inputs.ground)
     forces = drive(scene.model, scene.actuators, q, v, inputs.control, time_step)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     g = system.g
@@ -136,11 +126,9 @@ def assemble_step(
     return system.rows.delassus(system.S), g
 
 
-@kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"normal": "(3)", "height": "()"}, shared=SHARED)
-def candidate_geometry(
-    scene: Scene, q: Any, *, normal: Any = (0.0, 0.0, 1.0), height: Any = 0.0, heights: Any = None
-) -> tuple[Floats, Floats, Floats]:
+@kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"ground": GROUND})
+def candidate_geometry(scene: Scene, q: Any, *, ground: GroundShape) -> tuple[Floats, Floats, Floats]:
     """Gaps (candidates,) [m], points and normals (candidates, 3) in the world."""
-    ground = GroundShape(np.array(normal), height, heights)
-    gap, point, normal = find_candidates(scene, compute_kinematics(scene, q), ground)
+    shape = ground._replace(normal=np.array(ground.normal))
+    gap, point, normal = find_candidates(scene, compute_kinematics(scene, q), shape)
     return gap, point, normal

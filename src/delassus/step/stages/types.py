@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from delassus.contact.cones.parameters import ContactParameters
+
 TOLERANCE: Final = 1e-8
 """The residual to which contacts are solved, relative to the velocities that they have without impulses."""
 
@@ -31,18 +33,9 @@ class SolverLimits(NamedTuple):
 class GroundShape(NamedTuple):
     """The ground in a state: normal (3,) and height [m] of a plane, heights (rows, columns) [m] of a height field."""
 
-    normal: Any
-    height: Any
+    normal: Any = None
+    height: Any = None
     heights: Any = None
-
-
-class ContactParameters(NamedTuple):
-    """Coefficients of the ground: sliding friction, torsional and rolling friction [m], restitution."""
-
-    friction: Any
-    torsional: Any = 0.0
-    rolling: Any = 0.0
-    restitution: Any = 0.0
 
 
 class StepInputs(NamedTuple):

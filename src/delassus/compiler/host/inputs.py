@@ -1,0 +1,225 @@
+"""What a kernel takes by name: arrays that may be given or left out, and structures of such arrays.
+
+A structure is an object of a `NamedTuple` or of a frozen dataclass whose fields are arrays, such as the parameters of a
+contact. The kernel's function gets it with traced fields. The fields that a call gives are packed on the host into one
+operand, each flattened, in the order of the class: a ufunc takes at most 64 operands. Fields that are left at their
+defaults are constants of the compiled code, as optional inputs are that are not given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from delassus.common.checks import real_array
+from delassus.compiler.graph.program import Operand
+from delassus.compiler.tracing.array import Array, contains_traced
+from delassus.compiler.tracing.trace import current
+from delassus.errors import DelassusError
+
+_NO_DEFAULT: Final[Any] = object()
+
+
+class SignatureError(DelassusError, ValueError):
+    """A kernel's signature cannot be read, or does not fit its function or its model."""
+
+
+class InputError(DelassusError, ValueError):
+    """What is given for an input of a kernel does not fit."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array that a kernel takes by name, or does without.
+
+    Attributes:
+        core: Its shape for one state, such as "(nv)".
+        default: What it is where it is not given, one number or some: constants of the compiled code. None if the
+            function gets None then. The function's own parameter may have the default instead.
+        read: Makes an array of what a user gives, or checks it; takes the model and the value. Traced values are not
+            read.
+        shared: Whether all states of a batch read it in place. For fields of a `Group`; a kernel lists other shared
+            arrays by themselves.
+    """
+
+    core: str
+    default: Any = None
+    read: Callable[[Any, Any], Any] | None = None
+    shared: bool = False
+
+
+class Group:
+    """A structure of optional inputs.
+
+        class Contact(NamedTuple):
+            friction: Annotated[Any, Input("(contacts)")] = 0.5
+            restitution: Annotated[Any, Input("(contacts)")] = None
+
+        @kernel("(n)->(n)", inputs={"contact": Contact})
+        def advance(model, x, *, contact): ...
+
+        advance(model, x, contact=Contact(friction=0.7))
+
+    `Group(Contact, friction="(feet)")` is that class where a kernel has other core shapes, or where the class declares
+    none; a kernel does not take fields that neither declares. A field counts as given unless it is None or left at the
+    default of its class.
+
+    Attributes:
+        kind: The class.
+        inputs: The fields that a kernel takes, in the order of the class, each with its core shape and its default.
+    """
+
+    def __init__(self, kind: type[Any], /, **fields: str | Input) -> None:
+        self.kind = kind
+        defaults = _class_defaults(kind)
+        for name in fields:
+            if name not in defaults:
+                raise SignatureError(f"{kind.__name__} has no field {name!r}; its fields are {', '.join(defaults)}.")
+        declared = {name: Input(x) if isinstance(x, str) else x for name, x in fields.items()}
+        if len(declared) < len(defaults):
+            declared = {**_annotated_inputs(kind), **declared}
+        self.inputs: dict[str, Input] = {}
+        for name, default in defaults.items():
+            if name in declared:
+                self.inputs[name] = _with_default(f"{kind.__name__}.{name}", declared[name], default)
+            elif default is _NO_DEFAULT or not declared:
+                raise SignatureError(
+                    f"{kind.__name__}.{name} has no core shape: annotate the field with "
+                    f"Annotated[Any, Input('(n)')], or declare Group({kind.__name__}, {name}='(n)')."
+                )
+        self._class_defaults = tuple(defaults.items())
+
+    def given(self, value: Any) -> tuple[str, ...]:
+        """The names of the fields that a structure gives."""
+        return tuple(
+            [name for name, d in self._class_defaults if (x := getattr(value, name)) is not None and x is not d]
+        )
+
+
+Declared: TypeAlias = str | Input | Group | type[Any]
+"""What declares an input: a core shape, more about it, or a structure."""
+
+
+def as_group(declared: Declared) -> Group | None:
+    """The group that a class or a `Group` declares; None for the core shape of an array."""
+    return Group(declared) if isinstance(declared, type) else declared if isinstance(declared, Group) else None
+
+
+def field_name(group: str, field: str) -> str:
+    """What a field is called in messages, in `inputs=` and in C."""
+    return f"{group}.{field}"
+
+
+def _class_defaults(kind: type[Any]) -> dict[str, Any]:
+    """The fields of a class with their defaults."""
+    names: tuple[str, ...] | None = getattr(kind, "_fields", None)
+    if issubclass(kind, tuple) and names is not None:
+        defaults: dict[str, Any] = kind._field_defaults  # type: ignore[attr-defined]
+        return {name: defaults.get(name, _NO_DEFAULT) for name in names}
+    if not dataclasses.is_dataclass(kind) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        raise SignatureError(f"{kind.__name__} is no structure of inputs: make it a NamedTuple or a frozen dataclass.")
+    missing = dataclasses.MISSING
+    fields = [f for f in dataclasses.fields(kind) if f.init]
+    return {f.name: _NO_DEFAULT if f.default is missing else f.default for f in fields}
+
+
+def _annotated_inputs(kind: type[Any]) -> dict[str, Input]:
+    """What the annotations of a class declare."""
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except NameError as error:
+        raise SignatureError(f"the annotations of {kind.__name__} cannot be read: {error}.") from None
+    metadata = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {name: x for name, items in metadata.items() for x in items if isinstance(x, Input)}
+
+
+def _with_default(name: str, declared: Input, default: Any) -> Input:
+    """A field's declaration with the one default that it has."""
+    if default is _NO_DEFAULT or default is None:
+        return declared
+    if declared.default is not None and declared.default != default:
+        raise SignatureError(f"{name} has two defaults, {default!r} and {declared.default!r}: give one.")
+    return replace(declared, default=default)
+
+
+def pack_operands(operands: Iterable[Operand], groups: Mapping[str, Group]) -> tuple[Operand, ...]:
+    """Operands of single arrays, the fields of each group as one; shared fields stay alone."""
+    packed: dict[str, Operand] = {}
+    for operand in operands:
+        group, _, field = operand.name.partition(".")
+        if operand.shared or not field or group not in groups:
+            packed[operand.name] = operand
+            continue
+        before = packed.get(group, Operand(group, (0,)))
+        size = before.size + operand.size
+        packed[group] = Operand(group, (size,), fields=(*before.fields, (field, operand.shape)))
+    return tuple(packed.values())
+
+
+def pack(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
+    """The operand of a group, of the values of its fields: (…, size), batch axes broadcast; or traced (size,)."""
+    if contains_traced(list(values)):
+        return _pack_traced(kernel, operand, values)
+    parts, batch = [], ()  # type: list[tuple[Any, int, int]], tuple[int, ...]
+    for (field, shape), value in zip(operand.fields, values, strict=True):
+        array = real_array(f"{kernel}: {field_name(operand.name, field)}", value, InputError)
+        lead = array.ndim - len(shape)
+        if array.ndim and (lead < 0 or array.shape[lead:] != shape):
+            raise wrong_shape(kernel, field_name(operand.name, field), array.shape, shape)
+        if lead > 0:
+            batch = _common_batch(kernel, operand, field, batch, array.shape[:lead])
+        parts.append((array, lead, len(shape)))
+    packed, start = np.empty((*batch, operand.size)), 0
+    for (array, lead, axes), (_, shape) in zip(parts, operand.fields, strict=True):
+        size = Operand("", shape).size
+        flat = array if axes == 1 or not array.ndim else array.reshape((*array.shape[:lead], size))
+        packed[..., start : start + size] = flat
+        start += size
+    return packed
+
+
+def _pack_traced(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
+    """In the middle of a trace, where there are no batch axes: elements are moved, nothing is computed."""
+    trace: Any = current()
+    ids = []
+    for (field, shape), value in zip(operand.fields, values, strict=True):
+        array = trace.lift(value)
+        if array.ndim and array.shape != shape:
+            raise wrong_shape(kernel, field_name(operand.name, field), array.shape, shape)
+        array = array.astype(float) if array.truths else array
+        ids.append(np.broadcast_to(array.ids, shape).ravel())
+    return Array(trace, np.concatenate(ids))
+
+
+def unpack(operand: Operand, array: Any) -> dict[str, Any]:
+    """The fields of a group by their full names, of its operand (…, size); nothing is computed."""
+    fields, start = {}, 0
+    for field, shape in operand.fields:
+        size = Operand("", shape).size
+        part = array[..., start : start + size]
+        fields[field_name(operand.name, field)] = part.reshape((*array.shape[:-1], *shape))
+        start += size
+    return fields
+
+
+def wrong_shape(kernel: str, name: str, shape: tuple[int, ...], core: tuple[int, ...]) -> InputError:
+    """The error of an input whose shape does not end in its core shape."""
+    needed = f"(…, {', '.join(map(str, core))})" if core else "(…)"
+    return InputError(f"{kernel}: {name} has shape {shape}; it needs {needed}, or one number for all elements.")
+
+
+def _common_batch(
+    kernel: str, operand: Operand, field: str, batch: tuple[int, ...], lead: tuple[int, ...]
+) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(batch, lead)
+    except ValueError:
+        raise InputError(
+            f"{kernel}: {field_name(operand.name, field)} has the batch axes {lead}, which do not broadcast with "
+            f"{batch} of the fields before it."
+        ) from None
