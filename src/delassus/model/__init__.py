@@ -6,6 +6,7 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.model.bundled import robots
+    from delassus.model.formats import register_format
     from delassus.model.joints import (
         Cylindrical,
         Free,
@@ -50,6 +51,7 @@ __all__ = [
     "compare",
     "load",
     "mass_report",
+    "register_format",
     "robots",
 ]
 
@@ -59,6 +61,7 @@ if not TYPE_CHECKING:
         __all__,
         {
             "model.bundled": "robots",
+            "model.formats": "register_format",
             "model.joints": "Cylindrical Free Helical Planar Prismatic Revolute Spherical Translation Universal",
             "model.model": "WORLD Frame Joint Mimic Model Posture",
             "model.parametric": "ParametricModel",
