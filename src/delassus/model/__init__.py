@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         Cylindrical,
         Free,
         Helical,
+        JointKind,
         Planar,
         Prismatic,
         Revolute,
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
         Universal,
     )
     from delassus.model.model import WORLD, Frame, Joint, Mimic, Model, Posture
+    from delassus.model.motions import moves
+    from delassus.model.motions.motion import JointMotion, register_motion
     from delassus.model.parametric import ParametricModel
     from delassus.model.placement import Inertia, Placement
     from delassus.model.readers.load import load
@@ -34,6 +37,8 @@ __all__ = [
     "Helical",
     "Inertia",
     "Joint",
+    "JointKind",
+    "JointMotion",
     "Mimic",
     "Model",
     "ParameterCheck",
@@ -51,7 +56,9 @@ __all__ = [
     "compare",
     "load",
     "mass_report",
+    "moves",
     "register_format",
+    "register_motion",
     "robots",
 ]
 
@@ -62,8 +69,11 @@ if not TYPE_CHECKING:
         {
             "model.bundled": "robots",
             "model.formats": "register_format",
-            "model.joints": "Cylindrical Free Helical Planar Prismatic Revolute Spherical Translation Universal",
+            "model.joints": "Cylindrical Free Helical JointKind Planar Prismatic Revolute Spherical "
+            "Translation Universal",
             "model.model": "WORLD Frame Joint Mimic Model Posture",
+            "model.motions.motion": "JointMotion register_motion",
+            "model.motions.moves": "",
             "model.parametric": "ParametricModel",
             "model.placement": "Inertia Placement",
             "model.readers.load": "load",

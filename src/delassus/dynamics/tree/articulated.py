@@ -20,7 +20,6 @@ import delassus.numpy as np
 from delassus.dynamics.tree.ldl import Ldl, ldl
 from delassus.dynamics.tree.poses import Blocks, Pair, mirrored
 from delassus.dynamics.tree.sums import at
-from delassus.model.joints import Motion
 from delassus.model.links import Link
 
 
@@ -94,7 +93,7 @@ class FreeJoint:
 
 def is_plain(link: Link) -> bool:
     """Whether a joint's directions are axes of its link and no rotor is on them: then SᵀW = 1."""
-    return link.motion is not Motion.HELICAL and not link.has_rotor
+    return link.motion.along_axes and not link.has_rotor
 
 
 def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:

@@ -14,7 +14,6 @@ import numpy
 import delassus.numpy as np
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.tree.poses import Pair, link_pose
-from delassus.model.joints import Motion
 from delassus.model.links import Links, links_of
 from delassus.model.model import WORLD
 from delassus.simulation.geometry.candidates import Shape, touches
@@ -147,7 +146,7 @@ def leading(world: World, tree: Links, q: Any, poses: list[Pair], ground: Ground
     twists: dict[int, tuple[Pair, Pair]] = {}
     rigid = {part.roots[0] for part in components(world.mechanism, q) if part.rigid}
     for i, link in enumerate(tree.links):
-        if link.motion is Motion.FREE:
+        if link.motion.is_free:
             (R, p), own = poses[i], v[link.v : link.v + 6]
             if i in rigid:
                 q_end, v_end, _ = fly(link, q[link.q : link.q + 7], own, h)
