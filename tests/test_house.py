@@ -84,7 +84,7 @@ INNER = {
     "compiler/tracing": ["", "flow", "operations", "record"],
     "compiler/backends": ["", "llvm"],
     "compiler/host": ["bound", ""],
-    "model": ["", "bundled", "readers", "converters", "reports"],
+    "model": ["motions", "", "bundled", "readers", "converters", "reports"],
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],

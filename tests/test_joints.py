@@ -18,17 +18,16 @@ from delassus.model.joints import (
     Free,
     Helical,
     JointKind,
-    Motion,
     Planar,
     Prismatic,
     Revolute,
     Spherical,
     Translation,
     Universal,
-    _Kind,
     aligned,
 )
 from delassus.model.model import Joint, Model
+from delassus.model.motions.prismatic import PRISMATIC
 from how_many import examples
 from joint_cases import (
     EACH,
@@ -383,14 +382,14 @@ def test_translations_have_no_quaternion_to_normalise():
 
 
 @dataclass(frozen=True)
-class SlidingBall(_Kind):
+class SlidingBall(JointKind):
     """A ball joint that slides, then a free flight: no kind of the package has quaternions behind other coordinates."""
 
     label = "sliding ball"
 
     @property
     def elements(self):
-        return ((Motion.PRISMATIC, (0.0, 0.0, 1.0), 0.0), *Spherical().elements, *Free().elements)
+        return ((PRISMATIC, (0.0, 0.0, 1.0), 0.0), *Spherical().elements, *Free().elements)
 
 
 COMPOSED = Model("composed", (Joint("j", SlidingBall()),))

@@ -128,7 +128,7 @@ def test_a_description_that_cannot_be_loaded_says_why(name, sentence):
     [
         ({"root": "flying"}, "root is 'flying'; it is one of 'fixed', 'free'."),
         ({"mimic": "yes"}, "mimic is 'yes'; it is one of 'reduce', 'ignore'."),
-        ({"format": "sdf"}, "format is 'sdf'; it is None or one of 'urdf', 'mjcf'."),
+        ({"format": "sdf"}, "format is 'sdf'; it is None or one of 'mjcf', 'urdf'."),
     ],
 )
 def test_unknown_options_are_refused(options, sentence):

@@ -6,10 +6,12 @@ from delassus.lazy import lazily
 
 if TYPE_CHECKING:
     from delassus.model.bundled import robots
+    from delassus.model.formats import register_format
     from delassus.model.joints import (
         Cylindrical,
         Free,
         Helical,
+        JointKind,
         Planar,
         Prismatic,
         Revolute,
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
         Universal,
     )
     from delassus.model.model import WORLD, Frame, Joint, Mimic, Model, Posture
+    from delassus.model.motions import moves
+    from delassus.model.motions.motion import JointMotion, register_motion
     from delassus.model.parametric import ParametricModel
     from delassus.model.placement import Inertia, Placement
     from delassus.model.readers.load import load
@@ -33,6 +37,8 @@ __all__ = [
     "Helical",
     "Inertia",
     "Joint",
+    "JointKind",
+    "JointMotion",
     "Mimic",
     "Model",
     "ParameterCheck",
@@ -50,6 +56,9 @@ __all__ = [
     "compare",
     "load",
     "mass_report",
+    "moves",
+    "register_format",
+    "register_motion",
     "robots",
 ]
 
@@ -59,8 +68,12 @@ if not TYPE_CHECKING:
         __all__,
         {
             "model.bundled": "robots",
-            "model.joints": "Cylindrical Free Helical Planar Prismatic Revolute Spherical Translation Universal",
+            "model.formats": "register_format",
+            "model.joints": "Cylindrical Free Helical JointKind Planar Prismatic Revolute Spherical "
+            "Translation Universal",
             "model.model": "WORLD Frame Joint Mimic Model Posture",
+            "model.motions.motion": "JointMotion register_motion",
+            "model.motions.moves": "",
             "model.parametric": "ParametricModel",
             "model.placement": "Inertia Placement",
             "model.readers.load": "load",

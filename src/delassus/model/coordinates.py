@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.errors import BadArgument, expect
-from delassus.model.joints import Motion
 
 if TYPE_CHECKING:
     from delassus.model.model import Joint
@@ -141,7 +140,7 @@ class Coordinates:
             if joint.mimic is not None:
                 continue
             for motion, first, _ in joint.kind.parts:
-                q[..., start + first : start + first + motion.nq] = _random(rng, motion, batch)
+                q[..., start + first : start + first + motion.nq] = motion.random(rng, batch)
             for k in _plain_coordinates(joint):
                 low = joint.lower[k] if joint.lower else -math.inf
                 high = joint.upper[k] if joint.upper else math.inf
@@ -162,14 +161,3 @@ def _plain_coordinates(joint: Joint) -> list[int]:
 def _nearest_range(low: float, high: float) -> tuple[float, float]:
     """The part of the range between two limits, at least one of them finite, within 1 of the one nearest to zero."""
     return (low, low + 1.0) if abs(low) < abs(high) else (high - 1.0, high)
-
-
-def _random(rng: np.random.Generator, motion: Motion, batch: tuple[int, ...]) -> NDArray[np.float64]:
-    """Coordinates (…, n) of an elementary motion."""
-    if motion.has_quaternion:
-        quaternion = rng.normal(size=(*batch, 4))
-        quaternion /= np.linalg.norm(quaternion, axis=-1, keepdims=True)
-        return np.concatenate([rng.uniform(-1, 1, (*batch, motion.nq - 4)), quaternion], axis=-1)
-    angles = {Motion.REVOLUTE: (math.pi,), Motion.HELICAL: (math.pi,), Motion.PLANAR: (1.0, 1.0, math.pi)}
-    scale = np.array(angles.get(motion, (1.0,) * motion.nq))
-    return rng.uniform(-scale, scale, (*batch, motion.nq))

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from delassus.errors import BadArgument
 from delassus.model.equality import JointCoupling, ends, prefixed
-from delassus.model.joints import Motion, aligned
+from delassus.model.joints import aligned
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Joint, Mimic, Model
+from delassus.model.motions.motion import JointMotion
+from delassus.model.motions.moves import Move, Rotation, Shift
 from delassus.model.placement import HERE, Placement
 from delassus.model.transmission import prefixed_transmissions, transmissions_without
-from delassus.spatial.quaternions import quaternion_normalize, quaternion_to_rotation
 
 
 def attach(model: Model, other: Model, frame: Frame, placement: Placement, prefix: str) -> Model:
@@ -170,18 +171,20 @@ def joint_placement(joint: Joint, coordinates: list[float]) -> Placement:
     return result
 
 
-def _elementary(motion: Motion, pitch: float, x: list[float]) -> Placement:
-    if motion is Motion.PRISMATIC:
-        return Placement.of(p=(0.0, 0.0, x[0]))
-    if motion is Motion.TRANSLATION:
-        return Placement.of(p=x)
-    if motion in (Motion.SPHERICAL, Motion.FREE):
-        quaternion = np.array(x[-4:])
-        if not np.linalg.norm(quaternion) > 0.0:
-            raise BadArgument("a joint cannot be locked at a quaternion of length zero.", code="zero-direction")
-        R = quaternion_to_rotation(quaternion_normalize(quaternion))
-        return Placement.of(R, x[:3] if motion is Motion.FREE else (0.0, 0.0, 0.0))
-    angle = x[2] if motion is Motion.PLANAR else x[0]
-    p = (x[0], x[1], 0.0) if motion is Motion.PLANAR else (0.0, 0.0, pitch * x[0])
-    c, s = math.cos(angle), math.sin(angle)
-    return Placement.of([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]], p)
+def _elementary(motion: JointMotion, pitch: float, x: list[float]) -> Placement:
+    """The frame that an elementary motion has moved, in the one at rest."""
+    if motion.has_quaternion and not np.linalg.norm(x[-4:]) > 0.0:
+        raise BadArgument("a joint cannot be locked at a quaternion of length zero.", code="zero-direction")
+    result = HERE
+    for move in motion.moves(list(motion.normalize(np.array(x))), pitch):
+        result = _placement(move) * result
+    return result
+
+
+def _placement(move: Move) -> Placement:
+    if isinstance(move, Shift):
+        return Placement.of(p=move.p)
+    if isinstance(move, Rotation):
+        return Placement.of(move.R)
+    c, s = math.cos(move.angle), math.sin(move.angle)
+    return Placement.of([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -9,14 +9,13 @@ body's axes.
 Axes are directions: of any length but zero, kept with length 1.
 
 Universal and cylindrical joints are two elementary ones in a row. Every elementary joint moves along or about the z
-axis of its own frame, so algorithms need to know only the motions of `Motion`.
+axis of its own frame, so algorithms need to know only the motions of `motions`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 from itertools import chain
 from typing import ClassVar, TypeAlias
 
@@ -25,57 +24,17 @@ from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
 from delassus.errors import BadArgument, DelassusError, short
+from delassus.model.motions.free import FREE
+from delassus.model.motions.helical import HELICAL
+from delassus.model.motions.motion import JointMotion
+from delassus.model.motions.planar import PLANAR
+from delassus.model.motions.prismatic import PRISMATIC
+from delassus.model.motions.revolute import REVOLUTE
+from delassus.model.motions.spherical import SPHERICAL
+from delassus.model.motions.translation import TRANSLATION
 from delassus.model.placement import Vector, vector
 
-
-class Motion(Enum):
-    """An elementary motion.
-
-    `directions` are those of its velocity in the moving frame, as indices of a spatial velocity, linear first: 0, 1, 2
-    along x, y, z and 3, 4, 5 about them. A helical motion is one about z that also moves along it.
-    """
-
-    REVOLUTE = "revolute"
-    PRISMATIC = "prismatic"
-    HELICAL = "helical"
-    TRANSLATION = "translation"
-    PLANAR = "planar"
-    SPHERICAL = "spherical"
-    FREE = "free"
-
-    @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return {Motion.SPHERICAL: 4, Motion.FREE: 7}.get(self, self.nv)
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return len(self.directions)
-
-    @property
-    def directions(self) -> tuple[int, ...]:
-        """Indices of a spatial velocity."""
-        return _DIRECTIONS[self]
-
-    @property
-    def has_quaternion(self) -> bool:
-        """Whether the last four coordinates are a quaternion."""
-        return self in (Motion.SPHERICAL, Motion.FREE)
-
-
-_DIRECTIONS = {
-    Motion.REVOLUTE: (5,),
-    Motion.PRISMATIC: (2,),
-    Motion.HELICAL: (5,),
-    Motion.TRANSLATION: (0, 1, 2),
-    Motion.PLANAR: (0, 1, 5),
-    Motion.SPHERICAL: (3, 4, 5),
-    Motion.FREE: (0, 1, 2, 3, 4, 5),
-}
-
-
-Element: TypeAlias = tuple[Motion, Vector, float]
+Element: TypeAlias = tuple[JointMotion, Vector, float]
 """An elementary joint: its motion, its axis in the joint's frame, its pitch [m/rad]."""
 
 X: Vector = (1.0, 0.0, 0.0)
@@ -83,8 +42,8 @@ Y: Vector = (0.0, 1.0, 0.0)
 Z: Vector = (0.0, 0.0, 1.0)
 
 
-class _Kind:
-    """What all kinds share: the numbers of coordinates follow from the elements."""
+class JointKind:
+    """A kind of joint, a frozen dataclass: its elements say all else; `directions` are its fields that are axes."""
 
     label: ClassVar[str]
     directions: ClassVar[tuple[str, ...]] = ()
@@ -99,7 +58,7 @@ class _Kind:
         raise TypeError(f"{type(self).__name__} has no elements.")
 
     @property
-    def parts(self) -> tuple[tuple[Motion, int, int], ...]:
+    def parts(self) -> tuple[tuple[JointMotion, int, int], ...]:
         """The motions of the elements, each with the first of its coordinates and of its velocities in the joint."""
         found, q, v = [], 0, 0
         for motion, _, _ in self.elements:
@@ -110,8 +69,7 @@ class _Kind:
     @property
     def neutral(self) -> tuple[float, ...]:
         """The coordinates (nq,) at which it has not moved: zero, and (0, 0, 0, 1) where they are a quaternion."""
-        each = ((0.0,) * (motion.nq - 1) + (1.0 if motion.has_quaternion else 0.0,) for motion, *_ in self.elements)
-        return tuple(chain.from_iterable(each))
+        return tuple(chain.from_iterable(motion.neutral for motion, _, _ in self.elements))
 
     @property
     def nq(self) -> int:
@@ -125,7 +83,7 @@ class _Kind:
 
 
 @dataclass(frozen=True)
-class Revolute(_Kind):
+class Revolute(JointKind):
     """Turns about an axis; `continuous` says that it may do so without end, which changes nothing but its limits."""
 
     axis: Vector = Z
@@ -136,11 +94,11 @@ class Revolute(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """One."""
-        return ((Motion.REVOLUTE, self.axis, 0.0),)
+        return ((REVOLUTE, self.axis, 0.0),)
 
 
 @dataclass(frozen=True)
-class Prismatic(_Kind):
+class Prismatic(JointKind):
     """Slides along an axis."""
 
     axis: Vector = Z
@@ -150,11 +108,11 @@ class Prismatic(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """One."""
-        return ((Motion.PRISMATIC, self.axis, 0.0),)
+        return ((PRISMATIC, self.axis, 0.0),)
 
 
 @dataclass(frozen=True)
-class Helical(_Kind):
+class Helical(JointKind):
     """Turns about an axis and moves `pitch` [m/rad] along it."""
 
     axis: Vector = Z
@@ -171,11 +129,11 @@ class Helical(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """One."""
-        return ((Motion.HELICAL, self.axis, self.pitch),)
+        return ((HELICAL, self.axis, self.pitch),)
 
 
 @dataclass(frozen=True)
-class Universal(_Kind):
+class Universal(JointKind):
     """Turns about a first axis, then about a second one that turned with it."""
 
     first: Vector = X
@@ -186,11 +144,11 @@ class Universal(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """Two revolute ones."""
-        return ((Motion.REVOLUTE, self.first, 0.0), (Motion.REVOLUTE, self.second, 0.0))
+        return ((REVOLUTE, self.first, 0.0), (REVOLUTE, self.second, 0.0))
 
 
 @dataclass(frozen=True)
-class Cylindrical(_Kind):
+class Cylindrical(JointKind):
     """Slides along an axis and turns about it."""
 
     axis: Vector = Z
@@ -200,11 +158,11 @@ class Cylindrical(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """A prismatic and a revolute one."""
-        return ((Motion.PRISMATIC, self.axis, 0.0), (Motion.REVOLUTE, self.axis, 0.0))
+        return ((PRISMATIC, self.axis, 0.0), (REVOLUTE, self.axis, 0.0))
 
 
 @dataclass(frozen=True)
-class Translation(_Kind):
+class Translation(JointKind):
     """Moves along x, y and z of the joint's frame."""
 
     label = "translation"
@@ -212,11 +170,11 @@ class Translation(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """One."""
-        return ((Motion.TRANSLATION, Z, 0.0),)
+        return ((TRANSLATION, Z, 0.0),)
 
 
 @dataclass(frozen=True)
-class Planar(_Kind):
+class Planar(JointKind):
     """Moves in the plane across `normal` and turns about it; x and y are the axes of `aligned(normal)`."""
 
     normal: Vector = Z
@@ -226,11 +184,11 @@ class Planar(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """One."""
-        return ((Motion.PLANAR, self.normal, 0.0),)
+        return ((PLANAR, self.normal, 0.0),)
 
 
 @dataclass(frozen=True)
-class Spherical(_Kind):
+class Spherical(JointKind):
     """Turns about all axes."""
 
     label = "spherical"
@@ -238,11 +196,11 @@ class Spherical(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """One."""
-        return ((Motion.SPHERICAL, Z, 0.0),)
+        return ((SPHERICAL, Z, 0.0),)
 
 
 @dataclass(frozen=True)
-class Free(_Kind):
+class Free(JointKind):
     """Moves freely."""
 
     label = "free"
@@ -250,12 +208,7 @@ class Free(_Kind):
     @property
     def elements(self) -> tuple[Element, ...]:
         """One."""
-        return ((Motion.FREE, Z, 0.0),)
-
-
-JointKind: TypeAlias = (
-    Revolute | Prismatic | Helical | Universal | Cylindrical | Translation | Planar | Spherical | Free
-)
+        return ((FREE, Z, 0.0),)
 
 
 def direction(axis: Vector) -> Vector:

@@ -13,8 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.model.joints import Motion, aligned
+from delassus.model.joints import aligned
 from delassus.model.model import WORLD, Model
+from delassus.model.motions.motion import JointMotion
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
 from delassus.model.traced import TracedModel
 
@@ -28,7 +29,7 @@ class Link:
     """
 
     parent: int
-    motion: Motion
+    motion: JointMotion
     pitch: float
     placement: Placement
     inertia: Inertia
@@ -41,9 +42,7 @@ class Link:
     @property
     def subspace(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The motion subspace S in the link's axes: linear and angular rows, (3, n) each."""
-        S = np.eye(6)[:, list(self.motion.directions)]
-        if self.motion is Motion.HELICAL:
-            S[2, 0] = self.pitch
+        S = self.motion.subspace(self.pitch)
         return S[:3], S[3:]
 
     @property

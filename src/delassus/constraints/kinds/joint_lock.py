@@ -16,7 +16,6 @@ from delassus.constraints.basis.constraint import (
 )
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.reference import MovingPoint, MovingReference, is_moving
-from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 
 
@@ -101,7 +100,7 @@ class JointLock(Constraint):
         """The coordinate, less the reference."""
         model = motions.model
         joint, start = self._joint(model), model.q_starts[model.joint_index(self.joint)]
-        if any(motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR) for motion, _, _ in joint.kind.elements):
+        if any(not motion.is_euclidean for motion, _, _ in joint.kind.elements):
             raise ConstraintError(
                 f"the joint {self.joint!r} is {joint.kind.label}: its velocities are not the rates of its coordinates, "
                 "so a position_gain means nothing there. Weld the frame it carries.",

@@ -43,7 +43,6 @@ from delassus.dynamics.kinematics.manifold import difference, integrate, parts
 from delassus.dynamics.mass.crba import crba
 from delassus.errors import short
 from delassus.linalg.least_squares import RANK
-from delassus.model.joints import Motion
 from delassus.model.model import Model
 from delassus.spatial.motions import motion_cross
 
@@ -245,7 +244,7 @@ def _turning(model: Model, v: Floats) -> Floats:
     """ad(v) (…, nv, nv): tangent vectors of joints that turn change by -ad(v) per time, as the joint's frame does."""
     found = np.zeros((*v.shape, v.shape[-1]))
     for motion, _, start in parts(model):
-        if motion not in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR):
+        if motion.is_euclidean:
             continue
         chosen = list(motion.directions)
         twist = np.zeros((*v.shape[:-1], 6))

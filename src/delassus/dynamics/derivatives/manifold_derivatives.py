@@ -13,7 +13,6 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.manifold import difference, parts
-from delassus.model.joints import Motion
 from delassus.model.model import Model
 from delassus.spatial.motions import adjoint
 from delassus.spatial.placements import placement_exp, placement_right_jacobian, placement_right_jacobian_inverse
@@ -67,7 +66,7 @@ def _blocks(model: Model, v: Any, of_twist: Callable[[Any], Any]) -> Any:
     straight = of_twist(np.zeros(6))
     for motion, _, start in parts(model):
         chosen = list(motion.directions)
-        curved = motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR)
+        curved = not motion.is_euclidean
         twist = np.zeros(6)
         if curved:
             for k, direction in enumerate(chosen):

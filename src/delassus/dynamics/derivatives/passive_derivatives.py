@@ -16,7 +16,6 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.forces.passive import joint_gains, passive_forces
 from delassus.dynamics.forces.tendons import tendon_states
 from delassus.dynamics.kinematics.manifold import coordinate_rates, parts
-from delassus.model.joints import Motion
 from delassus.model.model import Model
 
 
@@ -35,7 +34,7 @@ def passive_derivatives(model: Model, q: Any, v: Any) -> tuple[Floats, Floats]:
     by_q, by_v = np.array(-numpy.diag(stiffness)), np.array(-numpy.diag(damping))
     for motion, _, start in parts(model):
         at = list(range(start, start + motion.nv))
-        if motion in (Motion.SPHERICAL, Motion.FREE, Motion.PLANAR) and stiffness[at].any():
+        if not motion.is_euclidean and stiffness[at].any():
             block = _block(model, q, at)
             for i, row in enumerate(at):
                 for j, column in enumerate(at):

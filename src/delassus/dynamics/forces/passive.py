@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.forces.tendons import TendonState, tendon_states
-from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
-from delassus.spatial.quaternions import (
-    quaternion_conjugate,
-    quaternion_log,
-    quaternion_multiply,
-    quaternion_rotate,
-)
 
 
 @kernel("(nq),(nv)->(nv)")
@@ -116,24 +109,5 @@ def _coordinates(joint: Joint, q: Any, start: int) -> Any:
 def _stretch(joint: Joint, q: Any) -> Any:
     """δ (nv,): what leads a joint from its rest to q (nq,)."""
     rest = numpy.array(joint.rest or joint.kind.neutral)
-    stretches = [
-        _stretch_of(motion, rest[i : i + motion.nq], q[i : i + motion.nq]) for motion, i, _ in joint.kind.parts
-    ]
+    stretches = [motion.stretch(rest[i : i + motion.nq], q[i : i + motion.nq]) for motion, i, _ in joint.kind.parts]
     return np.concatenate(stretches)
-
-
-def _stretch_of(motion: Motion, rest: Any, q: Any) -> Any:
-    if motion is Motion.SPHERICAL:
-        return _rotation(rest, q)
-    if motion is Motion.FREE:
-        way = quaternion_rotate(quaternion_conjugate(q[3:]), q[:3] - rest[:3])
-        return np.concatenate([way, _rotation(rest[3:], q[3:])])
-    if motion is Motion.PLANAR:
-        c, s = np.cos(q[2]), np.sin(q[2])
-        x, y = q[0] - rest[0], q[1] - rest[1]
-        return np.stack([c * x + s * y, c * y - s * x, q[2] - rest[2]])
-    return q - rest
-
-
-def _rotation(rest: Any, q: Any) -> Any:
-    return quaternion_log(quaternion_multiply(quaternion_conjugate(np.array(rest)), q))

@@ -21,7 +21,6 @@ from delassus.dynamics.tree.poses import Blocks, Pair
 from delassus.dynamics.tree.sums import at
 from delassus.linalg.ldl import Ldl, ldl
 from delassus.linalg.products import mirror
-from delassus.model.joints import Motion
 from delassus.model.links import Link
 
 
@@ -95,7 +94,7 @@ class FreeJoint:
 
 def is_plain(link: Link) -> bool:
     """Whether a joint's directions are axes of its link and no rotor is on them: then SᵀW = 1."""
-    return link.motion is not Motion.HELICAL and not link.has_rotor
+    return link.motion.along_axes and not link.has_rotor
 
 
 def free_joint(link: Link, A: Blocks, added: Any = None) -> FreeJoint:

@@ -17,14 +17,13 @@ from typing import Any, Protocol
 import delassus.numpy as np
 from delassus.dynamics.tree.sums import at
 from delassus.linalg.products import mirror
-from delassus.model.joints import Motion
 from delassus.model.links import Link, Links
+from delassus.model.motions.moves import Move, Shift, Turn
 from delassus.model.placement import Placement
 from delassus.model.traced import TracedPlacement
 from delassus.spatial import turns
-from delassus.spatial.quaternions import quaternion_to_rotation
 from delassus.spatial.rotations import skew
-from delassus.spatial.turns import Turn, turn_about_z, zxz
+from delassus.spatial.turns import turn_about_z, zxz
 
 Pair = tuple[Any, Any]
 Blocks = tuple[Any, Any, Any]
@@ -56,7 +55,7 @@ class Step(Protocol):
 class TurnStep:
     """A turn about a coordinate axis."""
 
-    by: Turn
+    by: turns.Turn
 
     def motion_to_child(self, lin: Any, ang: Any) -> Pair:
         """Turned back."""
@@ -213,26 +212,20 @@ def fixed_pose(placement: Placement) -> Pose:
 def link_pose(link: Link, x: Sequence[Any]) -> Pose:
     """The pose of a link with coordinates x."""
     gamma, outer = _mount(link.placement)
-    motion = link.motion
-    if motion is Motion.REVOLUTE:
-        return Pose((TurnStep(turn_about_z(x[0], gamma)), *outer))
-    if motion is Motion.PRISMATIC:
-        return Pose((ShiftStep(np.stack([0.0, 0.0, x[0]])), TurnStep(gamma), *outer))
-    if motion is Motion.HELICAL:
-        along = ShiftStep(np.stack([0.0, 0.0, link.pitch * x[0]]))
-        return Pose((along, TurnStep(turn_about_z(x[0], gamma)), *outer))
-    if motion is Motion.TRANSLATION:
-        return Pose((ShiftStep(np.stack(list(x))), TurnStep(gamma), *outer))
-    if motion is Motion.PLANAR:
-        about = TurnStep((2, np.cos(x[2]), np.sin(x[2])))
-        return Pose((about, ShiftStep(np.stack([x[0], x[1], 0.0])), TurnStep(gamma), *outer))
-    rotation = RotationStep(quaternion_to_rotation(np.stack(list(x[-4:]))))
-    if motion is Motion.SPHERICAL:
-        return Pose((rotation, TurnStep(gamma), *outer))
-    return Pose((rotation, ShiftStep(np.stack(list(x[:3]))), TurnStep(gamma), *outer))
+    *inner, last = link.motion.moves(x, link.pitch)
+    steps = [_step(move) for move in inner]
+    if isinstance(last, Turn):
+        return Pose((*steps, TurnStep(turn_about_z(last.angle, gamma)), *outer))
+    return Pose((*steps, _step(last), TurnStep(gamma), *outer))
 
 
-def _mount(placement: Placement) -> tuple[Turn, tuple[Step, ...]]:
+def _step(move: Move) -> Step:
+    if isinstance(move, Turn):
+        return TurnStep((2, np.cos(move.angle), np.sin(move.angle)))
+    return ShiftStep(move.p) if isinstance(move, Shift) else RotationStep(move.R)
+
+
+def _mount(placement: Placement) -> tuple[turns.Turn, tuple[Step, ...]]:
     """A placement as a first turn about z, which a joint about z can join, and the steps after it.
 
     One that comes at run time is a full rotation, which is smooth everywhere; its turns are not where z is kept.

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.errors import BadArgument
-from delassus.model.joints import Motion
 from delassus.model.model import Model
+from delassus.model.motions.motion import JointMotion
 
 Array = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def _turned(model: Model, q: ArrayLike, v: ArrayLike, what: str, to_world: bool)
 
 def _free_joints(model: Model) -> Iterator[tuple[int, int]]:
     """Where the coordinates and the velocities of every free joint start."""
-    return ((q, v) for motion, q, v in _motions(model) if motion is Motion.FREE)
+    return ((q, v) for motion, q, v in _motions(model) if motion.is_free)
 
 
 def _quaternions(model: Model) -> Iterator[int]:
@@ -89,7 +89,7 @@ def _quaternions(model: Model) -> Iterator[int]:
     return (q + motion.nq - 4 for motion, q, _ in _motions(model) if motion.has_quaternion)
 
 
-def _motions(model: Model) -> Iterator[tuple[Motion, int, int]]:
+def _motions(model: Model) -> Iterator[tuple[JointMotion, int, int]]:
     """Every elementary motion, and where its coordinates and its velocities start."""
     for joint, q, v in zip(model.joints, model.q_starts, model.v_starts, strict=True):
         for motion, i, j in joint.kind.parts:

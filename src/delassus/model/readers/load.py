@@ -5,19 +5,20 @@ from __future__ import annotations
 import difflib
 import os
 from pathlib import Path
+from typing import Any, Final
 
-from delassus.common.checks import is_one_of
 from delassus.errors import BadArgument, DelassusError, short
 from delassus.model.bundled import BUNDLED, bundled
+from delassus.model.formats import Format, detect_format, format_named
 from delassus.model.model import Model
 from delassus.model.readers.descriptions import find_description
-from delassus.model.readers.mjcf import read_mjcf
-from delassus.model.readers.urdf import MimicMode, Root, check_options, model_from_urdf
+from delassus.model.readers.urdf import MimicMode, Root
 from delassus.model.readers.urdf_geometry import Packages, PathName, expanded
-from delassus.model.readers.xml import MAX_BYTES, ModelFileError, read_xml, too_large
+from delassus.model.readers.xml import MAX_BYTES, ModelFileError, too_large
 from delassus.model.readers.xml_text import root_tag
 
-FORMATS = ("urdf", "mjcf")
+_DEFAULTS: Final = {"root": "fixed", "mimic": "reduce", "packages": ()}
+"""Options with these values count as left out: formats that do not take them accept them."""
 
 
 def load(
@@ -27,56 +28,62 @@ def load(
     mimic: MimicMode = "reduce",
     packages: Packages = (),
     format: str | None = None,
+    **options: Any,
 ) -> Model:
     """The model of a robot.
 
     `source` is the path of a URDF or MJCF file, its text (it starts with "<"), or the name of a robot: one that comes
     with this package, such as "quadruped" (`delassus.robots()` has them all), or one such as
     "panda_description" or "unitree_go2" if the package robot_descriptions or mujoco_menagerie is installed, which
-    fetches it on its first use. MJCF needs the package mujoco. `format` is "urdf", "mjcf" or None, which takes what
-    the root element says.
+    fetches it on its first use. MJCF needs the package mujoco. `format` is "urdf", "mjcf" or another that
+    `register_format` has added; None takes what the root element says, else the suffix of the file.
 
     For URDF, `root="free"` lets the root link move, `mimic="ignore"` makes joints that mimic others independent, and
-    `packages` says where meshes are. MJCF says all of that itself.
+    `packages` says where meshes are. MJCF says all of that itself. Other `options` are those of registered formats; one
+    that the format does not take is refused.
     """
-    check_options(root, mimic)
-    if format is not None and not is_one_of(format, FORMATS):
-        raise BadArgument(
-            f"format is {format!r}; it is None or one of {', '.join(map(repr, FORMATS))}.", code="unknown-option"
-        )
+    chosen = None if format is None else format_named(format)
+    options |= {"root": root, "mimic": mimic, "packages": packages}
+    options = {name: value for name, value in options.items() if not _is_default(name, value)}
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"source is a {type(source).__name__}; it is a path, XML text or the name of a robot.")
     text = os.fspath(source)
     if isinstance(source, str) and text.lstrip("\ufeff \t\r\n").startswith("<"):
-        return _read(text, "<string>", format, root, mimic, packages)
+        return _read(text, "<string>", chosen, options)
     if not text.strip():
         raise BadArgument(
             "the source is empty; give the path of a URDF or MJCF file, its text or the name of a robot.",
             code="missing-argument",
         )
-    path = expanded(text)
+    path, folders = expanded(text), list[str]()
     if isinstance(source, str) and path.name == text and not path.suffix and not _exists(path):
         if text in BUNDLED:
-            if root == "free":
+            if options:
+                given = ", ".join(f"{name}={value!r}" for name, value in options.items())
                 raise BadArgument(
-                    f'{text!r} says itself what moves; root="free" is for URDF.', code="conflicting-arguments"
+                    f"{text!r} says itself what moves; {given} is for files: leave it out.",
+                    code="conflicting-arguments",
                 )
             return bundled(text)
         path, folders = find_description(text, BUNDLED, _near(path))
-        packages = packages or folders
-    return _read(_content(path), str(path), format, root, mimic, packages)
+    data = _content(path)
+    chosen = chosen or detect_format(root_tag(data), str(path), "urdf")
+    if folders and "packages" in chosen.options:
+        options.setdefault("packages", folders)
+    return _read(data, str(path), chosen, options)
 
 
-def _read(data: str | bytes, file: str, format: str | None, root: Root, mimic: MimicMode, packages: Packages) -> Model:
-    if format == "mjcf" or (format is None and root_tag(data) == "mujoco"):
-        if root == "free":
-            raise ModelFileError(
-                'MJCF says itself what moves: write <freejoint/> instead of root="free".',
-                file,
-                code="conflicting-arguments",
-            )
-        return read_mjcf(data, file)
-    return model_from_urdf(read_xml(data, file), root, mimic, packages)
+def _read(data: str | bytes, file: str, chosen: Format | None, options: dict[str, Any]) -> Model:
+    chosen = chosen or detect_format(root_tag(data), file, "urdf")
+    refusal = chosen.refusal(options)
+    if refusal is not None:
+        raise ModelFileError(refusal, file, code="conflicting-arguments")
+    return chosen.read(data, file, **options)
+
+
+def _is_default(name: str, value: Any) -> bool:
+    default = _DEFAULTS.get(name, ...)
+    return type(value) is type(default) and bool(value == default)
 
 
 def _content(path: Path) -> bytes:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from delassus.errors import BadArgument, DelassusError
+from delassus.model.formats import register_format
 from delassus.model.model import Model, Posture
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
@@ -39,11 +40,17 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def read_mjcf(source: str | bytes, file: str = _TEXT) -> Model:
+@register_format(
+    "mjcf",
+    suffixes=(".mjcf",),
+    root_tag="mujoco",
+    remedies={"root": 'MJCF says itself what moves, write <freejoint/> instead of root="free"'},
+)
+def read_mjcf(data: str | bytes, file: str = _TEXT) -> Model:
     """The robot that an MJCF document describes. What it includes is looked for beside its `file`."""
     mujoco = _mujoco()
-    check_size(source, file)
-    text = decoded(source)
+    check_size(data, file)
+    text = decoded(data)
     places = Places.of(text, file)
     check_assets(text, file)
     with _warnings_of(mujoco) as said:

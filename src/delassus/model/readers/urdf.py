@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias, get_args
 
 from delassus.common.checks import is_one_of
 from delassus.errors import BadArgument, short
+from delassus.model.formats import register_format
 from delassus.model.joints import Free, JointKind
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model, is_world
 from delassus.model.moments import negative_moment
@@ -32,9 +33,11 @@ MimicMode: TypeAlias = Literal["reduce", "ignore"]
 ROOT_JOINT = "root_joint"
 
 
+@register_format("urdf", suffixes=(".urdf",), root_tag="robot", options=("root", "mimic", "packages"))
 def read_urdf(
-    source: str | bytes,
+    data: str | bytes,
     file: str = "<string>",
+    *,
     root: Root = "fixed",
     mimic: MimicMode = "reduce",
     packages: Packages = (),
@@ -45,23 +48,12 @@ def read_urdf(
     floating joint: such a robot is free already. `mimic="ignore"` gives joints that mimic others coordinates of their
     own. `packages` says where meshes are, see `urdf_geometry`; `file` is the name in messages.
     """
-    check_options(root, mimic)
-    return model_from_urdf(read_xml(source, file), root, mimic, packages)
-
-
-def check_options(root: str, mimic: str) -> None:
-    """Refuses unknown values."""
     for name, value, allowed in (("root", root, get_args(Root)), ("mimic", mimic, get_args(MimicMode))):
         if not is_one_of(value, allowed):
             raise BadArgument(
                 f"{name} is {value!r}; it is one of {', '.join(map(repr, allowed))}.", code="unknown-option"
             )
-
-
-def model_from_urdf(
-    robot: Element, root: Root = "fixed", mimic: MimicMode = "reduce", packages: Packages = ()
-) -> Model:
-    """The robot that a <robot> element describes."""
+    robot = read_xml(data, file)
     warnings: list[str] = []
     tree = read_tree(robot, warnings)
     builder = _Builder(robot, tree, packages, warnings)

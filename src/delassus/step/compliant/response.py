@@ -30,7 +30,6 @@ from delassus.dynamics.tree.poses import velocities
 from delassus.dynamics.tree.sums import total
 from delassus.dynamics.tree.sweep import world_acceleration
 from delassus.linalg.products import mirror
-from delassus.model.joints import Motion
 from delassus.step.compliant.acting import Acting
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.flying import turning, without_flight
@@ -133,7 +132,7 @@ def _carried_by(motions: LinkMotions, driven: Driven, given: Any, turned: Any) -
         is_driven = bool(driven.dofs) and set(link.dofs) <= set(driven.dofs)
         if is_driven:
             links.add(i)
-        if is_driven or (turned is not None and link.motion in (Motion.FREE, Motion.PLANAR)):
+        if is_driven or (turned is not None and link.motion.body_axes):
             S_lin, S_ang = link.subspace
             own = velocities(link, given if is_driven else turned)
             product[i] = total(product[i], (S_lin @ own, S_ang @ own))

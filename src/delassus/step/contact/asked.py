@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,9 @@ from delassus.constrained.rows.options import check_iterations, check_method, ch
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.solvers.choice import METHODS
 from delassus.dynamics.kinematics.manifold import parts
-from delassus.model.joints import Motion
 from delassus.step.points.numbers import numbers_of, scene_for
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import Contact
-
-_TURNING: Final = (Motion.FREE, Motion.SPHERICAL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +89,7 @@ def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> Non
 
 def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
     """Configurations (…, nq) with NaN where a quaternion is zero, which is no rotation: the status says so then."""
-    starts = [i + (3 if motion is Motion.FREE else 0) for motion, i, _ in parts(scene.model) if motion in _TURNING]
+    starts = [i + motion.nq - 4 for motion, i, _ in parts(scene.model) if motion.has_quaternion]
     if not starts or np.shape(q)[-1:] != (scene.model.nq,):
         return q
     array = np.asarray(q, float)

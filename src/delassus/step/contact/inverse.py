@@ -12,7 +12,6 @@ from delassus.common.checks import is_one_of, real_array
 from delassus.constrained.rows.counts import whole
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.errors import short
-from delassus.model.joints import Motion
 from delassus.model.links import links_of
 from delassus.model.model import Model
 from delassus.step.contact.asked import Asked, resting
@@ -160,7 +159,7 @@ def _passive(asked: Asked, passive: Any) -> Array:
     if passive is None:
         found = np.zeros(robot.nv)
         for link in links_of(robot).links:
-            if link.motion is Motion.FREE:
+            if link.motion.is_free:
                 found[list(link.dofs)] = 1.0
         return found
     given = real_array("passive", passive, ContactProblemError)

@@ -36,7 +36,6 @@ from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
-from delassus.model.joints import Motion
 from delassus.step.laws.impedance import LEAST, gains, impedances
 from delassus.step.laws.inputs import (
     CONES as CONE_INPUTS,
@@ -209,7 +208,7 @@ def _straight(motions: LinkMotions, a: Any) -> Any:
     """Accelerations (nv,) where those of free joints are of velocities along axes that do not turn, as in MuJoCo."""
     result = np.array(a)
     for link in motions.tree.links:
-        if link.motion is Motion.FREE:
+        if link.motion.is_free:
             lin, ang = motions.v[link.v : link.v + 3], motions.v[link.v + 3 : link.v + 6]
             result[link.v : link.v + 3] = a[link.v : link.v + 3] + np.cross(ang, lin)
     return result

@@ -17,7 +17,6 @@ from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.mass.crba import crba
-from delassus.model.joints import Motion
 from delassus.model.links import links_of
 from delassus.model.model import Frame, Model
 from delassus.model.placement import Placement
@@ -51,10 +50,10 @@ def inverse_weights(model: Model) -> tuple[Array, Array]:
         bodies[tree.bodies[j][0]] = A[:3].mean(), A[3:].mean()
     joints = np.diag(inverse).copy()
     for link in tree.links:
-        kinds = {Motion.FREE: (range(3), range(3, 6)), Motion.SPHERICAL: (range(3),)}
-        for part in kinds.get(link.motion, ()):
-            own = [link.v + k for k in part]
-            joints[own] = joints[own].mean()
+        for linear in (True, False) if link.motion.has_quaternion else ():
+            own = [link.v + k for k, direction in enumerate(link.motion.directions) if (direction < 3) == linear]
+            if own:
+                joints[own] = joints[own].mean()
     return bodies, joints
 
 

@@ -8,7 +8,6 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.model.joints import Motion
 from delassus.model.links import Link, Links, links_of
 from delassus.model.model import Model
 
@@ -108,4 +107,4 @@ def _roots(tree: Links) -> list[int]:
 
 def _is_free(link: Link) -> bool:
     """Whether a link moves freely, with no inertia but that of its body."""
-    return link.motion is Motion.FREE and not link.has_rotor and link.ratio == 1.0
+    return link.motion.is_free and not link.has_rotor and link.ratio == 1.0

@@ -14,10 +14,8 @@ from typing import Any
 import delassus.numpy as np
 from delassus.dynamics.kinematics.manifold import integrate
 from delassus.dynamics.kinematics.manifold import parts as elements
-from delassus.model.joints import Motion
 from delassus.model.links import Link, links_of
 from delassus.model.model import Model
-from delassus.spatial.quaternions import quaternion_conjugate, quaternion_exp, quaternion_rotate
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.rigid_flight import fly
 
@@ -26,10 +24,9 @@ def turning(model: Model, v: Any) -> Any:
     """-ω × v (nv,) of joints whose velocities are in moving axes: v̇ where the velocity itself stays."""
     rates = np.zeros(model.nv)
     for motion, _, j in elements(model):
-        if motion is Motion.FREE:
-            rates[j : j + 3] = -np.cross(v[j + 3 : j + 6], v[j : j + 3])
-        elif motion is Motion.PLANAR:
-            rates[j], rates[j + 1] = v[j + 2] * v[j + 1], -v[j + 2] * v[j]
+        if motion.body_axes:
+            own = motion.turning_rates(v[j : j + motion.nv])
+            rates[j : j + len(own)] = own
     return rates
 
 
@@ -53,17 +50,10 @@ def integrate_velocity(
     step = h * v if displacement is None else displacement
     q_end, v_end = np.array(integrate(model, q, step)), np.array(v)
     for motion, i, j in elements(model):
-        if motion is Motion.FREE:
-            turn = q[i + 3 : i + 7]
-            by = quaternion_exp(step[j + 3 : j + 6])
-            q_end[i : i + 3] = q[i : i + 3] + quaternion_rotate(turn, step[j : j + 3])
-            v_end[j : j + 3] = quaternion_rotate(quaternion_conjugate(by), v[j : j + 3])
-        elif motion is Motion.PLANAR:
-            c, s = np.cos(q[i + 2]), np.sin(q[i + 2])
-            q_end[i] = q[i] + c * step[j] - s * step[j + 1]
-            q_end[i + 1] = q[i + 1] + s * step[j] + c * step[j + 1]
-            c, s = np.cos(step[j + 2]), np.sin(step[j + 2])
-            v_end[j], v_end[j + 1] = c * v[j] + s * v[j + 1], c * v[j + 1] - s * v[j]
+        if motion.body_axes:
+            at = slice(j, j + motion.nv)
+            position, velocity = motion.step_straight(q[i : i + motion.nq], v[at], step[at])
+            q_end[i : i + len(position)], v_end[j : j + len(velocity)] = position, velocity
     substeps = np.array(1.0)
     for link, at, dofs in free_bodies(model, parts):
         own = None if displacement is None else displacement[dofs] - h * v[dofs]

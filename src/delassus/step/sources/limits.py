@@ -15,7 +15,6 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import Constraint, JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.kinds.joint_lock import JointLock
-from delassus.model.joints import Motion
 from delassus.model.model import Joint, Model
 
 
@@ -68,8 +67,7 @@ def limits_of(model: Model) -> tuple[JointLimit, ...]:
     found = []
     for joint in model.joints:
         for k, (motion, i, _) in enumerate(joint.kind.parts):
-            single = motion in (Motion.REVOLUTE, Motion.PRISMATIC, Motion.HELICAL)
-            if single and any(numpy.isfinite(_limits(joint, i))):
+            if motion.nq == 1 and any(numpy.isfinite(_limits(joint, i))):
                 found.append(JointLimit(joint.name, k))
     return tuple(found)
 

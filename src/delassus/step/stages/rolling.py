@@ -13,7 +13,6 @@ from typing import Any, Final
 import delassus.numpy as np
 from delassus.dynamics.tree.poses import Pair, link_pose
 from delassus.geometry.candidates import touches
-from delassus.model.joints import Motion
 from delassus.spatial.quaternions import quaternion_exp, quaternion_to_rotation
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
@@ -55,7 +54,7 @@ def _candidate_leads(scene: Scene, kinematics: Kinematics, q: Any, v: Any, groun
     twists: dict[int, tuple[Pair, Pair]] = {}
     rigid = {part.roots[0] for part in components(scene.mechanism, q) if part.rigid}
     for i, link in enumerate(tree.links):
-        if link.motion is Motion.FREE:
+        if link.motion.is_free:
             (R, p), own = poses[i], v[link.v : link.v + 6]
             if i in rigid:
                 q_end, v_end, _ = fly(link, q[link.q : link.q + 7], own, time_step)

@@ -1,0 +1,117 @@
+"""The table of file formats that `load` reads: one entry for each, registered beside its reader.
+
+    @register_format("sdf", suffixes=(".sdf", ".world"), root_tag="sdf", options=("packages",))
+    def read_sdf(data: str | bytes, file: str, *, packages: Packages = ()) -> Model: ...
+
+A format is chosen by its name, else by the tag of the root element of an XML document, else by the suffix of the file.
+An option that the format does not take is refused here, with those that it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+from delassus.model.model import Model
+
+Reader: TypeAlias = Callable[..., Model]
+"""`read(data, file, **options)`: the model of a document.
+
+`data` is its text, or the bytes of a file; `file` the path of that file or "<string>", for messages and to find files
+beside it; `options` are those of the format, by their names.
+"""
+
+R = TypeVar("R", bound=Reader)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Attributes:
+        name: What `load(..., format=name)` takes.
+        read: Its reader.
+        suffixes: Of its files, such as ".urdf", in lower case.
+        root_tag: The root element of its documents, if they are XML.
+        options: Names of the options that its reader takes.
+        remedies: What to do instead of giving an option that it does not take, by the name of the option.
+    """
+
+    name: str
+    read: Reader
+    suffixes: tuple[str, ...] = ()
+    root_tag: str = ""
+    options: tuple[str, ...] = ()
+    remedies: Mapping[str, str] = field(default_factory=dict)
+
+    def refusal(self, names: Iterable[str]) -> str | None:
+        """A sentence on the first option that the reader does not take; None if it takes them all."""
+        for name in names:
+            if name not in self.options:
+                remedy = self.remedies.get(name, "leave it out")
+                fitting = f"its options are {', '.join(self.options)}" if self.options else "it has no options"
+                return f"the format {self.name!r} does not take {name}=; {fitting}: {remedy}."
+        return None
+
+
+FORMATS: Final[dict[str, Format]] = {}
+"""All formats by their names."""
+
+
+def register_format(
+    name: str,
+    *,
+    suffixes: Iterable[str] = (),
+    root_tag: str = "",
+    options: Iterable[str] = (),
+    remedies: Mapping[str, str] | None = None,
+) -> Callable[[R], R]:
+    """Make a function the reader of a file format, so that `load` reads such files.
+
+    Args:
+        name: Of the format, for `load(..., format=name)`.
+        suffixes: Of its files, such as (".sdf", ".world").
+        root_tag: The tag of its root element, if its documents are XML; it decides before the suffix does.
+        options: Names of keyword arguments that the reader takes from `load`.
+        remedies: For options that users may expect and it does not take: what to do instead.
+    """
+    endings = tuple(str(suffix).lower() for suffix in suffixes)
+    for ending in endings:
+        if not ending.startswith("."):
+            raise ValueError(f"the suffix {ending!r} of the format {name!r} lacks its dot: write {'.' + ending!r}.")
+
+    def register(read: R) -> R:
+        new = Format(name, read, endings, root_tag, tuple(options), dict(remedies or {}))
+        for other in FORMATS.values():
+            if other.name == name and _home(other.read) != _home(read):
+                raise ValueError(f"the format {name!r} is registered already: choose another name.")
+            shared = {*endings} & {*other.suffixes} or ({root_tag} & {other.root_tag} - {""})
+            if shared and other.name != name:
+                raise ValueError(f"{min(shared)!r} belongs to the format {other.name!r}: {name!r} needs another.")
+        FORMATS[name] = new
+        return read
+
+    return register
+
+
+def _home(read: Reader) -> tuple[str, str]:
+    """Where a reader is defined: a notebook's cell that runs again registers its reader anew."""
+    return read.__module__, read.__qualname__
+
+
+def format_named(name: object) -> Format:
+    """The format of a name."""
+    found = FORMATS.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise ValueError(f"format is {name!r}; it is None or one of {', '.join(map(repr, sorted(FORMATS)))}.")
+    return found
+
+
+def detect_format(tag: str, file: str, default: str) -> Format:
+    """The format of a document by its root element, else by the suffix of its file, else the default."""
+    suffix = Path(file).suffix.lower()
+    by_tag = [f for f in FORMATS.values() if tag and f.root_tag == tag]
+    by_suffix = [f for f in FORMATS.values() if suffix in f.suffixes]
+    return next(iter(by_tag + by_suffix), FORMATS[default])

@@ -1,0 +1,146 @@
+"""The base of all elementary joint motions, and the table of them.
+
+An elementary motion knows its coordinates, the directions of its velocity, and how coordinates and velocities go
+together: all that algorithms ask of a joint. A new one is a subclass and one registration,
+
+    @dataclass(frozen=True)
+    class SlideMotion(JointMotion):
+        name = "slide"
+        directions = (0, 1)
+
+        def moves(self, x, pitch):
+            return (Shift(np.stack([x[0], x[1], 0.0])),)
+
+    SLIDE = register_motion(SlideMotion())
+
+and what joints are made of it is a kind of joint in `joints`, or a user's own: a `JointKind` whose elements name it.
+
+The methods of this class are those of a Euclidean motion, q ⊕ v = q + v. Others override `integrate`, `rates`,
+`difference`, `normalize` and `stretch`; those whose linear velocity is told in axes that turn with the body
+(`body_axes`) also `turning_rates` and `step_straight`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeVar
+
+import numpy
+from numpy.typing import NDArray
+
+from delassus.model.motions.moves import Move
+
+
+@dataclass(frozen=True)
+class JointMotion:
+    """An elementary motion, along or about the z axis of its own frame where it has but one.
+
+    Attributes:
+        name: In the table of motions.
+        directions: Those of its velocity in the moving frame, as indices of a spatial velocity, linear first: 0, 1, 2
+            along x, y, z and 3, 4, 5 about them.
+        has_quaternion: Whether the last four coordinates are a unit quaternion (x, y, z, w).
+        is_euclidean: Whether velocities are the rates of the coordinates.
+        body_axes: Whether the first velocities are linear and told in axes that turn with the body.
+        along_axes: Whether the motion subspace consists of axes of the frame alone, whatever the pitch.
+        spread: Half of the range of random coordinates [rad, m], those of a quaternion left out; 1 where it is empty.
+    """
+
+    name: ClassVar[str]
+    directions: ClassVar[tuple[int, ...]]
+    has_quaternion: ClassVar[bool] = False
+    is_euclidean: ClassVar[bool] = True
+    body_axes: ClassVar[bool] = False
+    along_axes: ClassVar[bool] = True
+    spread: ClassVar[tuple[float, ...]] = ()
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return len(self.directions)
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.nv + self.has_quaternion
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it moves in all directions."""
+        return self.nv == 6
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        """The coordinates (nq,) at which it has not moved."""
+        return (*(0.0,) * (self.nq - 1), 1.0 if self.has_quaternion else 0.0)
+
+    def moves(self, x: Sequence[Any], pitch: Any) -> tuple[Move, ...]:
+        """How coordinates x (nq,) move the frame, from the moved frame to the one at rest; pitch [m/rad]."""
+        raise NotImplementedError(f"the motion {self.name!r} does not say how it moves: write its method `moves`.")
+
+    def subspace(self, pitch: Any) -> NDArray[Any]:
+        """The motion subspace S (6, nv) in the moving frame: the spatial velocity is S v."""
+        return numpy.eye(6)[:, list(self.directions)]
+
+    def integrate(self, q: Any, v: Any) -> Any:
+        """q ⊕ v (nq,): the coordinates reached along the tangent vector v (nv,)."""
+        return q + v
+
+    def rates(self, q: Any, v: Any) -> Any:
+        """q̇ (nq,) at the velocity v (nv,)."""
+        return v
+
+    def difference(self, q0: Any, q1: Any) -> Any:
+        """q1 ⊖ q0 (nv,): the tangent vector that leads from q0 to q1."""
+        return q1 - q0
+
+    def normalize(self, q: Any) -> Any:
+        """The coordinates (nq,) with a quaternion of unit length."""
+        return q
+
+    def stretch(self, rest: Any, q: Any) -> Any:
+        """δ (nv,): by how much a spring at rest at `rest` (nq,) is stretched at q (nq,)."""
+        return q - rest
+
+    def turning_rates(self, v: Any) -> Any:
+        """-ω × v of the linear velocities told in turning axes: their rates where the velocity itself stays."""
+        return v[:0]
+
+    def step_straight(self, q: Any, v: Any, step: Any) -> tuple[Any, Any]:
+        """Position and linear velocity after a displacement `step` (nv,) in the axes of its beginning.
+
+        The origin goes straight on; the velocity v (nv,) is kept, and told in the axes of the end.
+        """
+        return q[:0], v[:0]
+
+    def random(self, rng: numpy.random.Generator, batch: tuple[int, ...]) -> NDArray[numpy.float64]:
+        """Random coordinates (…, nq)."""
+        if self.has_quaternion:
+            quaternion = rng.normal(size=(*batch, 4))
+            quaternion /= numpy.linalg.norm(quaternion, axis=-1, keepdims=True)
+            return numpy.concatenate([rng.uniform(-1, 1, (*batch, self.nq - 4)), quaternion], axis=-1)
+        scale = numpy.array(self.spread or (1.0,) * self.nq)
+        return rng.uniform(-scale, scale, (*batch, self.nq))
+
+
+MOTIONS: Final[dict[str, JointMotion]] = {}
+"""All elementary motions by their names."""
+
+M = TypeVar("M", bound=JointMotion)
+
+
+def register_motion(motion: M) -> M:
+    """Put an elementary motion into the table, so that joints can be made of it."""
+    name, directions = motion.name, motion.directions
+    if MOTIONS.get(name, motion) != motion:
+        raise ValueError(f"the motion {name!r} is registered already: choose another name.")
+    if not directions or sorted({*directions} & {*range(6)}) != list(directions):
+        raise ValueError(
+            f"the motion {name!r} has the directions {directions}; they are some of 0 to 5 (along x, y, z, about x, y, "
+            "z), each once and in order."
+        )
+    if motion.spread and len(motion.spread) != motion.nq - 4 * motion.has_quaternion:
+        raise ValueError(f"the motion {name!r} has {motion.nq} coordinates and a spread of {len(motion.spread)}.")
+    MOTIONS[name] = motion
+    return motion

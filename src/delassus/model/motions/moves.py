@@ -1,0 +1,28 @@
+"""What an elementary motion does to the frame it moves, as a sequence of turns about z, shifts and rotations.
+
+Algorithms turn these into their own steps; see `dynamics/tree/poses`. A turn about z that comes last merges with the
+placement of the joint, so that a revolute joint costs one turn.
+"""
+
+from typing import Any, NamedTuple, TypeAlias
+
+
+class Turn(NamedTuple):
+    """A turn about z by an angle [rad]."""
+
+    angle: Any
+
+
+class Shift(NamedTuple):
+    """A translation by p (3,) [m], in the axes of the outer frame."""
+
+    p: Any
+
+
+class Rotation(NamedTuple):
+    """A rotation by a matrix R (3, 3)."""
+
+    R: Any
+
+
+Move: TypeAlias = Turn | Shift | Rotation
