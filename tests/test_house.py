@@ -80,7 +80,7 @@ INNER = {
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
-    "contact": ["cones", "solvers", "references", "large", "problems", "robots", "models"],
+    "contact": ["cones", "systems", "solvers", "references", "large", "problems", "robots", "models"],
     "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant", "contact"],
     "simulation": ["geometry", "actuation", "step", ""],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],

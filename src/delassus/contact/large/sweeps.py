@@ -17,17 +17,16 @@ from delassus.contact.cones.kinds import Free
 from delassus.contact.large.bisection import contact_impulse
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.large.rows import Array, Group, Indices, Rows, apply_turned, groups_of
-from delassus.contact.solvers.smooth import second_order, tiny
+from delassus.contact.solvers.bisection import FALL, LEAST_RELAXATION, refuse_bisection
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import BATCH, SWEEP
+from delassus.contact.systems.smooth import second_order, tiny
 
 ContactRule = Callable[[Array, Array, Array, Array, Any], Array]
 """New impulses (B, n, k) of contacts from their G, impulses, velocities, friction, and relaxation."""
 
 _UNCOUPLED: Final = 1e-13
 """Blocks of G whose entries are smaller, as a share of a contact's own response, are zero but for rounding."""
-
-_LEAST: Final = 0.9
-_FALL: Final = 0.99
-"""The relaxation of `bisection` goes from one to the least, by this factor of the difference in each sweep."""
 
 
 class Step(NamedTuple):
@@ -147,16 +146,29 @@ def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
     best.impulse[live], best.error[live] = impulse, some.error(impulse, velocity)
 
 
-def gauss_seidel(rows: Rows, best: Best, budget: Budget, by_bisection: bool = False) -> None:
-    """Sweep until problems are solved; with `by_bisection` each contact is solved exactly, and steps get shorter."""
-    rule = contact_impulse if by_bisection else cone_rule if rows.convex else coulomb_rule
+@register_solver("pgs", needs={BATCH, SWEEP}, traced=False)
+@register_solver("sequential_impulses", needs={BATCH, SWEEP}, traced=False)
+def gauss_seidel(rows: Rows, best: Best, budget: Budget) -> None:
+    """Sweep until problems are solved."""
+    _sweep_all(rows, best, budget, cone_rule if rows.convex else coulomb_rule)
+
+
+@register_solver("bisection", needs={BATCH, SWEEP}, traced=False)
+def bisection(rows: Rows, best: Best, budget: Budget) -> None:
+    """The same with each contact solved exactly, and steps that get shorter."""
+    refuse_bisection(rows)
+    _sweep_all(rows, best, budget, contact_impulse, LEAST_RELAXATION)
+
+
+def _sweep_all(rows: Rows, best: Best, budget: Budget, rule: ContactRule, least: float = 1.0) -> None:
+    """Sweep with a relaxation that falls from one to the least."""
     live = best.open(budget)
     some, impulse = rows[live], best.impulse[live].copy()
     steps, relaxation = plan_sweep(some) if len(live) else [], 1.0
     velocity = some.velocity(impulse)
     while len(live):
         sweep(some, steps, impulse, velocity, rule, relaxation)
-        relaxation = _LEAST + _FALL * (relaxation - _LEAST) if by_bisection else 1.0
+        relaxation = least + FALL * (relaxation - least)
         best.count[live] += 1
         best.keep(live, impulse, some.error(impulse, velocity))
         going = np.isin(live, best.open(budget))

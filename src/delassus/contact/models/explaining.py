@@ -19,7 +19,7 @@ import delassus.numpy as np
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.robots.coefficients import coefficients_of
 from delassus.contact.robots.scene import Scene
-from delassus.contact.solvers.smooth import second_order, tiny
+from delassus.contact.systems.smooth import second_order, tiny
 
 
 def explained(

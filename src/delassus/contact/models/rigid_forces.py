@@ -34,9 +34,9 @@ from delassus.contact.robots.coefficients import coefficients_of
 from delassus.contact.robots.geometry import gaps
 from delassus.contact.robots.response import responding
 from delassus.contact.robots.scene import Scene
-from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.choice import solve_by_name
 from delassus.contact.solvers.progress import Budget, started
-from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
 
@@ -112,7 +112,7 @@ def rigid_forces(
     most = 1000.0 if iterations is None else iterations
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = started(problem, None if start is None else problem.taken(start, factors))
-    found = METHODS[method](problem, first, budget)
+    found = solve_by_name(problem, first, budget, method)
     best = found.best
 
     force = B @ (on * problem.given(best.impulse, factors))

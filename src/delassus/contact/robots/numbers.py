@@ -13,7 +13,7 @@ from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
 from delassus.contact.robots.contact import Contact, contacts_of
 from delassus.contact.robots.scene import Scene
-from delassus.contact.solvers.scaled import LARGEST_FRICTION
+from delassus.contact.systems.scaled import LARGEST_FRICTION
 from delassus.errors import expect
 from delassus.errors import short as text_of
 from delassus.model.model import Model

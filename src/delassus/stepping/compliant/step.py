@@ -13,7 +13,8 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_method
 from delassus.constrained.solvers.status import statuses_of, worst_status
 from delassus.contact.robots.scene import Scene
-from delassus.contact.solvers.choice import METHODS as CONTACT_METHODS
+from delassus.contact.solvers.choice import COMPILED
+from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.errors import short
 from delassus.stepping.compliant.asked import (
@@ -30,7 +31,7 @@ from delassus.stepping.impacts.dissipation import lowered_restitution
 
 Array = NDArray[np.float64]
 
-METHODS: Final = ("auto", *SOLVERS, *(name for name in CONTACT_METHODS if name not in ("auto", *SOLVERS)))
+METHODS: Final = ("auto", *SOLVERS, *(name for name in solver_names(COMPILED) if name not in ("auto", *SOLVERS)))
 """Of the impulses."""
 
 

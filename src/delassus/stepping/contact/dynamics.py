@@ -9,7 +9,7 @@ from delassus.contact.models.relaxed import CONES
 from delassus.contact.models.softness import Softness
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
-from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS
+from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
 from delassus.errors import short
 from delassus.stepping.contact.asked import Asked
 from delassus.stepping.contact.origins import rigid_problem
@@ -106,7 +106,7 @@ def contact_dynamics(
     if not isinstance(model, str):
         raise ContactProblemError(f"there is no model {short(repr(model))}; it is a name, such as 'ncp'.")
     if model == "lcp":
-        solver |= {"methods": PYRAMID_METHODS}
+        solver |= {"system": PYRAMID_SYSTEM, "law": "lcp"}
     rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
     asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, solver, rows)
     if model not in LAWS:
