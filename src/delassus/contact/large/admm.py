@@ -90,7 +90,7 @@ def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> Non
     last, rho, age, made = Iterates(y, y, some.corrected(some.velocity(y))), rules.first, np.zeros((len(live), 1)), 0
     while len(live) and made != most:
         made += 1
-        now = admm_step(some, partial(factors.solve, shift=ETA + rho), last, rho)
+        now = admm_step(some, partial(factors.solve, shift=ETA + rho), last, rho, made - 1)
         primal, dual = (x.max(-1, keepdims=True) for x in disagreements(last, now, rho))
         open_ = np.isin(live, best.open(budget))
         best.count[live[open_]] += 1

@@ -173,5 +173,5 @@ def _sweep_all(rows: Rows, best: Best, budget: Budget, rule: ContactRule, least:
         best.keep(live, impulse, some.error(impulse, velocity))
         going = np.isin(live, best.open(budget))
         if not going.all():
-            live, impulse, velocity, some = live[going], impulse[going], velocity[going], some[going]
+            live, impulse, velocity, some = live[going], impulse[going], velocity[going], some[np.flatnonzero(going)]
             steps = [Step(c, at, columns[going], own[going]) for c, at, columns, own in steps]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delassus.constrained.solvers.status import Status
-from delassus.contact.large import gradient  # noqa: F401  registers itself
 from delassus.contact.large.operator_rows import OperatorRows, operator_capabilities
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.problems.checks import ContactProblemError

@@ -20,10 +20,11 @@ from delassus.contact.problems.by_pyramids import solve_by_pyramids
 from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
-from delassus.contact.solvers.choice import COMPILED, plans
+from delassus.contact.solvers.choice import plans
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.solvers.solve import PROBLEM_INPUTS, solve_contacts
 from delassus.contact.systems.protocol import ENTRIES
+from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem

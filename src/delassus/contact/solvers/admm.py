@@ -37,7 +37,10 @@ PATIENCE: Final = 10.0
 """Iterations that a penalty gets at least."""
 
 RELAXATION: Final = 1.6
-"""α."""
+"""α, in the first `RELAXED` iterations."""
+
+RELAXED: Final = 300.0
+"""Then it is 1: a penalty that goes on changing and over-relaxation can go in circles together."""
 
 
 class Iterates(NamedTuple):
@@ -48,11 +51,12 @@ class Iterates(NamedTuple):
     z: Any
 
 
-def admm_step(system: Any, solve: Callable[[Any], Any], last: Iterates, rho: Any) -> Iterates:
-    """One iteration; `solve` applies (G + η + ρ)⁻¹. All arrays are of one state, traced, or of a batch of NumPy."""
+def admm_step(system: Any, solve: Callable[[Any], Any], last: Iterates, rho: Any, count: Any) -> Iterates:
+    """The iteration after so many; `solve` applies (G + η + ρ)⁻¹. Arrays are of one state, traced, or of a batch."""
     x, y, z = last
+    alpha = np.where(count < RELAXED, RELAXATION, 1.0)
     new = -solve(system.g + (system.corrected(z) - z) - ETA * x - rho * y - z)
-    further = RELAXATION * new + (1.0 - RELAXATION) * y
+    further = y + alpha * (new - y)
     kept = system.project(further - z / rho)
     return Iterates(new, kept, z - rho * (further - kept))
 
@@ -77,7 +81,7 @@ def admm(system: Scaled, best: Best, budget: Budget) -> Best:
 
         def step(inner: Any) -> Any:
             last, made, _, best = Iterates(*inner[0]), inner[1], inner[2], Best(*inner[3])
-            now = admm_step(system, lambda b: inverse @ b, last, rho)
+            now = admm_step(system, lambda b: inverse @ b, last, rho, best.count)
             apart, moved = (np.max(x) for x in disagreements(last, now, rho))
             found = best.or_better(Best.of(system, now.y, best.count + 1.0))
             change = np.where(apart > APART * moved, 1.0, np.where(moved > APART * apart, -1.0, 0.0))

@@ -6,16 +6,12 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers import admm, bisection  # noqa: F401  register themselves
 from delassus.contact.solvers.gauss_seidel import sweep_some
 from delassus.contact.solvers.newton import ATTEMPTS, newton
 from delassus.contact.solvers.progress import Best, Budget, Found
 from delassus.contact.solvers.registry import find_solver, register_solver
 from delassus.contact.systems.protocol import MATRIX, NEWTON, SWEEP
-from delassus.contact.systems.scaled import CAPABILITIES, Scaled
-
-COMPILED: Final = CAPABILITIES
-"""Capabilities of the systems that compiled kernels solve."""
+from delassus.contact.systems.scaled import Scaled
 
 SWEEPS: Final = (6, 20)
 """Of Gauss–Seidel before Newton's method, at least and at most: they find most contacts' modes. Half as many as rows

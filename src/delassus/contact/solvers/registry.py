@@ -5,13 +5,17 @@
 
 A name may have several implementations, for systems of other capabilities: a traced loop over one state, or a loop of
 the host over a batch. `find_solver` takes the one that needs most of what a system has. Names that do not exist, or do
-not fit, are refused with a list of those that do.
+not fit, are refused with a list of those that do. Files of the packages below are imported when a solver is looked
+for: a new solver is a new file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Final, TypeVar
 
 from delassus.contact.systems.protocol import TRACED
@@ -43,6 +47,17 @@ class ContactSolver:
 
 _SOLVERS: Final[list[ContactSolver]] = []
 
+_PACKAGES: Final = ("delassus.contact.solvers", "delassus.contact.large", "delassus.contact.references")
+"""Where solvers are."""
+
+
+@cache
+def _import_solvers() -> None:
+    """Import all files in which solvers register themselves."""
+    for package in _PACKAGES:
+        for module in iter_modules(import_module(package).__path__):
+            import_module(f"{package}.{module.name}")
+
 
 def register_solver(
     name: str, *, needs: Collection[str], traced: bool = True, laws: tuple[str, ...] = ("ncp", "ccp")
@@ -61,12 +76,14 @@ def register_solver(
 
 def solver_names(capabilities: Collection[str], law: str = "ncp") -> tuple[str, ...]:
     """The names of the solvers that fit, "auto" first."""
+    _import_solvers()
     names = dict.fromkeys(solver.name for solver in _SOLVERS if solver.fits(capabilities, law))
     return tuple(sorted(names, key=lambda name: (name != "auto", name)))
 
 
 def find_solver(name: Any, capabilities: Collection[str], law: str = "ncp") -> ContactSolver:
     """The solver of this name for systems with these capabilities."""
+    _import_solvers()
     found = [solver for solver in _SOLVERS if solver.name == name and solver.fits(capabilities, law)]
     if found:
         return max(found, key=lambda solver: len(solver.needs))
@@ -74,6 +91,5 @@ def find_solver(name: Any, capabilities: Collection[str], law: str = "ncp") -> C
     if not any(solver.name == name for solver in _SOLVERS):
         raise DelassusError(f"there is no method {name!r}; the methods are: {fitting}.")
     raise DelassusError(
-        f"the method {name!r} does not fit: it cannot solve the law {law!r} on a system with "
-        f"{', '.join(sorted(capabilities))}. Those that fit are: {fitting}."
+        f"the method {name!r} does not solve problems of this kind with the law {law!r}; those that fit are: {fitting}."
     )

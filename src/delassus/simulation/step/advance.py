@@ -176,7 +176,7 @@ def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved
 
     def impulses(g: Any, start: Any) -> Solved:
         sharing = problem.rows.sharing
-        return solved(world.layout, sharing, problem.S, g, numbers, start, problem.scale, given.limits)
+        return solved(world.layout, sharing, problem.S, g, numbers, start, problem.scale, given.limits, world.method)
 
     if not world.bounces:
         return impulses(problem.g, problem.start), np.array(1.0)

@@ -114,6 +114,10 @@ class Carried(NamedTuple):
         """σ (m,)."""
         return self.rows.velocity(impulse) if self.P is None else self.P @ self._moved(impulse) + self.rows.g
 
+    def dense(self) -> Scaled:
+        """The same problem with its Delassus matrix G = P S Pᵀ, for solvers that need it."""
+        return self.rows if self.P is None else self.rows._replace(G=self.P @ self.S @ self.P.T)
+
     def _moved(self, impulse: Any) -> Any:
         return self.S @ (self.P.T @ impulse)
 

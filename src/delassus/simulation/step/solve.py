@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 import delassus.numpy as np
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.choice import sweeps_for
+from delassus.contact.solvers.choice import solve_by_name, sweeps_for
 from delassus.contact.solvers.newton import ATTEMPTS, Attempt, NewtonRules, NewtonState, Proximal, iterate_newton
-from delassus.contact.solvers.progress import Best
+from delassus.contact.solvers.progress import Best, Budget, started
 from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.linalg.ldl import ldl_regularized
 from delassus.linalg.schur import Eliminated, eliminate_rows
@@ -63,6 +63,9 @@ def newton_rules(m: int) -> NewtonRules:
     return NewtonRules((*EAGER, *ATTEMPTS), len(EAGER), (SWEEPS, sweeps_for(m)), PROXIMAL)
 
 
+ITERATIONS: Final = 20.0
+"""Those of a solver by name for each that Newton's method may make: sweeps cost less."""
+
 _EPSILON: Final = 1e-11
 """The share of their own response that rows of loops yield by: far below the tolerance."""
 
@@ -102,6 +105,7 @@ def solved(
     start: Any,
     scale: Any,
     limits: Limits,
+    method: str = "auto",
 ) -> Solved:
     """Impulses that obey the laws of contact.
 
@@ -114,6 +118,7 @@ def solved(
         start: (m,) impulses to start from [N·s].
         scale: Of velocities [m/s].
         limits: When it ends.
+        method: The contact solver, by its name.
     """
     loops, others = list(layout.rows(Free)), [row for row in range(layout.m) if row not in layout.rows(Free)]
     shift = len(S) - layout.m  # rows that are no contacts are motions, in their order
@@ -124,13 +129,13 @@ def solved(
     inner = sharing and sharing._replace(P=sharing.P[others][:, moving])
     own = np.stack([S[k, k] for k in moving] if inner is None else [p @ S[moving][:, moving] @ p for p in inner.P])
     if not loops:
-        return _solved(layout, Carried.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits)
+        return _solved(Carried.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits, method)
     first = [k + shift for k in loops]
     rest = _without_loops(S[first + moving][:, first + moving], g[loops])
     cones = Layout(tuple(cone for cone in layout.cones if not isinstance(cone, Free)))
     asked = g[others] + (rest.shift if inner is None else inner.P @ rest.shift)
     problem = Carried.of(cones, inner, rest.S, own, asked, numbers)
-    found = _solved(cones, problem, numbers, start[others], scale, limits)
+    found = _solved(problem, numbers, start[others], scale, limits, method)
     impulse = np.zeros(layout.m)
     impulse[others] = found.impulse
     impulse[loops] = rest.impulses(found.impulse if inner is None else inner.P.T @ found.impulse)
@@ -146,10 +151,9 @@ def _without_loops(S: Any, g: Any) -> Eliminated:
     return eliminate_rows(S, g, lambda loops, sides: ldl_regularized(loops, _EPSILON).solve(sides))
 
 
-def _solved(
-    layout: Layout, problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: Limits
-) -> Solved:
+def _solved(problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: Limits, method: str) -> Solved:
     """The same, without loops."""
+    layout = problem.layout
     problem = problem._replace(rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
     rows, rules, zero = problem.rows, newton_rules(layout.m), np.array(0.0)
     factors = shape_of(layout, *(numbers.get(name) for name in ("friction", "torsional", "rolling")))
@@ -160,15 +164,21 @@ def _solved(
         open_attempts = now.attempt < float(len(rules.attempts)) - 0.5
         return (now.best.error > wanted) & (count < limits.patience) & open_attempts
 
+    def ended(found: Best) -> Solved:
+        return Solved(
+            rows.given(found.impulse, factors),
+            found.error * (np.max(rows.limit * rows.root) if layout.scalars else scale),
+            found.count,
+            found.error <= WANTED[-1] * limits.tolerance,
+        )
+
     impulse = rows.taken(start, factors)
+    if method != "auto":
+        budget = Budget(limits.tolerance, ITERATIONS * limits.patience, warm=True)
+        found = solve_by_name(problem.dense(), started(problem, impulse), budget, method).best
+        return ended(found)
     ahead = impulse - problem.velocity(impulse)
     projected = rows.smooth(ahead, 0.0)[0]
     best = Best(projected, zero, np.max(np.abs(projected - impulse) * (1.0 / rows.limit)), zero)
     state = NewtonState(impulse, ahead, zero, zero + PROXIMAL.near, zero, zero, best)
-    found = iterate_newton(problem, state, rules, should_continue).best
-    return Solved(
-        rows.given(found.impulse, factors),
-        found.error * (np.max(rows.limit * rows.root) if layout.scalars else scale),
-        found.count,
-        found.error <= WANTED[-1] * limits.tolerance,
-    )
+    return ended(iterate_newton(problem, state, rules, should_continue).best)

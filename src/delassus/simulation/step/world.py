@@ -41,6 +41,7 @@ class World(OfModel):
         contact_rows: Of each contact: 3, 4 with torsional friction, 6 with rolling friction.
         own_friction: Of each candidate the coefficients (sliding, torsional, rolling) that its shapes have, None where
             the ground's counts; empty if it does everywhere.
+        method: The contact solver, by its name.
     """
 
     mechanism: Mechanism
@@ -56,6 +57,7 @@ class World(OfModel):
     usual: tuple[int, ...] | None = None
     contact_rows: int = 3
     own_friction: tuple[tuple[float | None, float | None, float | None], ...] = ()
+    method: str = "auto"
 
     @property
     def model(self) -> Any:  # type: ignore[override]

@@ -13,9 +13,9 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_method
 from delassus.constrained.solvers.status import statuses_of, worst_status
 from delassus.contact.robots.scene import Scene
-from delassus.contact.solvers.choice import COMPILED
 from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
+from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.errors import short
 from delassus.stepping.compliant.asked import (
     StepError,

@@ -14,8 +14,8 @@ from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.robots.contact import Contact
 from delassus.contact.robots.numbers import numbers_of, scene_for
 from delassus.contact.robots.scene import Scene
-from delassus.contact.solvers.choice import COMPILED
 from delassus.contact.solvers.registry import find_solver
+from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.kinematics.manifold import parts
 from delassus.model.joints import Motion
 
