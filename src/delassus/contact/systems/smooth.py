@@ -91,5 +91,5 @@ def slopes(turned: Turned, direction: Any) -> Any:
 
 
 def length(x: Any) -> Any:
-    """‖x‖."""
-    return np.sqrt(np.sum(x * x))
+    """‖x‖ (…) of vectors (…, k)."""
+    return np.sqrt(np.sum(x * x, -1))

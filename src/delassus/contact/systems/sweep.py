@@ -98,42 +98,41 @@ class ContactSteps(NamedTuple):
 
 
 def steps_of(G: Any, relaxation: Any = 1.0) -> ContactSteps:
-    """From a contact's own G."""
-    n = len(G) - 1
-    response = np.where(G[n, n] > 0.0, G[n, n], 1.0)
-    return ContactSteps(relaxation / response, relaxation / _largest(G[:n, :n]))
+    """From the own G (…, k, k) of contacts."""
+    n = G.shape[-1] - 1
+    response = np.where(G[..., n, n] > 0.0, G[..., n, n], 1.0)
+    return ContactSteps(relaxation / response, relaxation / _largest(G[..., :n, :n]))
 
 
 def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
-    """The impulses of a contact whose velocity would be that without a change."""
+    """The impulses (…, k) of contacts whose velocities would be these without a change; one contact, or a batch."""
     return coulomb_move(G, steps_of(G, relaxation), impulse, velocity, friction)
 
 
 def coulomb_move(G: Any, steps: ContactSteps, impulse: Any, velocity: Any, friction: Any) -> Any:
-    """The same, where its steps are known."""
-    n = len(impulse) - 1
-    normal = np.maximum(impulse[n] - velocity[n] * steps.normal, 0.0)
-    sliding = velocity[:n] + G[:n, n] * (normal - impulse[n])
-    wanted = impulse[:n] - sliding * steps.tangents
+    """The same, where the steps are known."""
+    n = impulse.shape[-1] - 1
+    normal = np.maximum(impulse[..., n] - velocity[..., n] * steps.normal, 0.0)
+    sliding = velocity[..., :n] + G[..., :n, n] * (normal - impulse[..., n])[..., None]
+    wanted = impulse[..., :n] - sliding * steps.tangents[..., None]
     t, radius = length(wanted), friction * normal
     share = np.where(t > radius, radius / (t + tiny()), 1.0)
-    return np.concatenate([share * wanted, np.stack([normal])])
+    return np.concatenate([share[..., None] * wanted, normal[..., None]], -1)
 
 
 def cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
     """One step against the velocity, projected onto the cone."""
-    wanted = impulse - velocity * (relaxation / _largest(G))
-    t = length(wanted[:-1])
-    onto = second_order(t, wanted[-1], friction, 0.0)
-    return np.concatenate([onto.share * wanted[:-1], np.stack([onto.h])])
+    wanted = impulse - velocity * (relaxation / _largest(G))[..., None]
+    onto = second_order(length(wanted[..., :-1]), wanted[..., -1], friction, 0.0)
+    return np.concatenate([onto.share[..., None] * wanted[..., :-1], onto.h[..., None]], -1)
 
 
 def _largest(G: Any) -> Any:
-    """A bound of the largest eigenvalue of a small matrix, or one for none: the largest sum of a row."""
-    bound = np.max(np.stack([np.sum(np.abs(row)) for row in G])) if len(G) > 2 else _largest_of_two(G)
+    """A bound (…) of the largest eigenvalue of small matrices, or one for none: the largest sum of a row."""
+    bound = np.max(np.sum(np.abs(G), -1), -1) if G.shape[-1] > 2 else _largest_of_two(G)
     return np.where(bound > 0.0, bound, 1.0)
 
 
 def _largest_of_two(G: Any) -> Any:
-    half = 0.5 * (G[0, 0] - G[1, 1])
-    return 0.5 * (G[0, 0] + G[1, 1]) + np.sqrt(half * half + G[0, 1] * G[0, 1])
+    half = 0.5 * (G[..., 0, 0] - G[..., 1, 1])
+    return 0.5 * (G[..., 0, 0] + G[..., 1, 1]) + np.sqrt(half * half + G[..., 0, 1] * G[..., 0, 1])
