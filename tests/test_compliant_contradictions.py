@@ -7,7 +7,6 @@ import pytest
 
 import delassus as dl
 from delassus.constrained.solvers.status import Status
-from delassus.linalg.krylov import conjugate_gradients, minimal_residuals
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system
 BAR = dl.load("four_bar")
@@ -91,25 +90,3 @@ def test_solvers_of_a_contradictory_system_report_what_they_leave(method, offset
     assert np.abs(rows).max() <= 1.1 * np.abs(asked.b).max()
     momentum = asked.W @ found.x - asked.J.T @ found.impulse - asked.c
     assert np.abs(momentum).max() <= 1e-6 * (1.0 + np.abs(found.impulse).max())
-
-
-@pytest.mark.parametrize("tolerance", [1e-8, 1e-12])
-def test_minimal_residuals_end_at_the_least_residual_where_nothing_reaches_it(tolerance):
-    rng = np.random.default_rng(0)
-    Q = np.linalg.qr(rng.normal(size=(7, 7)))[0]
-    A, b = (Q * [3.0, -2.0, 1.0, 0.5, 1e-3, 0.0, 0.0]) @ Q.T, rng.normal(size=7)
-    found = minimal_residuals(lambda x: A @ x, b, tolerance, 1000.0)
-    best = b - A @ np.linalg.lstsq(A, b, rcond=1e-9)[0]
-    assert found.stalled and found.residual > 0.1
-    np.testing.assert_allclose(np.linalg.norm(found.left), np.linalg.norm(best), rtol=1e-6)
-    np.testing.assert_allclose(found.left, b - A @ found.x, atol=1e-12)
-
-
-@pytest.mark.parametrize("solver", [conjugate_gradients, minimal_residuals])
-def test_the_residual_of_iterations_is_the_true_one(solver):
-    rng = np.random.default_rng(1)
-    Q = np.linalg.qr(rng.normal(size=(12, 12)))[0]
-    A, b = (Q * np.logspace(0, -6, 12)) @ Q.T, rng.normal(size=12)
-    found = solver(lambda x: A @ x, b, 1e-10, 1000.0)
-    assert found.residual == pytest.approx(np.linalg.norm(b - A @ found.x) / np.linalg.norm(b), rel=1e-6)
-    assert found.residual <= 1e-10 and not found.stalled

@@ -88,7 +88,7 @@ INNER = {
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
-    "contact": ["cones", "solvers", "references", "large", "problems"],
+    "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
     "step": ["actuation", "sources", "", "scheme", "points", "impacts", "laws", "stages", "compliant", "contact"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],

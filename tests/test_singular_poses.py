@@ -15,7 +15,6 @@ from delassus.constrained.delassus.scales import row_groups, row_mobilities
 from delassus.constrained.solvers.choice import SOLVERS
 from delassus.constrained.solvers.kkt import dense_system
 from delassus.constrained.solvers.status import Status
-from delassus.linalg.jacobi import orthogonalize
 from delassus.model.bundled.linkages import four_bar
 from delassus.model.joints import Prismatic, Revolute
 from delassus.model.model import Frame, Joint, Model
@@ -200,22 +199,3 @@ def test_a_rank_that_is_said_keeps_a_redundant_row_from_acting_off_the_manifold(
 
 
 # --- singular values --------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=examples(60))
-@given(st.integers(1, 9), st.integers(0, 6), st.floats(0.0, 12.0), st.integers(0, 10_000))
-def test_singular_values_have_the_digits_of_columns_of_any_size(n, more, decades, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, n + more)) * 10.0 ** -rng.uniform(0.0, decades, size=(n, 1))
-    found = orthogonalize(X, n + more)
-    lengths = np.linalg.norm(found, axis=1)
-    cosines = (found / lengths[:, None]) @ (found / lengths[:, None]).T
-    np.testing.assert_allclose(cosines, np.eye(n), atol=1e-13)
-    expected = np.linalg.svd(X, compute_uv=False)
-    np.testing.assert_allclose(np.sort(lengths)[::-1], expected, atol=1e-14 * expected.max())
-
-
-def test_vectors_that_depend_on_each_other_leave_zeros():
-    X = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    lengths = np.sort(np.linalg.norm(orthogonalize(X, 3), axis=1))
-    np.testing.assert_allclose(lengths[:2], 0.0, atol=1e-15)

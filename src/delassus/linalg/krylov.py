@@ -1,7 +1,8 @@
-"""Iterations on symmetric systems, compiled: conjugate gradients, and minimal residuals for indefinite ones.
+"""Iterations on symmetric systems: conjugate gradients, and minimal residuals for indefinite ones.
 
-Both are short recurrences on products A x. In exact arithmetic they end after as many iterations as A has different
-eigenvalues; what is stiff and what is heavy spreads these, so systems come here in units of their own diagonal.
+Both are short recurrences on products A x, on traced arrays or on NumPy's, so A may be a matrix, sparse, or a function.
+In exact arithmetic they end after as many iterations as A has different eigenvalues; stiff and heavy parts spread
+these, so systems come here in units of their own diagonal, which is what a diagonal preconditioner does.
 
 Recurrences forget what rounding does, so the residual that is returned is r = b - A x itself, and iterations begin anew
 from x where the recurrence was too sure of itself. Where A is singular and no x reaches b, A r vanishes before r does:
@@ -41,8 +42,19 @@ class Iterated(NamedTuple):
 Apply = Callable[[Any], Any]
 
 
-def conjugate_gradients(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> Iterated:
-    """x with A x = b for a positive definite A; `apply` gives A x."""
+def conjugate_gradients(
+    apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any = None, error: Apply | None = None
+) -> Iterated:
+    """x (n,) with A x = b for a positive definite A.
+
+    Args:
+        apply: A x (n,), from x (n,).
+        b: (n,).
+        tolerance: The error at which iterations end.
+        iterations: At most.
+        start: (n,) x to start from, or None for zero.
+        error: That of a residual r (n,), a number; ‖r‖/‖b‖ if None.
+    """
     size = _size(b)
 
     def improve(r: Any, count: Any) -> tuple[Any, Any]:
@@ -56,22 +68,23 @@ def conjugate_gradients(apply: Apply, b: Any, tolerance: Any, iterations: Any) -
             new = np.sum(r * r)
             better = new < least
             best, least = np.where(better, x, best), np.where(better, new, least)
-            more = ~flat & np.isfinite(new) & (new < 1e4 * least)
+            more = ~flat & np.isfinite(new) & (new < 1e10 * least)
             return x, r, r + new / rr * p, new, count + 1.0, best, least, more
 
         def should_continue(carry: Any) -> Any:
-            return (np.sqrt(carry[3]) > tolerance * size) & (carry[4] < iterations) & carry[7]
+            unmet = np.sqrt(carry[3]) > tolerance * size if error is None else error(carry[1]) > tolerance
+            return unmet & (carry[4] < iterations) & carry[7]
 
         rr = np.sum(r * r)
-        start = (np.zeros(len(r)), r, r, rr, count, np.zeros(len(r)), rr, np.array(True))
-        last = while_loop(should_continue, step, start, UNBOUNDED)
+        first = (np.zeros(len(r)), r, r, rr, count, np.zeros(len(r)), rr, np.array(True))
+        last = while_loop(should_continue, step, first, UNBOUNDED)
         return last[5], last[4]
 
-    return _restarted(improve, apply, b, tolerance, iterations)
+    return _restarted(improve, apply, b, tolerance, iterations, start, error)
 
 
-def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> Iterated:
-    """x with A x = b for a symmetric A, or the one that comes nearest; `apply` gives A x."""
+def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any = None) -> Iterated:
+    """x (n,) with A x = b for a symmetric A, or the one that comes nearest; arguments as of `conjugate_gradients`."""
     n, size = len(b), _size(b)
 
     def improve(r: Any, count: Any) -> tuple[Any, Any]:
@@ -102,17 +115,19 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> 
 
         none, one, zero, length = np.zeros(n), np.array(1.0), np.array(0.0), np.sqrt(np.sum(r * r))
         basis = (r / np.where(length > 0.0, length, 1.0), none)
-        start = (none, basis, (none, none), (one, one, zero, zero), zero, length, count, (zero, one), none)
-        x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, start, UNBOUNDED)
+        first = (none, basis, (none, none), (one, one, zero, zero), zero, length, count, (zero, one), none)
+        x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, first, UNBOUNDED)
         left, left_best = (np.sum((r - apply(y)) ** 2) for y in (x, best))
         # Beyond the flattest place, x grows in directions that A does not see.
         return np.where(left < (1.0 - 1e-6) * left_best, x, best), count
 
-    return _restarted(improve, apply, b, tolerance, iterations)
+    return _restarted(improve, apply, b, tolerance, iterations, start)
 
 
-def _restarted(improve: Any, apply: Apply, b: Any, tolerance: Any, iterations: Any) -> Iterated:
-    """x (n,) from corrections for what is left of b (n,), each with a recurrence of its own, as long as they help."""
+def _restarted(
+    improve: Any, apply: Apply, b: Any, tolerance: Any, iterations: Any, start: Any, error: Apply | None = None
+) -> Iterated:
+    """x (n,) from corrections for the residual, each with a recurrence of its own, as long as they help."""
     size = _size(b)
 
     def again(carry: Any) -> Any:
@@ -121,11 +136,13 @@ def _restarted(improve: Any, apply: Apply, b: Any, tolerance: Any, iterations: A
         new = b - apply(x + change)
         before, now = np.sum(left * left), np.sum(new * new)
         better = now < before
-        more = (now < 0.25 * before) & (np.sqrt(now) > tolerance * size) & (count < iterations)
+        unmet = np.sqrt(now) > tolerance * size if error is None else error(new) > tolerance
+        more = (now < 0.25 * before) & unmet & (count < iterations)
         return np.where(better, x + change, x), np.where(better, new, left), count, more
 
-    start = (np.where(np.isfinite(b), 0.0, np.nan), b, np.array(0.0), np.array(True))
-    x, left, count, _ = while_loop(lambda carry: carry[3], again, start, _STARTS)
+    x = np.where(np.isfinite(b), 0.0, np.nan) if start is None else start
+    first = (x, b if start is None else b - apply(start), np.array(0.0), np.array(True))
+    x, left, count, _ = while_loop(lambda carry: carry[3], again, first, _STARTS)
     steep, flat = (np.sqrt(np.sum(apply(y) ** 2)) for y in (b, left))
     length = np.sqrt(np.sum(left * left))
     return Iterated(x, left, length / size, count, flat * size <= _VANISHES * steep * length)

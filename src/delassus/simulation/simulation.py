@@ -15,6 +15,8 @@ from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.problems.problem import ContactProblem
+from delassus.contact.solvers.registry import find_solver
+from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
@@ -99,6 +101,7 @@ class Simulation(Frozen):
         max_limits: int = 4,
         joint_friction: bool = True,
         tolerance: float = TOLERANCE,
+        method: str = "auto",
     ) -> None:
         """Put a simulation together; nothing is compiled yet.
 
@@ -116,6 +119,8 @@ class Simulation(Frozen):
             max_limits: How many joints are at their limits at most; 0 for joints without limits.
             joint_friction: Whether joints have their dry friction.
             tolerance: Of the contact solve: the residual as a share of the velocities involved.
+            method: Of the contact solve: "auto", Newton's method on the motions of bodies, or a method of
+                `ContactProblem.solve` on the Delassus matrix, such as "pgs", to compare with.
         """
         if isinstance(robot, Parametric):
             raise SimulationError(
@@ -170,6 +175,7 @@ class Simulation(Frozen):
             bounces=bool(np.any(ground.restitution)),
             actuators=chosen,
             substeps=substeps,
+            method=find_solver(method, COMPILED).name,
         )
         self.freeze()
 

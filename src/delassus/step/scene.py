@@ -59,6 +59,7 @@ class Scene(OfModel):
         bounces: Whether contacts have restitution.
         actuators: What the controls drive; without any, the joints themselves.
         substeps: Time steps in a control period.
+        method: The contact solver of slots, by its name.
         reduced: Candidates of the reduced contact set, which has no joint limits; None for the full set. Candidates
             outside it are monitored, and a step in which one of them would penetrate is solved again with the full set.
     """
@@ -77,6 +78,7 @@ class Scene(OfModel):
     bounces: bool = False
     actuators: tuple[Actuator, ...] = ()
     substeps: int = 1
+    method: str = "auto"
     reduced: tuple[int, ...] | None = None
 
     def __new__(cls, mechanism: Any = None, *_: Any, **__: Any) -> Scene:

@@ -1,55 +1,126 @@
-"""ADMM over a batch: see `solvers.admm`.
+"""ADMM over a batch on the host: the iteration of `solvers.admm`, with a penalty of its own for each problem.
 
-One eigendecomposition G = Q Λ Qᵀ serves all penalties: (G + η + ρ)⁻¹ = Q (Λ + η + ρ)⁻¹ Qᵀ. So each problem has a
-penalty of its own, which may change whenever it should; 4 m² multiplications an iteration.
+Factors that serve all penalties, the eigenvectors of dense matrices or the recursion of an operator, let a penalty
+change whenever it should. `Penalties` has the rules that have been measured to be good for each.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
 from delassus.contact.large.progress import Best, Budget
-from delassus.contact.large.rows import Rows
+from delassus.contact.large.rows import Array, Rows
+from delassus.contact.solvers.admm import (
+    APART,
+    ETA,
+    LARGEST_POWER,
+    PATIENCE,
+    POWER,
+    STEP,
+    Iterates,
+    admm_step,
+    disagreements,
+)
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import BATCH, SHIFT
 
-_ETA: Final = 1e-6
-_POWER: Final = 0.2
-_STEP: Final = 0.05
-_APART: Final = 10.0
-_PATIENCE: Final = 10
-"""Iterations that a penalty gets at least."""
+_HOPEFUL: Final = 3.0
+"""How many times the tolerance a guess of the error may be for it to be computed."""
 
 
+@dataclass(frozen=True)
+class Penalties:
+    """How ρ (B, 1) changes.
+
+    Attributes:
+        first: (B, 1) ρ at first.
+        factor: (B, 1) by which it is multiplied or divided.
+        least, most: (B, 1) its bounds.
+        apart: How many times the primal disagreement may be the dual one, and the other way round.
+        patience: Iterations that a penalty gets at least.
+        looks: Each how many iterations the error is computed, if it may be small enough: that takes a product with G.
+    """
+
+    first: Array
+    factor: Array
+    least: Array
+    most: Array
+    apart: tuple[float, float]
+    patience: float
+    looks: int
+
+    @classmethod
+    def of_matrix(cls, largest: Array) -> Penalties:
+        """For matrices with the largest eigenvalues L (B, 1): ρ = √(ηL) (L/η)^p, p of `solvers.admm`."""
+        largest = np.maximum(largest, ETA)
+        middle, ratio = np.sqrt(ETA * largest), largest / ETA
+        return cls(
+            middle * ratio**POWER, ratio**STEP, middle, middle * ratio**LARGEST_POWER, (APART, APART), PATIENCE, 1
+        )
+
+    @classmethod
+    def of_operator(cls, count: int) -> Penalties:
+        """For operators, whose largest eigenvalue would take products.
+
+        At the best penalties of sheets with friction, the primal disagreement is some ten times the dual one.
+        """
+        one = np.ones((count, 1))
+        return cls(0.1 * one, 2.0 * one, 1e-4 * one, 1e3 * one, (50.0, 5.0), 20.0, 3)
+
+    def __getitem__(self, problems: Any) -> Penalties:
+        first, factor, least, most = (x[problems] for x in (self.first, self.factor, self.least, self.most))
+        return Penalties(first, factor, least, most, self.apart, self.patience, self.looks)
+
+
+@register_solver("admm", needs={BATCH, SHIFT}, traced=False)
 def admm(rows: Rows, best: Best, budget: Budget, most: int | None = None) -> None:
     """From the best impulses so far to better ones, by so many iterations at most."""
     live = best.open(budget)
     if not len(live):
         return
-    some, values, Q = rows[live], *np.linalg.eigh(rows[live].G)
-    values = np.maximum(values, 0.0)
-    largest = np.maximum(values[:, -1:], _ETA)
+    live = live if rows.selectable else np.arange(len(best.error))
+    some = rows[live]
+    factors = some.factor_shifted()
+    rules = Penalties.of_matrix(factors.largest) if some.selectable else Penalties.of_operator(len(live))
     y = best.impulse[live].copy()
-    x, z = y, some.corrected(some.velocity(y))
-    power, age = np.full((len(live), 1), _POWER), np.zeros((len(live), 1))
-    made = 0
+    last, rho, age, made = Iterates(y, y, some.corrected(some.velocity(y))), rules.first, np.zeros((len(live), 1)), 0
     while len(live) and made != most:
         made += 1
-        rho = np.sqrt(_ETA * largest) * (largest / _ETA) ** power
-        asked = some.g + some.corrected(z) - 2.0 * z - _ETA * x - rho * y
-        new = -((asked[:, None] @ Q) / (values + _ETA + rho)[:, None] @ Q.mT)[:, 0]
-        kept = some.projected(new - z / rho)
-        z = z - rho * (new - kept)
-        apart = np.abs(new - kept).max(-1, keepdims=True)
-        moved = np.abs(_ETA * (new - x) + rho * (kept - y)).max(-1, keepdims=True)
-        x, y = new, kept
-        best.count[live] += 1
-        best.keep(live, y, some.error(y, some.velocity(y)))
+        now = admm_step(some, partial(factors.solve, shift=ETA + rho), last, rho, made - 1)
+        primal, dual = (x.max(-1, keepdims=True) for x in disagreements(last, now, rho))
+        open_ = np.isin(live, best.open(budget))
+        best.count[live[open_]] += 1
+        final = made == most or bool((best.count[live[open_]] >= budget.iterations).any())
+        if final or _looks(some, last, now, rho, rules, made, best.error[live], budget):
+            best.keep(live, now.y, some.error(now.y, some.velocity(now.y)))
         age += 1
-        change = np.where(apart > _APART * moved, 1.0, np.where(moved > _APART * apart, -1.0, 0.0))
-        change = np.where(age >= _PATIENCE, change, 0.0)
-        power, age = np.clip(power + _STEP * change, 0.0, 0.6), np.where(change == 0.0, age, 0.0)
+        change = np.where(primal > rules.apart[0] * dual, 1.0, np.where(dual > rules.apart[1] * primal, -1.0, 0.0))
+        change = np.where(age >= rules.patience, change, 0.0)
+        rho = np.clip(rho * rules.factor**change, rules.least, rules.most)
+        age, last = np.where(change == 0.0, age, 0.0), now
         going = np.isin(live, best.open(budget))
-        if not going.all():
-            live, some = live[going], some[np.flatnonzero(going)]
-            x, y, z, power, age, values, largest, Q = (a[going] for a in (x, y, z, power, age, values, largest, Q))
+        if not going.any():
+            return
+        if rows.selectable and not going.all():
+            live, some, factors, rules = live[going], some[np.flatnonzero(going)], factors[going], rules[going]
+            last, rho, age = Iterates(*(x[going] for x in last)), rho[going], age[going]
+
+
+def _looks(
+    rows: Rows, last: Iterates, now: Iterates, rho: Array, rules: Penalties, made: int, error: Array, budget: Budget
+) -> bool:
+    """Whether the error is worth a product: each so many iterations, if a guess of it is near the tolerance.
+
+    The equation that was solved has the velocities of x, which are near those of y.
+    """
+    if rules.looks == 1 or made % (10 * rules.looks) == 0:
+        return True
+    if made % rules.looks:
+        return False
+    asked = rows.corrected(last.z) - 2.0 * last.z - ETA * last.x - rho * last.y
+    guessed = rows.error(now.y, -asked - (ETA + rho) * now.x)
+    return bool(((guessed <= _HOPEFUL * budget.tolerance) & (error > budget.tolerance)).any())

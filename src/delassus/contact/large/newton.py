@@ -18,6 +18,8 @@ import numpy as np
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.large.rows import Array, Rows, groups_of
 from delassus.contact.large.sparse import solve_sparse, sparse_matrices
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import BATCH, NEWTON
 from delassus.linalg.filtered import regularization
 
 
@@ -68,6 +70,7 @@ _DECREASE: Final = 1e-4
 """The share of a step's length by which the merit ‖P(λ - σ) - λ‖ has to fall."""
 
 
+@register_solver("newton", needs={BATCH, NEWTON}, traced=False)
 def newton(rows: Rows, best: Best, budget: Budget, first: int = 0, last: int = len(ATTEMPTS)) -> None:
     """From the best impulses so far to better ones, by the attempts from the first up to the last, exclusive."""
     live = best.open(budget)
@@ -85,7 +88,7 @@ def newton(rows: Rows, best: Best, budget: Budget, first: int = 0, last: int = l
         else:
             step = solve_sparse(some, sparse, jacobians, gap)
         impulse = search_line(some, impulse, step, gap, e, _SEARCHES[attempt] > 0.5)
-        allowed = some.projected(impulse)
+        allowed = some.project(impulse)
         best.count[live] += 1
         best.keep(live, allowed, some.error(allowed, some.velocity(allowed)))
         made += 1

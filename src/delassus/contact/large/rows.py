@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.scaled import LARGEST_FRICTION, enormous, rounding
-from delassus.contact.solvers.smooth import Turned, coulomb, positive_part, second_order
+from delassus.contact.systems.protocol import BATCH, MATRIX, NEWTON, SHIFT, SWEEP, natural_residual
+from delassus.contact.systems.scaled import LARGEST_FRICTION, enormous, rounding
+from delassus.contact.systems.smooth import Turned, coulomb, positive_part, second_order
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -39,6 +40,10 @@ def groups_of(layout: Layout) -> tuple[Group, ...]:
         rows = [[*range(layout.blocks[k].start, layout.blocks[k].stop)] for k in contacts]
         found.append(Group(np.array(contacts), np.array(rows)))
     return tuple(found)
+
+
+CAPABILITIES: Final = frozenset({BATCH, MATRIX, SWEEP, SHIFT, NEWTON})
+"""Of batches of dense matrices on the host."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +120,7 @@ class Rows:
             result[:, rows[:, -1]] += self.friction[:, contacts] * slide
         return result
 
-    def projected(self, x: Array) -> Array:
+    def project(self, x: Array) -> Array:
         """The nearest impulses (B, m) that the cones allow."""
         y = x.copy()
         self._project_scalars(x, 0.0, y, None)
@@ -125,7 +130,7 @@ class Rows:
 
     def residual(self, impulse: Array, velocity: Array) -> Array:
         """λ - P(λ - σ - Γ(σ)) (B, m): zero for a solution."""
-        return impulse - self.projected(impulse - self.corrected(velocity))
+        return np.asarray(natural_residual(self, impulse, velocity))
 
     def error(self, impulse: Array, velocity: Array) -> Array:
         """(B,) the largest residual of a row, de Saxcé's or Alart and Curnier's, as a share of its limit."""
@@ -149,6 +154,22 @@ class Rows:
             jacobians.append(D)
         return y, jacobians
 
+    # --- dense matrices -------------------------------------------------------------------------------------------
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """All that dense matrices allow."""
+        return CAPABILITIES
+
+    @property
+    def selectable(self) -> bool:
+        """Whether some problems of the batch can be solved without the others."""
+        return True
+
+    def factor_shifted(self) -> Shifted:
+        """(G + ρ)⁻¹ for all ρ, by eigenvectors."""
+        return Shifted.of(self.G)
+
     def _project_scalars(self, x: Array, e: Any, y: Array, slope: Array | None) -> None:
         """Write the projection of the rows before the contacts to y, and its derivative to slope."""
         first, last = self.layout.scalars - self.layout.intervals, self.layout.scalars
@@ -159,6 +180,35 @@ class Rows:
         y[:, first:last] = x[:, first:last] + below - above
         if slope is not None:
             slope[:, half], slope[:, first:last] = half_slope, 1.0 - below_slope - above_slope
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted:
+    """(G + ρ)⁻¹ = Q (Λ + ρ)⁻¹ Qᵀ of a batch: one eigendecomposition serves all ρ, 4 m² multiplications each.
+
+    `values` are (B, m), in rising order, and `vectors` Q (B, m, m).
+    """
+
+    values: Array
+    vectors: Array
+
+    @classmethod
+    def of(cls, G: Array) -> Shifted:
+        """Of matrices (B, m, m)."""
+        values, vectors = np.linalg.eigh(G)
+        return cls(np.maximum(values, 0.0), vectors)
+
+    @property
+    def largest(self) -> Array:
+        """(B, 1) the largest eigenvalues."""
+        return self.values[:, -1:]
+
+    def __getitem__(self, problems: Any) -> Shifted:
+        return Shifted(self.values[problems], self.vectors[problems])
+
+    def solve(self, b: Array, shift: Array) -> Array:
+        """(G + shift)⁻¹ b (B, m), for shifts (B, 1)."""
+        return np.asarray(((b[:, None] @ self.vectors) / (self.values + shift)[:, None] @ self.vectors.mT)[:, 0])
 
 
 def apply_turned(kind: Any, x: Array, friction: Array, e: Any) -> tuple[Array, Array]:
@@ -183,11 +233,23 @@ def apply_turned(kind: Any, x: Array, friction: Array, e: Any) -> tuple[Array, A
 
 def scale(layout: Layout, convex: bool, G: Array, g: Array, numbers: dict[str, Array]) -> Rows:
     """Rows of a batch, G (B, m, m) and g (B, m), with numbers (B, …) such as friction and compliance."""
-    count, m = g.shape
     G = np.tril(G) + np.tril(G, -1).mT  # an asymmetric matrix has been refused
     if "compliance" in numbers:
-        G[:, range(m), range(m)] += numbers["compliance"]
-    response = np.diagonal(G, axis1=-2, axis2=-1)
+        G[:, range(layout.m), range(layout.m)] += numbers["compliance"]
+    rows, acts = scale_by_response(layout, convex, np.diagonal(G, axis1=-2, axis2=-1), g, numbers)
+    order = list(layout.order)
+    G = G[:, order][:, :, order]
+    G *= acts[:, :, None]
+    G *= acts[:, None, :]
+    return replace(rows, G=G)
+
+
+def scale_by_response(
+    layout: Layout, convex: bool, response: Array, g: Array, numbers: dict[str, Array]
+) -> tuple[Rows, Array]:
+    """Rows without their G, from their responses (B, m) to their own impulses, compliance included; and the factors
+    (B, m), in the solvers' order, by which rows of G are multiplied."""
+    count, order = len(g), list(layout.order)
     shape, coefficients = _circular(layout, count, numbers)
     d = response.copy()
     for rows in _user_rows(layout):
@@ -196,20 +258,17 @@ def scale(layout: Layout, convex: bool, G: Array, g: Array, numbers: dict[str, A
     most = d.max(-1, keepdims=True)
     moves = d > rounding() * most
     root = np.sqrt(np.where(moves, d, np.where(most > 0.0, most, 1.0)))
-    order = list(layout.order)
     shape, root, moves = shape[:, order], root[:, order], moves[:, order]
     acts = np.where(moves, shape / root, 0.0)
     g = g[:, order] * shape / root
-    G = G[:, order][:, :, order]
-    G *= acts[:, :, None]
-    G *= acts[:, None, :]
     bounded = root[:, layout.scalars - layout.intervals : layout.scalars]
     bounds = [
         np.clip(numbers.get(name, np.zeros((count, 0))), -enormous(), enormous()) * bounded
         for name in ("lower", "upper")
     ]
     lower, upper = bounds
-    return Rows(layout, convex, G, g, root, shape, coefficients, lower, upper, _limit(layout, g, root))
+    none = np.zeros((count, 0, 0))
+    return Rows(layout, convex, none, g, root, shape, coefficients, lower, upper, _limit(layout, g, root)), acts
 
 
 def _user_rows(layout: Layout) -> list[Indices]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,8 +14,9 @@ from delassus.contact.large.admm import admm
 from delassus.contact.large.newton import ATTEMPTS, WARM, newton
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.large.rows import Array, Rows, scale
-from delassus.contact.large.sweeps import gauss_seidel, sweep_some
-from delassus.errors import BadArgument
+from delassus.contact.large.sweeps import sweep_some
+from delassus.contact.solvers.registry import find_solver, register_solver
+from delassus.contact.systems.protocol import BATCH, MATRIX, NEWTON, SHIFT, SWEEP
 
 _TOGETHER: Final = 4_000_000
 """Entries of the matrices G that are worked on at the same time: some copies of them have to fit into memory."""
@@ -51,7 +51,7 @@ def solve_many_rows(
         layout: Which rows belong to which cone.
         arrays: G (B, m, m), g (B, m), and as far as given friction, bounds, compliance and a start (B, …).
         law: "ncp" or "ccp".
-        method: One of `METHODS`.
+        method: The name of a solver of batches, see `solvers.registry`.
         tolerance: The residual at which a problem is solved, as a share of its largest free velocity.
         iterations: How many are made at most.
     """
@@ -77,8 +77,9 @@ def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str,
         rows = scale(layout, law == "ccp", G, g, numbers)
         best = Best.of(rows, np.zeros_like(rows.g))
         if start is not None:
-            best.put(np.arange(len(g)), Best.of(rows, rows.projected(rows.scaled_impulse(given["start"]))))
-        contradictory = METHODS[method](rows, best, budget)
+            best.put(np.arange(len(g)), Best.of(rows, rows.project(rows.scaled_impulse(given["start"]))))
+        contradictory = find_solver(method, rows.capabilities, law).solve(rows, best, budget)
+        contradictory = np.zeros(len(g), bool) if contradictory is None else contradictory
         impulse = rows.user_impulse(best.impulse)
         compliance = numbers.get("compliance", 0.0)
         velocity = (arrays["G"] @ impulse[..., None])[..., 0] + arrays["g"] + compliance * impulse
@@ -105,6 +106,7 @@ def _is_finite(arrays: dict[str, Array]) -> NDArray[np.bool_]:
     return finite
 
 
+@register_solver("auto", needs={BATCH, MATRIX, SWEEP, SHIFT, NEWTON}, traced=False)
 def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool_]:
     """Newton's method, then what is slower and surer, and the closest answer where rows contradict each other.
 
@@ -176,37 +178,3 @@ def _solve_contradictory(rows: Rows, best: Best, problems: Any, budget: Budget) 
         newton(shifted, closest, goal, WARM, _FIRST)
         best.impulse[at], best.error[at], best.count[at] = closest.impulse, closest.error, closest.count
     return contradictory
-
-
-def _solve_by_bisection(rows: Rows, best: Best, budget: Budget) -> None:
-    if rows.convex or rows.layout.torsional:
-        raise BadArgument(
-            "method 'bisection' solves contacts of three rows with model='ncp'; take 'newton', 'admm' or 'pgs' for "
-            "model='ccp' and for torsional friction.",
-            code="not-supported",
-        )
-    gauss_seidel(rows, best, budget, by_bisection=True)
-
-
-Method = Callable[[Rows, Best, Budget], NDArray[np.bool_]]
-"""Improves the best impulses in place, and returns (B,) whether rows contradict each other."""
-
-
-def _alone(solver: Callable[[Rows, Best, Budget], None]) -> Method:
-    """A method that does not ask whether rows contradict each other."""
-
-    def solve(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool_]:
-        solver(rows, best, budget)
-        return np.zeros(len(best.error), bool)
-
-    return solve
-
-
-METHODS: Final[dict[str, Method]] = {
-    "auto": _solve_thoroughly,
-    "pgs": _alone(gauss_seidel),
-    "admm": _alone(admm),
-    "newton": _alone(newton),
-    "bisection": _alone(_solve_by_bisection),
-}
-"""The methods by their names: those of `solvers.choice`."""

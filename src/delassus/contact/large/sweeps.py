@@ -7,7 +7,6 @@ all of them act on one robot. m² multiplications a sweep.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,18 +15,14 @@ from numpy.typing import NDArray
 from delassus.contact.cones.kinds import Free
 from delassus.contact.large.bisection import contact_impulse
 from delassus.contact.large.progress import Best, Budget
-from delassus.contact.large.rows import Array, Group, Indices, Rows, apply_turned, groups_of
-from delassus.contact.solvers.smooth import second_order, tiny
-
-ContactRule = Callable[[Array, Array, Array, Array, Any], Array]
-"""New impulses (B, n, k) of contacts from their G, impulses, velocities, friction, and relaxation."""
+from delassus.contact.large.rows import Array, Group, Indices, Rows, groups_of
+from delassus.contact.solvers.bisection import FALL, LEAST_RELAXATION, refuse_bisection
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import BATCH, SWEEP, Update
+from delassus.contact.systems.sweep import contact_update
 
 _UNCOUPLED: Final = 1e-13
 """Blocks of G whose entries are smaller, as a share of a contact's own response, are zero but for rounding."""
-
-_LEAST: Final = 0.9
-_FALL: Final = 0.99
-"""The relaxation of `bisection` goes from one to the least, by this factor of the difference in each sweep."""
 
 
 class Step(NamedTuple):
@@ -78,9 +73,7 @@ def color_greedily(coupled: NDArray[np.bool_]) -> Indices:
     return colors
 
 
-def sweep(
-    rows: Rows, steps: list[Step], impulse: Array, velocity: Array, rule: ContactRule, relaxation: Any = 1.0
-) -> None:
+def sweep(rows: Rows, steps: list[Step], impulse: Array, velocity: Array, rule: Update, relaxation: Any = 1.0) -> None:
     """Change impulses and velocities (B, m) in place by one sweep."""
     lower, upper = _bounds(rows)
     for contacts, at, columns, own in steps:
@@ -104,33 +97,6 @@ def _bounds(rows: Rows) -> tuple[Array, Array]:
     return lower, upper
 
 
-def coulomb_rule(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
-    """The normal impulse that stops the approach, then the tangential one that friction allows."""
-    response = np.where(G[..., -1, -1] > 0.0, G[..., -1, -1], 1.0)
-    normal = np.maximum(impulse[..., -1] - relaxation * velocity[..., -1] / response, 0.0)
-    sliding = velocity[..., :-1] + G[..., :-1, -1] * (normal - impulse[..., -1])[..., None]
-    wanted = impulse[..., :-1] - sliding * (relaxation / largest_response(G[..., :-1, :-1]))[..., None]
-    t, radius = np.linalg.norm(wanted, axis=-1), friction * normal
-    share = np.where(t > radius, radius / (t + tiny()), 1.0)
-    return np.concatenate([share[..., None] * wanted, normal[..., None]], -1)
-
-
-def cone_rule(G: Array, impulse: Array, velocity: Array, friction: Array, relaxation: Any) -> Array:
-    """One step against the velocity, projected onto the cone: for the convex model."""
-    wanted = impulse - velocity * (relaxation / largest_response(G))[..., None]
-    return apply_turned(second_order, wanted, friction, 0.0)[0]
-
-
-def largest_response(G: Array) -> Array:
-    """A bound (…) of the largest eigenvalue of small matrices, or one for none."""
-    if G.shape[-1] == 2:
-        half = 0.5 * (G[..., 0, 0] - G[..., 1, 1])
-        bound = 0.5 * (G[..., 0, 0] + G[..., 1, 1]) + np.hypot(half, G[..., 0, 1])
-    else:
-        bound = np.abs(G).sum(-1).max(-1)
-    return np.where(bound > 0.0, bound, 1.0)
-
-
 def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
     """Make so many sweeps of all problems that are open, and look at what came of them at the end alone."""
     live = best.open(budget)
@@ -141,25 +107,38 @@ def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
     impulse = best.impulse[live].copy()
     velocity, steps = some.velocity(impulse), plan_sweep(some)
     for _ in range(sweeps):
-        sweep(some, steps, impulse, velocity, cone_rule if rows.convex else coulomb_rule)
+        sweep(some, steps, impulse, velocity, contact_update(rows.convex))
     best.count[live] += sweeps
     # Gauss–Seidel finds modes even where its error is larger: Newton's method starts from what the sweeps have left.
     best.impulse[live], best.error[live] = impulse, some.error(impulse, velocity)
 
 
-def gauss_seidel(rows: Rows, best: Best, budget: Budget, by_bisection: bool = False) -> None:
-    """Sweep until problems are solved; with `by_bisection` each contact is solved exactly, and steps get shorter."""
-    rule = contact_impulse if by_bisection else cone_rule if rows.convex else coulomb_rule
+@register_solver("pgs", needs={BATCH, SWEEP}, traced=False)
+@register_solver("sequential_impulses", needs={BATCH, SWEEP}, traced=False)
+def gauss_seidel(rows: Rows, best: Best, budget: Budget) -> None:
+    """Sweep until problems are solved."""
+    _sweep_all(rows, best, budget, contact_update(rows.convex))
+
+
+@register_solver("bisection", needs={BATCH, SWEEP}, traced=False)
+def bisection(rows: Rows, best: Best, budget: Budget) -> None:
+    """The same with each contact solved exactly, and steps that get shorter."""
+    refuse_bisection(rows)
+    _sweep_all(rows, best, budget, contact_impulse, LEAST_RELAXATION)
+
+
+def _sweep_all(rows: Rows, best: Best, budget: Budget, rule: Update, least: float = 1.0) -> None:
+    """Sweep with a relaxation that falls from one to the least."""
     live = best.open(budget)
     some, impulse = rows[live], best.impulse[live].copy()
     steps, relaxation = plan_sweep(some) if len(live) else [], 1.0
     velocity = some.velocity(impulse)
     while len(live):
         sweep(some, steps, impulse, velocity, rule, relaxation)
-        relaxation = _LEAST + _FALL * (relaxation - _LEAST) if by_bisection else 1.0
+        relaxation = least + FALL * (relaxation - least)
         best.count[live] += 1
         best.keep(live, impulse, some.error(impulse, velocity))
         going = np.isin(live, best.open(budget))
         if not going.all():
-            live, impulse, velocity, some = live[going], impulse[going], velocity[going], some[going]
+            live, impulse, velocity, some = live[going], impulse[going], velocity[going], some[np.flatnonzero(going)]
             steps = [Step(c, at, columns[going], own[going]) for c, at, columns, own in steps]

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.options import check_method
 from delassus.contact.cones.kinds import NonNegative
 from delassus.contact.cones.pyramid import face_angles
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
-from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS, solve_pyramids
+from delassus.contact.solvers.registry import find_solver
+from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM, solve_pyramids
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
@@ -28,7 +28,7 @@ def solve_by_pyramids(
 ) -> ContactSolution:
     """The solution of the linear complementarity problem of K faces, inside of the cones or around them."""
     layout = problem.layout
-    check_method(method, PYRAMID_METHODS)
+    find_solver(method, PYRAMID_SYSTEM, "lcp")
     face_angles(faces, pyramid)
     if layout.torsional:
         raise ContactProblemError(

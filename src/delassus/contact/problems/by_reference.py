@@ -10,7 +10,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.references.dual import dual_impulses
-from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.contact.systems.scaled import Scaled, shape_of
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.pyramid import corners, pyramid_rows, violation
-from delassus.contact.solvers.scaled import LARGEST_FRICTION
+from delassus.contact.systems.scaled import LARGEST_FRICTION
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem

@@ -11,18 +11,21 @@ from numpy.typing import NDArray
 from delassus.common.checks import is_one_of, real_array
 from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry, select_where
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.constrained.rows.options import check_iterations, checked_tolerance
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
+from delassus.contact.large.rows import CAPABILITIES as LARGE
 from delassus.contact.large.solve import solve_many_rows
 from delassus.contact.problems.by_operator import solve_by_operator
 from delassus.contact.problems.by_pyramids import solve_by_pyramids
 from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.solution import ContactSolution
-from delassus.contact.references.dual import REFERENCES
-from delassus.contact.solvers.choice import METHODS, plans
+from delassus.contact.solvers.choice import plans
+from delassus.contact.solvers.registry import find_solver
 from delassus.contact.solvers.solve import PROBLEM_INPUTS, solve_contacts
+from delassus.contact.systems.protocol import ENTRIES
+from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 
 if TYPE_CHECKING:
     from delassus.contact.problems.problem import ContactProblem
@@ -35,7 +38,6 @@ LARGEST_COMPILED: Final = 36
 _ORDER: Final = ("G", "g", *PROBLEM_INPUTS, "start", "tolerance", "iterations", "plan")
 """The order of the kernel's inputs."""
 
-_NAMES: Final = (*METHODS, *REFERENCES)
 _UNSOLVED: Final = float(Status.ITERATIONS)
 
 _MANY: Final = 16
@@ -62,7 +64,8 @@ def solve_problem(
             f"there is no model {model!r}; the models are: {', '.join(MODELS)}.", code="unknown-model"
         )
     if model != "lcp" and problem.operator is None:
-        check_method(method, _NAMES)
+        system = LARGE if problem.m > LARGEST_COMPILED else COMPILED
+        solver = find_solver(method, {*system, ENTRIES}, model)
     check_iterations(iterations)
     checked_tolerance(tolerance, 1e-8)
     if start is not None:
@@ -77,10 +80,10 @@ def solve_problem(
         )
     if problem.operator is not None:
         return solve_by_operator(problem, model, method, tolerance, iterations, start)
-    if method in REFERENCES:
-        return solve_by_reference(problem, model, method, tolerance)
     if model == "lcp":
         return solve_by_pyramids(problem, method, tolerance, iterations, faces, pyramid)
+    if ENTRIES in solver.needs:
+        return solve_by_reference(problem, model, method, tolerance)
     arrays = {"G": problem.G, "g": problem.g, **problem.numbers}
     if start is not None:
         arrays["start"] = np.asarray(start, float)

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.references.programme import Answer, Programme, answers_of_clarabel, answers_of_proxsuite
-from delassus.contact.solvers.scaled import Scaled
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import ENTRIES, MATRIX
+from delassus.contact.systems.scaled import Scaled
 
 REFERENCES: Final[dict[str, Callable[[Programme], Iterable[Answer]]]] = {
     "clarabel": answers_of_clarabel,
@@ -28,6 +30,8 @@ _INFINITE: Final = 1e100
 """Bounds beyond are none."""
 
 
+@register_solver("clarabel", needs={MATRIX, ENTRIES}, traced=False)
+@register_solver("proxsuite", needs={MATRIX, ENTRIES}, traced=False)
 def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArray[np.float64], int, bool]:
     """The best impulses (m,) of all attempts in the problem's own units, iterations, and whether rows contradict."""
     scale = float(np.max(np.abs(problem.g))) or 1.0
@@ -38,7 +42,7 @@ def dual_impulses(problem: Scaled, method: str, tolerance: float) -> tuple[NDArr
         unbounded = unbounded or answer.unbounded
         if answer.unbounded or not np.all(np.isfinite(answer.x)):
             continue
-        impulse = problem.projected(scale * answer.x)
+        impulse = problem.project(scale * answer.x)
         error = problem.error(impulse, problem.velocity(impulse))
         if error < smallest:
             best, smallest = impulse, error

@@ -1,11 +1,12 @@
 """ADMM: impulses x that obey the dynamics and impulses y that obey the cones, drawn together by a price z.
 
-    x ← -(G + η + ρ)⁻¹ (g + Γ(z) - η x - ρ y - z),   y ← P(x - z/ρ),   z ← z - ρ (x - y)
+    x ← -(G + η + ρ)⁻¹ (g + Γ(z) - η x - ρ y - z),   w = α x + (1 - α) y,   y ← P(w - z/ρ),   z ← z - ρ (w - y)
 
 One factor serves all iterations, each of which then costs what a sweep of Gauss–Seidel does, 2 m² multiplications with
 both triangles. It converges for every convex problem, at a rate that does not depend on the order of contacts, and
-usually with friction, where Γ is that of the iteration before. The penalty ρ = √(ηL) (L/η)^p, L the largest eigenvalue,
-grows or shrinks, with a new factor, when x - y and the changes of y differ by a factor of ten.
+usually with friction, where Γ is that of the iteration before. Over-relaxation by α halves the iterations, roughly. The
+penalty ρ = √(ηL) (L/η)^p, L the largest eigenvalue, grows or shrinks, with a new factor, when x - y and the changes of
+y differ by a factor of ten. `admm_step` is that of batches on the host as well, see `large.admm`.
 
 References: J. Carpentier, Q. Le Lidec, L. Montaut, From Compliant to Rigid Contact Simulation (2024); S. Boyd et al.
 (2011).
@@ -13,76 +14,91 @@ References: J. Carpentier, Q. Le Lidec, L. Montaut, From Compliant to Rigid Cont
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.solvers.progress import FOREVER, Best, Budget
-from delassus.contact.solvers.scaled import Scaled
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import MATRIX, SHIFT
+from delassus.contact.systems.scaled import Scaled
 
-_ETA: Final = 1e-6
-_POWER: Final = 0.2
-_STEP: Final = 0.05
-_APART: Final = 10.0
-_PATIENCE: Final = 10.0
+ETA: Final = 1e-6
+POWER: Final = 0.2
+"""p at first."""
+
+STEP: Final = 0.05
+"""By which p grows or shrinks."""
+
+LARGEST_POWER: Final = 0.6
+APART: Final = 10.0
+PATIENCE: Final = 10.0
 """Iterations that a penalty gets at least."""
 
+RELAXATION: Final = 1.6
+"""α, in the first `RELAXED` iterations."""
 
-class _Iterate(NamedTuple):
-    """x, y and z, the iterations that a penalty has had, which way it should change (±1, 0), and the best so far."""
+RELAXED: Final = 300.0
+"""Then it is 1: a penalty that goes on changing and over-relaxation can go in circles together."""
+
+
+class Iterates(NamedTuple):
+    """x, y and z (m,), or (B, m)."""
 
     x: Any
     y: Any
     z: Any
-    count: Any
-    change: Any
-    best: Best
 
 
-class _Penalty(NamedTuple):
-    """The power that makes a penalty, and what iterations go on from."""
+def admm_step(system: Any, solve: Callable[[Any], Any], last: Iterates, rho: Any, count: Any) -> Iterates:
+    """The iteration after so many; `solve` applies (G + η + ρ)⁻¹. Arrays are of one state, traced, or of a batch."""
+    x, y, z = last
+    alpha = np.where(count < RELAXED, RELAXATION, 1.0)
+    new = -solve(system.g + (system.corrected(z) - z) - ETA * x - rho * y - z)
+    further = y + alpha * (new - y)
+    kept = system.project(further - z / rho)
+    return Iterates(new, kept, z - rho * (further - kept))
 
-    power: Any
-    x: Any
-    y: Any
-    z: Any
-    best: Best
+
+def disagreements(last: Iterates, now: Iterates, rho: Any) -> tuple[Any, Any]:
+    """The primal one, x - y, and the dual one, by which y has moved (m,)."""
+    return np.abs(now.x - now.y), np.abs(ETA * (now.x - last.x) + rho * (now.y - last.y))
 
 
-def admm(problem: Scaled, best: Best, budget: Budget) -> Best:
+@register_solver("admm", needs={SHIFT, MATRIX})
+def admm(system: Scaled, best: Best, budget: Budget) -> Best:
     """From the best impulses so far to better ones."""
-    m, largest = problem.layout.m, _largest_eigenvalue(problem.G)
+    largest = _largest_eigenvalue(system.G)
 
     def penalty(power: Any) -> Any:
-        return np.sqrt(_ETA * largest) * np.exp(power * np.log(largest / _ETA))
+        return np.sqrt(ETA * largest) * np.exp(power * np.log(largest / ETA))
 
-    def one_penalty(now: _Penalty) -> _Penalty:
-        rho = penalty(now.power)
-        inverse = np.linalg.inv(problem.G + (_ETA + rho) * np.eye(m), assume_a="pos")
+    def one_penalty(carry: Any) -> Any:
+        power, iterates, best = carry
+        rho = penalty(power)
+        inverse = system.solve_shifted(ETA + rho)
 
-        def step(last: _Iterate) -> _Iterate:
-            x, y, z = last.x, last.y, last.z
-            s = problem.corrected(z) - z
-            new = -inverse @ (problem.g + s - _ETA * x - rho * y - z)
-            kept = problem.projected(new - z / rho)
-            z = z - rho * (new - kept)
-            apart, moved = np.max(np.abs(new - kept)), np.max(np.abs(_ETA * (new - x) + rho * (kept - y)))
-            best = last.best.or_better(Best.of(problem, kept, last.best.count + 1.0))
-            change = np.where(apart > _APART * moved, 1.0, np.where(moved > _APART * apart, -1.0, 0.0))
-            change = np.where(last.count + 1.5 > _PATIENCE, change, 0.0)
-            return _Iterate(new, kept, z, last.count + 1.0, change, best)
+        def step(inner: Any) -> Any:
+            last, made, _, best = Iterates(*inner[0]), inner[1], inner[2], Best(*inner[3])
+            now = admm_step(system, lambda b: inverse @ b, last, rho, best.count)
+            apart, moved = (np.max(x) for x in disagreements(last, now, rho))
+            found = best.or_better(Best.of(system, now.y, best.count + 1.0))
+            change = np.where(apart > APART * moved, 1.0, np.where(moved > APART * apart, -1.0, 0.0))
+            change = np.where(made + 1.5 > PATIENCE, change, 0.0)
+            return tuple(now), made + 1.0, change, tuple(found)
 
-        def goes_on(last: _Iterate) -> Any:
-            return last.best.open(budget) & (last.change == 0.0)
+        def should_continue(inner: Any) -> Any:
+            return Best(*inner[3]).open(budget) & (inner[2] == 0.0)
 
-        start = _Iterate(now.x, now.y, now.z, np.array(0.0), np.array(0.0), now.best)
-        last = while_loop(goes_on, step, start, FOREVER)
-        return _Penalty(np.clip(now.power + _STEP * last.change, 0.0, 0.6), last.x, last.y, last.z, last.best)
+        start = (iterates, np.array(0.0), np.array(0.0), best)
+        iterates, _, change, best = while_loop(should_continue, step, start, FOREVER)
+        return np.clip(power + STEP * change, 0.0, LARGEST_POWER), iterates, best
 
-    z = problem.corrected(best.velocity)
-    start = _Penalty(np.array(_POWER), best.impulse, best.impulse, z, best)
-    last: _Penalty = while_loop(lambda now: now.best.open(budget), one_penalty, start, FOREVER)
-    return last.best
+    z = system.corrected(best.velocity)
+    start = (np.array(POWER), (best.impulse, best.impulse, z), tuple(best))
+    *_, last = while_loop(lambda carry: Best(*carry[-1]).open(budget), one_penalty, start, FOREVER)
+    return Best(*last)
 
 
 def _largest_eigenvalue(G: Any) -> Any:

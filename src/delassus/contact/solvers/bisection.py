@@ -27,9 +27,11 @@ import numpy
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import scan
-from delassus.contact.solvers.gauss_seidel import coulomb_step, sweep
 from delassus.contact.solvers.progress import Best, Budget, repeated
-from delassus.contact.solvers.scaled import Scaled, length
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import SWEEP, SweptSystem
+from delassus.contact.systems.smooth import length
+from delassus.contact.systems.sweep import coulomb_step
 from delassus.errors import BadArgument
 from delassus.linalg.filtered import least_norm
 
@@ -42,27 +44,34 @@ _NEARNESS: Final = 1.0 - numpy.abs(numpy.arange(-8, 8) + 0.5) / 16.0
 _HALVINGS: Final = 24
 """After which a secant step has all digits."""
 
-_LEAST: Final = 0.9
-_FALL: Final = 0.99
+LEAST_RELAXATION: Final = 0.9
+FALL: Final = 0.99
 """The relaxation goes from one to the least, by this factor of the difference in each sweep."""
 
 
-def bisection(problem: Scaled, best: Best, budget: Budget) -> Best:
+@register_solver("bisection", needs={SWEEP})
+def bisection(system: SweptSystem, best: Best, budget: Budget) -> Best:
     """From the best impulses so far to better ones."""
-    if problem.convex or problem.layout.torsional:
+    refuse_bisection(system)
+
+    def step(held: Any, best: Best) -> tuple[Any, Best]:
+        impulse, response, relaxation = held
+        impulse, response = system.sweep(impulse, response, relaxation, one_contact)
+        velocity = system.velocity_of(response, impulse)
+        found = Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
+        return (impulse, response, LEAST_RELAXATION + FALL * (relaxation - LEAST_RELAXATION)), best.or_better(found)
+
+    return repeated(step, (best.impulse, best.response(system), np.array(1.0)), best, budget)
+
+
+def refuse_bisection(system: Any) -> None:
+    """Raise if a problem has contacts that are not of three rows, or of the convex model."""
+    if system.convex or system.layout.torsional:
         raise BadArgument(
             "method 'bisection' solves contacts of three rows with model='ncp'; take 'newton', 'admm' or 'pgs' for "
             "model='ccp' and for torsional friction.",
             code="not-supported",
         )
-
-    def step(held: Any, best: Best) -> tuple[Any, Best]:
-        impulse, velocity, relaxation = held
-        impulse, velocity = sweep(problem, impulse, velocity, relaxation, one_contact)
-        found = Best(impulse, velocity, problem.error(impulse, velocity), best.count + 1.0)
-        return (impulse, velocity, _LEAST + _FALL * (relaxation - _LEAST)), best.or_better(found)
-
-    return repeated(step, (best.impulse, best.velocity, np.array(1.0)), best, budget)
 
 
 def one_contact(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:

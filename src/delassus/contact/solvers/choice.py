@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import while_loop
-from delassus.contact.solvers.admm import admm
-from delassus.contact.solvers.bisection import bisection
-from delassus.contact.solvers.gauss_seidel import gauss_seidel, swept
+from delassus.contact.solvers.gauss_seidel import sweep_some
 from delassus.contact.solvers.newton import ATTEMPTS, newton
-from delassus.contact.solvers.progress import Best, Budget
-from delassus.contact.solvers.scaled import Scaled
+from delassus.contact.solvers.progress import Best, Budget, Found
+from delassus.contact.solvers.registry import find_solver, register_solver
+from delassus.contact.systems.protocol import MATRIX, NEWTON, SWEEP
+from delassus.contact.systems.scaled import Scaled
 
 SWEEPS: Final = (6, 20)
 """Of Gauss–Seidel before Newton's method, at least and at most: they find most contacts' modes. Half as many as rows
@@ -34,19 +33,9 @@ _FIRST: Final = 4.0
 _LAST: Final = float(len(ATTEMPTS))
 
 
-class Found(NamedTuple):
-    """The best impulses, and whether they are those of rows that contradict each other."""
-
-    best: Best
-    contradictory: Any
-
-
-Method = Callable[[Scaled, Best, Budget], Found]
-
-
 def planned(problem: Scaled, best: Best, budget: Budget, plan: Any) -> Best:
     """So many sweeps, then attempts of Newton's method from one to another: three numbers that a call chooses."""
-    return newton(problem, swept(problem, best, budget, plan[0]), budget, span=(plan[1], plan[2]))
+    return newton(problem, sweep_some(problem, best, budget, plan[0]), budget, span=(plan[1], plan[2]))
 
 
 def plans(m: int, warm: bool) -> tuple[tuple[float, float, float], ...]:
@@ -67,6 +56,7 @@ class _Round(NamedTuple):
     best: Best
 
 
+@register_solver("auto", needs={MATRIX, SWEEP, NEWTON})
 def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
     """Sweeps, then Newton's method with all of its attempts, and the closest answer where there is no solution.
 
@@ -88,7 +78,7 @@ def thorough(problem: Scaled, best: Best, budget: Budget) -> Found:
         )
         goal = budget._replace(tolerance=np.maximum(np.where(second, _ROUGH, _allowed(shift)), budget.tolerance))
         begun = Best.of(asked, np.where(second, 0.0, last.impulse), last.count)
-        begun = swept(asked, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
+        begun = sweep_some(asked, begun, goal, np.where(rounds < 0.0, 0.0, sweeps_for(m)))
         # The third round of rows that do not contradict each other goes on with attempts that have not been made.
         begin = np.where((rounds > 1.5) & ~np.any(shift != 0.0), _FIRST, 0.0)
         end = np.where(rounds < 0.0, 1.0, np.where(rounds < 1.5, _FIRST, _LAST))
@@ -121,16 +111,8 @@ def _allowed(shift: Any) -> Any:
     return np.where(np.any(shift != 0.0), 4.0 * _ROUGH, 0.0)
 
 
-def _alone(method: Callable[[Scaled, Best, Budget], Best]) -> Method:
-    """A method that does not ask whether rows contradict each other."""
-    return lambda problem, best, budget: Found(method(problem, best, budget), np.array(False))
-
-
-METHODS: Final[dict[str, Method]] = {
-    "auto": thorough,
-    "pgs": _alone(gauss_seidel),
-    "admm": _alone(admm),
-    "newton": _alone(newton),
-    "bisection": _alone(bisection),
-}
-"""The methods by their names; a new one is a file and a line here."""
+def solve_by_name(problem: Scaled, best: Best, budget: Budget, method: str) -> Found:
+    """By the registered solver of this name; most do not ask whether rows contradict each other."""
+    law = "ccp" if problem.convex else "ncp"
+    found = find_solver(method, problem.capabilities, law).solve(problem, best, budget)
+    return found if isinstance(found, Found) else Found(found, np.array(False))

@@ -18,9 +18,8 @@ import delassus.numpy as np
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.newton import matrix_of
-from delassus.contact.solvers.scaled import Scaled, shape_of
 from delassus.contact.solvers.solve import PROBLEM_INPUTS
+from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.errors import BadArgument
 from delassus.linalg.lu import solve_without_pivots
 
@@ -58,7 +57,7 @@ def contact_derivatives(
     factors = shape_of(layout, friction, torsional, rolling)
     scaled = problem.taken(impulse, factors)
     _, jacobians = problem.smooth(scaled - problem.velocity(scaled), 0.0)
-    K = matrix_of(problem, jacobians)
+    K = problem.newton_matrix(jacobians)
     by_g = jacobian(gap, 1)(impulse, g, friction)
     sides = [by_g[:, k] for k in range(layout.m)]
     if layout.contacts:

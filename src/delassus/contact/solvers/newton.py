@@ -1,13 +1,14 @@
 """Newton's method on λ = P(λ - σ), with the kinks of P rounded as long as it is far away.
 
-Each iteration solves (I - D + D G) Δλ = P(λ - σ) - λ, D the Jacobian of P: m³/3 multiplications. From a guess that has
-the contacts' modes right (open, sticking, sliding) two or three of them give all digits, whatever the mass ratios.
-Elsewhere it may go in circles, so a number of attempts follow: P is smooth first, with a radius e of the order of the
-impulses, and e shrinks with the error. They differ in where they start and how fast e shrinks; what one of them does
-not find another one does, almost always.
+Each iteration solves (I - D + D (G + ρ)) Δλ = P(λ - σ) - λ, D the Jacobian of P: m³/3 multiplications. From a guess
+that has the contacts' modes right (open, sticking, sliding) two or three of them give all digits, whatever the mass
+ratios. Elsewhere it may go in circles, so a number of attempts follow: P is smooth first, with a radius e of the order
+of the impulses, and e shrinks with the error. They differ in where they start and how fast e shrinks; what one of them
+does not find another one does, almost always. `NewtonRules` has the attempts, and all that differs between a problem
+that comes alone and the problem of a step that begins at the impulses of the step before.
 
-Impulses that are not unique, in a G that is singular, stay what they are along its null space: I - D + D G has a small
-multiple of I added.
+Impulses that are not unique, in a G that is singular, stay what they are along its null space: ρ, or a small multiple
+of I, is added to the matrix, which leaves the solution what it is.
 
 References: P. Alart, A. Curnier (1991); X. Chen, L. Qi, D. Sun, smoothing Newton methods (1998); V. Acary, M. Brémond,
 O. Huber, On solving contact problems with Coulomb friction (2018).
@@ -15,95 +16,172 @@ O. Huber, On solving contact problems with Coulomb friction (2018).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
+from delassus.contact.solvers.gauss_seidel import repeat_sweeps
 from delassus.contact.solvers.progress import FOREVER, Best, Budget
-from delassus.contact.solvers.scaled import Scaled
-from delassus.linalg.filtered import regularization
-from delassus.linalg.lu import solve_without_pivots
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import NEWTON
+
+
+class Attempt(NamedTuple):
+    """How Newton's method is tried once.
+
+    `radius` is e at the beginning, as a share of the scale of impulses; `shrinks` by what it is multiplied;
+    `iterations` how many are made at most; `from_best` 1 to begin at the best impulses, 0 at none.
+    """
+
+    radius: float
+    shrinks: float
+    iterations: float
+    from_best: float
+
 
 ATTEMPTS: Final = (
-    # e at the beginning, as a share of the impulses' scale; by what it shrinks; iterations; from the best or from zero
-    (0.0, 0.0, 5.0, 1.0),
-    (0.01, 0.1, 20.0, 1.0),
-    (1.0, 0.3, 45.0, 0.0),
-    (10.0, 0.7, 60.0, 0.0),
-    (100.0, 0.1, 40.0, 0.0),
-    (0.1, 0.3, 45.0, 0.0),
-    (3.0, 0.5, 50.0, 0.0),
-    (30.0, 0.2, 40.0, 0.0),
-    (1.0, 0.7, 60.0, 0.0),
-    (100.0, 0.7, 70.0, 0.0),
-    (10.0, 0.1, 40.0, 0.0),
-    (0.1, 0.8, 100.0, 0.0),
-    (3.0, 0.3, 45.0, 0.0),
-    (100.0, 0.3, 50.0, 0.0),
-    (0.01, 0.3, 70.0, 0.0),
-    (30.0, 0.8, 110.0, 0.0),
-    (1.0, 0.1, 40.0, 0.0),
+    Attempt(0.0, 0.0, 5.0, 1.0),
+    Attempt(0.01, 0.1, 20.0, 1.0),
+    Attempt(1.0, 0.3, 45.0, 0.0),
+    Attempt(10.0, 0.7, 60.0, 0.0),
+    Attempt(100.0, 0.1, 40.0, 0.0),
+    Attempt(0.1, 0.3, 45.0, 0.0),
+    Attempt(3.0, 0.5, 50.0, 0.0),
+    Attempt(30.0, 0.2, 40.0, 0.0),
+    Attempt(1.0, 0.7, 60.0, 0.0),
+    Attempt(100.0, 0.7, 70.0, 0.0),
+    Attempt(10.0, 0.1, 40.0, 0.0),
+    Attempt(0.1, 0.8, 100.0, 0.0),
+    Attempt(3.0, 0.3, 45.0, 0.0),
+    Attempt(100.0, 0.3, 50.0, 0.0),
+    Attempt(0.01, 0.3, 70.0, 0.0),
+    Attempt(30.0, 0.8, 110.0, 0.0),
+    Attempt(1.0, 0.1, 40.0, 0.0),
 )
+"""Of problems that come alone."""
 
 
-class _Attempt(NamedTuple):
-    """Impulses (m,) of an attempt, its radius e, its number, the iterations that it has had, and the best so far."""
+@dataclass(frozen=True)
+class Proximal:
+    """ρ, as a share of a contact's own response: `near` in the first `at_once` iterations of the first attempt, then
+    `far`, multiplied by `shrinks` in each iteration until it is `near` again. Elsewhere it is `near`."""
+
+    near: float
+    far: float
+    at_once: float
+    shrinks: float
+
+
+@dataclass(frozen=True)
+class NewtonRules:
+    """What Newton's method does besides its iterations; decided when a kernel is compiled.
+
+    Attributes:
+        attempts: One after the other.
+        eager: In so many of the first attempts, e shrinks with every iteration; in the others once the rounded problem
+            is solved to the size of its rounding.
+        sweeps: Of Gauss–Seidel before the first attempts, a number each: they find most contacts' modes. With none, an
+            iteration rounds less as soon as it may, before its step, and its error is that of the projected impulses;
+            else it rounds less after its step, and its error is the residual from which the next one begins, which
+            takes one product with G in place of two.
+        proximal: ρ, or None for the least that keeps a matrix regular.
+    """
+
+    attempts: tuple[Attempt, ...] = ATTEMPTS
+    eager: int = 0
+    sweeps: tuple[float, ...] = ()
+    proximal: Proximal | None = None
+
+
+ALONE: Final = NewtonRules()
+"""For problems that come alone."""
+
+
+class NewtonState(NamedTuple):
+    """λ and λ - σ (m,), the radius e, ρ, the attempt and the iterations made in it; the best impulses (m,) with the
+    velocities that they are known with, their error, and the number of all iterations."""
 
     impulse: Any
+    ahead: Any
     e: Any
-    number: Any
-    count: Any
+    rho: Any
+    attempt: Any
+    made: Any
     best: Best
 
 
-def newton(
-    problem: Scaled,
-    best: Best,
-    budget: Budget,
-    attempts: tuple[tuple[float, ...], ...] = ATTEMPTS,
-    span: tuple[Any, Any] | None = None,
-) -> Best:
-    """From the best impulses so far to better ones, by some attempts, or by those of them that `span` says."""
-    first, end = (0.0, float(len(attempts))) if span is None else span
-    schedule, scale = np.array(attempts), np.max(np.abs(problem.g))
-    begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
-
-    def goes_on(now: _Attempt) -> Any:
-        return now.best.open(budget) & (now.number < end - 0.5)
-
-    def step(now: _Attempt) -> _Attempt:
-        impulse, e, attempt, last = now.impulse, now.e, now.number, now.best
-        x = impulse - problem.velocity(impulse)
-        # As soon as the rounded problem is solved to the size of its rounding, round less.
-        far = np.max(np.abs(problem.smooth(x, e)[0] - impulse))
-        e = np.where(far <= e, e * np.take(shrinks, attempt), e)
-        y, jacobians = problem.smooth(x, e)
-        moved = impulse + solve_without_pivots(matrix_of(problem, jacobians), y - impulse)
-        found = last.or_better(Best.of(problem, problem.projected(moved), last.count + 1.0))
-        over = (now.count + 1.5 > np.take(lengths, attempt)) | ~np.isfinite(np.sum(moved))
-        attempt = np.where(over, attempt + 1.0, attempt)
-        again = np.where(np.take(where, attempt) > 0.5, found.impulse, 0.0)
-        impulse = np.where(over, again, moved)
-        e = np.where(over, np.take(begins, attempt) * scale, e)
-        return _Attempt(impulse, e, attempt, np.where(over, 0.0, now.count + 1.0), found)
-
-    first = np.array(first)
-    start = np.where(np.take(where, first) > 0.5, best.impulse, 0.0)
-    last: _Attempt = while_loop(
-        goes_on, step, _Attempt(start, np.take(begins, first) * scale, first, np.array(0.0), best), FOREVER
-    )
-    return last.best
+@register_solver("newton", needs={NEWTON})
+def newton(system: Any, best: Best, budget: Budget, span: tuple[Any, Any] | None = None) -> Best:
+    """From the best impulses so far to better ones, by all attempts, or by those from one to another (`span`)."""
+    first, end = (0.0, float(len(ATTEMPTS))) if span is None else span
+    attempt = np.array(first)
+    table = np.array(ATTEMPTS)
+    start = np.where(np.take(table[:, 3], attempt) > 0.5, best.impulse, 0.0)
+    radius = np.take(table[:, 0], attempt) * np.max(np.abs(system.g))
+    zero = np.array(0.0)
+    state = NewtonState(start, zero, radius, zero, attempt, zero, best)
+    return iterate_newton(system, state, ALONE, lambda now: now.best.open(budget) & (now.attempt < end - 0.5)).best
 
 
-def matrix_of(problem: Scaled, jacobians: list[Any], rho: Any = 0.0) -> Any:
-    """I - D + D (G + ρ), and a little of I (m, m)."""
-    layout, G, kept = problem.layout, problem.G, 1.0 - rho
-    rows = []
-    if layout.scalars:
-        D, *jacobians = jacobians
-        rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - kept * D) @ np.eye(layout.scalars, layout.m))
-    rows += problem.by_contact(lambda G, D: D @ G, G, jacobians if not layout.large else np.stack(jacobians))
-    matrix = np.concatenate(rows)
-    for at, D in zip(layout.blocks, jacobians, strict=True):
-        matrix[at, at] = matrix[at, at] + np.eye(len(D)) - kept * D
-    return matrix + regularization() * np.eye(layout.m)
+def iterate_newton(
+    system: Any, state: NewtonState, rules: NewtonRules, should_continue: Callable[[NewtonState], Any]
+) -> NewtonState:
+    """Iterations from a state, through the attempts of the rules, as long as they should continue."""
+    schedule, scale = np.array(rules.attempts), np.max(np.abs(system.g))
+    radii, shrinks, lengths, from_best = (schedule[:, k] for k in range(4))
+    proximal, inverse = rules.proximal, 1.0 / system.limit if rules.sweeps else None
+
+    def begin(impulse: Any, attempt: Any) -> tuple[Any, Any]:
+        """Where an attempt starts: after sweeps."""
+        wanted = np.array(0.0)
+        for k, count in reversed(list(enumerate(rules.sweeps))):
+            wanted = np.where(attempt < k + 0.5, count, wanted)
+        swept, response = repeat_sweeps(system, impulse, system.respond(impulse), wanted)
+        return swept, swept - system.velocity_of(response, swept)
+
+    def measure(impulse: Any, best: Best) -> tuple[Any, Best]:
+        """λ - σ of the next iteration, and the best impulses, the projection of these among them."""
+        if inverse is None:
+            return state.ahead, best.or_better(Best.of(system, system.project(impulse), best.count + 1.0))
+        ahead = impulse - system.velocity(impulse)
+        projected = system.smooth(ahead, 0.0)[0]
+        error = np.max(np.abs(projected - impulse) * inverse)
+        better = error < best.error
+        kept = Best(np.where(better, projected, best.impulse), best.velocity, np.where(better, error, best.error), 0.0)
+        return ahead, kept._replace(count=best.count + 1.0)
+
+    def step(last: NewtonState) -> NewtonState:
+        impulse, ahead, e = last.impulse, last.ahead, last.e
+        if rules.sweeps:
+            impulse, ahead = cond(last.made < 0.5, begin, (impulse, ahead), impulse, last.attempt)
+        else:
+            ahead = impulse - system.velocity(impulse)
+            far = np.max(np.abs(system.smooth(ahead, e)[0] - impulse))
+            e = np.where(far <= e, e * np.take(shrinks, last.attempt), e)
+        y, slopes = system.smooth(ahead, e)
+        far = np.max(np.abs(y - impulse))
+        impulse = impulse + system.newton_direction(slopes, last.rho if proximal else 0.0, y - impulse, proximal)
+        ahead, best = measure(impulse, last.best)
+        if rules.sweeps:
+            less = (far <= e) | (last.attempt < rules.eager - 0.5)
+            e = np.where(less, e * np.take(shrinks, last.attempt), e)
+        made = last.made + 1.0
+        over = (made + 0.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
+        attempt = np.where(over, last.attempt + 1.0, last.attempt)
+        impulse = np.where(over, np.where(np.take(from_best, attempt) > 0.5, best.impulse, 0.0), impulse)
+        e = np.where(over, np.take(radii, attempt) * scale, e)
+        rho = last.rho if proximal is None else _next_rho(proximal, last.rho, made, attempt)
+        return NewtonState(impulse, ahead, e, rho, attempt, np.where(over, 0.0, made), best)
+
+    last: NewtonState = while_loop(should_continue, step, state, FOREVER)
+    return last
+
+
+def _next_rho(proximal: Proximal, rho: Any, made: Any, attempt: Any) -> Any:
+    near, at_once = proximal.near, proximal.at_once
+    shrunk = np.maximum(proximal.shrinks * rho, near)
+    rho = np.where(made == at_once, proximal.far, np.where(made < at_once, near, shrunk))
+    return np.where(attempt < 0.5, rho, near)

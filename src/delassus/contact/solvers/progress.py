@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
-from delassus.contact.solvers.scaled import Scaled
+from delassus.contact.systems.protocol import ContactSystem
+from delassus.contact.systems.scaled import Scaled
 
 FOREVER = UNBOUNDED
 """The bound of loops that end by a count at run time."""
@@ -33,10 +34,14 @@ class Best(NamedTuple):
     count: Any
 
     @classmethod
-    def of(cls, problem: Scaled, impulse: Any, count: Any = 0.0) -> Best:
+    def of(cls, problem: ContactSystem, impulse: Any, count: Any = 0.0) -> Best:
         """Of some impulses."""
         velocity = problem.velocity(impulse)
         return cls(impulse, velocity, problem.error(impulse, velocity), np.array(count))
+
+    def response(self, system: Any) -> Any:
+        """The response of a system to these impulses, from which sweeps begin."""
+        return self.velocity if isinstance(system, Scaled) else system.respond(self.impulse)
 
     def or_better(self, other: Best) -> Best:
         """The better of two, with the count of the other, which comes later."""
@@ -53,12 +58,19 @@ class Best(NamedTuple):
         return (self.error > budget.tolerance) & (self.count < budget.iterations)
 
 
-def started(problem: Scaled, start: Any) -> Best:
+class Found(NamedTuple):
+    """The best impulses, and whether they are those of rows that contradict each other."""
+
+    best: Best
+    contradictory: Any
+
+
+def started(problem: ContactSystem, start: Any) -> Best:
     """No impulses at all, or those to start from where they are better."""
     none = Best.of(problem, np.zeros(problem.layout.m))
     if start is None:
         return none
-    given = Best.of(problem, problem.projected(start))
+    given = Best.of(problem, problem.project(start))
     return none.or_better(given)
 
 

@@ -19,7 +19,8 @@ import numpy
 import delassus.numpy as np
 from delassus.contact.cones.kinds import Free, NonNegative
 from delassus.contact.cones.pyramid import corners, project_pyramid
-from delassus.contact.solvers.scaled import Scaled
+from delassus.contact.systems.protocol import natural_residual
+from delassus.contact.systems.scaled import Scaled
 from delassus.linalg.filtered import least_norm
 from delassus.linalg.schur import eliminate_rows
 
@@ -39,17 +40,17 @@ class Pyramids(NamedTuple):
             result[at.stop - 1] = result[at.stop - 1] + self.scaled.friction[k] * slides
         return result
 
-    def projected(self, x: Any) -> Any:
+    def project(self, x: Any) -> Any:
         """The nearest impulses (m,) that pyramids and bounds allow."""
         layout = self.scaled.layout
-        parts = [self.scaled.projected(x)[: layout.scalars]] if layout.scalars else []
+        parts = [self.scaled.project(x)[: layout.scalars]] if layout.scalars else []
         for k, at in enumerate(layout.blocks):
             parts.append(project_pyramid(x[at], self.scaled.friction[k], self.faces, self.pyramid))
         return np.concatenate(parts)
 
     def residual(self, impulse: Any, velocity: Any) -> Any:
         """λ - P(λ - σ - Γ(σ)) (m,): zero for a solution."""
-        return impulse - self.projected(impulse - self.corrected(velocity))
+        return natural_residual(self, impulse, velocity)
 
     def error(self, impulse: Any) -> Any:
         """The largest residual of a row as a share of what a tolerance of one allows.

@@ -10,9 +10,9 @@ from delassus.compiler.tracing.flow.control import map, while_loop
 from delassus.compiler.tracing.trace import computing_in
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.choice import METHODS, Found, planned
-from delassus.contact.solvers.progress import Best, Budget, started
-from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.contact.solvers.choice import planned, solve_by_name
+from delassus.contact.solvers.progress import Best, Budget, Found, started
+from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.errors import BadArgument
 from delassus.linalg.products import multiply
 
@@ -68,7 +68,7 @@ def solve_contacts(
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = started(problem, None if start is None else problem.taken(start, factors))
     if plan is None:
-        found = METHODS[method](problem, first, budget)
+        found = solve_by_name(problem, first, budget, method)
     else:
         found = Found(planned(problem, first, budget, plan), np.array(False))
     best = found.best

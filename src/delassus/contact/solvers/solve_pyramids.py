@@ -13,13 +13,16 @@ from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.dantzig import dantzig
 from delassus.contact.solvers.lemke import lemke, uneven
 from delassus.contact.solvers.pyramids import Pyramids, complementarity_of
-from delassus.contact.solvers.scaled import Scaled, enormous, shape_of
+from delassus.contact.solvers.registry import find_solver, register_solver
 from delassus.contact.solvers.solve import PROBLEM_INPUTS
+from delassus.contact.systems.protocol import MATRIX, PYRAMIDS, TRACED
+from delassus.contact.systems.scaled import Scaled, enormous, shape_of
 
 _ATTEMPTS: Final = 3
 """Ways to a solution: with other covering vectors and ties, where rounding has led the first one astray."""
 
-PYRAMID_METHODS: Final = ("auto", "lemke", "dantzig")
+PYRAMID_SYSTEM: Final = frozenset({TRACED, MATRIX, PYRAMIDS})
+"""Capabilities of a linear complementarity problem."""
 
 _TIES: Final = (1e-7, 1e-9, 1e-8)
 
@@ -48,8 +51,8 @@ def solve_pyramids(
     factors = shape_of(layout, friction, torsional, rolling)
     goal = 1e-8 if tolerance is None else tolerance
     most = 1000.0 if iterations is None else iterations
-    by = _by_dantzig if method == "dantzig" else _by_lemke
-    best, made, unsolvable = by(problem, goal, most)
+    solver = find_solver(method, PYRAMID_SYSTEM, "lcp")
+    best, made, unsolvable = solver.solve(problem, goal, most)
     error = problem.error(best)
     impulse = problem.scaled.given(best, factors)
     velocity = G @ impulse + g if compliance is None else G @ impulse + compliance * impulse + g
@@ -84,6 +87,8 @@ class _Attempts(NamedTuple):
     number: Any
 
 
+@register_solver("auto", needs=PYRAMID_SYSTEM, laws=("lcp",))
+@register_solver("lemke", needs=PYRAMID_SYSTEM, laws=("lcp",))
 def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
     """Impulses (m,), pivots, and whether all attempts have ended in rays."""
     asked = complementarity_of(problem)
@@ -111,6 +116,7 @@ def _by_lemke(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
     return last.impulse, last.pivots, last.rays > _ATTEMPTS - 0.5
 
 
+@register_solver("dantzig", needs=PYRAMID_SYSTEM, laws=("lcp",))
 def _by_dantzig(problem: Pyramids, goal: Any, most: Any) -> tuple[Any, Any, Any]:
     """The same for problems without friction, whose contacts are half-lines with tangents that push nothing."""
     scaled, layout = problem.scaled, problem.scaled.layout

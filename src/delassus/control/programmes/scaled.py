@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.contact.solvers.smooth import Turned, second_order, slopes
+from delassus.contact.systems.smooth import Turned, second_order, slopes
 from delassus.control.programmes.shape import ProgrammeShape
 
 PASSES: Final = 2

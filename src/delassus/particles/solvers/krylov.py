@@ -1,13 +1,11 @@
-"""Conjugate gradients on the Schur complement, and minimal residuals on the whole matrix, with diagonal scales."""
+"""Conjugate gradients on the Schur complement, and minimal residuals on the whole matrix, in units of the diagonals."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, minres
 
+from delassus.linalg.krylov import conjugate_gradients, minimal_residuals
 from delassus.particles.solvers.response import Response
 from delassus.particles.solvers.system import Solved, System, ended
 
@@ -15,38 +13,24 @@ Array = NDArray[np.float64]
 
 
 def by_cg(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
-    """(J W⁻¹ Jᵀ + R) λ = -(b + J v), v without impulses; preconditioned by its diagonal with W's blocks."""
+    """(J W⁻¹ Jᵀ + R) λ = -(b + J v), v without impulses, in units of its diagonal with W's blocks."""
     response = Response(system)
     free = response.free(v)
-    x = np.array(impulse)
-    unit = 1.0 / response.diagonal
+    unit = 1.0 / np.sqrt(response.diagonal)
 
-    def apply(y: Array) -> Array:
-        return np.asarray(system.J @ response.solve(system.JT @ y) + system.R * y)
+    def apply(x: Array) -> Array:
+        y = unit * x
+        return np.asarray(unit * (system.J @ response.solve(system.JT @ y) + system.R * y))
 
-    r = -(system.b + system.J @ free) - apply(x)
-    z = unit * r
-    p, rz, made = np.array(z), float(r @ z), 0
-    best, least = np.array(x), np.inf
-    for made in range(iterations + 1):
-        error = system.unmet(r)
-        if error < least:
-            best, least = np.array(x), error
-        if error <= 0.5 * tolerance or made == iterations or not np.isfinite(error) or rz == 0.0:
-            break
-        Sp = apply(p)
-        curvature = float(p @ Sp)
-        if curvature <= 0.0:  # rows that contradict each other: no velocity answers to these impulses
-            break
-        step = rz / curvature
-        x += step * p
-        r -= step * Sp
-        z = unit * r
-        rz, before = float(r @ z), rz
-        p = z + (rz / before) * p
-    after = free + response.solve(system.JT @ best)
-    error = system.error(after, best)
-    return Solved(after, best, error, made, ended(error, tolerance))
+    def error(r: Array) -> float:
+        return system.unmet(r / unit)
+
+    right = -unit * (system.b + system.J @ free)
+    found = conjugate_gradients(apply, right, 0.5 * tolerance, iterations, impulse / unit, error)
+    pulled = unit * found.x
+    after = free + response.solve(system.JT @ pulled)
+    left = system.error(after, pulled)
+    return Solved(after, pulled, left, int(found.count), ended(left, tolerance))
 
 
 def by_minres(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
@@ -62,12 +46,9 @@ def by_minres(system: System, v: Array, impulse: Array, tolerance: float, iterat
         return np.concatenate([heavy * (system.W @ u - system.JT @ y) + held, -unit * (system.J @ u + system.R * y)])
 
     c, b = system.c - system.W @ given, system.b + system.J @ given
-    size = n + len(unit)
     right = np.concatenate([heavy * c, unit * b])
-    count: list[int] = []
     start = np.concatenate([np.where(system.free, v, 0.0) / np.where(heavy > 0.0, heavy, 1.0), impulse / unit])
-    operator: Any = LinearOperator((size, size), matvec=apply, dtype=float)
-    found, _ = minres(operator, right, x0=start, rtol=0.1 * tolerance, maxiter=iterations, callback=count.append)
-    after, pulled = given + heavy * found[:n], unit * found[n:]
+    found = minimal_residuals(apply, right, 0.1 * tolerance, iterations, start)
+    after, pulled = given + heavy * found.x[:n], unit * found.x[n:]
     error = system.error(after, pulled)
-    return Solved(after, pulled, error, len(count), ended(error, tolerance))
+    return Solved(after, pulled, error, int(found.count), ended(error, tolerance))

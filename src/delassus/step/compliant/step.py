@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.options import check_method
 from delassus.constrained.solvers.status import statuses_of, worst_status
-from delassus.contact.solvers.choice import METHODS as CONTACT_METHODS
+from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
+from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.errors import short
 from delassus.step.compliant.asked import (
     StepError,
@@ -30,7 +31,7 @@ from delassus.step.scene import Scene
 
 Array = NDArray[np.float64]
 
-METHODS: Final = ("auto", *SOLVERS, *(name for name in CONTACT_METHODS if name not in ("auto", *SOLVERS)))
+METHODS: Final = ("auto", *SOLVERS, *(name for name in solver_names(COMPILED) if name not in ("auto", *SOLVERS)))
 """Of the impulses."""
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
-from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.constrained.rows.options import check_iterations, checked_tolerance
 from delassus.contact.problems.checks import ContactProblemError
-from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.registry import find_solver
+from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.kinematics.manifold import parts
 from delassus.step.points.numbers import numbers_of, scene_for
 from delassus.step.scene import Scene
@@ -128,7 +129,7 @@ def _given(rest: dict[str, Any]) -> dict[str, Any]:
 def _checked(scene: Scene, solver: dict[str, Any]) -> dict[str, Any]:
     if not solver:
         return {}
-    check_method(solver["method"], solver.get("methods", METHODS))
+    find_solver(solver["method"], solver.get("system", COMPILED), solver.get("law", "ncp"))
     check_iterations(solver["iterations"])
     tolerance = checked_tolerance(solver["tolerance"], 1e-8)
     start = solver.get("start")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
-from delassus.contact.solvers.solve_pyramids import PYRAMID_METHODS
+from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
 from delassus.errors import short
 from delassus.step.contact.asked import Asked
 from delassus.step.contact.origins import rigid_problem
@@ -108,7 +108,7 @@ def contact_dynamics(
             f"there is no model {short(repr(model))}; it is a name, such as 'ncp'.", code="unknown-model"
         )
     if model == "lcp":
-        solver |= {"methods": PYRAMID_METHODS}
+        solver |= {"system": PYRAMID_SYSTEM, "law": "lcp"}
     rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
     asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, solver, rows)
     if model not in LAWS:

@@ -17,7 +17,7 @@ from typing import Any
 
 import delassus.numpy as np
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
-from delassus.contact.solvers.smooth import second_order, tiny
+from delassus.contact.systems.smooth import second_order, tiny
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 

@@ -30,9 +30,9 @@ from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.rows import compliance_of, right_hand_side, row_values, rows_in
 from delassus.contact.cones.parameters import ContactParameters
-from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.choice import solve_by_name
 from delassus.contact.solvers.progress import Budget, started
-from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.dynamics.forces.aba import aba
 from delassus.linalg.products import mirror
 from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes, SolverInputs
@@ -112,7 +112,7 @@ def rigid_forces(
     most = 1000.0 if iterations is None else iterations
     budget = Budget(1e-8 if tolerance is None else tolerance, most, warm=start is not None)
     first = started(problem, None if start is None else problem.taken(start, factors))
-    found = METHODS[method](problem, first, budget)
+    found = solve_by_name(problem, first, budget, method)
     best = found.best
 
     force = B @ (on * problem.given(best.impulse, factors))

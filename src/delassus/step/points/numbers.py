@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delassus.common.checks import real_array
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.problems.checks import ContactProblemError, not_negative, spread
-from delassus.contact.solvers.scaled import LARGEST_FRICTION
+from delassus.contact.systems.scaled import LARGEST_FRICTION
 from delassus.errors import expect
 from delassus.errors import short as text_of
 from delassus.model.model import Model

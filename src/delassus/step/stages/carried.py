@@ -14,12 +14,11 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.gauss_seidel import ContactSteps, coulomb_move, row_step, steps_of, sweep
-from delassus.contact.solvers.newton import matrix_of
-from delassus.contact.solvers.progress import FOREVER
-from delassus.contact.solvers.scaled import Scaled
+from delassus.contact.solvers.newton import Proximal
+from delassus.contact.systems.protocol import NEWTON, SWEEP, TRACED, Update
+from delassus.contact.systems.scaled import Scaled
+from delassus.contact.systems.sweep import ContactSteps, coulomb_move, row_step, steps_of
 from delassus.linalg.filtered import regularization
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.stages.sharing import Sharing
@@ -70,23 +69,71 @@ class Carried(NamedTuple):
 
         return cls(rows, S, P, tuple(tuple(contact(k, body) for k in some) for body, some in sharing.bodies))
 
+    @property
+    def layout(self) -> Layout:
+        """Which rows belong to which cone."""
+        return self.rows.layout
+
+    @property
+    def convex(self) -> bool:
+        """Steps obey Coulomb's law."""
+        return False
+
+    @property
+    def g(self) -> Any:
+        """(m,) velocities without impulses."""
+        return self.rows.g
+
+    @property
+    def limit(self) -> Any:
+        """(m,) the residual that a row may have at a tolerance of one."""
+        return self.rows.limit
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Sweeps and Newton's method, and all of a dense matrix where rows are motions."""
+        return self.rows.capabilities if self.P is None else frozenset({TRACED, SWEEP, NEWTON})
+
+    def corrected(self, velocity: Any) -> Any:
+        """σ + Γ(σ) (m,)."""
+        return self.rows.corrected(velocity)
+
+    def project(self, x: Any) -> Any:
+        """The nearest impulses (m,)."""
+        return self.rows.project(x)
+
+    def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
+        """The smooth projection (m,) and its slopes."""
+        return self.rows.smooth(x, e)
+
+    def error(self, impulse: Any, velocity: Any) -> Any:
+        """The largest residual of a row as a share of its limit."""
+        return self.rows.error(impulse, velocity)
+
     def velocity(self, impulse: Any) -> Any:
         """σ (m,)."""
         return self.rows.velocity(impulse) if self.P is None else self.P @ self._moved(impulse) + self.rows.g
 
+    def dense(self) -> Scaled:
+        """The same problem with its Delassus matrix G = P S Pᵀ, for solvers that need it."""
+        return self.rows if self.P is None else self.rows._replace(G=self.P @ self.S @ self.P.T)
+
     def _moved(self, impulse: Any) -> Any:
         return self.S @ (self.P.T @ impulse)
 
-    def swept(self, impulse: Any, sweeps: Any) -> tuple[Any, Any]:
-        """Impulses and velocities (m,) after so many sweeps of Gauss–Seidel."""
-        first = self.velocity(impulse) if self.P is None else self._moved(impulse)
+    def respond(self, impulse: Any) -> Any:
+        """The motions (motions,) that impulses make, or the velocities of rows where these are motions."""
+        return self.velocity(impulse) if self.P is None else self._moved(impulse)
 
-        def again(carry: Any) -> Any:
-            made = sweep(self.rows, *carry[:2]) if self.P is None else self._sweep(*carry[:2])
-            return *made, carry[2] + 1.0
+    def velocity_of(self, response: Any, impulse: Any) -> Any:
+        """σ (m,)."""
+        return response if self.P is None else self.P @ response + self.rows.g
 
-        last = while_loop(lambda carry: carry[2] < sweeps, again, (impulse, first, np.array(0.0)), FOREVER)
-        return last[0], last[1] if self.P is None else self.P @ last[1] + self.rows.g
+    def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
+        """Impulses (m,) and the response after one pass of Gauss–Seidel."""
+        if self.P is None:
+            return self.rows.sweep(impulse, response, relaxation, update)
+        return self._sweep(impulse, response)
 
     def _sweep(self, impulse: Any, moved: Any) -> tuple[Any, Any]:
         """A sweep that changes motions (motions,) in place of all rows."""
@@ -119,13 +166,13 @@ class Carried(NamedTuple):
                 moved[contacts[0].body] = own_motions
         return impulse, moved
 
-    def change(self, jacobians: list[Any], rho: Any, asked: Any, refined: float) -> Any:
-        """Δλ (m,) of an iteration that asks for so much (m,), from the slopes of the projection.
+    def newton_direction(self, jacobians: list[Any], rho: Any, asked: Any, proximal: Proximal | None = None) -> Any:
+        """(I - D + D (G + ρ))⁻¹ r (m,), from the slopes D of the projection and the gap r (m,).
 
-        A ρ of no more than `refined` is there for the numbers alone.
+        A ρ of no more than the nearest one is there for the numbers alone: it is taken off again.
         """
         if self.P is None:
-            return solve_without_pivots(matrix_of(self.rows, jacobians, rho), asked)
+            return self.rows.newton_direction(jacobians, rho, asked)
         layout, kept, size = self.rows.layout, 1.0 - rho, 1.0 + regularization()
         parts: list[tuple[slice, Any, Any]] = []  # rows, D, B
         if layout.scalars:
@@ -143,8 +190,8 @@ class Carried(NamedTuple):
             y = solve_without_pivots(A, self._moved(alone))
             return alone - np.concatenate([part @ y for part in DP])
 
-        first = solve(asked)
+        first, near = solve(asked), 0.0 if proximal is None else proximal.near
         # ρ, and what is lost where B is nearly singular, are taken off once more, with the same factors.
         held = self.P @ self._moved(first) - first
         left = asked - first - np.concatenate([D @ held[at] for at, D, _ in parts])
-        return first + np.where(rho <= refined, solve(left), 0.0)
+        return first + np.where(rho <= near, solve(left), 0.0)

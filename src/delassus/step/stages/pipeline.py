@@ -92,7 +92,9 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
 
     def solve(g: Any, start: Any) -> Solved:
         sharing = system.rows.sharing
-        return solve_impulses(scene.layout, sharing, system.S, g, coefficients, start, system.scale, inputs.solver)
+        return solve_impulses(
+            scene.layout, sharing, system.S, g, coefficients, start, system.scale, inputs.solver, scene.method
+        )
 
     if not scene.bounces:
         solution = solve(system.g, system.start)

@@ -13,14 +13,12 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.branch import cond
-from delassus.compiler.tracing.flow.control import while_loop
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.choice import sweeps_for
-from delassus.contact.solvers.newton import ATTEMPTS
-from delassus.contact.solvers.progress import FOREVER
-from delassus.contact.solvers.scaled import Scaled, shape_of
+from delassus.contact.solvers.choice import solve_by_name, sweeps_for
+from delassus.contact.solvers.newton import ATTEMPTS, Attempt, NewtonRules, NewtonState, Proximal, iterate_newton
+from delassus.contact.solvers.progress import Best, Budget, started
+from delassus.contact.systems.scaled import Scaled, shape_of
 from delassus.linalg.ldl import ldl_regularized
 from delassus.linalg.schur import Eliminated, eliminate_rows
 from delassus.step.stages.carried import Carried
@@ -41,27 +39,27 @@ contacts stick, and what is left is how feet that have more points than motions 
 """
 
 EAGER: Final = (
-    # As in `ATTEMPTS`, but e shrinks with every iteration.
-    (0.0, 0.0, 24.0, 1.0),
-    (0.1, 0.3, 18.0, 1.0),
-    (1.0, 0.3, 20.0, 0.0),
-    (0.01, 0.3, 16.0, 1.0),
-    (1.0, 0.5, 34.0, 0.0),
+    Attempt(0.0, 0.0, 24.0, 1.0),
+    Attempt(0.1, 0.3, 18.0, 1.0),
+    Attempt(1.0, 0.3, 20.0, 0.0),
+    Attempt(0.01, 0.3, 16.0, 1.0),
+    Attempt(1.0, 0.5, 34.0, 0.0),
 )
 """The attempts that come first; the very first starts from the impulses of the step before."""
 
 SWEEPS: Final = 6.0
 """Of Gauss–Seidel before it."""
 
-NEAR: Final = 1e-7
-"""ρ, as a share of a contact's own response, in the first iterations, and the least later on."""
+PROXIMAL: Final = Proximal(near=1e-7, far=1e-2, at_once=2.0, shrinks=0.3)
 
-AT_ONCE: Final = 2.0
-"""Iterations with this ρ; then it is `FAR`, and shrinks."""
 
-FAR: Final = 1e-2
-SHRINKS: Final = 0.3
+def newton_rules(m: int) -> NewtonRules:
+    """Newton's method as the problem of a step with m rows has it, near the solution of the step before."""
+    return NewtonRules((*EAGER, *ATTEMPTS), len(EAGER), (SWEEPS, sweeps_for(m)), PROXIMAL)
 
+
+ITERATIONS: Final = 20.0
+"""Those of a solver by name for each that Newton's method may make: sweeps cost less."""
 
 _EPSILON: Final = 1e-11
 """The share of their own response that rows of loops yield by: far below the tolerance."""
@@ -74,20 +72,6 @@ class Solved(NamedTuple):
     residual: Any
     iterations: Any
     done: Any
-
-
-class _At(NamedTuple):
-    """λ and λ - σ (m,), e, ρ, attempt and iterations made in it, the best λ and its error, all iterations."""
-
-    impulse: Any
-    ahead: Any
-    e: Any
-    rho: Any
-    attempt: Any
-    made: Any
-    best: Any
-    error: Any
-    count: Any
 
 
 def _limit(problem: Scaled, scale: Any) -> Any:
@@ -109,6 +93,7 @@ def solve_impulses(
     start: Any,
     scale: Any,
     limits: SolverLimits,
+    method: str = "auto",
 ) -> Solved:
     """Impulses that obey the laws of contact.
 
@@ -121,6 +106,7 @@ def solve_impulses(
         start: (m,) impulses to start from [N·s].
         scale: Of velocities [m/s].
         limits: When it ends.
+        method: The contact solver, by its name.
     """
     loops, others = list(layout.rows(Free)), [row for row in range(layout.m) if row not in layout.rows(Free)]
     shift = len(S) - layout.m  # rows that are no contacts are motions, in their order
@@ -131,13 +117,13 @@ def solve_impulses(
     inner = sharing and sharing._replace(P=sharing.P[others][:, moving])
     own = np.stack([S[k, k] for k in moving] if inner is None else [p @ S[moving][:, moving] @ p for p in inner.P])
     if not loops:
-        return _solved(layout, Carried.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits)
+        return _solved(Carried.of(layout, inner, S, own, g, numbers), numbers, start, scale, limits, method)
     first = [k + shift for k in loops]
     rest = _without_loops(S[first + moving][:, first + moving], g[loops])
     cones = Layout(tuple(cone for cone in layout.cones if not isinstance(cone, Free)))
     asked = g[others] + (rest.shift if inner is None else inner.P @ rest.shift)
     problem = Carried.of(cones, inner, rest.S, own, asked, numbers)
-    found = _solved(cones, problem, numbers, start[others], scale, limits)
+    found = _solved(problem, numbers, start[others], scale, limits, method)
     impulse = np.zeros(layout.m)
     impulse[others] = found.impulse
     impulse[loops] = rest.impulses(found.impulse if inner is None else inner.P.T @ found.impulse)
@@ -154,60 +140,35 @@ def _without_loops(S: Any, g: Any) -> Eliminated:
 
 
 def _solved(
-    layout: Layout, problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: SolverLimits
+    problem: Carried, numbers: dict[str, Any], start: Any, scale: Any, limits: SolverLimits, method: str
 ) -> Solved:
     """The same, without loops."""
-    every = problem.rows
-    rows = every._replace(limit=_limit(every, scale))
+    layout = problem.layout
+    problem = problem._replace(rows=problem.rows._replace(limit=_limit(problem.rows, scale)))
+    rows, rules, zero = problem.rows, newton_rules(layout.m), np.array(0.0)
     factors = shape_of(layout, *(numbers.get(name) for name in ("friction", "torsional", "rolling")))
-    schedule, size = np.array((*EAGER, *ATTEMPTS)), np.max(np.abs(rows.g))
-    zero, inverse = np.array(0.0), 1.0 / rows.limit
-    begins, shrinks, lengths, where = (schedule[:, k] for k in range(4))
 
-    def at(impulse: Any) -> tuple[Any, Any, Any]:
-        """λ - σ, its projection, and the error."""
-        ahead = impulse - problem.velocity(impulse)
-        projected = rows.smooth(ahead, 0.0)[0]
-        return ahead, projected, np.max(np.abs(projected - impulse) * inverse)
+    def should_continue(now: NewtonState) -> Any:
+        count = now.best.count
+        wanted = np.take(np.array(WANTED), np.minimum(count, float(len(WANTED) - 1))) * limits.tolerance
+        open_attempts = now.attempt < float(len(rules.attempts)) - 0.5
+        return (now.best.error > wanted) & (count < limits.iterations) & open_attempts
 
-    def begun(impulse: Any, attempt: Any) -> tuple[Any, Any]:
-        """Where an attempt starts: sweeps of Gauss–Seidel find most contacts' modes."""
-        wanted = np.where(attempt < 0.5, SWEEPS, np.where(attempt < 1.5, sweeps_for(layout.m), 0.0))
-        swept, velocity = problem.swept(impulse, wanted)
-        return swept, swept - velocity
+    def ended(found: Best) -> Solved:
+        return Solved(
+            rows.given(found.impulse, factors),
+            found.error * (np.max(rows.limit * rows.root) if layout.scalars else scale),
+            found.count,
+            found.error <= WANTED[-1] * limits.tolerance,
+        )
 
-    def step(last: _At) -> _At:
-        impulse, ahead = cond(last.made < 0.5, begun, (last.impulse, last.ahead), last.impulse, last.attempt)
-        y, jacobians = rows.smooth(ahead, last.e)
-        far = np.max(np.abs(y - impulse))
-        impulse = impulse + problem.change(jacobians, last.rho, y - impulse, NEAR)
-        ahead, projected, error = at(impulse)
-        better = error < last.error
-        best, least = np.where(better, projected, last.best), np.where(better, error, last.error)
-        # In later attempts: as soon as the rounded problem is solved to the size of its rounding, round less.
-        eager = float(len(EAGER)) - 0.5
-        less = (far <= last.e) | (last.attempt < eager)
-        e = np.where(less, last.e * np.take(shrinks, last.attempt), last.e)
-        made = last.made + 1.0
-        rho = np.where(made == AT_ONCE, FAR, np.where(made < AT_ONCE, NEAR, np.maximum(SHRINKS * last.rho, NEAR)))
-        over = (made + 0.5 > np.take(lengths, last.attempt)) | ~np.isfinite(np.sum(impulse))
-        attempt = np.where(over, last.attempt + 1.0, last.attempt)
-        impulse = np.where(over, np.where(np.take(where, attempt) > 0.5, best, 0.0), impulse)
-        e = np.where(over, np.take(begins, attempt) * size, e)
-        rho = np.where(attempt < 0.5, rho, NEAR)
-        return _At(impulse, ahead, e, rho, attempt, np.where(over, 0.0, made), best, least, last.count + 1.0)
-
-    def goes_on(last: _At) -> Any:
-        wanted = np.take(np.array(WANTED), np.minimum(last.count, float(len(WANTED) - 1))) * limits.tolerance
-        return (last.error > wanted) & (last.count < limits.iterations) & (last.attempt < float(len(schedule)) - 0.5)
-
-    begin = rows.taken(start, factors)
-    ahead, projected, error = at(begin)
-    first = _At(begin, ahead, zero, zero + NEAR, zero, zero, projected, error, zero)
-    found: _At = while_loop(goes_on, step, first, FOREVER)
-    return Solved(
-        rows.given(found.best, factors),
-        found.error * (np.max(rows.limit * rows.root) if layout.scalars else scale),
-        found.count,
-        found.error <= WANTED[-1] * limits.tolerance,
-    )
+    impulse = rows.taken(start, factors)
+    if method != "auto":
+        budget = Budget(limits.tolerance, ITERATIONS * limits.iterations, warm=True)
+        found = solve_by_name(problem.dense(), started(problem, impulse), budget, method).best
+        return ended(found)
+    ahead = impulse - problem.velocity(impulse)
+    projected = rows.smooth(ahead, 0.0)[0]
+    best = Best(projected, zero, np.max(np.abs(projected - impulse) * (1.0 / rows.limit)), zero)
+    state = NewtonState(impulse, ahead, zero, zero + PROXIMAL.near, zero, zero, best)
+    return ended(iterate_newton(problem, state, rules, should_continue).best)

@@ -7,16 +7,20 @@ look alike then, and so do metres and millimetres. The cones stay what they are,
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.control import map
+from delassus.compiler.tracing.flow.control import map, scan
 from delassus.compiler.tracing.trace import computing_in
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.smooth import Turned, coulomb, positive_part, second_order, slopes
+from delassus.contact.systems.protocol import MATRIX, NEWTON, SHIFT, SWEEP, TRACED, Update, natural_residual
+from delassus.contact.systems.smooth import Turned, coulomb, length, positive_part, second_order, slopes
+from delassus.contact.systems.sweep import contact_update, sweep_rows, sweep_scalars
+from delassus.linalg.filtered import regularization
+from delassus.linalg.lu import solve_without_pivots
 from delassus.linalg.products import multiply
 
 
@@ -32,6 +36,10 @@ def rounding() -> float:
 
 LARGEST_FRICTION = 1e6
 """Coefficients of friction beyond, infinity among them, count as this."""
+
+
+CAPABILITIES: Final = frozenset({TRACED, MATRIX, SWEEP, SHIFT, NEWTON})
+"""Of a dense matrix."""
 
 
 class Scaled(NamedTuple):
@@ -150,7 +158,7 @@ class Scaled(NamedTuple):
             result[at.stop - 1] = result[at.stop - 1] + lift
         return result
 
-    def projected(self, x: Any) -> Any:
+    def project(self, x: Any) -> Any:
         """The nearest impulses (m,) that the cones allow."""
         parts = [self._projected_scalars(x, 0.0)[0]] if self.layout.scalars else []
         parts += self.by_contact(lambda x, mu: _applied(second_order, x, mu, 0.0)[0], x, self.friction)
@@ -158,7 +166,7 @@ class Scaled(NamedTuple):
 
     def residual(self, impulse: Any, velocity: Any) -> Any:
         """λ - P(λ - σ - Γ(σ)) (m,): zero for a solution."""
-        return impulse - self.projected(impulse - self.corrected(velocity))
+        return natural_residual(self, impulse, velocity)
 
     def error(self, impulse: Any, velocity: Any) -> Any:
         """The largest residual of a row as a share of what a tolerance of one allows.
@@ -185,6 +193,78 @@ class Scaled(NamedTuple):
         kind = second_order if self.convex else coulomb
         found = self.by_contact(lambda x, mu: _applied(kind, x, mu, e), x, self.friction)
         return np.concatenate([*parts, *(y for y, _ in found)]), [*jacobians, *(D for _, D in found)]
+
+    # --- a matrix that is there -----------------------------------------------------------------------------------
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """All that a dense matrix allows."""
+        return CAPABILITIES
+
+    def respond(self, impulse: Any) -> Any:
+        """The velocities (m,): sweeps keep those of all rows up to date, m² multiplications a pass."""
+        return self.velocity(impulse)
+
+    def velocity_of(self, response: Any, impulse: Any) -> Any:
+        """σ (m,)."""
+        return response
+
+    def own(self, rows: Any) -> Any:
+        """G of some rows among themselves."""
+        return self.G[rows, rows]
+
+    def read(self, response: Any, impulse: Any, rows: Any) -> Any:
+        """σ of some rows."""
+        return response[rows]
+
+    def push(self, response: Any, rows: Any, change: Any) -> Any:
+        """Velocities (m,) after impulses of some rows have changed."""
+        columns = self.G[:, rows]
+        return response + (columns * change if isinstance(rows, int) else columns @ change)
+
+    def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
+        """Impulses and velocities (m,) after one pass over all rows."""
+        if not (self.layout.large and self.layout.torsional == 0):
+            return sweep_rows(self, impulse, response, relaxation, update)
+        impulse, response = sweep_scalars(self, impulse, response, relaxation)
+        return self._sweep_contacts(impulse, response, update or contact_update(self.convex), relaxation)
+
+    def _sweep_contacts(self, impulse: Any, velocity: Any, update: Update, relaxation: Any) -> tuple[Any, Any]:
+        """The contacts of a sweep as a loop, which reads and changes the velocities of one contact after the other."""
+        start, count = self.layout.scalars, self.layout.contacts
+        places = start + 3.0 * numpy.arange(count)[:, None] + numpy.arange(3.0)
+        rows = self.G[start:].reshape(count, 3, -1)
+        own = np.stack([self.G[at, at] for at in self.layout.blocks])
+
+        def step(velocity: Any, contact: Any) -> tuple[Any, Any]:
+            G, G_own, pushed, mu, place = contact
+            new = update(G_own, pushed, np.take(velocity, place), mu, relaxation)
+            return velocity + (new - pushed) @ G, new
+
+        pushed = impulse[start:].reshape(count, 3)
+        velocity, pushed = scan(step, velocity, (rows, own, pushed, self.friction, np.array(places)))
+        return np.concatenate([impulse[:start], pushed.reshape(-1)]), velocity
+
+    def solve_shifted(self, shift: Any) -> Any:
+        """(G + shift)⁻¹ (m, m), for a number `shift`; apply it by a product."""
+        return np.linalg.inv(self.G + shift * np.eye(self.layout.m), assume_a="pos")
+
+    def newton_direction(self, slopes: list[Any], rho: Any, gap: Any, proximal: Any = None) -> Any:
+        """(I - D + D (G + ρ))⁻¹ r (m,), from the slopes D of the projection and the gap r (m,)."""
+        return solve_without_pivots(self.newton_matrix(slopes, rho), gap)
+
+    def newton_matrix(self, jacobians: list[Any], rho: Any = 0.0) -> Any:
+        """I - D + D (G + ρ), and a little of I (m, m)."""
+        layout, G, kept = self.layout, self.G, 1.0 - rho
+        rows = []
+        if layout.scalars:
+            D, *jacobians = jacobians
+            rows.append(D[:, None] * G[: layout.scalars] + np.diag(1.0 - kept * D) @ np.eye(layout.scalars, layout.m))
+        rows += self.by_contact(lambda G, D: D @ G, G, jacobians if not layout.large else np.stack(jacobians))
+        matrix = np.concatenate(rows)
+        for at, D in zip(layout.blocks, jacobians, strict=True):
+            matrix[at, at] = matrix[at, at] + np.eye(len(D)) - kept * D
+        return matrix + regularization() * np.eye(layout.m)
 
     def _projected_scalars(self, x: Any, e: Any) -> tuple[Any, Any]:
         layout = self.layout
@@ -252,11 +332,6 @@ def _limit(layout: Layout, g: Any, root: Any) -> Any:
         speed = np.max(speeds[start:])
         found.append(np.where(speed > 0.0, speed / root[start:], energy))
     return np.concatenate(found)
-
-
-def length(x: Any) -> Any:
-    """‖x‖."""
-    return np.sqrt(np.sum(x * x))
 
 
 def _applied(kind: Any, x: Any, friction: Any, e: Any) -> tuple[Any, Any]:

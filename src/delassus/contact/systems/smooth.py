@@ -88,3 +88,8 @@ def slopes(turned: Turned, direction: Any) -> Any:
     D[k, :k] = turned.h_t * direction
     D[k, k] = turned.h_z
     return D
+
+
+def length(x: Any) -> Any:
+    """‖x‖ (…) of vectors (…, k)."""
+    return np.sqrt(np.sum(x * x, -1))

@@ -1,0 +1,48 @@
+"""Projected gradients with momentum over a batch on the host: products with G alone.
+
+    y ← P(w - (G w + g + Γ)/L),    w ← y + β (y - y⁻), begun again where the energy rises
+
+L is the largest eigenvalue, by the power method. Slower than ADMM: for operators that have no damped solution.
+
+Reference: H. Mazhar et al., Using Nesterov's method to accelerate multibody dynamics (2015).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delassus.contact.large.admm import admm
+from delassus.contact.large.progress import Best, Budget
+from delassus.contact.large.rows import Array, Rows
+from delassus.contact.solvers.registry import register_solver
+from delassus.contact.systems.protocol import BATCH, SHIFT
+
+
+@register_solver("gradient", needs={BATCH}, traced=False)
+def gradient(rows: Rows, best: Best, budget: Budget) -> None:
+    """From the best impulses so far to better ones."""
+    everyone, largest = np.arange(len(best.error)), _largest_eigenvalue(rows)
+    y = best.impulse.copy()
+    w, t = y, np.ones((len(y), 1))
+    while len(best.open(budget)):
+        best.count[best.open(budget)] += 1
+        new = rows.project(w - rows.corrected(rows.velocity(w)) / largest)
+        again = np.sum((w - new) * (new - y), -1, keepdims=True) > 0.0
+        t = np.where(again, 1.0, t)
+        later = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        w, y, t = new + np.where(again, 0.0, (t - 1.0) / later) * (new - y), new, later
+        best.keep(everyone, y, rows.error(y, rows.velocity(y)))
+
+
+@register_solver("auto", needs={BATCH}, traced=False)
+def solve_operator(rows: Rows, best: Best, budget: Budget) -> None:
+    """ADMM where the operator has damped solutions, else projected gradients."""
+    (admm if SHIFT in rows.capabilities else gradient)(rows, best, budget)
+
+
+def _largest_eigenvalue(rows: Rows) -> Array:
+    """(B, 1) of the scaled matrices, and a little more."""
+    x = np.ones(rows.g.shape) + 0.1 * np.sin(np.arange(rows.g.shape[-1]))
+    for _ in range(30):
+        x = rows.velocity(x / np.linalg.norm(x, axis=-1, keepdims=True)) - rows.g
+    return np.asarray(1.05 * np.linalg.norm(x, axis=-1, keepdims=True))

@@ -1,0 +1,77 @@
+"""A batch of contact problems whose matrices are known by their products: the rows of `rows`, around an operator.
+
+    σ' = D^-½ (G + R) D^-½ λ' + g',    (G' + ρ)⁻¹ b' = D^½ (G + R + ρ D)⁻¹ D^½ b'
+
+with the mean response D of each contact, so that masses of 10⁻³ and 10³ kg look alike. The second needs an operator
+that has `solve(b, damping)`: one recursion over a robot, whatever the number of rows. Contacts have three rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from delassus.contact.cones.layout import Layout
+from delassus.contact.large.rows import Array, Rows, scale_by_response
+from delassus.contact.systems.protocol import BATCH, SHIFT
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorRows(Rows):
+    """Rows of an operator that takes arrays of shape (*batch, m); `compliance` is (B, m), in the user's order.
+
+    G is empty. Problems of the batch cannot be told apart: the operator works on all of them.
+    """
+
+    operator: Any
+    batch: tuple[int, ...]
+    compliance: Array
+
+    @classmethod
+    def of(
+        cls, layout: Layout, convex: bool, operator: Any, response: Array, g: Array, numbers: dict[str, Array]
+    ) -> OperatorRows:
+        """From the responses of rows to their own impulses and g, (*batch, m), and numbers (B, …) by their names."""
+        batch, m = g.shape[:-1], g.shape[-1]
+        compliance = numbers.get("compliance", np.zeros((1, m)))
+        rows, _ = scale_by_response(layout, convex, response.reshape(-1, m) + compliance, g.reshape(-1, m), numbers)
+        given = {field.name: getattr(rows, field.name) for field in fields(rows)}
+        return cls(**given, operator=operator, batch=batch, compliance=compliance)
+
+    def __getitem__(self, problems: Any) -> OperatorRows:
+        return self
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Products, and damped solutions if the operator has them."""
+        return operator_capabilities(self.operator)
+
+    @property
+    def selectable(self) -> bool:
+        """Never."""
+        return False
+
+    def velocity(self, impulse: Array) -> Array:
+        """σ = G λ + g (B, m)."""
+        pushed = self.user_impulse(impulse)
+        moved = self.operator.apply(pushed.reshape(*self.batch, -1)).reshape(pushed.shape)
+        return np.asarray(self.scaled_velocity(moved + self.compliance * pushed) + self.g)
+
+    def factor_shifted(self) -> OperatorRows:  # type: ignore[override]  # the operator has the factors
+        """(G + ρ)⁻¹ for all ρ."""
+        return self
+
+    def solve(self, b: Array, shift: Array) -> Array:
+        """(G + shift)⁻¹ b (B, m), for shifts (B, 1)."""
+        right = self._user_order(self.root * b)
+        damping = self.compliance + shift * self._user_order(self.root**2)
+        shape = (*self.batch, right.shape[-1])
+        found = np.asarray(self.operator.solve(right.reshape(shape), damping.reshape(shape))).reshape(right.shape)
+        return np.asarray(found[:, self.layout.order] * self.root)
+
+
+def operator_capabilities(operator: Any) -> frozenset[str]:
+    """Of an operator: products alone, or damped solutions as well."""
+    return frozenset({BATCH, SHIFT}) if hasattr(operator, "solve") else frozenset({BATCH})

@@ -1,0 +1,95 @@
+"""Contact solvers by name: each is a file with one registration, and says what it needs of a system.
+
+    @register_solver("pgs", needs={SWEEP})
+    def gauss_seidel(system, best, budget): ...
+
+A name may have several implementations, for systems of other capabilities: a traced loop over one state, or a loop of
+the host over a batch. `find_solver` takes the one that needs most of what a system has. Names that do not exist, or do
+not fit, are refused with a list of those that do. Files of the packages below are imported when a solver is looked
+for: a new solver is a new file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Final, TypeVar
+
+from delassus.contact.systems.protocol import TRACED
+from delassus.errors import DelassusError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class ContactSolver:
+    """A method of solving contact problems.
+
+    Attributes:
+        name: As users write it.
+        needs: Capabilities that a system must have; `TRACED` among them for those that run inside kernels.
+        laws: The laws of contact that it solves: "ncp", "ccp", "lcp".
+        solve: A function of a system, the best impulses so far, and a budget of iterations.
+    """
+
+    name: str
+    needs: frozenset[str]
+    laws: tuple[str, ...]
+    solve: Callable[..., Any]
+
+    def fits(self, capabilities: Collection[str], law: str = "ncp") -> bool:
+        """Whether a system with these capabilities can be solved by it, under a law."""
+        return self.needs <= set(capabilities) and law in self.laws
+
+
+_SOLVERS: Final[list[ContactSolver]] = []
+
+_PACKAGES: Final = ("delassus.contact.solvers", "delassus.contact.large", "delassus.contact.references")
+"""Where solvers are."""
+
+
+@cache
+def _import_solvers() -> None:
+    """Import all files in which solvers register themselves."""
+    for package in _PACKAGES:
+        for module in iter_modules(import_module(package).__path__):
+            import_module(f"{package}.{module.name}")
+
+
+def register_solver(
+    name: str, *, needs: Collection[str], traced: bool = True, laws: tuple[str, ...] = ("ncp", "ccp")
+) -> Callable[[F], F]:
+    """Register a function as a contact solver; several functions may share a name if their needs differ.
+
+    A `traced` solver runs inside kernels; the others are loops of the host.
+    """
+
+    def register(function: F) -> F:
+        _SOLVERS.append(ContactSolver(name, frozenset(needs) | ({TRACED} if traced else set()), laws, function))
+        return function
+
+    return register
+
+
+def solver_names(capabilities: Collection[str], law: str = "ncp") -> tuple[str, ...]:
+    """The names of the solvers that fit, "auto" first."""
+    _import_solvers()
+    names = dict.fromkeys(solver.name for solver in _SOLVERS if solver.fits(capabilities, law))
+    return tuple(sorted(names, key=lambda name: (name != "auto", name)))
+
+
+def find_solver(name: Any, capabilities: Collection[str], law: str = "ncp") -> ContactSolver:
+    """The solver of this name for systems with these capabilities."""
+    _import_solvers()
+    found = [solver for solver in _SOLVERS if solver.name == name and solver.fits(capabilities, law)]
+    if found:
+        return max(found, key=lambda solver: len(solver.needs))
+    fitting = ", ".join(solver_names(capabilities, law))
+    if not any(solver.name == name for solver in _SOLVERS):
+        raise DelassusError(f"there is no method {name!r}; the methods are: {fitting}.")
+    raise DelassusError(
+        f"the method {name!r} does not solve problems of this kind with the law {law!r}; those that fit are: {fitting}."
+    )

@@ -1,0 +1,132 @@
+"""A contact problem on the velocities of bodies, G = J M⁻¹ Jᵀ not formed: sequential impulses.
+
+A contact reads its velocity J_i v and passes the change of its impulse on at once, v ← v + M⁻¹ J_iᵀ Δλ_i. The iterates
+are those of Gauss–Seidel on G, but a contact costs 6 n multiplications in place of 3 m: for many contacts on few
+velocities. What J does not touch is left out when the kernel is compiled, if its zeros are known then.
+
+Reference: E. Catto, Iterative dynamics with temporal coherence (2005).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.contact.cones.layout import Layout
+from delassus.contact.systems.protocol import SWEEP, TRACED, Update
+from delassus.contact.systems.scaled import Scaled, shape_of
+from delassus.contact.systems.sweep import sweep_rows
+
+
+class OnVelocities(NamedTuple):
+    """Rows in their own units, with the blocks of G that contacts have on their own; J (m, n), M⁻¹ Jᵀ (n, m) and the
+    compliance (m,) in these units; the velocities (n,) without impulses."""
+
+    rows: Scaled
+    J: Any
+    towards: Any
+    compliance: Any
+    v: Any
+
+    @classmethod
+    def of(
+        cls, layout: Layout, convex: bool, J: Any, towards: Any, v: Any, numbers: tuple[Any, ...], compliance: Any
+    ) -> OnVelocities:
+        """From rows as the user has them; `numbers` are friction, torsional, rolling, lower and upper."""
+        blocks = np.zeros((layout.m, layout.m))  # of G, those that contacts and rows have on their own
+        for _, rows in layout.places:
+            for i in rows:
+                for j in rows if rows in layout.friction else (i,):
+                    blocks[i, j] = np.sum(J[i] * towards[:, j])
+        friction, torsional, rolling, lower, upper = numbers
+        scaled = Scaled.of(layout, convex, blocks, J @ v, friction, torsional, rolling, lower, upper, compliance)
+        factors, order = shape_of(layout, friction, torsional, rolling), list(layout.order)
+        share = factors[order] / scaled.root
+        J_, B = J[order] * share[:, None], towards[:, order] * share[None, :]
+        yields = np.zeros(layout.m) if compliance is None else compliance[order] * share * share
+        return cls(scaled, J_, B, yields, v)
+
+    @property
+    def layout(self) -> Layout:
+        """Which rows belong to which cone."""
+        return self.rows.layout
+
+    @property
+    def convex(self) -> bool:
+        """Whether contacts are those of the convex model."""
+        return self.rows.convex
+
+    @property
+    def g(self) -> Any:
+        """(m,) velocities of rows without impulses."""
+        return self.rows.g
+
+    @property
+    def limit(self) -> Any:
+        """(m,) the residual that a row may have at a tolerance of one."""
+        return self.rows.limit
+
+    @property
+    def friction(self) -> Any:
+        """(contacts,)."""
+        return self.rows.friction
+
+    @property
+    def lower(self) -> Any:
+        """(intervals,)."""
+        return self.rows.lower
+
+    @property
+    def upper(self) -> Any:
+        """(intervals,)."""
+        return self.rows.upper
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Sweeps alone: there is no matrix."""
+        return frozenset({TRACED, SWEEP})
+
+    def velocity(self, impulse: Any) -> Any:
+        """σ (m,)."""
+        return self.velocity_of(self.respond(impulse), impulse)
+
+    def corrected(self, velocity: Any) -> Any:
+        """σ + Γ(σ) (m,)."""
+        return self.rows.corrected(velocity)
+
+    def project(self, x: Any) -> Any:
+        """The nearest impulses (m,)."""
+        return self.rows.project(x)
+
+    def smooth(self, x: Any, e: Any) -> tuple[Any, list[Any]]:
+        """The smooth projection (m,) and its slopes."""
+        return self.rows.smooth(x, e)
+
+    def error(self, impulse: Any, velocity: Any) -> Any:
+        """The largest residual of a row as a share of its limit."""
+        return self.rows.error(impulse, velocity)
+
+    def respond(self, impulse: Any) -> Any:
+        """Velocities of the bodies (n,)."""
+        return self.v + self.towards @ impulse
+
+    def velocity_of(self, response: Any, impulse: Any) -> Any:
+        """σ (m,)."""
+        return self.read(response, impulse, slice(None))
+
+    def own(self, rows: Any) -> Any:
+        """G of some rows among themselves."""
+        return self.rows.G[rows, rows]
+
+    def read(self, response: Any, impulse: Any, rows: Any) -> Any:
+        """σ of some rows."""
+        return self.J[rows] @ response + self.compliance[rows] * impulse[rows]
+
+    def push(self, response: Any, rows: Any, change: Any) -> Any:
+        """Velocities of the bodies (n,) after impulses of some rows have changed."""
+        columns = self.towards[:, rows]
+        return response + (columns * change if isinstance(rows, int) else columns @ change)
+
+    def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
+        """Impulses (m,) and velocities of the bodies (n,) after one pass over all rows."""
+        return sweep_rows(self, impulse, response, relaxation, update)

@@ -1,0 +1,138 @@
+"""One pass of Gauss–Seidel over the rows of a system: one row or contact after the other, as if all others stood still.
+
+A contact: the normal impulse that stops the approach, then the tangential one that stops sliding, or as much of it as
+friction allows (for the convex model, one step of all three, projected onto the cone). What the change of an impulse
+does is the system's own: `push` adds it to the velocities of all rows, or to those of the bodies, `read` gives the
+velocity of some rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import delassus.numpy as np
+from delassus.contact.cones.kinds import Free
+from delassus.contact.cones.layout import Layout
+from delassus.contact.systems.protocol import Update
+from delassus.contact.systems.smooth import length, second_order, tiny
+
+
+class Coupled(Protocol):
+    """Rows with cones, how they respond to themselves, and how a change of some reaches the others."""
+
+    @property
+    def layout(self) -> Layout:
+        """Which rows belong to which cone."""
+
+    @property
+    def convex(self) -> bool:
+        """Whether contacts are those of the convex model."""
+
+    @property
+    def friction(self) -> Any:
+        """(contacts,)."""
+
+    @property
+    def lower(self) -> Any:
+        """(intervals,), and `upper`: bounds."""
+
+    @property
+    def upper(self) -> Any:
+        """(intervals,)."""
+
+    def own(self, rows: Any) -> Any:
+        """G of some rows among themselves: a number, or (k, k)."""
+
+    def read(self, response: Any, impulse: Any, rows: Any) -> Any:
+        """σ of some rows."""
+
+    def push(self, response: Any, rows: Any, change: Any) -> Any:
+        """The response after impulses of some rows have changed."""
+
+
+def sweep_rows(
+    system: Coupled, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None
+) -> tuple[Any, Any]:
+    """Impulses (m,) and the response after one pass over all rows, of which `update` solves a contact."""
+    impulse, response = sweep_scalars(system, impulse, response, relaxation)
+    update = update or contact_update(system.convex)
+    for k, at in enumerate(system.layout.blocks):
+        velocity = system.read(response, impulse, at)
+        new = update(system.own(at), impulse[at], velocity, system.friction[k], relaxation)
+        response = system.push(response, at, new - impulse[at])
+        impulse[at] = new
+    return impulse, response
+
+
+def sweep_scalars(system: Coupled, impulse: Any, response: Any, relaxation: Any) -> tuple[Any, Any]:
+    """The same over the rows before the contacts alone."""
+    impulse, response = np.array(impulse), np.array(response)
+    for k in range(system.layout.scalars):
+        velocity = system.read(response, impulse, k)
+        new = row_step(system, k, system.own(k), impulse[k], velocity, relaxation)
+        response = system.push(response, k, new - impulse[k])
+        impulse[k] = new
+    return impulse, response
+
+
+def contact_update(convex: bool) -> Update:
+    """How a contact is solved, by the law."""
+    return cone_step if convex else coulomb_step
+
+
+def row_step(system: Any, k: int, response: Any, impulse: Any, velocity: Any, relaxation: Any) -> Any:
+    """The impulse of a row before the contacts: what stops it, or as much of it as is allowed."""
+    layout = system.layout
+    bounded = layout.scalars - layout.intervals
+    new = impulse - velocity * (relaxation / np.where(response > 0.0, response, 1.0))
+    if k >= bounded:
+        return np.minimum(np.maximum(new, system.lower[k - bounded]), system.upper[k - bounded])
+    return new if k < len(layout.rows(Free)) else np.maximum(new, 0.0)
+
+
+class ContactSteps(NamedTuple):
+    """By how much a contact's impulse changes for a velocity along the normal, and along the tangents."""
+
+    normal: Any
+    tangents: Any
+
+
+def steps_of(G: Any, relaxation: Any = 1.0) -> ContactSteps:
+    """From the own G (…, k, k) of contacts."""
+    n = G.shape[-1] - 1
+    response = np.where(G[..., n, n] > 0.0, G[..., n, n], 1.0)
+    return ContactSteps(relaxation / response, relaxation / _largest(G[..., :n, :n]))
+
+
+def coulomb_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
+    """The impulses (…, k) of contacts whose velocities would be these without a change; one contact, or a batch."""
+    return coulomb_move(G, steps_of(G, relaxation), impulse, velocity, friction)
+
+
+def coulomb_move(G: Any, steps: ContactSteps, impulse: Any, velocity: Any, friction: Any) -> Any:
+    """The same, where the steps are known."""
+    n = impulse.shape[-1] - 1
+    normal = np.maximum(impulse[..., n] - velocity[..., n] * steps.normal, 0.0)
+    sliding = velocity[..., :n] + G[..., :n, n] * (normal - impulse[..., n])[..., None]
+    wanted = impulse[..., :n] - sliding * steps.tangents[..., None]
+    t, radius = length(wanted), friction * normal
+    share = np.where(t > radius, radius / (t + tiny()), 1.0)
+    return np.concatenate([share[..., None] * wanted, normal[..., None]], -1)
+
+
+def cone_step(G: Any, impulse: Any, velocity: Any, friction: Any, relaxation: Any) -> Any:
+    """One step against the velocity, projected onto the cone."""
+    wanted = impulse - velocity * (relaxation / _largest(G))[..., None]
+    onto = second_order(length(wanted[..., :-1]), wanted[..., -1], friction, 0.0)
+    return np.concatenate([onto.share[..., None] * wanted[..., :-1], onto.h[..., None]], -1)
+
+
+def _largest(G: Any) -> Any:
+    """A bound (…) of the largest eigenvalue of small matrices, or one for none: the largest sum of a row."""
+    bound = np.max(np.sum(np.abs(G), -1), -1) if G.shape[-1] > 2 else _largest_of_two(G)
+    return np.where(bound > 0.0, bound, 1.0)
+
+
+def _largest_of_two(G: Any) -> Any:
+    half = 0.5 * (G[..., 0, 0] - G[..., 1, 1])
+    return 0.5 * (G[..., 0, 0] + G[..., 1, 1]) + np.sqrt(half * half + G[..., 0, 1] * G[..., 0, 1])
