@@ -56,7 +56,7 @@ def arrive(world: World, problem: Problem, last: Moved, v: Any, impulse: Any, h:
     """
     shift = _given_back(world, problem, v, h)
     kicked = _kicked(world, problem, last, impulse)
-    allowances = _allowances(world, problem, last, Kick(last.v, v, impulse, h * problem.products, kicked), shift, h)
+    allowances = _allowances(world, problem, last, Kick(last.v, v, h * problem.products, kicked), impulse, shift, h)
     for part, allowance in allowances:
         dofs = list(part.dofs)
         shift[dofs] = shift[dofs] + np.where(allowance.flies, 0.5 * h, 0.0) * (kicked - v)[dofs]
@@ -90,15 +90,15 @@ def _loop_rows(world: World) -> slice:
 
 
 def _allowances(
-    world: World, problem: Problem, last: Moved, kick: Kick, shift: Any, h: Any
+    world: World, problem: Problem, last: Moved, kick: Kick, impulse: Any, shift: Any, h: Any
 ) -> list[tuple[Component, Allowance]]:
-    """The momentum and energy that each articulated part may have after a step, whose `kick` has impulses of rows (m,).
+    """The momentum and energy that each articulated part may have after a step with impulses of rows (m,).
 
     Contacts add no energy, nor does the shift (nv,) that takes penetrations back: what it lifts is paid for.
     """
     if all(part.rigid or part.driven for part in problem.parts):
         return []
-    v, contacts, rubbing = kick.after, np.array(kick.impulse), np.array(kick.impulse)
+    contacts, rubbing = np.array(impulse), np.array(impulse)
     rubbing[_loop_rows(world)] = 0.0
     contacts[_loop_rows(world)] = 0.0
     contacts[world.m - len(world.dry) :] = 0.0
@@ -107,14 +107,11 @@ def _allowances(
         return problem.rows.J.T @ problem.rows.motions(impulse) if world.m else np.zeros(world.nv)
 
     by_contacts, by_friction = joint_impulses(contacts), joint_impulses(rubbing)
-    every = h * problem.force - problem.driven.added * (v - last.v) + joint_impulses(kick.impulse)
-    kick = kick._replace(impulse=every)
-    weight, result = problem.force - problem.driven.force, []
-    excess = contact_excess(problem.parts, by_friction, last.v + v)
+    excess, result = contact_excess(problem.parts, by_friction, kick.before + kick.after), []
     for part, gained in zip(problem.parts, excess, strict=True):
         if part.rigid or part.driven:
             continue
-        lifted = -(weight[list(part.dofs)] @ shift[list(part.dofs)])
+        lifted = -(problem.weight[list(part.dofs)] @ shift[list(part.dofs)])
         flies = np.all(by_contacts[list(part.dofs)] == 0.0)
         allowance = allowance_of(
             world.model, last.q, problem.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies

@@ -79,8 +79,8 @@ class Moved(NamedTuple):
 class Problem(NamedTuple):
     """The contact problem of a step: its rows, the response S of their motions, g, what restitution has in g,
     velocities of rows before the step and after it without impulses, their scale, the free velocity, impulses to start
-    from, how the velocity responds to them, and to impulses of joints; the mass matrix M (nv, nv), and all forces (nv,)
-    but velocity products, these (nv,), what they change velocities by (nv,); what moves on its own."""
+    from, how the velocity responds to them, and to impulses of joints; the mass matrix M (nv, nv), forces (nv,) of
+    gravity and of velocity products, the change of velocities (nv,) by all forces but these; what moves on its own."""
 
     rows: StepRows
     S: Any
@@ -95,7 +95,7 @@ class Problem(NamedTuple):
     solve: Callable[[Any], Any]
     driven: Drive
     inertia: Any
-    force: Any
+    weight: Any
     products: Any
     kick: Any
     parts: tuple[Component, ...]
@@ -127,7 +127,8 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         moving = without_flight(parts, v)
         return driven.force - newton_euler(model, q, moving, turning(model, moving), None)
 
-    force = driven.force + gravity_forces(model, q, M, parts)
+    weight = gravity_forces(model, q, M, parts)
+    force = driven.force + weight
     kick = h * solve(force)
     change = kick
     pushing, lasts = world.pushing, np.array(True)
@@ -166,7 +167,7 @@ def problem_of(world: World, last: Moved, given: Given, time: Any, modes: Any = 
         solve,
         driven,
         M,
-        force,
+        weight,
         force - acting,
         kick,
         parts,
