@@ -64,10 +64,12 @@ _SHARES: Final = 4
 def in_substeps(world: World, last: Moved, given: Given) -> Moved:
     """A step of time, in several where a joint turns by more than `TURN` in one.
 
-    It is tried as one step first, and if that was too long, made again in as many as its angle says. The usual world
-    leaves such steps to the whole one. Impulses are those of the last substep, as if it had taken the whole step.
+    The velocity that it begins with says in how many; if joints turn by more in the first of them, it is made again in
+    as many as that one's angle says. The usual world leaves such steps to the whole one. Impulses are those of the last
+    substep, as if it had taken the whole step.
     """
-    if world.usual is not None or not turning_dofs(world.model, components(world.mechanism, last.q)):
+    turning = turning_dofs(world.model, components(world.mechanism, last.q))
+    if world.usual is not None or not turning:
         made = one_step(world, last, given)
         return made._replace(again=np.where(made.angle > TURN, 1.0, made.again)) if world.usual is not None else made
 
@@ -75,23 +77,25 @@ def in_substeps(world: World, last: Moved, given: Given) -> Moved:
         return carry[1] < carry[2]
 
     def substep(carry: Any) -> Any:
-        state, done, count = Moved(*carry[0]), carry[1], carry[2]
+        state, done, count, final = Moved(*carry[0]), carry[1], carry[2], carry[3]
         made = one_step(world, state._replace(impulse=state.impulse / count), given._replace(h=given.h / count))
-        needed = _substeps(made.angle)
-        retry = (count < 1.5) & (needed > 1.5)
+        needed = _substeps(count * made.angle)
+        retry = (final < 0.5) & (needed > count)
         made = made._replace(impulse=made.impulse * count)
         kept = tuple(np.where(retry, old, new) for old, new in zip(state, made, strict=True))
-        return kept, np.where(retry, done, done + 1.0), np.where(retry, needed, count)
+        return kept, np.where(retry, 0.0, done + 1.0), np.where(retry, needed, count), np.array(1.0)
 
-    def loop(count: Any) -> Any:
-        return while_loop(go_on, substep, (tuple(last), np.array(0.0), count), MOST_SUBSTEPS + 1)[0]
-
+    expected = _substeps(given.h * np.max(np.abs(last.v[turning])))
+    start = (tuple(last), np.array(0.0), expected, np.array(0.0))
     if world.all_slots:
-        return Moved(*loop(np.array(1.0)))
-    # Without contacts a step is short: straight code is worth being compiled a second time.
-    made = one_step(world, last, given)
-    count = _substeps(made.angle)
-    return Moved(*cond(count > 1.5, loop, tuple(made), count))
+        return Moved(*while_loop(go_on, substep, start, MOST_SUBSTEPS + 1)[0])
+    # Without contacts a step is short: straight code for the first substep is worth being compiled a second time.
+    first, done, count, final = substep(start)
+
+    def loop(done: Any, count: Any, final: Any) -> Any:
+        return while_loop(go_on, substep, (first, done, count, final), MOST_SUBSTEPS)[0]
+
+    return Moved(*cond(done < count, loop, first, done, count, final))
 
 
 def _substeps(angle: Any) -> Any:
