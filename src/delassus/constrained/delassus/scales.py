@@ -121,7 +121,7 @@ def length_of(model: Model) -> float:
 
 @lru_cache(maxsize=256)
 def _joint_mobilities(mechanism: Mechanism) -> tuple[float, ...]:
-    return _largest_diagonal(numpy.linalg.inv(_mass_matrices(mechanism)))
+    return _largest_diagonal(numpy.asarray(numpy.linalg.inv(_mass_matrices(mechanism)), numpy.float64))
 
 
 @lru_cache(maxsize=256)

@@ -45,22 +45,22 @@ class Layout:
         """Whether it has so many rows that loops over them are rolled: code written out would take long to compile."""
         return self.m > 36
 
-    @property
+    @cached_property
     def contacts(self) -> int:
         """The number of contacts with friction."""
         return len(self.friction)
 
-    @property
+    @cached_property
     def intervals(self) -> int:
         """The number of rows with two bounds."""
         return len(self.rows(Interval))
 
-    @property
+    @cached_property
     def torsional(self) -> int:
         """The number of contacts that have torsional friction."""
         return sum(len(rows) > 3 for rows in self.friction)
 
-    @property
+    @cached_property
     def rolling(self) -> int:
         """The number of contacts that have rolling friction."""
         return sum(len(rows) > 4 for rows in self.friction)
@@ -89,7 +89,7 @@ class Layout:
             start += len(rows)
         return tuple(found)
 
-    @property
+    @cached_property
     def scalars(self) -> int:
         """The number of rows that come before the contacts in that order."""
         return len(self.order) - sum(len(rows) for rows in self.friction)

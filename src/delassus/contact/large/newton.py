@@ -1,22 +1,22 @@
 """Newton's method on λ = P(λ - σ) over a batch, with the kinks of P rounded by a radius e that shrinks.
 
-Each iteration solves (I - D + D G) Δλ = P(λ - σ) - λ, D the Jacobian of P: one factorization by LAPACK, 2 m³/3
-multiplications, or by SuperLU where contacts act on few others. A step is halved until ‖P(λ - σ) - λ‖ falls, which
-solves piles of a hundred contacts with mass ratios of 10⁴ in ten to forty iterations, where steps of full length go in
-circles. As soon as the rounded problem is solved to the size of its rounding, e shrinks. What one attempt does not
-solve, another one may with other radii, or with steps of full length.
+Each iteration solves (I - D + D G) Δλ = P(λ - σ) - λ, D the Jacobian of P, in the rows of contacts that are not open:
+one factorization by LAPACK, m³/3 multiplications for m of them, or by SuperLU where contacts act on few others. A step
+is halved until ‖P(λ - σ) - λ‖ falls, which solves piles of a hundred contacts with mass ratios of 10⁴ in ten to forty
+iterations, where steps of full length go in circles. As soon as the rounded problem is solved to the size of its
+rounding, e shrinks. What one attempt does not solve, another one may with other radii, or with steps of full length.
 
 References: X. Chen, L. Qi, D. Sun, smoothing Newton methods (1998); V. Acary, M. Brémond, O. Huber (2018).
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from delassus.contact.large.progress import Best, Budget
-from delassus.contact.large.rows import Array, Rows, groups_of
+from delassus.contact.large.rows import Array, Group, Rows, groups_of
 from delassus.contact.large.sparse import solve_sparse, sparse_matrices
 from delassus.contact.solvers.registry import register_solver
 from delassus.contact.systems.protocol import BATCH, NEWTON
@@ -66,6 +66,9 @@ _HALVINGS: Final = 3
 """Of a step at most: the shortest one is taken even where the merit rises, which leads away from places where no step
 goes down."""
 
+_OPEN: Final = 1e-9
+"""Slopes of a projection up to which a contact counts as open in Newton's equations."""
+
 _DECREASE: Final = 1e-4
 """The share of a step's length by which the merit ‖P(λ - σ) - λ‖ has to fall."""
 
@@ -83,22 +86,20 @@ def newton(rows: Rows, best: Best, budget: Budget, first: int = 0, last: int = l
     sparse, longer = sparse_matrices(some), max(1.0, rows.layout.m / _LONGER_FROM)
     while len(live):
         gap, jacobians = shrink_radius(some, impulse, e, _SHRINKS[attempt], scale)
-        if sparse is None:
-            step = solve_each(newton_matrix(some, jacobians), gap)
-        else:
-            step = solve_sparse(some, sparse, jacobians, gap)
+        step = newton_steps(some, jacobians, gap) if sparse is None else solve_sparse(some, sparse, jacobians, gap)
         impulse = search_line(some, impulse, step, gap, e, _SEARCHES[attempt] > 0.5)
         allowed = some.project(impulse)
         best.count[live] += 1
         best.keep(live, allowed, some.error(allowed, some.velocity(allowed)))
         made += 1
         over = (made >= longer * _LENGTH[attempt]) | ~np.isfinite(impulse.sum(-1))
-        attempt[over] += 1
-        made[over] = 0
-        following = np.minimum(attempt[over], len(ATTEMPTS) - 1)
-        impulse[over] = np.where(_FROM_BEST[following, None] > 0.5, best.impulse[live[over]], 0.0)
-        e[over] = _RADIUS[following] * scale[over]
-        still = np.isin(live, best.open(budget)) & (attempt < last)
+        if over.any():
+            attempt[over] += 1
+            made[over] = 0
+            following = np.minimum(attempt[over], len(ATTEMPTS) - 1)
+            impulse[over] = np.where(_FROM_BEST[following, None] > 0.5, best.impulse[live[over]], 0.0)
+            e[over] = _RADIUS[following] * scale[over]
+        still = best.is_open(budget, live) & (attempt < last)
         if not still.all():
             live, some = live[still], some[np.flatnonzero(still)]
             sparse = None if sparse is None else [sparse[k] for k in np.flatnonzero(still)]
@@ -119,10 +120,12 @@ def shrink_radius(rows: Rows, impulse: Array, e: Array, shrinks: Array, scale: A
 
 def search_line(rows: Rows, impulse: Array, step: Array, gap: Array, e: Array, searches: Array) -> Array:
     """λ + α Δλ (B, m) with α = 1, ½, ¼, …, the first with which the merit falls; α = 1 without search."""
+    trial = impulse + step
+    if not searches.any():
+        return trial
     share = np.ones((len(impulse), 1))
     merit = np.linalg.norm(gap, axis=-1)
-    trial = impulse + step
-    rising = np.asarray(searches).copy()
+    rising = searches.copy()
     for _ in range(_HALVINGS):
         if not rising.any():
             break
@@ -137,25 +140,48 @@ def search_line(rows: Rows, impulse: Array, step: Array, gap: Array, e: Array, s
     return trial
 
 
-def newton_matrix(rows: Rows, jacobians: list[Array]) -> Array:
-    """I - D + D G, and a little of I (B, m, m)."""
-    slope, *blocks = jacobians
-    scalars, m = rows.layout.scalars, rows.layout.m
-    K = np.empty_like(rows.G)
-    K[:, :scalars] = slope[..., None] * rows.G[:, :scalars]
-    K[:, range(scalars), range(scalars)] += 1.0 - slope
-    for (_, at), D in zip(groups_of(rows.layout), blocks, strict=True):
-        K[:, at] = D @ rows.G[:, at]
-        K[:, at[:, :, None], at[:, None, :]] += np.eye(at.shape[1]) - D
-    K[:, range(m), range(m)] += regularization()
-    return K
+def newton_steps(rows: Rows, jacobians: list[Array], gap: Array) -> Array:
+    """Δλ (B, m) of (I - D + D G) Δλ = gap, not finite where the matrix is singular."""
+    return np.stack([_newton_step(rows, k, [D[k] for D in jacobians], gap[k]) for k in range(len(gap))])
 
 
-def solve_each(A: Array, b: Array) -> Array:
-    """A⁻¹ b (B, m), not finite where A (B, m, m) is singular."""
+def _newton_step(rows: Rows, k: int, jacobians: list[Array], gap: Array) -> Array:
+    """Δλ (m,) of problem k: rows of contacts that are open, D = 0, have Δλ = gap and are no part of the equations."""
+    (slope, *blocks), G = jacobians, rows.G[k]
+    scalars = np.flatnonzero(slope > _OPEN)
+    groups = [(D[acts], at[acts]) for (_, at), D, acts in _acting(rows, blocks)]
+    a = np.concatenate([scalars, *(at.ravel() for _, at in groups)])
+    step = gap.copy()
+    if not len(a):
+        return step
+    step[a] = 0.0
+    moved = G @ step if len(a) < len(step) and step.any() else None
+    K = G[a[:, None], a] if len(a) < len(step) else G
+    right, size = gap[a], len(scalars)
+    K, weighted = np.empty_like(K), K
+    if size:
+        K[:size] = slope[scalars, None] * weighted[:size]
+        K[range(size), range(size)] += 1.0 - slope[scalars]
+        right[:size] -= 0.0 if moved is None else slope[scalars] * moved[scalars]
+    first = size
+    for D, at in groups:
+        n, width = at.shape
+        here = slice(first, first + at.size)
+        K[here] = (D @ weighted[here].reshape(n, width, len(a))).reshape(at.size, len(a))
+        place = (first + np.arange(at.size)).reshape(n, width)
+        K[place[:, :, None], place[:, None, :]] += np.eye(width) - D
+        if moved is not None:
+            right[here] -= (D @ moved[at][..., None]).ravel()
+        first = here.stop
+    K[range(len(a)), range(len(a))] += regularization()
     try:
-        return np.asarray(np.linalg.solve(A, b[..., None])[..., 0])
+        step[a] = np.linalg.solve(K, right)
     except np.linalg.LinAlgError:
-        if len(A) == 1:
-            return np.full_like(b, np.nan)
-        return np.concatenate([solve_each(A[k : k + 1], b[k : k + 1]) for k in range(len(A))])
+        step[:] = np.nan
+    return step
+
+
+def _acting(rows: Rows, blocks: list[Array]) -> list[tuple[Group, Array, Any]]:
+    """The groups of contacts with their blocks D (n, k, k), and which of them (n,) are not open."""
+    groups = groups_of(rows.layout)
+    return [(group, D, ~(np.abs(D).max((1, 2)) <= _OPEN)) for group, D in zip(groups, blocks, strict=True)]

@@ -40,6 +40,10 @@ class Best:
         """The problems with something left to do, and iterations to do it with."""
         return np.flatnonzero((self.error > budget.tolerance) & (self.count < budget.iterations))
 
+    def is_open(self, budget: Budget, problems: Any) -> NDArray[np.bool_]:
+        """(…) whether some of the problems are among these."""
+        return np.asarray((self.error[problems] > budget.tolerance) & (self.count[problems] < budget.iterations))
+
     def keep(self, problems: Any, impulse: Array, error: Array) -> None:
         """Take the impulses of some problems where they are better than the best so far."""
         better = error < self.error[problems]

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free
 from delassus.contact.cones.layout import Layout
+from delassus.contact.large.compiled import contact_errors, contact_projection
 from delassus.contact.systems.protocol import BATCH, MATRIX, NEWTON, SHIFT, SWEEP, natural_residual
 from delassus.contact.systems.scaled import LARGEST_FRICTION, enormous, rounding
-from delassus.contact.systems.smooth import Turned, coulomb, positive_part, second_order
+from delassus.contact.systems.smooth import coulomb, positive_part, second_order
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -134,6 +135,12 @@ class Rows:
 
     def error(self, impulse: Array, velocity: Array) -> Array:
         """(B,) the largest residual of a row, de Saxcé's or Alart and Curnier's, as a share of its limit."""
+        groups = groups_of(self.layout)
+        if not self.layout.scalars and len(groups) == 1:  # compiled, in one call
+            size = groups[0].rows.shape[1]
+            shape = (len(impulse), -1, size)
+            arrays = (impulse.reshape(shape), velocity.reshape(shape), self.friction, self.limit.reshape(shape))
+            return np.asarray(contact_errors(size, self.convex)(*arrays).max(-1))
         error = np.abs(self.residual(impulse, velocity)) / self.limit
         if not self.convex:
             error = np.maximum(error, np.abs(impulse - self.smooth(impulse - velocity, 0.0)[0]) / self.limit)
@@ -172,6 +179,8 @@ class Rows:
 
     def _project_scalars(self, x: Array, e: Any, y: Array, slope: Array | None) -> None:
         """Write the projection of the rows before the contacts to y, and its derivative to slope."""
+        if not self.layout.scalars:
+            return
         first, last = self.layout.scalars - self.layout.intervals, self.layout.scalars
         half = slice(len(self.layout.rows(Free)), first)
         y[:, half], half_slope = positive_part(x[:, half], e)
@@ -213,19 +222,8 @@ class Shifted:
 
 def apply_turned(kind: Any, x: Array, friction: Array, e: Any) -> tuple[Array, Array]:
     """A projection about the normal of contacts (B, n, k), and its Jacobian (B, n, k, k)."""
-    t = np.linalg.norm(x[..., :-1], axis=-1)
-    turned: Turned = kind(t, x[..., -1], friction, e)
-    y = np.concatenate([turned.share[..., None] * x[..., :-1], turned.h[..., None]], -1)
-    u = x[..., :-1] / np.where(t > 0.0, t, 1.0)[..., None]
-    k = x.shape[-1] - 1
-    D = np.empty((*x.shape, k + 1))
-    along = u[..., :, None] * u[..., None, :]
-    D[..., :k, :k] = np.asarray(turned.f_t - turned.share)[..., None, None] * along
-    D[..., range(k), range(k)] += turned.share[..., None]
-    D[..., :k, k] = np.asarray(turned.f_z)[..., None] * u
-    D[..., k, :k] = np.asarray(turned.h_t)[..., None] * u
-    D[..., k, k] = turned.h_z
-    return y, D
+    sharp = isinstance(e, float) and e == 0.0
+    return contact_projection(x.shape[-1], kind is second_order, sharp)(x, friction, e)
 
 
 # --- from the user's rows -------------------------------------------------------------------------------------------
@@ -233,12 +231,13 @@ def apply_turned(kind: Any, x: Array, friction: Array, e: Any) -> tuple[Array, A
 
 def scale(layout: Layout, convex: bool, G: Array, g: Array, numbers: dict[str, Array]) -> Rows:
     """Rows of a batch, G (B, m, m) and g (B, m), with numbers (B, …) such as friction and compliance."""
-    G = np.tril(G) + np.tril(G, -1).mT  # an asymmetric matrix has been refused
+    G = np.where(np.tri(layout.m, dtype=bool), G, G.mT)  # an asymmetric matrix has been refused
     if "compliance" in numbers:
         G[:, range(layout.m), range(layout.m)] += numbers["compliance"]
     rows, acts = scale_by_response(layout, convex, np.diagonal(G, axis1=-2, axis2=-1), g, numbers)
     order = list(layout.order)
-    G = G[:, order][:, :, order]
+    if order != list(range(layout.m)):
+        G = G[:, order][:, :, order]
     G *= acts[:, :, None]
     G *= acts[:, None, :]
     return replace(rows, G=G)

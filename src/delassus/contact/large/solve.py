@@ -1,4 +1,4 @@
-"""Contact problems with many rows: from the user's arrays to impulses, residuals and statuses, without a compiler."""
+"""Contact problems with many rows: from the user's arrays to impulses, residuals and statuses, by NumPy and LAPACK."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delassus.contact.large.admm import admm
 from delassus.contact.large.newton import ATTEMPTS, WARM, newton
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.large.rows import Array, Rows, scale
-from delassus.contact.large.sweeps import sweep_some
+from delassus.contact.large.sweeps import is_compiled, sweep_some
 from delassus.contact.solvers.registry import find_solver, register_solver
 from delassus.contact.systems.protocol import BATCH, MATRIX, NEWTON, SHIFT, SWEEP
 
@@ -36,6 +36,9 @@ _FIRST: Final = WARM + 4
 _HUGE: Final = 600
 """Rows from which on an iteration of Newton's method takes as long as ten of ADMM or more: ADMM gets its turn earlier
 then, and for longer."""
+
+_QUICKLY: Final = ((30, 0, 1), (60, 0, 2))
+"""Sweeps, and attempts of Newton's method from one to another, one after the other, where sweeps are compiled."""
 
 _SWEEPS: Final = 100
 _ADMM: Final = 200
@@ -84,7 +87,9 @@ def _solve_part(layout: Layout, arrays: dict[str, Array], law: str, method: str,
         compliance = numbers.get("compliance", 0.0)
         velocity = (arrays["G"] @ impulse[..., None])[..., 0] + arrays["g"] + compliance * impulse
         # Recomputed from what is returned, and with responses that compliance is no part of.
-        plain = scale(layout, law == "ccp", G, g, {k: x for k, x in numbers.items() if k != "compliance"})
+        plain = rows
+        if "compliance" in numbers:
+            plain = scale(layout, law == "ccp", G, g, {k: x for k, x in numbers.items() if k != "compliance"})
         residual = plain.residual(plain.scaled_impulse(impulse), plain.scaled_velocity(velocity))
         residual = plain.user_residual(residual)
         # What rounding leaves of impulses that cancel each other cannot be less.
@@ -113,6 +118,11 @@ def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool
     Returns (B,) whether they do.
     """
     warm, huge = bool(best.impulse.any()), rows.layout.m > _HUGE
+    if is_compiled(rows.layout):
+        _solve_quickly(rows, best, budget, warm)
+        if not len(best.open(budget)):
+            return np.zeros(len(best.error), bool)
+        warm = False
     newton(rows, best, budget, 0 if warm else WARM, WARM + 2 if huge else _FIRST)
     contradictory = np.zeros(len(best.error), bool)
     left = best.open(budget)
@@ -130,6 +140,20 @@ def _solve_thoroughly(rows: Rows, best: Best, budget: Budget) -> NDArray[np.bool
             way(some, begun, budget)
             best.put(left, begun)
     return contradictory
+
+
+def _solve_quickly(rows: Rows, best: Best, budget: Budget, warm: bool) -> None:
+    """Compiled sweeps, which cost next to nothing, and a few iterations of Newton's method; what is left, again."""
+    if warm:
+        newton(rows, best, budget, 0, 1)
+    for sweeps, first, last in _QUICKLY:
+        left = best.open(budget)
+        if not len(left):
+            return
+        some, begun = rows[left], best[left]
+        sweep_some(some, begun, budget, sweeps)
+        newton(some, begun, budget, first, last)
+        best.put(left, begun)
 
 
 def _from_sweeps(rows: Rows, best: Best, budget: Budget) -> None:

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free
+from delassus.contact.cones.layout import Layout
 from delassus.contact.large.bisection import contact_impulse
+from delassus.contact.large.compiled import SIZES, sweep_compiled
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.large.rows import Array, Group, Indices, Rows, groups_of
 from delassus.contact.solvers.bisection import FALL, LEAST_RELAXATION, refuse_bisection
@@ -97,6 +99,11 @@ def _bounds(rows: Rows) -> tuple[Array, Array]:
     return lower, upper
 
 
+def is_compiled(layout: Layout) -> bool:
+    """Whether there is a compiled sweep: for contacts of three rows each, and no other rows."""
+    return not layout.scalars and not layout.torsional and layout.contacts <= max(SIZES)
+
+
 def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
     """Make so many sweeps of all problems that are open, and look at what came of them at the end alone."""
     live = best.open(budget)
@@ -105,9 +112,13 @@ def sweep_some(rows: Rows, best: Best, budget: Budget, sweeps: int) -> None:
     sweeps = min(sweeps, int(np.min(budget.iterations - best.count[live])))
     some = rows[live]
     impulse = best.impulse[live].copy()
-    velocity, steps = some.velocity(impulse), plan_sweep(some)
-    for _ in range(sweeps):
-        sweep(some, steps, impulse, velocity, contact_update(rows.convex))
+    velocity = some.velocity(impulse)
+    if is_compiled(rows.layout):
+        impulse, velocity = sweep_compiled(some.G, velocity, impulse, some.friction, sweeps, rows.convex)
+    else:
+        steps = plan_sweep(some)
+        for _ in range(sweeps):
+            sweep(some, steps, impulse, velocity, contact_update(rows.convex))
     best.count[live] += sweeps
     # Gauss–Seidel finds modes even where its error is larger: Newton's method starts from what the sweeps have left.
     best.impulse[live], best.error[live] = impulse, some.error(impulse, velocity)
@@ -138,7 +149,7 @@ def _sweep_all(rows: Rows, best: Best, budget: Budget, rule: Update, least: floa
         relaxation = least + FALL * (relaxation - least)
         best.count[live] += 1
         best.keep(live, impulse, some.error(impulse, velocity))
-        going = np.isin(live, best.open(budget))
+        going = best.is_open(budget, live)
         if not going.all():
             live, impulse, velocity, some = live[going], impulse[going], velocity[going], some[np.flatnonzero(going)]
             steps = [Step(c, at, columns[going], own[going]) for c, at, columns, own in steps]

@@ -114,7 +114,7 @@ def _fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:
 def _solve_large(
     problem: ContactProblem, arrays: dict[str, Any], law: str, method: str, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
-    """The solution without compiled code, of one problem or a batch."""
+    """The solution by NumPy, of one problem or a batch."""
     batch, count = problem.batch, int(np.prod(problem.batch))
 
     def flat(name: str, x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -28,12 +28,12 @@ def mass_matrix(model: Model, q: Any) -> Any:
 
 def _assemble(model: Model, tree: Links, poses: list[Pose]) -> Any:
     links = tree.links
-    composite = [_rigid(link) for link in links]
+    composite = [rigid_inertia(link) for link in links]
     result = np.array(np.diag(np.array(model_armature(model))))
     for i, link in reversed(list(enumerate(links))):
         mass, first, I = composite[i]
         S_lin, S_ang = link.subspace
-        columns = [_force(mass, first, I, S_lin[:, k], S_ang[:, k]) for k in range(link.motion.nv)]
+        columns = [composite_force(mass, first, I, S_lin[:, k], S_ang[:, k]) for k in range(link.motion.nv)]
         add_symmetric(result, link, link, _felt(link, columns))
         j = i
         while links[j].parent >= 0:
@@ -45,12 +45,12 @@ def _assemble(model: Model, tree: Links, poses: list[Pose]) -> Any:
     return result
 
 
-def _rigid(link: Link) -> tuple[float, Any, Any]:
+def rigid_inertia(link: Link) -> tuple[float, Any, Any]:
     """Mass, first moment m c and inertia about the link's origin: a rigid inertia in ten numbers."""
     return link.inertia.mass, np.array(link.inertia.first_moment), np.array(link.inertia.about_origin)
 
 
-def _force(mass: Any, first: Any, I: Any, lin: Any, ang: Any) -> tuple[Any, Any]:
+def composite_force(mass: Any, first: Any, I: Any, lin: Any, ang: Any) -> tuple[Any, Any]:
     """Y times a motion."""
     return mass * lin + np.cross(ang, first), I @ ang + np.cross(first, lin)
 

@@ -66,7 +66,7 @@ def settle(
         if part.rigid or part.driven:
             continue
         middle = None if state.motions is state.place else there
-        target = allowance_of(model, q, M, Kick(v, after, kick, products, after), part, more, middle=middle)
+        target = allowance_of(model, q, M, Kick(v, after, products, after, kick), part, more, middle=middle)
         grounded = np.array(False) if impulse is None else _is_grounded(state, part, impulse)
         q_end, v_end = restore(model, q_end, v_end, part, target._replace(grounded=grounded))
     return q_end, v_end

@@ -18,7 +18,6 @@ Cost: about that of the mass matrix, no factorisation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -26,6 +25,7 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.dynamics.mass.crba import mass_matrix
+from delassus.dynamics.mass.tree_momentum import TreeMomentum, tree_momenta
 from delassus.dynamics.tree.poses import Pair, RotationStep, ShiftStep
 from delassus.linalg.products import mirror
 from delassus.model.links import links_of
@@ -96,16 +96,17 @@ class Kick(NamedTuple):
     Attributes:
         before: (nv,) as it began.
         after: (nv,) at its end, in the axes of its beginning.
-        impulse: (nv,) all that changed them but velocity products.
         products: (nv,) the impulse h c of velocity products.
         kicked: (nv,) where forces alone would have led the velocity, without contacts.
+        impulse: (nv,) all that changed them but velocity products; None where M (after - before) + products is that to
+            rounding.
     """
 
     before: Any
     after: Any
-    impulse: Any
     products: Any
     kicked: Any
+    impulse: Any = None
 
 
 def allowance_of(
@@ -117,35 +118,47 @@ def allowance_of(
     velocity `kicked`. With `middle`, a configuration (nq,), the impulses are those of the axes there.
     """
     dofs, own = list(part.dofs), np.where(flies, kick.kicked, kick.after)
-    end, start, f = own[dofs], kick.before[dofs], kick.impulse[dofs]
-    inertia = M[dofs][:, dofs]
-    if middle is None:  # without cancellation where the inertia does not change
-        work = kick.products[dofs] @ (start + end)
-        T = _kinetic_energy(inertia, end) + np.where(flies, 0.0, 0.5 * work - excess)
+    around, push = (kick.before + kick.after)[dofs], kick.impulse
+    bases = [links_of(model).links[root].v + k for root in part.roots for k in range(6)] if part.floating else []
+    if kick.impulse is None:
+        T, momentum = _kinetic_energy(M, own, dofs, bases)
+        momentum = {k: p + np.where(flies, 0.0, kick.products[k]) for k, p in momentum.items()}
     else:
-        T = _kinetic_energy(inertia, start) + 0.5 * (f @ (start + end)) - excess
+        T, momentum = _kinetic_energy(M, kick.before, dofs, bases)
+        momentum = momentum if middle is not None else {k: p + push[k] for k, p in momentum.items()}
+    if middle is not None:
+        T = T + 0.5 * (push[dofs] @ around) - excess
+    else:  # from the end: without cancellation where the inertia does not change
+        T, _ = _kinetic_energy(M, own, dofs, bases)
+        T = T + np.where(flies, 0.0, 0.5 * (kick.products[dofs] @ around) - excess)
     T = np.maximum(T, 0.0)
     if not part.floating:
         return Allowance(T, flies=flies)
-    bases = [links_of(model).links[root].v + k for root in part.roots for k in range(6)]
-    begin, push = np.where(flies, own, kick.before), np.where(flies, 0.0, kick.impulse)
-    momentum = {k: M[k, dofs] @ begin[dofs] + (push[k] if middle is None else 0.0) for k in bases}
     poses = world_poses(links_of(model), q)
     R = poses[part.roots[0]][0]
-    body = _locked(model, poses, part, M, momentum)
+    body = _locked(poses, part, _trees_in(model, part, M, momentum))
     P, L, spin = R @ body.P, R @ body.L, body.inverse @ body.L
     if middle is not None:
         poses = world_poses(links_of(model), middle)
         R = poses[part.roots[0]][0]
-        kicked = _locked(model, poses, part, mass_matrix(model, middle), {k: push[k] for k in bases})
+        kicked = _locked(poses, part, _trees_in(model, part, mass_matrix(model, middle), push))
         P, L = P + R @ kicked.P, L + R @ kicked.L
     return Allowance(T, P, L, np.where(flies, np.sqrt(spin @ spin), 0.0), flies=flies)
 
 
-def _kinetic_energy(M: Any, v: Any) -> Any:
-    """½ vᵀ M v, by the lower triangle of M."""
-    rows = [v[k] * (0.5 * M[k, k] * v[k] + M[k, :k] @ v[:k]) for k in range(len(v))]
-    return sum(rows[1:], rows[0])
+def _kinetic_energy(M: Any, v: Any, dofs: Sequence[int], bases: Sequence[int]) -> tuple[Any, dict[int, Any]]:
+    """½ vᵀ M v of some dofs, and the momentum M v of those of free bases, by number: v_b·(½ M_bb v_b + M_bj v_j) + T_j.
+
+    The energy T_j of the joints is by the lower triangle of M.
+    """
+    joints = [k for k in dofs if k not in bases]
+    energy, momentum = np.array(0.0), {}
+    for k in bases:
+        locked, carried = M[k, bases] @ v[bases], M[k, joints] @ v[joints]
+        energy, momentum[k] = energy + v[k] * (0.5 * locked + carried), locked + carried
+    for n, k in enumerate(joints):
+        energy = energy + v[k] * (0.5 * M[k, k] * v[k] + M[k, joints[:n]] @ v[joints[:n]])
+    return energy, momentum
 
 
 def contact_excess(parts: Sequence[Component], push: Any, velocity: Any) -> list[Any]:
@@ -163,8 +176,8 @@ def contact_excess(parts: Sequence[Component], push: Any, velocity: Any) -> list
 def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) -> tuple[Any, Any]:
     """Configuration (nq,) and velocity (nv,) at the end of a step, with the energy and momentum that are allowed."""
     tree, dofs = links_of(model), list(part.dofs)
-    p = newton_euler(replace(model, gravity=(0.0, 0.0, 0.0)), q, np.zeros(model.nv), v)
-    T = 0.5 * (v[dofs] @ p[dofs])
+    trees = tree_momenta(model, q, v)
+    T = sum(trees[root].energy for root in part.roots)
     even = np.where(T > 0.0, np.sqrt(np.clip(_ratio(target.T, T), 0.0, FASTEST)), 1.0)
     if not part.floating:
         v = np.array(v)
@@ -172,7 +185,7 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
         return q, v
     poses = world_poses(tree, q)
     frame = poses[part.roots[0]]
-    now = _locked(model, poses, part, mass_matrix(model, q), p)
+    now = _locked(poses, part, [trees[root] for root in part.roots])
     P, L, spin = frame[0].T @ target.P, frame[0].T @ target.L, now.inverse @ now.L
     inner = T - 0.5 * (now.P @ now.P) / now.mass - 0.5 * (spin @ now.L)
     inner = np.where(inner > _LITTLE * T, inner, 0.0)
@@ -197,15 +210,15 @@ def restore(model: Model, q: Any, v: Any, part: Component, target: Allowance) ->
     # Where turning alone has more than what is left, as after a long step into a contact, it becomes slower.
     omega = np.sqrt(np.clip(_ratio(left, turning), 0.0, 1.0)) * omega
     s = np.sqrt(np.clip(_ratio(left - turning, inner), 0.0, FASTEST))
+    drift, turn_rate = P / now.mass - s * (now.P / now.mass), omega - s * spin
+    drift, turn_rate = np.where(target.grounded, 0.0, drift), np.where(target.grounded, 0.0, turn_rate)
     s = np.where(target.grounded, even, s)
-    velocity = np.where(target.grounded, even * now.P, P) / now.mass
-    omega = np.where(target.grounded, even * spin, omega)
     free: set[int] = set()
     q, v = np.array(q), np.array(v)
     for (root, own), i, base in zip(roots.items(), places, bases, strict=True):
         j = tree.links[root].v
         q[i : i + 7] = base
-        v[j : j + 6] = own.motion(velocity - s * now.P / now.mass, omega - s * spin) + s * v[j : j + 6]
+        v[j : j + 6] = own.motion(drift, turn_rate) + s * v[j : j + 6]
         free.update(range(j, j + 6))
     joints = [k for k in dofs if k not in free]
     v[joints] = s * v[joints]
@@ -246,15 +259,24 @@ class _Root(NamedTuple):
         return np.concatenate([place, quaternion_multiply(q[3:], by)])
 
 
-def _locked(model: Model, poses: list[Pair], part: Component, M: Any, momentum: Any) -> Locked:
-    """A component as one body; M (nv, nv) is the mass matrix, and `momentum` M v, by the numbers of velocities."""
-    tree, (R, p) = links_of(model), poses[part.roots[0]]
-    mass, first, I, P, L = np.array(0.0), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
+def _trees_in(model: Model, part: Component, M: Any, momentum: Any) -> list[TreeMomentum]:
+    """The trees of a component; M (nv, nv) is the mass matrix, and `momentum` M v, by the numbers of velocities."""
+    result = []
     for root in part.roots:
-        j = tree.links[root].v
+        j = links_of(model).links[root].v
         # of a free joint, M has [m 1, -h×; h×, I] about the link's origin
         body = M[j, j], np.stack([M[j + 5, j + 1], M[j + 3, j + 2], M[j + 4, j]]), M[j + 3 : j + 6, j + 3 : j + 6]
         push = np.stack([momentum[j + k] for k in range(3)]), np.stack([momentum[j + 3 + k] for k in range(3)])
+        result.append(TreeMomentum(None, body, push))
+    return result
+
+
+def _locked(poses: list[Pair], part: Component, trees: Sequence[TreeMomentum]) -> Locked:
+    """A component as one body, from its trees."""
+    R, p = poses[part.roots[0]]
+    mass, first, I, P, L = np.array(0.0), np.zeros(3), np.zeros((3, 3)), np.zeros(3), np.zeros(3)
+    for root, tree in zip(part.roots, trees, strict=True):
+        body, push = tree.inertia, tree.momentum
         if root != part.roots[0]:
             across = RotationStep(R.T @ poses[root][0]), ShiftStep(R.T @ (poses[root][1] - p))
             for step in across:

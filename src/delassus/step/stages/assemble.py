@@ -54,9 +54,9 @@ class StepSystem(NamedTuple):
         start: (m,) the warm start.
         forces: Those of actuators, springs and dampers.
         inertia: (nv, nv) M.
-        force: (nv,) all forces but velocity products.
+        weight: (nv,) forces of gravity.
         products: (nv,) velocity products c.
-        kick: (nv,) what these forces change the velocity by.
+        kick: (nv,) the change of velocities by all forces but these.
         parts: What moves on its own.
     """
 
@@ -72,7 +72,7 @@ class StepSystem(NamedTuple):
     start: Any
     forces: Drive
     inertia: Any
-    force: Any
+    weight: Any
     products: Any
     kick: Any
     parts: tuple[Component, ...]
@@ -112,7 +112,8 @@ def assemble(
         return forces.force - newton_euler(model, q, moving, turning(model, moving), None)
 
     # Velocity products are those of the middle of a step with the impulses of the one before: what rests has none.
-    force = forces.force + gravity_forces(model, q, M, parts)
+    weight = gravity_forces(model, q, M, parts)
+    force = forces.force + weight
     kick = h * _solve(factor, force)
     change, response, persists = kick, None, np.array(True)
     if scene.m:
@@ -140,7 +141,7 @@ def assemble(
     g, rebound, scale = _row_velocities(scene, rows, contacts, before, after, start, lead, inputs)
     S = mirror(factor.delassus)
     return StepSystem(
-        rows, factor, S, g, rebound, before, after, scale, free, start, forces, M, force, force - acting, kick, parts
+        rows, factor, S, g, rebound, before, after, scale, free, start, forces, M, weight, force - acting, kick, parts
     )
 
 

@@ -74,8 +74,8 @@ def integrate(
     h = time_step
     shift = correct_penetration(scene, contacts, system, v, h)
     kicked = _kicked_velocity(scene, system, state, impulse)
-    kick = Kick(state.v, v, impulse, h * system.products, kicked)
-    allowances = _allowances(scene, state, kinematics, contacts, system, kick, shift, h)
+    kick = Kick(state.v, v, h * system.products, kicked)
+    allowances = _allowances(scene, state, kinematics, contacts, system, kick, impulse, shift, h)
     for part, allowance in allowances:
         dofs = list(part.dofs)
         shift[dofs] = shift[dofs] + np.where(allowance.flies, 0.5 * h, 0.0) * (kicked - v)[dofs]
@@ -109,16 +109,17 @@ def _allowances(
     contacts: Contacts,
     system: StepSystem,
     kick: Kick,
+    impulse: Any,
     shift: Any,
     time_step: Any,
 ) -> list[tuple[Component, Allowance]]:
-    """The momentum and energy that each articulated part may have after a step, whose `kick` has impulses of rows (m,).
+    """The momentum and energy that each articulated part may have after a step with impulses (m,) of the rows.
 
     Contacts add no energy, nor does the shift (nv,) that corrects penetrations: what it lifts is paid for.
     """
     if all(part.rigid or part.driven for part in system.parts):
         return []
-    h, v, pushing, rubbing = time_step, kick.after, np.array(kick.impulse), np.array(kick.impulse)
+    h, pushing, rubbing = time_step, np.array(impulse), np.array(impulse)
     rubbing[scene.bilateral] = 0.0
     pushing[scene.bilateral] = 0.0
     pushing[scene.m - len(scene.friction_rows) :] = 0.0
@@ -127,15 +128,12 @@ def _allowances(
         return system.rows.J.T @ system.rows.motion_impulses(impulse) if scene.m else np.zeros(scene.nv)
 
     by_contacts, by_friction = joint_impulses(pushing), joint_impulses(rubbing)
-    total = h * system.force - system.forces.added * (v - state.v) + joint_impulses(kick.impulse)
-    kick = kick._replace(impulse=total)
-    weight, result = system.force - system.forces.force, []
-    excess = contact_excess(system.parts, by_friction, state.v + v)
+    excess, result = contact_excess(system.parts, by_friction, kick.before + kick.after), []
     for part, gained in zip(system.parts, excess, strict=True):
         if part.rigid or part.driven:
             continue
         dofs = list(part.dofs)
-        lifted = -(weight[dofs] @ shift[dofs])
+        lifted = -(system.weight[dofs] @ shift[dofs])
         flies = np.all(by_contacts[dofs] == 0.0)
         allowance = allowance_of(
             scene.model, state.q, system.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies

@@ -182,19 +182,20 @@ def take_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
 
 
 class _Substeps(NamedTuple):
-    """A step in substeps: the result so far, how many are done, how many there are."""
+    """A step in substeps: the result so far, how many are done, how many there are, and whether that is final."""
 
     result: StepResult
     done: Any
     count: Any
+    final: Any
 
 
 def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
     """One step, in several where a joint turns by more than `TURN` in one.
 
-    It is tried as one step first, and if that was too long, made again in as many as its angle says. The reduced
-    contact set leaves such steps to the full one. Impulses are those of the last substep, as if it had taken the whole
-    step.
+    The velocity that it begins with says in how many; if joints turn by more in the first of them, it is made again in
+    as many as that one's angle says. The reduced contact set leaves such steps to the full one. Impulses are those of
+    the last substep, as if it had taken the whole step.
     """
     turns = turning_dofs(scene.model, components(scene.mechanism, last.state.q))
     if scene.reduced is not None or not turns:
@@ -206,22 +207,27 @@ def take_substeps(scene: Scene, last: StepResult, inputs: StepInputs) -> StepRes
         state, count = now.result.state, now.count
         before = now.result._replace(state=state._replace(impulse=state.impulse / count))
         result = take_step(scene, before, inputs._replace(time_step=inputs.time_step / count))
-        needed = _needed_substeps(result.angle)
-        retry = (count < 1.5) & (needed > 1.5)
+        needed = _needed_substeps(count * result.angle)
+        retry = ~now.final & (needed > count)
         result = result._replace(state=result.state._replace(impulse=result.state.impulse * count))
         kept = _select(retry, now.result, result)
-        return _Substeps(kept, np.where(retry, now.done, now.done + 1.0), np.where(retry, needed, count))
+        done, count = np.where(retry, 0.0, now.done + 1.0), np.where(retry, needed, count)
+        return _Substeps(kept, done, count, np.array(True))
 
-    def loop(count: Any) -> StepResult:
-        start = _Substeps(last, np.array(0.0), count)
-        return while_loop(lambda now: now.done < now.count, substep, start, MOST_SUBSTEPS + 1).result
+    def remains(now: _Substeps) -> Any:
+        return now.done < now.count
 
+    expected = _needed_substeps(inputs.time_step * np.max(np.abs(last.state.v[turns])))
+    start = _Substeps(last, np.array(0.0), expected, np.array(False))
     if scene.full_slots:
-        return loop(np.array(1.0))
-    # Without contacts a step is short: straight code is worth being compiled a second time.
-    result = take_step(scene, last, inputs)
-    count = _needed_substeps(result.angle)
-    return cond(count > 1.5, loop, result, count)
+        return while_loop(remains, substep, start, MOST_SUBSTEPS + 1).result
+    # Without contacts a step is short: straight code for the first substep is worth being compiled a second time.
+    first = substep(start)
+
+    def loop(done: Any, count: Any, final: Any) -> StepResult:
+        return while_loop(remains, substep, _Substeps(first.result, done, count, final), MOST_SUBSTEPS).result
+
+    return cond(remains(first), loop, first.result, first.done, first.count, first.final)
 
 
 def _needed_substeps(angle: Any) -> Any:
