@@ -15,6 +15,7 @@ from delassus.contact.robots.scene import Scene
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.stepping.compliant.asked import StepError, batch_of, prepared
 from delassus.stepping.compliant.forming import system_of_step
+from delassus.stepping.compliant.inputs import structured_step
 from delassus.stepping.compliant.system import SOLVERS, SystemSolution, check_rows, system_kernel
 
 Array = NDArray[np.float64]
@@ -125,7 +126,7 @@ def compliant_system(
         v,
         tau,
         asked.step,
-        **asked.numbers,
+        **structured_step(asked.numbers),
         **asked.fixed,
         stabilized=stabilized,
         phase=phase,
