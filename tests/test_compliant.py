@@ -17,7 +17,9 @@ import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ball, box, rod
 from delassus.model.model import Mimic
+from delassus.step.compliant.acting import Servo
 from delassus.step.compliant.asked import StepError
+from delassus.step.compliant.inputs import structured_step
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.points.numbers import scene_for
 from stepped import G, governor, length, masses, on_rod, run, slider, sprung
@@ -324,7 +326,8 @@ def test_a_governor_on_stiff_couplers_turns_for_ten_seconds(h):
     numbers = {"beta": 0.5, "compliance": np.full(2, 1 / K), "damping": np.full(2, B)}
     scene = step(mechanism, q, v, np.zeros(4), time_step=h, **numbers, midpoint=True).scene
     options = {"elastic": (0, 1), "midpoint": True, "outputs": ("q", "v")}
-    advance = dl.stepping.compliant_kernel.specialize(scene, inputs=tuple(numbers), **options)
+    names, arrays = compliant_kernel.pack(scene, **structured_step(numbers))
+    advance = compliant_kernel.specialize(scene, inputs=names, **options)
 
     def energy(q, v):
         stretch = dl.constraint_error(mechanism, q)
@@ -332,7 +335,7 @@ def test_a_governor_on_stiff_couplers_turns_for_ten_seconds(h):
 
     energies = [energy(q, v)]
     for k in range(round(10.0 / h)):
-        q, v = advance(q, v, np.zeros(4), h, *numbers.values())
+        q, v = advance(q, v, np.zeros(4), h, *arrays)
         if k % 50 == 0:
             energies.append(energy(q, v))
     np.testing.assert_allclose(energies, energies[0], atol=40.0 * h)  # of 51 J that turn in it
@@ -355,9 +358,8 @@ def test_a_robot_with_a_free_base_and_stiff_servos_solves_the_dense_equations():
     q, v, tau = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
     target, kp, kd, h = model.random_configuration(rng), np.full(model.nv, 3e3), np.full(model.nv, 20.0), 2e-3
     kp[:6] = kd[:6] = 0.0
-    found = compliant_kernel.python(
-        scene_for(model, (), False, False)[0], q, v, tau, h, servo_stiffness=kp, servo_damping=kd, servo_target=target
-    )
+    scene = scene_for(model, (), False, False)[0]
+    found = compliant_kernel.python(scene, q, v, tau, h, servo=Servo(kp, kd, target))
     joints = [joint for joint in model.joints for _ in range(joint.kind.nv)]
     own = [np.array([(getattr(j, name) or (0.0,))[0] for j in joints]) for name in ("stiffness", "damping")]
     K, D = kp + own[0], kd + own[1]

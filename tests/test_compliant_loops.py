@@ -10,6 +10,7 @@ import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.build import Assembly, Revolute, rod
 from delassus.model.joints import Prismatic
+from delassus.step.compliant.inputs import Scheme
 
 step, kernel = dl.stepping.compliant_step, dl.stepping.compliant_kernel
 
@@ -39,10 +40,11 @@ def followed(mechanism, q, v, steps, h, friction=0.0, every=10, **options):
     """Numbers of status, errors of position and energies on the way, with friction [N·m·s/rad] in joints."""
     inputs = {name: options.pop(name) for name in ("beta",) if name in options}
     scene = step(mechanism, q, v, 0.0 * v, time_step=h, **options, **inputs).scene
-    advance = kernel.specialize(scene, inputs=tuple(inputs), outputs=("q", "v", "status"), **options)
+    names, arrays = kernel.pack(scene, scheme=Scheme(**inputs))
+    advance = kernel.specialize(scene, inputs=names, outputs=("q", "v", "status"), **options)
     statuses, errors, energies = set(), [], []
     for k in range(steps):
-        q, v, status = advance(q, v, -friction * v, h, *inputs.values())
+        q, v, status = advance(q, v, -friction * v, h, *arrays)
         statuses.add(Status(int(status)))
         if k % every == every - 1:
             errors.append(np.abs(dl.constraint_error(mechanism, q)).max())

@@ -114,6 +114,16 @@ def test_what_hits_its_limit_says_so_and_gives_its_best():
     assert 0.0 < solution.residual < 1.0
 
 
+def test_a_problem_alone_says_as_much_as_in_a_batch_of_one():
+    rng = np.random.default_rng(2)
+    B = rng.normal(size=(12, 3))
+    G, g = B @ B.T, rng.normal(size=12)
+    alone, together = (dl.ContactProblem(*x, friction=0.6).solve(iterations=10) for x in ((G, g), (G[None], g[None])))
+    assert (alone.iterations, alone.status) == (together.iterations[0], together.status[0])
+    assert alone.iterations > 10  # that is, by two methods
+    np.testing.assert_array_equal(alone.impulse, together.impulse[0])
+
+
 def test_problems_are_saved_and_loaded_without_being_solved(tmp_path):
     cones = [dl.cones.Friction(4), dl.cones.Interval(1)]
     problem = dl.ContactProblem(

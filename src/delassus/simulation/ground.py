@@ -13,6 +13,7 @@ from delassus.common.frozen import read_only
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.geometry.fields import Field
 from delassus.simulation.checks import SimulationError, number, numbers
+from delassus.step.laws.inputs import structured
 from delassus.step.stages.types import GroundShape
 
 FRICTION: Final = 0.7
@@ -176,6 +177,4 @@ class Ground:
 
 def structures(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs by name as the structures that kernels take: `material` and `ground`."""
-    material = {name: x for name, x in inputs.items() if name in ContactParameters._fields}
-    shape = {name: x for name, x in inputs.items() if name in GroundShape._fields}
-    return {"material": ContactParameters(**material), "ground": GroundShape(**shape)}
+    return structured(inputs, {"material": ContactParameters, "ground": GroundShape})

@@ -12,7 +12,7 @@ import numpy as np
 
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.graph.program import Operand
-from delassus.compiler.host.inputs import field_name, pack
+from delassus.compiler.host.inputs import field_name, packer
 from delassus.compiler.host.signature import Signature, default_of, parameters_of
 from delassus.compiler.tracing.array import contains_traced
 
@@ -136,11 +136,11 @@ class Arguments:
             return self._reader(model, operand.name)
         fields = [shared] if shared else [field for field, _ in operand.fields]
         readers = [(field, self._reader(model, field_name(group, field))) for field in fields]
+        pack = packer(self.kernel, operand)
 
         def read(value: Any) -> Any:
-            values = [getattr(value, field) for field, _ in readers]
-            values = [x if make is None else make(x) for x, (_, make) in zip(values, readers, strict=True)]
-            return values[0] if shared else pack(self.kernel, operand, values)
+            values = [getattr(value, field) if make is None else make(getattr(value, field)) for field, make in readers]
+            return values[0] if shared else pack(values)
 
         return read
 

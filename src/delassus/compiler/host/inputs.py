@@ -9,9 +9,11 @@ defaults are constants of the compiled code, as optional inputs are that are not
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -23,6 +25,7 @@ from delassus.compiler.tracing.trace import current
 from delassus.errors import DelassusError
 
 _NO_DEFAULT: Final[Any] = object()
+_FLOATS: Final = np.dtype(float)
 
 
 class SignatureError(DelassusError, ValueError):
@@ -161,25 +164,52 @@ def pack_operands(operands: Iterable[Operand], groups: Mapping[str, Group]) -> t
     return tuple(packed.values())
 
 
+def packer(kernel: str, operand: Operand) -> Callable[[Sequence[Any]], Any]:
+    """What makes the operand of a group, of the values of its fields: (…, size), batch axes broadcast; or traced."""
+    places = [(slice(start, stop), shape) for start, stop, _, shape in _layout(operand)]
+    size = operand.size
+
+    def pack(values: Sequence[Any]) -> Any:
+        packed = np.empty(size)
+        for (place, shape), x in zip(places, values, strict=True):
+            if type(x) is float:
+                packed[place] = x
+            elif type(x) is np.ndarray and x.shape == shape and x.dtype is _FLOATS:
+                packed[place] = x if x.ndim == 1 else x.ravel()
+            else:  # batches, and whatever else a user may give
+                return _pack_any(kernel, operand, values)
+        return packed
+
+    return pack
+
+
 def pack(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
-    """The operand of a group, of the values of its fields: (…, size), batch axes broadcast; or traced (size,)."""
+    """The operand of a group, once; see `packer`."""
+    return packer(kernel, operand)(values)
+
+
+def _layout(operand: Operand) -> list[tuple[int, int, str, tuple[int, ...]]]:
+    """Of each field, where it begins and ends in the operand, its name and its shape."""
+    ends = list(accumulate((math.prod(shape) for _, shape in operand.fields), initial=0))
+    return [(*ends[k : k + 2], *field) for k, field in enumerate(operand.fields)]  # type: ignore[misc]
+
+
+def _pack_any(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
     if contains_traced(list(values)):
         return _pack_traced(kernel, operand, values)
-    parts, batch = [], ()  # type: list[tuple[Any, int, int]], tuple[int, ...]
-    for (field, shape), value in zip(operand.fields, values, strict=True):
+    parts, batch = [], ()  # type: list[tuple[slice, Any]], tuple[int, ...]
+    for (start, stop, field, shape), value in zip(_layout(operand), values, strict=True):
         array = real_array(f"{kernel}: {field_name(operand.name, field)}", value, InputError)
-        lead = array.ndim - len(shape)
-        if array.ndim and (lead < 0 or array.shape[lead:] != shape):
+        lead = max(array.ndim - len(shape), 0)
+        if array.ndim and array.shape[lead:] != shape:
             raise wrong_shape(kernel, field_name(operand.name, field), array.shape, shape)
-        if lead > 0:
+        if lead:
             batch = _common_batch(kernel, operand, field, batch, array.shape[:lead])
-        parts.append((array, lead, len(shape)))
-    packed, start = np.empty((*batch, operand.size)), 0
-    for (array, lead, axes), (_, shape) in zip(parts, operand.fields, strict=True):
-        size = Operand("", shape).size
-        flat = array if axes == 1 or not array.ndim else array.reshape((*array.shape[:lead], size))
-        packed[..., start : start + size] = flat
-        start += size
+        flat = array.reshape((*array.shape[:lead], stop - start)) if array.ndim else array
+        parts.append((slice(start, stop), flat))
+    packed = np.empty((*batch, operand.size))
+    for place, flat in parts:
+        packed[..., place] = flat
     return packed
 
 
@@ -198,13 +228,10 @@ def _pack_traced(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
 
 def unpack(operand: Operand, array: Any) -> dict[str, Any]:
     """The fields of a group by their full names, of its operand (…, size); nothing is computed."""
-    fields, start = {}, 0
-    for field, shape in operand.fields:
-        size = Operand("", shape).size
-        part = array[..., start : start + size]
-        fields[field_name(operand.name, field)] = part.reshape((*array.shape[:-1], *shape))
-        start += size
-    return fields
+    return {
+        field_name(operand.name, field): array[..., start:stop].reshape((*array.shape[:-1], *shape))
+        for start, stop, field, shape in _layout(operand)
+    }
 
 
 def wrong_shape(kernel: str, name: str, shape: tuple[int, ...], core: tuple[int, ...]) -> InputError:

@@ -14,6 +14,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.step.compliant.asked import StepError, batch_of, prepared
 from delassus.step.compliant.forming import system_of_step
+from delassus.step.compliant.inputs import structured_step
 from delassus.step.compliant.system import SOLVERS, SystemSolution, check_rows, system_kernel
 from delassus.step.scene import Scene
 
@@ -125,7 +126,7 @@ def compliant_system(
         v,
         tau,
         asked.step,
-        **asked.numbers,
+        **structured_step(asked.numbers),
         **asked.fixed,
         stabilized=stabilized,
         phase=phase,

@@ -8,12 +8,14 @@ from typing import Any
 import delassus.numpy as np
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.rows.jacobian import jacobian_in
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.step.compliant.acting import Acting, Servo
-from delassus.step.compliant.inputs import FORM_INPUTS
+from delassus.step.compliant.inputs import FORM_INPUTS, RowSprings, Scheme
 from delassus.step.compliant.response import Driven, kicked_motions, respond, response_matrix, turning_of
 from delassus.step.compliant.system import System
 from delassus.step.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
+from delassus.step.laws.inputs import ContactPlanes
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import Component, components, undriven
@@ -44,19 +46,12 @@ def system_of_step(
     tau: Any,
     time_step: Any,
     *,
-    alpha: Any = 1.0,
-    beta: Any = 1.0,
-    compliance: Any = None,
-    compliance_matrix: Any = None,
-    damping: Any = None,
-    servo_stiffness: Any = None,
-    servo_damping: Any = None,
-    servo_target: Any = None,
+    scheme: Scheme,
+    springs: RowSprings,
+    servo: Servo,
     driven_velocity: Any = None,
-    restitution: Any = None,
-    normal: Any = None,
-    height: Any = None,
-    geometric: Any = None,
+    contact: ContactParameters,
+    planes: ContactPlanes,
     time: Any = None,
     elastic: tuple[int, ...] = (),
     driven: tuple[int, ...] = (),
@@ -66,14 +61,11 @@ def system_of_step(
     form: str = "velocity",
 ) -> System:
     """W, c, J, R, b, and what R has besides its diagonal, of a phase of the step."""
-    blend, numbers = (
-        Blend(time_step, alpha, beta),
-        Numbers(compliance, damping, restitution, compliance_matrix, coupled),
-    )
-    mechanism = scene.on_planes(normal, height)
+    restitution, blend = contact.restitution, Blend(time_step, *scheme)
+    numbers = Numbers(springs.compliance, springs.damping, restitution, springs.compliance_matrix, coupled)
+    mechanism = scene.on_planes(*planes)
     state = State.of(scene, mechanism, q, v, time)
-    servo = Servo(servo_stiffness, servo_damping, servo_target)
-    acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
+    acting = Acting.of(mechanism, q, v, tau, blend, servo, springs.geometric, time)
     parts = undriven(components(scene.mechanism, q), driven)
     freely = None
     if restitution is not None:

@@ -2,39 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
-from delassus.compiler.host.inputs import Input
-from delassus.step.compliant.solve import RUBBING
+from delassus.compiler.host.inputs import Group, Input
+from delassus.contact.cones.parameters import ContactParameters
+from delassus.step.compliant.acting import Servo
 from delassus.step.compliant.system import SOLVERS
+from delassus.step.laws.inputs import KINDS, PLANES, SOLVER, structured
 
 STABILIZATIONS: Final = ("none", "pre", "post", "project")
 FORMED: Final = tuple(name for name in SOLVERS if name != "pgs")
 """Solvers for which the system is formed."""
 IMPACTS: Final = ("newton", "reflections")
 
-SOLVING: Final = ("start", "tolerance", "iterations")
-INPUTS: Final[dict[str, str | Input]] = {
-    "alpha": Input("()", 1.0),
-    "beta": Input("()", 1.0),
-    "compliance": "(m)",
-    "compliance_matrix": "(m,m)",
-    "damping": "(m)",
-    "servo_stiffness": "(nv)",
-    "servo_damping": "(nv)",
-    "servo_target": "(nq)",
+
+class Scheme(NamedTuple):
+    """The blends of a step: α of forces and β of positions, 1 by default."""
+
+    alpha: Any = None
+    beta: Any = None
+
+
+class RowSprings(NamedTuple):
+    """What makes rows elastic: C (m,) [m/N] and B (m,) [N·s/m], C (m, m) of constraints with a matrix, and impulses
+    (m,) of the step before, for their geometric stiffness."""
+
+    compliance: Any = None
+    damping: Any = None
+    compliance_matrix: Any = None
+    geometric: Any = None
+
+
+FORM_INPUTS: Final[dict[str, Group | str]] = {
+    "scheme": Group(Scheme, alpha=Input("()", 1.0), beta=Input("()", 1.0)),
+    "springs": Group(RowSprings, compliance="(m)", damping="(m)", compliance_matrix="(m,m)", geometric="(m)"),
+    "servo": Group(Servo, stiffness="(nv)", damping="(nv)", target="(nq)"),
     "driven_velocity": "(nv)",
-    "restitution": "(points)",
-    "friction": "(points)",
-    "torsional": "(torsional)",
-    "rolling": "(rolling)",
-    "start": "(m)",
-    "tolerance": "()",
-    "iterations": "()",
-    "normal": "(points,3)",
-    "height": "(points)",
-    "geometric": "(m)",
+    "contact": Group(ContactParameters, restitution="(points)"),
+    "planes": PLANES,
     "time": "()",
 }
+"""Of kernels that form the system of a step."""
 
-FORM_INPUTS: Final = {name: core for name, core in INPUTS.items() if name not in RUBBING and name not in SOLVING}
+INPUTS: Final[dict[str, Group | str]] = {
+    **FORM_INPUTS,
+    "contact": Group(
+        ContactParameters,
+        friction="(points)",
+        torsional="(torsional)",
+        rolling="(rolling)",
+        restitution="(points)",
+    ),
+    "solver": SOLVER,
+}
+"""Of kernels that solve it, too."""
+
+_KINDS: Final[dict[str, Any]] = {"scheme": Scheme, "springs": RowSprings, **KINDS}
+
+
+def structured_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs by the names of `compliant_step`, as the structures that kernels take; others as they are."""
+    prefix = "servo_"
+    servo = {name.removeprefix(prefix): x for name, x in inputs.items() if name.startswith(prefix)}
+    found = structured({name: x for name, x in inputs.items() if not name.startswith(prefix)}, _KINDS)
+    return found | ({"servo": Servo(**servo)} if servo else {})

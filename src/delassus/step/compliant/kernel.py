@@ -19,13 +19,14 @@ from delassus.constrained.projection.project import project
 from delassus.constrained.solvers.status import Status
 from delassus.constraints.basis.some_rows import SomeRows
 from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.dynamics.kinematics.manifold import integrate
 from delassus.model.model import Model
 from delassus.step.compliant.acting import Acting, Servo
 from delassus.step.compliant.blows import struck
 from delassus.step.compliant.forming import formed
-from delassus.step.compliant.inputs import FORMED, INPUTS
+from delassus.step.compliant.inputs import FORMED, INPUTS, RowSprings, Scheme
 from delassus.step.compliant.response import Driven, Response, respond
 from delassus.step.compliant.settling import settle
 from delassus.step.compliant.solve import Cones, Solved, agreeing, judged, solve_rows
@@ -33,6 +34,7 @@ from delassus.step.compliant.system import solve_system
 from delassus.step.compliant.values import Numbers, Recovery, State, Values, correction, dynamics
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.impacts.strikes import mean_velocity
+from delassus.step.laws.inputs import ContactPlanes, SolverInputs
 from delassus.step.scene import Scene
 from delassus.step.scheme.blend import Blend
 from delassus.step.scheme.components import components, undriven
@@ -65,25 +67,13 @@ def compliant_kernel(
     tau: Any,
     time_step: Any,
     *,
-    alpha: Any = 1.0,
-    beta: Any = 1.0,
-    compliance: Any = None,
-    compliance_matrix: Any = None,
-    damping: Any = None,
-    servo_stiffness: Any = None,
-    servo_damping: Any = None,
-    servo_target: Any = None,
+    scheme: Scheme,
+    springs: RowSprings,
+    servo: Servo,
     driven_velocity: Any = None,
-    restitution: Any = None,
-    friction: Any = None,
-    torsional: Any = None,
-    rolling: Any = None,
-    start: Any = None,
-    tolerance: Any = None,
-    iterations: Any = None,
-    normal: Any = None,
-    height: Any = None,
-    geometric: Any = None,
+    contact: ContactParameters,
+    solver: SolverInputs,
+    planes: ContactPlanes,
     time: Any = None,
     elastic: tuple[int, ...] = (),
     driven: tuple[int, ...] = (),
@@ -101,28 +91,24 @@ def compliant_kernel(
         v: Velocities (…, nv) [rad/s, m/s].
         tau: Generalised forces (…, nv) [N·m, N].
         time_step: (…) h [s].
-        alpha, beta: (…) as for `compliant_step`, and so what follows; but
-        compliance, damping: (…, m) of all rows of the scene, contacts first; normals of contacts have theirs.
-        compliance_matrix: (…, m, m) with the matrices of constraints that have one.
-        servo_stiffness, servo_damping, servo_target: (…, nv), (…, nv) and (…, nq).
+        scheme: α and β (…).
+        springs: Of all rows of the scene, contacts first; normals of contacts have their compliance.
+        servo: Stiffness (…, nv), damping (…, nv) and target (…, nq).
         driven_velocity: (…, nv) of driven joints.
-        restitution, friction, torsional, rolling, normal, height: Of contacts.
-        start, tolerance, iterations, method: Of the solver.
-        geometric: (…, m) impulses of the step before, for their geometric stiffness.
+        contact: Friction, torsional and rolling friction, restitution.
+        solver: Where it starts, and where it ends.
+        planes: What contacts touch.
         time: (…) [s].
         elastic: The elastic rows, by their numbers.
         driven: The driven velocities, by their numbers.
         coupled: The first row, and the one after the last, of constraints with a matrix.
-        stabilization, midpoint, impacts: As for `compliant_step`.
+        stabilization, midpoint, impacts, method: As for `compliant_step`.
     """
-    blend, numbers = (
-        Blend(time_step, alpha, beta),
-        Numbers(compliance, damping, restitution, compliance_matrix, coupled),
-    )
-    mechanism, later = scene.on_planes(normal, height), None if time is None else time + time_step
-    servo, given = Servo(servo_stiffness, servo_damping, servo_target), Driven(driven, driven_velocity)
-    acting = Acting.of(mechanism, q, v, tau, blend, servo, geometric, time)
-    cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
+    restitution, blend, given = contact.restitution, Blend(time_step, *scheme), Driven(driven, driven_velocity)
+    numbers = Numbers(springs.compliance, springs.damping, restitution, springs.compliance_matrix, coupled)
+    mechanism, later = scene.on_planes(*planes), None if time is None else time + time_step
+    acting = Acting.of(mechanism, q, v, tau, blend, servo, springs.geometric, time)
+    cones = Cones(contact.friction, contact.torsional, contact.rolling, *solver)
     bounds = np.array(scene.friction_bounds) * blend.h if scene.friction_bounds else None
     straight = not midpoint  # the middle sees axes turn
     parts = undriven(components(scene.mechanism, q), driven)
@@ -240,7 +226,7 @@ def compliant_kernel(
     soft = numbers.compliance is not None  # contacts give back what they have stored
     velocities = (v, step.response.free, step.after)
     reached, after = settle(state, parts, velocities, acting, impulse, blend.h, ends, soft)
-    for deciding in (alpha, beta, restitution):
+    for deciding in (*scheme, restitution):
         if deciding is not None and not isinstance(deciding, float):  # what is compared or not used would be lost
             after = np.where(np.isfinite(np.sum(deciding)), after, np.nan)
     return _pack_result(scene, (reached, after), step, corrected, state.gap)

@@ -24,6 +24,7 @@ from delassus.step.compliant.asked import (
     prepared,
     solver_numbers,
 )
+from delassus.step.compliant.inputs import structured_step
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.compliant.system import SOLVERS, check_rows
 from delassus.step.impacts.dissipation import lowered_restitution
@@ -226,6 +227,7 @@ def compliant_step(
     if midpoint is not None and not isinstance(midpoint, bool | int | np.bool_):
         raise StepError(f"midpoint is {short(repr(midpoint))}; it is True or False.", code="not-a-boolean")
     fixed: dict[str, Any] = {"stabilization": stabilization, "midpoint": bool(midpoint), "impacts": impacts}
-    found = compliant_kernel(scene, q, v, tau, asked.step, **numbers, **rubbing, **asked.fixed, **fixed, method=method)
+    inputs = structured_step(numbers | rubbing)
+    found = compliant_kernel(scene, q, v, tau, asked.step, **inputs, **asked.fixed, **fixed, method=method)
     ended = whole(found.iterations), whole(found.status), found.restitution_share, found.system_velocity
     return CompliantStep(scene, asked.step, found.q, found.v, found.impulse, found.residual, found.gap, *ended)

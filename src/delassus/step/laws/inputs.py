@@ -41,7 +41,7 @@ PLANES: Final = Group(ContactPlanes, normal="(points,3)", height="(points)")
 RELAXATION: Final = Group(RowRelaxation, weight="(m)", reference="(m,2)", impedance="(m,5)", impratio="()")
 SOLVER: Final = Group(SolverInputs, start="(m)", tolerance="()", iterations="()")
 
-_KINDS: Final[dict[str, Any]] = {
+KINDS: Final[dict[str, Any]] = {
     "contact": ContactParameters,
     "planes": ContactPlanes,
     "relaxation": RowRelaxation,
@@ -49,10 +49,10 @@ _KINDS: Final[dict[str, Any]] = {
 }
 
 
-def structured(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def structured(inputs: Mapping[str, Any], kinds: Mapping[str, Any] = KINDS) -> dict[str, Any]:
     """Inputs by the names of fields, as the structures that kernels take; others as they are."""
     found = dict(inputs)
-    for name, kind in _KINDS.items():
+    for name, kind in kinds.items():
         fields = {field: found.pop(field) for field in kind._fields if field in found}
         if fields:
             found[name] = kind(**fields)
