@@ -4,7 +4,7 @@
 - LLVM works at its lowest effort, which gives the same bits in half the time. Tests whose subject is the code that
   users get compile for `native_bits.FULL`; with `--full-effort` all do.
 - `-m smoke` reads the modules that have smoke tests and no others: these may need packages that are not installed.
-- Property tests try the same examples each time, half of them by default ("quick", see `how_many`), all of them with
+- Property tests try the same examples each time, a third of them by default ("quick", see `how_many`), all of them with
   `--hypothesis-profile=fixed`. With `--hypothesis-profile=random` they try others, and the seed is printed at the end:
   `--hypothesis-seed` repeats them. There is no deadline: machines may be slow and busy.
 """
@@ -23,7 +23,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # those who have it were started wi
     _folder = tempfile.TemporaryDirectory(prefix="delassus-tests-")
     os.environ["DELASSUS_CACHE"] = _folder.name
 
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=33)
 settings.register_profile("fixed", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, derandomize=False, database=None, print_blob=True)
 settings.load_profile("quick")

@@ -91,6 +91,7 @@ def test_a_four_bar_comes_back_to_its_path(example, capsys):
     assert_damped(tracking, tracking.four_bar())
 
 
+@pytest.mark.slow
 def test_a_delta_robot_comes_back_to_its_path(example):
     tracking = example("track_loops", SECONDS=0.5)
     assert_damped(tracking, tracking.delta())

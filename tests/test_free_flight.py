@@ -179,8 +179,9 @@ def test_marks_of_long_steps_do_not_depend_on_others_in_the_batch():
         np.testing.assert_array_equal(together.q[:, k], alone.q)
 
 
-def test_a_humanoid_in_violent_noise_is_no_faster_than_with_short_steps():
-    robot, rng = dl.load("humanoid"), np.random.default_rng(0)
+@pytest.mark.parametrize("name", ["quadruped", pytest.param("humanoid", marks=pytest.mark.slow)])
+def test_a_robot_in_violent_noise_is_no_faster_than_with_short_steps(name):
+    robot, rng = dl.load(name), np.random.default_rng(0)
     q0, speed = np.tile(robot.posture("home"), (16, 1)), []
     noise = rng.normal(0, 40, (100, 16, dl.Simulation(robot).nu))
     for parts in (1, 16):

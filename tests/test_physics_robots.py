@@ -12,7 +12,7 @@ from physics_rooms import Room, rooms
 from physics_scenes import ball_on_trunk, robot
 
 each_step = pytest.mark.parametrize("h", RISE, ids=lambda h: f"{1e3 * h:g}ms")
-each_robot = pytest.mark.parametrize("name", ["quadruped", "biped"])
+each_robot = pytest.mark.parametrize("name", ["quadruped", pytest.param("biped", marks=pytest.mark.slow)])
 
 
 def thrown(name: str, count: int, height: float, speed: float):

@@ -463,6 +463,7 @@ def test_a_quadruped_moves_its_trunk_and_lifts_a_foot(examples):
     assert (np.linalg.norm(force[..., :2], axis=-1) - example.FRICTION * force[..., 2]).max() <= 1e-8
 
 
+@pytest.mark.slow
 def test_a_quadruped_trots(examples, monkeypatch):
     import reactive_quadruped as example
 
@@ -476,6 +477,7 @@ def test_a_quadruped_trots(examples, monkeypatch):
     assert (np.linalg.norm(force[..., :2], axis=-1) - example.FRICTION * force[..., 2]).max() <= 1e-8
 
 
+@pytest.mark.slow
 def test_a_humanoid_balances_under_pushes(examples, monkeypatch):
     import reactive_humanoid as example
 

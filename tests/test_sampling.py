@@ -269,6 +269,7 @@ def test_an_acrobot_swings_up(examples, seed):
     assert np.abs(run.control).max() <= 10.0
 
 
+@pytest.mark.slow
 def test_a_quadruped_stands_up_and_hops(examples):
     import sampling_quadruped as example
 

@@ -58,7 +58,6 @@ def biped():
     ("robot", "seconds"),
     [
         (four_bar, 10.0),
-        (delta, 0.5),
         (biped, 0.5),
         *(pytest.param(robot, 60.0, marks=pytest.mark.slow) for robot in (four_bar, delta, biped)),
     ],
@@ -74,7 +73,7 @@ def test_loops_that_touch_the_ground_stay_closed(robot, seconds):
     assert np.abs(log.impulse).max() < 1e3 * sim.model.mass * 9.81 * sim.time_step
 
 
-@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "stewart"])
+@pytest.mark.parametrize("name", ["four_bar", "slider_crank", pytest.param("stewart", marks=pytest.mark.slow)])
 def test_velocities_meet_loops_at_the_end_of_each_step(name):
     robot = dl.load(name)
     sim = dl.Simulation(robot, max_contacts=0, max_limits=0)

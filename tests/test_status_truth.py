@@ -18,7 +18,10 @@ from delassus.constrained.solvers.kkt import dense_system
 from delassus.constrained.solvers.status import Status
 from scaling import Units
 
-every_method = pytest.mark.parametrize("method", SOLVERS)
+CHOSEN = ("caba", "prox_pv")  # what "auto" may choose; `make test-all` takes all
+every_method = pytest.mark.parametrize(
+    "method", [pytest.param(name, marks=[pytest.mark.slow] * (name not in CHOSEN)) for name in SOLVERS]
+)
 COUNT = 120
 
 
