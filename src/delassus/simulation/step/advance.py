@@ -77,7 +77,7 @@ def in_substeps(world: World, last: Moved, given: Given) -> Moved:
     """
     if world.usual is not None or not turning_dofs(world.model, components(world.mechanism, last.q)):
         made = one_step(world, last, given)
-        return made._replace(again=np.where(made.angle > TURN, 1.0, made.again)) if world.usual is not None else made
+        return made._replace(again=made.again | (made.angle > TURN)) if world.usual is not None else made
 
     def go_on(now: _Substeps) -> Any:
         return now.done < now.count
@@ -111,8 +111,8 @@ def _substeps(angle: Any) -> Any:
 
 
 class _Guess(NamedTuple):
-    """The state after a step with guessed modes of servos, the modes to try next, 1 if the guess was wrong, and the
-    number of guesses."""
+    """The state after a step with guessed modes of servos, the modes to try next, whether the guess was wrong, and
+    the number of guesses."""
 
     state: Moved
     modes: Any
@@ -130,16 +130,16 @@ def one_step(world: World, last: Moved, given: Given) -> Moved:
         return attempt(world, last, given)[0]
 
     def go_on(now: _Guess) -> Any:
-        return (now.wrong > 0.5) & (now.count < _GUESSES)
+        return now.wrong & (now.count < _GUESSES)
 
     def again(now: _Guess) -> _Guess:
         made, modes = attempt(world, last, given, now.modes)
-        wrong = np.where(np.any(modes != now.modes), 1.0, 0.0)
+        wrong = np.any(modes != now.modes)
         # From one limit to the other it goes by what is between them.
         return _Guess(made, np.where(modes * now.modes < 0.0, 0.0, modes), wrong, now.count + 1.0)
 
     driven = drive(world.model, world.actuators, last.q, last.v, given.control, given.h)
-    final: _Guess = while_loop(go_on, again, _Guess(last, driven.modes, np.array(1.0), np.array(0.0)), int(_GUESSES))
+    final: _Guess = while_loop(go_on, again, _Guess(last, driven.modes, np.array(True), np.array(0.0)), int(_GUESSES))
     return final.state
 
 
@@ -149,10 +149,10 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
     problem = problem_of(world, last, given, time, modes)
     rows, contact = problem.rows, problem.rows.touching
     v, impulse = problem.free, np.zeros(world.m)
-    residual, count, unsolved, share = np.array(0.0), np.array(0.0), np.array(0.0), np.array(1.0)
+    residual, count, unsolved, share = np.array(0.0), np.array(0.0), np.array(False), np.array(1.0)
     if world.m:
         (impulse, residual, count, done), share = solve_impulses(world, problem, given)
-        unsolved = np.where(done, 0.0, 1.0)
+        unsolved = ~done
         v = problem.free + problem.response(impulse)
     found = problem.driven.modes_at(v)
     missing = missed(world, last.q, v, h, contact)
@@ -160,7 +160,7 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
         missing = missing | pushed_elsewhere(world, last.impulse, last.contact)
     if len(found) and world.usual is not None:
         missing = missing | np.any(found != problem.driven.modes)
-    again = np.where(missing, 1.0, last.again)
+    again = missing | last.again
     q, v, pace = arrive(world, problem, last, v, impulse, h)
     every, number = impulse, contact.number
     if world.usual is not None:
@@ -174,19 +174,19 @@ def attempt(world: World, last: Moved, given: Given, modes: Any = None) -> tuple
         time,
         residual,
         last.iterations + count,
-        np.where(contact.more | rows.more_stops, 1.0, last.many),
-        np.maximum(last.unsolved, unsolved),
+        contact.more | rows.more_stops | last.many,
+        last.unsolved | unsolved,
         again,
         last.clipped + problem.driven.clipped,
         pace.angle,
-        np.where((pace.angle > LONGEST_TURN) | (pace.substeps > SUBSTEPS), 1.0, last.too_long),
-        np.where(share < 1.0, 1.0, last.limited),
+        (pace.angle > LONGEST_TURN) | (pace.substeps > SUBSTEPS) | last.too_long,
+        (share < 1.0) | last.limited,
     )
     return made, found
 
 
 class _Restitution(NamedTuple):
-    """The share of restitution to try next, the last solution, 1 if it is solved, and 1 if it gains no energy."""
+    """The share of restitution to try next, the last solution, whether it is solved, and whether it ends the tries."""
 
     share: Any
     impulse: Any
@@ -223,15 +223,14 @@ def solve_impulses(world: World, problem: Problem, given: Given) -> tuple[Solved
         gained = found.impulse @ (problem.before + problem.after) + moved @ (problem.S @ moved)  # twice their work
         fine = gained <= _GAIN * problem.scale * np.sum(np.abs(found.impulse))
         fine = fine | np.all(problem.thrown == 0.0)
-        ended = np.where(fine | (share < 0.5 / _SHARES), 1.0, 0.0)
-        done = np.where(found.done, 1.0, 0.0)
+        ended = fine | (share < 0.5 / _SHARES)
         solution = found.impulse, found.residual, count + found.iterations
-        return _Restitution(share - 1.0 / _SHARES, *solution, done, ended)
+        return _Restitution(share - 1.0 / _SHARES, *solution, found.done, ended)
 
-    zero = np.array(0.0)
-    first = _Restitution(np.array(1.0), problem.start, zero, zero, zero, zero)
-    last: _Restitution = while_loop(lambda now: now.ended < 0.5, throw, first, _SHARES + 1)
-    return Solved(last.impulse, last.residual, last.iterations, last.done > 0.5), last.share + 1.0 / _SHARES
+    zero, no = np.array(0.0), np.array(False)
+    first = _Restitution(np.array(1.0), problem.start, zero, zero, no, no)
+    last: _Restitution = while_loop(lambda now: ~now.ended, throw, first, _SHARES + 1)
+    return Solved(last.impulse, last.residual, last.iterations, last.done), last.share + 1.0 / _SHARES
 
 
 def period(
@@ -262,18 +261,18 @@ def period(
             (first, zero),
             world.substeps,
         )
-    hard = (last.unsolved > 0.5) & (given.limits.patience < PATIENCE)
-    good = usable & ~hard & (last.again < 0.5) & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
+    hard = last.unsolved & (given.limits.patience < PATIENCE)
+    good = usable & ~hard & ~last.again & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
     q, v, impulse, contact = (np.where(good, new, old) for new, old in zip(last[:4], first[:4], strict=True))
     impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
     mark = (
         np.where(good, 0.0, float(Mark.FROZEN))
-        + float(Mark.MANY_CONTACTS) * last.many
-        + float(Mark.UNSOLVED) * last.unsolved
+        + np.where(last.many, float(Mark.MANY_CONTACTS), 0.0)
+        + np.where(last.unsolved, float(Mark.UNSOLVED), 0.0)
         + np.where(last.clipped > 0.0, float(Mark.CLIPPED), 0.0)
-        + float(Mark.TOO_LONG) * last.too_long
-        + float(Mark.ENERGY_LIMITED) * last.limited
+        + np.where(last.too_long, float(Mark.TOO_LONG), 0.0)
+        + np.where(last.limited, float(Mark.ENERGY_LIMITED), 0.0)
     )
-    left = np.where(hard, HARD, np.where(last.again > 0.5, MISSED, float(Mark.FROZEN)))
+    left = np.where(hard, HARD, np.where(last.again, MISSED, float(Mark.FROZEN)))
     mark = np.where(good, mark, np.where(usable, left, float(Mark.FROZEN)))
     return q, v, impulse, contact, last.residual, last.iterations, mark

@@ -55,9 +55,9 @@ class Given(NamedTuple):
 class Moved(NamedTuple):
     """A state after a step, with the impulses and candidates of the contacts, and how the solve ended.
 
-    Impulses and candidates are those of the whole world; `again` says that a row which was left out would matter,
-    `angle` [rad] is the largest that a joint turned by in the last step, and `too_long` says that a step was too long,
-    `limited` that the restitution of a strike was lowered.
+    Impulses and candidates are those of the whole world, and `angle` [rad] is the largest that a joint turned by in the
+    last step. Truth values say whether there were too `many` contacts, a problem was left `unsolved`, a step has to be
+    made `again` since a row that was left out would matter, was `too_long`, or had its restitution `limited`.
     """
 
     q: Any
@@ -239,6 +239,6 @@ def _rebound(before: Any, after: Any, closing: Any, restitution: Any) -> tuple[A
 
 def beginning(world: World, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> Moved:
     """Where the first step of a period starts; of arrays that have one element at least, those that mean something."""
-    zero = np.array(0.0)
+    zero, no = np.array(0.0), np.array(False)
     impulse, contact = impulse[: world.whole.m], contact[: world.all_slots]
-    return Moved(q, v, impulse, contact, time, *[zero] * 9)
+    return Moved(q, v, impulse, contact, time, zero, zero, no, no, no, zero, zero, no, no)
