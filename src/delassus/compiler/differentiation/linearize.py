@@ -28,6 +28,7 @@ from typing import Final, NamedTuple
 
 from delassus.compiler.differentiation import linear_loop, linear_rule, linear_scatter
 from delassus.compiler.differentiation.linear_loop import DerivativeError
+from delassus.compiler.functions import words
 from delassus.compiler.graph.graph import FALSE, MINUS_ONE, ONE, TRUE, ZERO, Builder
 from delassus.compiler.graph.program import LOGICAL, WHOLE, Loop, arguments
 from delassus.compiler.graph.replay import remake
@@ -87,7 +88,7 @@ _PARTIALS: Final[dict[str, tuple[Partial, ...]]] = {
 }
 """Partial derivatives by kind of operation, one for each argument."""
 
-_CONSTANT: Final = LOGICAL | WHOLE | {"sign", "floor_divide", "lookup", "uniform0", "uniform1"}
+_CONSTANT: Final = LOGICAL | WHOLE | {"sign", "floor_divide", "lookup", "uniform0", "uniform1", *words.OPERATIONS}
 """Kinds whose derivative is zero wherever they have one."""
 
 

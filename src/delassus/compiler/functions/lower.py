@@ -1,8 +1,9 @@
 """From what the algorithm said to what the machine does: elementary functions expanded, multiply-adds fused.
 
-A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma
-(a·b + c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,
-lookup, scatter, and philox0 to philox3. Back ends and interpreter know these, loops and their parts, and nothing else.
+A lowered program contains only: input, add, sub, mul, div, neg, sqrt, abs, floor, ceil, rint, trunc, the fused fma (a·b
++ c), fms (a·b - c) and fnma (c - a·b), lt, le, eq, ne, and, xor, not, bit0, bit1, exponent, scale, select, gather,
+lookup, scatter, philox0 to philox3, and those of `words`. Back ends and interpreter know these, loops and their parts,
+and nothing else.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from delassus.compiler.functions import (
     power,
     rounding,
     trigonometric,
+    words,
 )
 from delassus.compiler.graph import tables
 from delassus.compiler.graph.graph import Builder
@@ -45,6 +47,7 @@ _EXPANSIONS: Final[dict[str, Callable[..., int]]] = {
     "floor_divide": rounding.floor_divide,
     "uniform0": philox.uniform(0),
     "uniform1": philox.uniform(1),
+    **{kind: words.checked(kind) for kind in words.OPERATIONS},
     "hypot": elementary.hypot,
     "sign": elementary.sign,
     "min": elementary.minimum,

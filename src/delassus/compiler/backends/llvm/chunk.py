@@ -8,6 +8,7 @@ from delassus.compiler.backends.frame import Cursor
 from delassus.compiler.backends.llvm.loop_step import Wide
 from delassus.compiler.backends.llvm.marks import constant
 from delassus.compiler.backends.llvm.philox import emit_words
+from delassus.compiler.backends.llvm.words import emit_word
 from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule
 from delassus.compiler.backends.target import Target
 from delassus.compiler.graph.program import LOGICAL
@@ -113,6 +114,8 @@ class ChunkText:
             return self.emit(_OPERATIONS["fma"].format(*args))
         if kind in _WHOLE:
             return self.whole(kind, args[0])
+        if kind.startswith("word_"):
+            return emit_word(self.emit, kind, args)
         if kind.startswith("philox"):
             if tuple(args) not in self.ciphers:
                 self.ciphers[tuple(args)] = emit_words(self.emit, args, self.precision)
