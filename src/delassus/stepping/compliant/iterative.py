@@ -42,13 +42,50 @@ class Iterated(NamedTuple):
 Apply = Callable[[Any], Any]
 
 
+class _Conjugate(NamedTuple):
+    """x, its residual r, the direction p, r², the iterations made, the best x and its r², and whether it goes on."""
+
+    x: Any
+    r: Any
+    p: Any
+    rr: Any
+    count: Any
+    best: Any
+    least: Any
+    more: Any
+
+
+class _Lanczos(NamedTuple):
+    """Where minimal residuals are.
+
+    Attributes:
+        x, best: (n,) the solution so far, and the one where A is steepest against the residual.
+        basis, directions: The last two vectors (n,) of the basis, and of what x is made of.
+        turns: Cosines and sines of the last two rotations.
+        beta, eta: The last number beside the diagonal, and the residual's length but for its sign.
+        count: Iterations made.
+        norm, flattest: The largest column of the tridiagonal matrix, and the least diagonal as a share of it.
+    """
+
+    x: Any
+    basis: tuple[Any, Any]
+    directions: tuple[Any, Any]
+    turns: tuple[Any, Any, Any, Any]
+    beta: Any
+    eta: Any
+    count: Any
+    norm: Any
+    flattest: Any
+    best: Any
+
+
 def conjugate_gradients(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> Iterated:
     """x with A x = b for a positive definite A; `apply` gives A x."""
     size = _size(b)
 
     def improve(r: Any, count: Any) -> tuple[Any, Any]:
-        def step(carry: Any) -> Any:
-            x, r, p, rr, count, best, least, _ = carry
+        def step(now: _Conjugate) -> _Conjugate:
+            x, r, p, rr, count, best, least, _ = now
             Ap = apply(p)
             along, steepest = np.sum(p * Ap), np.sqrt(np.sum(p * p) * np.sum(Ap * Ap))
             flat = along <= 1e-3 * _flat() * steepest
@@ -58,15 +95,15 @@ def conjugate_gradients(apply: Apply, b: Any, tolerance: Any, iterations: Any) -
             better = new < least
             best, least = np.where(better, x, best), np.where(better, new, least)
             more = ~flat & np.isfinite(new) & (new < 1e4 * least)
-            return x, r, r + new / rr * p, new, count + 1.0, best, least, more
+            return _Conjugate(x, r, r + new / rr * p, new, count + 1.0, best, least, more)
 
-        def should_continue(carry: Any) -> Any:
-            return (np.sqrt(carry[3]) > tolerance * size) & (carry[4] < iterations) & carry[7]
+        def should_continue(now: _Conjugate) -> Any:
+            return (np.sqrt(now.rr) > tolerance * size) & (now.count < iterations) & now.more
 
         rr = np.sum(r * r)
-        start = (np.zeros(len(r)), r, r, rr, count, np.zeros(len(r)), rr, np.array(True))
-        last = while_loop(should_continue, step, start, FOREVER)
-        return last[5], last[4]
+        start = _Conjugate(np.zeros(len(r)), r, r, rr, count, np.zeros(len(r)), rr, np.array(True))
+        last: _Conjugate = while_loop(should_continue, step, start, FOREVER)
+        return last.best, last.count
 
     return _restarted(improve, apply, b, tolerance, iterations)
 
@@ -76,10 +113,17 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> 
     n, size = len(b), _size(b)
 
     def improve(r: Any, count: Any) -> tuple[Any, Any]:
-        def step(carry: Any) -> Any:
-            x, (v, v_before), (w, w_before), (c, c_before, s, s_before), beta, eta, count, (norm, flattest), best = (
-                carry
+        def step(now: _Lanczos) -> _Lanczos:
+            x, beta, eta, count, norm, flattest, best = (
+                now.x,
+                now.beta,
+                now.eta,
+                now.count,
+                now.norm,
+                now.flattest,
+                now.best,
             )
+            (v, v_before), (w, w_before), (c, c_before, s, s_before) = now.basis, now.directions, now.turns
             p = apply(v)  # Lanczos: the next vector of the basis
             alpha = np.sum(v * p)
             p = p - alpha * v - beta * v_before
@@ -95,19 +139,19 @@ def minimal_residuals(apply: Apply, b: Any, tolerance: Any, iterations: Any) -> 
             v_new = p / np.where(further > 0.0, further, 1.0)
             turns = (c_new, c, s_new, s)
             x, eta, count = x + c_new * eta * new_w, -s_new * eta, count + 1.0
-            return x, (v_new, v), (new_w, w), turns, further, eta, count, (norm, flattest), best
+            return _Lanczos(x, (v_new, v), (new_w, w), turns, further, eta, count, norm, flattest, best)
 
-        def should_continue(carry: Any) -> Any:
-            flat = carry[7][1] <= _flat()
-            return (np.abs(carry[5]) > tolerance * size) & (carry[6] < iterations) & ~flat
+        def should_continue(now: _Lanczos) -> Any:
+            flat = now.flattest <= _flat()
+            return (np.abs(now.eta) > tolerance * size) & (now.count < iterations) & ~flat
 
         none, one, zero, length = np.zeros(n), np.array(1.0), np.array(0.0), np.sqrt(np.sum(r * r))
         basis = (r / np.where(length > 0.0, length, 1.0), none)
-        start = (none, basis, (none, none), (one, one, zero, zero), zero, length, count, (zero, one), none)
-        x, _, _, _, _, _, count, _, best = while_loop(should_continue, step, start, FOREVER)
-        left, left_best = (np.sum((r - apply(y)) ** 2) for y in (x, best))
+        start = _Lanczos(none, basis, (none, none), (one, one, zero, zero), zero, length, count, zero, one, none)
+        last: _Lanczos = while_loop(should_continue, step, start, FOREVER)
+        left, left_best = (np.sum((r - apply(y)) ** 2) for y in (last.x, last.best))
         # Beyond the flattest place, x grows in directions that A does not see.
-        return np.where(left < (1.0 - 1e-6) * left_best, x, best), count
+        return np.where(left < (1.0 - 1e-6) * left_best, last.x, last.best), last.count
 
     return _restarted(improve, apply, b, tolerance, iterations)
 

@@ -15,7 +15,7 @@ residual and status are always those of the rows with the share that is returned
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -37,6 +37,18 @@ def gained(G: Any, u: Any, impulse: Any) -> Any:
     return np.sum(impulse * (u + 0.5 * (G @ impulse)))
 
 
+class _Play(NamedTuple):
+    """The solution so far and its share of restitution, the impulses with all of it, the solution without, how many
+    solves were made, and whether there is another one."""
+
+    solution: tuple[Any, ...]
+    share: Any
+    full: Any
+    plastic: tuple[Any, ...]
+    stage: Any
+    more: Any
+
+
 def solve_without_gain(
     solve: Callable[[Any], tuple[Any, ...]], G: Any, u: Any, on: Any, full: Any, plastic: Any
 ) -> tuple[tuple[Any, ...], Any]:
@@ -47,8 +59,8 @@ def solve_without_gain(
     impulses add energy, since springs do, no more than theirs is allowed.
     """
 
-    def play(carry: Any) -> Any:
-        solution, _, first, soft, stage, _ = carry
+    def play(now: _Play) -> _Play:
+        solution, _, first, soft, stage, _ = now
         asked = np.where(stage == 2.0, _largest_share(G, u, first, soft[0]), np.where(stage == 1.0, 0.0, 1.0))
         found = tuple(solve(plastic + asked * (full - plastic)))
         impulse = found[0]
@@ -59,13 +71,13 @@ def solve_without_gain(
         soft = tuple(np.where(stage == 1.0, new, old) for old, new in zip(soft, found, strict=True))
         first = np.where(stage == 0.0, impulse, first)
         more = np.where(stage == 0.0, gains, stage == 1.0)
-        return solution, np.where(undo, 0.0, asked), first, soft, stage + 1.0, more
+        return _Play(solution, np.where(undo, 0.0, asked), first, soft, stage + 1.0, more)
 
     nothing, zero = np.zeros(len(u)), np.array(0.0)
     empty = (nothing, nothing, zero, zero)
-    start = (empty, np.array(1.0), nothing, empty, zero, np.array(True))
-    last = while_loop(lambda carry: carry[5], play, start, _SOLVES)
-    return last[0], last[1]
+    start = _Play(empty, np.array(1.0), nothing, empty, zero, np.array(True))
+    last: _Play = while_loop(lambda now: now.more, play, start, _SOLVES)
+    return last.solution, last.share
 
 
 def _largest_share(G: Any, u: Any, impulse: Any, plastic: Any) -> Any:
