@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.compiler import random
+    from delassus.compiler import random, words
     from delassus.compiler.differentiation.derivatives import grad, jacobian, jvp, vjp
     from delassus.compiler.host.c99 import export_c
     from delassus.compiler.host.inputs import Group, Input
@@ -34,6 +34,7 @@ __all__ = [
     "threads",
     "vjp",
     "while_loop",
+    "words",
 ]
 
 if not TYPE_CHECKING:
@@ -48,6 +49,7 @@ if not TYPE_CHECKING:
             "compiler.host.threads": "threads",
             "compiler.host.versions": "clear_kernels kernel_memory",
             "compiler.random": "",
+            "compiler.words": "",
             "compiler.tracing.flow.branch": "cond",
             "compiler.tracing.flow.control": "map scan while_loop",
             "compiler.tracing.flow.custom": "custom_tangent",

@@ -26,10 +26,10 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.compiler.functions import philox
-from delassus.compiler.graph.graph import ZERO, Builder
 from delassus.compiler.tracing.array import Array
 from delassus.compiler.tracing.handlers import HANDLERS
 from delassus.compiler.tracing.trace import Trace, current, trace_of
+from delassus.compiler.words import word_of
 from delassus.errors import BadArgument
 
 MOST: Final = 3
@@ -65,9 +65,9 @@ def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -
     if trace is None:
         return _plain(seed, given, blocks)
     g = trace.builder
-    words = [_word(g, _scalar(trace, x)) for x in given]
+    words = [word_of(g, _scalar(trace, x)) for x in given]
     whole = g.floor(_scalar(trace, seed))
-    key = [_word(g, whole), _word(g, g.mul(whole, g.constant(2.0**-32)))]
+    key = [word_of(g, whole), word_of(g, g.mul(whole, g.constant(2.0**-32)))]
     ids = [
         [g.emit((f"uniform{half}", *words, g.constant(float(block)), *key)) for half in (0, 1)]
         for block in range(blocks)
@@ -78,13 +78,6 @@ def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -
 def _scalar(trace: Trace, x: Any) -> int:
     lifted = trace.lift(x)
     return trace.builder.number(lifted.ids.item())
-
-
-def _word(g: Builder, x: int) -> int:
-    """The lower 32 bits of a whole number; 0 for what is none, or is rounded up to 2³² in single precision."""
-    whole, end = g.floor(x), g.constant(2.0**32)
-    low = g.sub(whole, g.mul(g.floor(g.mul(whole, g.constant(2.0**-32))), end))
-    return g.select(g.lt(low, end), low, ZERO)
 
 
 def _plain(seed: Any, counters: tuple[Any, ...], blocks: int) -> Any:

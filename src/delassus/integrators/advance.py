@@ -187,14 +187,14 @@ def advance(
     before = np.where(np.isnan(before), task.event_values(time, q, v), before)
 
     def is_on(now: Motion) -> Any:
-        return now.going > 0.5
+        return now.going
 
     def body(now: Motion) -> Motion:
         return take_step(task, course, now, try_step(task, course, now))
 
     zero = np.array(0.0)
     start = Motion(
-        going=((status < 0.5) & (time < until)).astype(float),
+        going=(status < 0.5) & (time < until),
         q=q,
         v=v,
         time=time,
@@ -208,7 +208,7 @@ def advance(
         search=Search.none(task.nq, task.nv, task.nevents),
         samples=(np.zeros((task.nsamples, task.nq)), np.zeros((task.nsamples, task.nv))),
         first=first,
-        known=known,
+        known=~(known < 0.5),
     )
     last: Motion = while_loop(is_on, lambda now: while_loop(is_on, body, now, _ROUNDS), start, _ROUNDS)
     passed = (course.sample_times(task) <= last.time)[:, None]  # what comes after an end stays where that was
@@ -216,4 +216,4 @@ def advance(
     between_q, between_v = (np.where(passed, x, end[None, :]) for x, end in zip(last.samples, ends, strict=True))
     state = last.q, last.v, last.time, last.length, last.before, last.status
     counts = last.steps, last.rejected, last.happened, last.residual
-    return Advance(*state, *counts, between_q, between_v, last.first, last.known)
+    return Advance(*state, *counts, between_q, between_v, last.first, last.known.astype(float))

@@ -15,7 +15,7 @@ in a loop that compiles the dynamics once more. Iterations end when they no long
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -29,6 +29,18 @@ _ITERATIONS: Final = 40
 """At most; what does not converge by then is told by the residual."""
 
 Row = tuple[float, ...]
+
+
+class _Iterate(NamedTuple):
+    """Accelerations (s, nv) of stages, the ways (s, nv) to these, the size of the last change, whether it was smaller
+    than the one before, what the equations lack, and the number of iterations."""
+
+    accelerations: Any
+    ways: Any
+    size: Any
+    nearer: Any
+    residual: Any
+    count: Any
 
 
 @dataclass(frozen=True)
@@ -73,8 +85,8 @@ class ImplicitRungeKutta:
             at = time + share * h
             return (), system.acceleration(at, *system.on_stage(at, system.moved(q, way), speed))
 
-        def iterate(carry: Any) -> Any:
-            found, ways, size, _, residual, count = carry
+        def iterate(last: _Iterate) -> _Iterate:
+            found, ways, size, _, residual, count = last
             speeds = v + h * (A @ found)
             ways = chart(ways, speeds)
             _, asked = scan(stage, (), (c, ways, speeds))
@@ -84,22 +96,22 @@ class ImplicitRungeKutta:
             scale = np.max(np.abs(asked) / system.sizes)
             left = now * np.minimum(h * h, 1.0 / np.where(scale > 0.0, scale, 1.0))
             nearer = now < size
-            return (
+            return _Iterate(
                 np.where(nearer, found + change, found),
                 ways,
                 np.where(nearer, now, size),
-                np.where(nearer & (now > 0.0), 1.0, 0.0),
+                nearer & (now > 0.0),
                 np.where(nearer, left, residual),
                 count + 1.0,
             )
 
         start = np.stack([at_start] * s)
         ways = chart(np.zeros((s, n)), v + h * (A @ start))
-        first = (start, ways, np.array(np.inf), np.array(1.0), np.array(np.inf), np.array(0.0))
-        found, ways, _, _, residual, _ = while_loop(lambda carry: carry[3] > 0.5, iterate, first, _ITERATIONS)
-        speeds = v + h * (A @ found)
-        way = h * (b @ np.stack([system.rates(ways[i], speeds[i]) for i in range(s)]))
-        return Step(system.moved(q, way), v + h * (b @ found), residual=residual)
+        first = _Iterate(start, ways, np.array(np.inf), np.array(True), np.array(np.inf), np.array(0.0))
+        last: _Iterate = while_loop(lambda now: now.nearer, iterate, first, _ITERATIONS)
+        speeds = v + h * (A @ last.accelerations)
+        way = h * (b @ np.stack([system.rates(last.ways[i], speeds[i]) for i in range(s)]))
+        return Step(system.moved(q, way), v + h * (b @ last.accelerations), residual=last.residual)
 
     def _newton(self, system: System, time: Any, q: Any, v: Any, h: Any) -> tuple[Any, Any]:
         """The acceleration (nv,) at the start, and N⁻¹ (s nv, s nv)."""

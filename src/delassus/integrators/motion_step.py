@@ -41,7 +41,7 @@ class Motion(NamedTuple):
     """A state on its way.
 
     Attributes:
-        going: 1 while it is under way, else 0.
+        going: Whether it is under way.
         q, v, time: The state.
         length: [s] of the next step.
         before: (nevents,) what the functions of events are.
@@ -51,7 +51,7 @@ class Motion(NamedTuple):
         residual: The largest one of implicit steps.
         search: The search for an event.
         samples: States in between, (nsamples, nq) and (nsamples, nv).
-        first, known: The acceleration that the next step begins with, and 1 if it is known.
+        first, known: The acceleration that the next step begins with, and whether it is known.
     """
 
     going: Any
@@ -103,7 +103,7 @@ def try_step(task: Task, course: Course, now: Motion) -> Trial:
     method, system, search = task.integrator, course.system, now.search
     reuses = _reuses(task)
     rest = course.until - now.time
-    begins = (now.known < 0.5) if reuses else np.array(False)  # a step of length zero, to find the first stage
+    begins = ~now.known if reuses else np.array(False)  # a step of length zero, to find the first stage
     last = (rest <= now.length * (1.0 + 1e-9)) & ~search.on & ~begins
     h = np.where(search.on, search.trial(), np.where(last, rest, now.length))
     h = np.where(begins, 0.0, h)
@@ -152,7 +152,7 @@ def take_step(task: Task, course: Course, now: Motion, trial: Trial) -> Motion:
     status = np.where(out, float(MotionStatus.STEPS), status)
     going = (status < 0.5) & ((time < until) | searching)
     return Motion(
-        going=going.astype(float),
+        going=going,
         q=np.where(taken, q, now.q),
         v=np.where(taken, v, now.v),
         time=time,
@@ -167,7 +167,7 @@ def take_step(task: Task, course: Course, now: Motion, trial: Trial) -> Motion:
         samples=_sampled(task, trial.step, course.sample_times(task), now.time, h, time, taken, now.samples),
         # That of the last stage, before its projection, which moves a state by less than the step is off.
         first=np.where(taken | begins, trial.step.last, now.first) if reuses else now.first,
-        known=np.where(at_event, 0.0, np.where(taken | begins, 1.0, now.known)) if reuses else now.known,
+        known=~at_event & (taken | begins | now.known) if reuses else now.known,
     )
 
 

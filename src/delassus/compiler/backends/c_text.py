@@ -40,6 +40,12 @@ OPERATIONS: Final = {
     "exponent": "$_exponent({0})",
     "scale": "$_scale({0}, {1})",
     "select": "{0} ? {1} : {2}",
+    "word_add": "(@T)(uint32_t)((uint32_t){0} + (uint32_t){1})",
+    "word_mul": "(@T)(uint32_t)((uint64_t){0} * (uint64_t){1})",
+    "word_mulhi": "(@T)(uint32_t)((uint64_t){0} * (uint64_t){1} >> 32)",
+    "word_and": "(@T)((uint32_t){0} & (uint32_t){1})",
+    "word_or": "(@T)((uint32_t){0} | (uint32_t){1})",
+    "word_xor": "(@T)((uint32_t){0} ^ (uint32_t){1})",
     **{f"philox{k}": f"$_philox({k}, {{0}}, {{1}}, {{2}}, {{3}}, {{4}}, {{5}})" for k in range(4)},
 }
 """The expression of each operation; $ is the name of the exported function, other marks are those of `in_precision`."""

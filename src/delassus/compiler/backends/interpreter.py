@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from delassus.compiler.functions import philox
+from delassus.compiler.functions import philox, words
 from delassus.compiler.functions.lower import lower
 from delassus.compiler.graph.precision import SINGLE, Precision
 from delassus.compiler.graph.program import Loop, Program, arguments
@@ -227,5 +227,6 @@ OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "scale": _scale,
     "select": np.where,
     **{f"philox{k}": philox.word(k) for k in range(4)},
+    **{kind: words.on_floats(kind) for kind in words.OPERATIONS},
 }
 """Each machine operation on arrays."""

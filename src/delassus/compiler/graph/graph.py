@@ -281,6 +281,8 @@ class Builder:
         if condition <= 0:
             return a if condition == TRUE else b
         if self.is_logical(a) or self.is_logical(b):
+            if a > 0 and b > 0:
+                return self.logical_xor(b, self.logical_and(condition, self.logical_xor(a, b)))
             keep, drop = self.logical_and(condition, a), self.logical_and(self.logical_not(condition), b)
             return self.logical_or(keep, drop)
         return self.emit(("select", condition, a, b))

@@ -73,7 +73,8 @@ class Trace:
     """One recording: the graph so far, and the kernels that are being inlined into it.
 
     In the body of a loop, `captured` holds the values of the parent that the body uses, with what they are called in
-    here, and `active` tells whether a state takes part, if the loop may end early.
+    here, and `active` tells whether a state takes part, if the loop may end early. `flags` are values that stand for
+    truth values in memory: 1.0 or 0.0, and never NaN.
     """
 
     def __init__(self, parent: Trace | None = None) -> None:
@@ -84,6 +85,7 @@ class Trace:
         self.calls: list[object] = [] if parent is None else parent.calls
         self.suspended = False
         self.captured: dict[int, int] = {}
+        self.flags: set[int] = set()
         self.active: Array | None = None
 
     @contextmanager
@@ -147,7 +149,9 @@ class Trace:
         if value <= 0:
             return inner.constant(outer.constants[-value])
         if outer.is_logical(value):  # what enters a body is a float
-            return inner.ne(self.enter(outer.number(value)), ZERO)
+            number = self.enter(outer.number(value))
+            self.flags.add(number)
+            return inner.ne(number, ZERO)
         if value not in self.captured:
             self.captured[value] = inner.emit(("input", CAPTURED, len(self.captured)))
         return self.captured[value]

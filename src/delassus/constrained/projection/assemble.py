@@ -135,12 +135,11 @@ def assemble(
     def size(e: Any) -> Any:
         return np.max(np.abs(e) / sizes)
 
-    def goes_on(carry: Any) -> Any:
-        _, e, damping, _, slope, _ = carry
-        return (size(e) > tolerance) & (slope > _FLAT) & (damping <= _MOST_DAMPING)
+    def goes_on(now: _Descent) -> Any:
+        return (size(now.e) > tolerance) & (now.slope > _FLAT) & (now.damping <= _MOST_DAMPING)
 
-    def step(carry: Any) -> Any:
-        q, e, damping, growth, _, count = carry
+    def step(now: _Descent) -> _Descent:
+        q, e, damping, growth, _, count = now
         J = error_derivative(mechanism, q, time) / sizes[:, None]
         G = (J * inverse) @ J.T
         scale = np.max(np.diagonal(G))
@@ -158,7 +157,7 @@ def assemble(
         lowered = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST_DAMPING)
         better = after < squares
         taken = better | ridge
-        return (
+        return _Descent(
             np.where(taken, trial, q),
             np.where(taken, e_trial, e),
             np.where(ridge, damping, np.where(better, lowered, damping * growth)),
@@ -170,13 +169,26 @@ def assemble(
     e_0 = error(start)
     J_0 = constraint_jacobian(mechanism, start, time=time) / sizes[:, None]
     aside = _step_aside(mechanism, inverse, J_0, e_0 / sizes)
-    first = (start, e_0, np.array(_FIRST_DAMPING), np.array(2.0), np.array(1.0), np.array(0.0))
-    q, e, damping, _, slope, count = while_loop(goes_on, step, first, iterations)
-    bottom = (slope <= _FLAT) | (damping > _MOST_DAMPING)
+    first = _Descent(start, e_0, np.array(_FIRST_DAMPING), np.array(2.0), np.array(1.0), np.array(0.0))
+    last: _Descent = while_loop(goes_on, step, first, iterations)
+    q, e = last.q, last.e
+    bottom = (last.slope <= _FLAT) | (last.damping > _MOST_DAMPING)
     status = np.where(bottom, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
     status = np.where(size(e) <= tolerance, float(Status.CONVERGED), status)
     status = np.where(np.isfinite(np.sum(q) + np.sum(e)), status, float(Status.NOT_FINITE))
-    return Assembly(q, e, count, status)
+    return Assembly(q, e, last.count, status)
+
+
+class _Descent(NamedTuple):
+    """Where the damped iteration is: q (nq,), the errors e there, the damping and what it grows by, the slope of the
+    sum of squares, and the steps made."""
+
+    q: Any
+    e: Any
+    damping: Any
+    growth: Any
+    slope: Any
+    count: Any
 
 
 def _step_aside(mechanism: Mechanism, inverse: Any, J: Any, e: Any) -> Any:

@@ -74,6 +74,18 @@ class TaskPose(_Arrays):
         return statuses_of(self.status)
 
 
+class _Descent(NamedTuple):
+    """Where the damped iteration is: q (nq,), the errors e there, the damping and what it grows by, the slope of the
+    sum of squares, and the steps made."""
+
+    q: Any
+    e: Any
+    damping: Any
+    growth: Any
+    slope: Any
+    count: Any
+
+
 @kernel(
     "(nq),(ntargets)->(nq),(t),(),()",
     inputs={"time": TIME, "tolerance": tolerance_input(1e-10)},
@@ -124,12 +136,11 @@ def inverse_kinematics(
     def size(e: Any) -> Any:
         return np.max(np.abs(e) / sizes)
 
-    def goes_on(carry: Any) -> Any:
-        _, e, damping, _, slope, _ = carry
-        return (size(e) > tolerance) & (slope > _FLAT) & (damping <= _MOST)
+    def goes_on(now: _Descent) -> Any:
+        return (size(now.e) > tolerance) & (now.slope > _FLAT) & (now.damping <= _MOST)
 
-    def step(carry: Any) -> Any:
-        q, e, damping, growth, _, count = carry
+    def step(now: _Descent) -> _Descent:
+        q, e, damping, growth, _, count = now
         shares = e * weights / sizes
         J = derivative(q) * (weights / sizes)[:, None]
         pull = J.T @ shares
@@ -147,7 +158,7 @@ def inverse_kinematics(
         gain = (squares - after) / (squares - mu * mu * (y @ y))
         lowered = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST)
         better = after < squares
-        return (
+        return _Descent(
             np.where(better, trial, q),
             np.where(better, e_trial, e),
             np.where(better, lowered, damping * growth),
@@ -156,11 +167,12 @@ def inverse_kinematics(
             count + 1.0,
         )
 
-    first = (start, error(start), np.array(_FIRST), np.array(2.0), np.array(1.0), np.array(0.0))
-    q, e, damping, _, slope, count = while_loop(goes_on, step, first, iterations)
-    bottom = (slope <= _FLAT) | (damping > _MOST)
+    first = _Descent(start, error(start), np.array(_FIRST), np.array(2.0), np.array(1.0), np.array(0.0))
+    last: _Descent = while_loop(goes_on, step, first, iterations)
+    q, e = last.q, last.e
+    bottom = (last.slope <= _FLAT) | (last.damping > _MOST)
     status = np.where(bottom, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
     status = np.where(size(e) <= tolerance, float(Status.CONVERGED), status)
     finite = np.isfinite(np.sum(q) + np.sum(e))
     status = np.where(finite, status, float(Status.NOT_FINITE))
-    return TaskPose(q, e[tasks.m :], count, status)
+    return TaskPose(q, e[tasks.m :], last.count, status)

@@ -142,7 +142,7 @@ def _filled(row: Any) -> int:
 class _Cut(NamedTuple):
     """A step length t with the slope of φ there, the interval around the least φ, with the slopes at its ends.
 
-    `bounded` is 1 once `high` has been looked at.
+    `bounded` tells whether `high` has been looked at.
     """
 
     t: Any
@@ -178,17 +178,17 @@ def _length(p: Scaled, now: Iterate, d: Any, Hd: Any, Ad: Any, Rd: Any) -> Any:
         return (np.abs(last.slope) > wanted) & (last.count < float(MOST_CUTS))
 
     def cut(last: _Cut) -> _Cut:
-        t, value, low, below, high, above, found, count = last
+        t, value, low, below, high, above, bounded, count = last
         negative = value < 0.0
         low, below = np.where(negative, t, low), np.where(negative, value, below)
         high, above = np.where(negative, high, t), np.where(negative, above, value)
-        found = np.where(negative, found, 1.0)
+        bounded = bounded | ~negative
         share = np.clip(-below / np.where(above > below, above - below, 1.0), 0.05, 0.95)
-        t = np.where(found > 0.5, low + share * (high - low), 2.0 * t)
-        return _Cut(t, slope(t), low, below, high, above, found, count + 1.0)
+        t = np.where(bounded, low + share * (high - low), 2.0 * t)
+        return _Cut(t, slope(t), low, below, high, above, bounded, count + 1.0)
 
     one, zero = np.array(1.0), np.array(0.0)
-    return while_loop(goes_on, cut, _Cut(one, whole, zero, first, one, whole, zero, zero), MOST_CUTS).t
+    return while_loop(goes_on, cut, _Cut(one, whole, zero, first, one, whole, np.array(False), zero), MOST_CUTS).t
 
 
 def _dot(a: Any, b: Any) -> Any:

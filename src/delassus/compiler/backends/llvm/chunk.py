@@ -9,8 +9,10 @@ from delassus.compiler.backends.frame import Cursor
 from delassus.compiler.backends.llvm.loop_step import Wide
 from delassus.compiler.backends.llvm.marks import constant
 from delassus.compiler.backends.llvm.philox import emit_words
+from delassus.compiler.backends.llvm.words import emit_word
 from delassus.compiler.backends.steps import Chunk, LoopStep, Schedule
 from delassus.compiler.backends.target import Target
+from delassus.compiler.functions import words
 from delassus.compiler.graph.program import LOGICAL
 
 _OPERATIONS: Final = {
@@ -260,6 +262,10 @@ def _rounding(kind: str) -> _Composite:
     return lambda chunk, args: chunk.whole(kind, args[0])
 
 
+def _word_operation(kind: str) -> _Composite:
+    return lambda chunk, args: emit_word(chunk.emit, kind, args)
+
+
 def _random_word(number: int) -> _Composite:
     return lambda chunk, args: chunk.random_word(args, number)
 
@@ -273,6 +279,7 @@ _COMPOSITES: Final[dict[str, _Composite]] = {
     "scale": lambda chunk, args: chunk.scale(args[0], args[1]),
     **{kind: _rounding(kind) for kind in _WHOLE},
     **{f"philox{k}": _random_word(k) for k in range(4)},
+    **{kind: _word_operation(kind) for kind in words.OPERATIONS},
 }
 """Operations of several instructions."""
 

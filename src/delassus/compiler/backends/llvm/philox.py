@@ -11,7 +11,7 @@ _MASK = f"$(i64 {MASK}$)"
 
 def emit_words(emit: Callable[[str], str], arguments: Sequence[str], precision: Precision) -> list[str]:
     """Four random words as floats; `emit` appends an instruction and returns the name of its value."""
-    c0, c1, c2, c3, k0, k1 = (_integer(emit, x, precision) for x in arguments)
+    c0, c1, c2, c3, k0, k1 = (integer_of(emit, x, precision) for x in arguments)
     for number in range(ROUNDS):
         if number:
             sums = [emit(f"add $Q {k}, $(i64 {step}$)") for k, step in zip((k0, k1), STEPS, strict=True)]
@@ -24,10 +24,10 @@ def emit_words(emit: Callable[[str], str], arguments: Sequence[str], precision: 
             emit(f"xor $Q {emit(f'xor $Q {high}, {c}')}, {k}") for high, c, k in ((high1, c1, k0), (high0, c3, k1))
         )
         c1, c3 = low1, low0
-    return [_float(emit, x, precision) for x in (c0, c1, c2, c3)]
+    return [float_of(emit, x, precision) for x in (c0, c1, c2, c3)]
 
 
-def _integer(emit: Callable[[str], str], x: str, precision: Precision) -> str:
+def integer_of(emit: Callable[[str], str], x: str, precision: Precision) -> str:
     """A word from a float; in double precision from the last digits of its sum with 2⁵²."""
     if precision.bytes == 8:
         total = emit(f"fadd $T {x}, {constant(2.0**52)}")
@@ -35,7 +35,7 @@ def _integer(emit: Callable[[str], str], x: str, precision: Precision) -> str:
     return emit(f"zext $J {emit(f'fptoui $T {x} to $J')} to $Q")
 
 
-def _float(emit: Callable[[str], str], x: str, precision: Precision) -> str:
+def float_of(emit: Callable[[str], str], x: str, precision: Precision) -> str:
     """A float from a word, or from as many of its bits as there is place for."""
     if precision.bytes == 8:
         digits = emit(f"or $Q {x}, $(i64 {(1023 + 52) << 52}$)")

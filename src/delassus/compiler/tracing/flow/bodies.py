@@ -37,7 +37,10 @@ def inputs_of(trace: Trace, operand: int, arrays: Sequence[Array], shape: Callab
 def array_of(trace: Trace, ids: Any, truths: bool) -> Array:
     """Numbers that come out of a body or go into it, as an array of the kind that they stand for."""
     array = Array(trace, ids)
-    return array.astype(bool) if truths else array
+    if not truths:
+        return array
+    trace.flags.update(ids.ravel().tolist())
+    return array.astype(bool)
 
 
 def arrays_of(trace: Trace, parts: list[int], arrays: Sequence[Array]) -> Iterator[Array]:
@@ -52,6 +55,19 @@ def arrays_of(trace: Trace, parts: list[int], arrays: Sequence[Array]) -> Iterat
 def numbers_of(x: Array) -> list[int]:
     """The values of an array; truth values as 1.0 and 0.0."""
     return [x.origin.builder.number(i) for i in x.ids.ravel().tolist()]
+
+
+def keep_unless(active: Array, new: Sequence[Array]) -> Iterator[Array]:
+    """What a state carries on that may have left a loop, as numbers: new arrays if it takes part, or else the old ones.
+
+    The carried values are whether it takes part, then the arrays. Truth values are chosen between as the numbers that
+    they are in memory, which is one operation instead of several of logic.
+    """
+    g, takes_part = active.origin.builder, active.ids.item()
+    old = iter([g.emit(("input", 0, 1 + k)) for k in range(sum(x.size for x in new))])
+    for x in new:
+        ids = [g.select(takes_part, value, next(old)) for value in numbers_of(x)]
+        yield Array(active.origin, np.array(ids, np.int64).reshape(x.shape))
 
 
 def while_active(trace: Trace, go: Array) -> Array:

@@ -26,13 +26,13 @@ from delassus.compiler.tracing.flow.bodies import (
     arrays_of,
     finish_body,
     inputs_of,
+    keep_unless,
     kind_of,
     numbers_of,
     one_truth,
     while_active,
 )
 from delassus.compiler.tracing.flow.nests import find_difference, labels, leaves, like
-from delassus.compiler.tracing.handlers import HANDLERS
 from delassus.compiler.tracing.trace import Trace, current, trace_of
 
 _EXAMPLE = "depth > 0.0"
@@ -69,8 +69,7 @@ def _block(trace: Trace, holds: Array, function: Callable[..., Any], other: Any,
         returned = function(*operands)
         new = [inner.lift(x) for x in leaves(returned)]
         before = _like(trace, returned, new, other)
-        _, *held = inputs_of(inner, 0, [go, *before], lambda x: x.shape)
-        masked = [HANDLERS[np.where](active, n, h) for n, h in zip(new, held, strict=True)]
+        masked = list(keep_unless(active, new))
         done = inner.lift(False)
     start = [go, *before]
     program, captured = finish_body(inner, trace, (sum(x.size for x in start), 0), [[done, *masked], []], hoist=False)

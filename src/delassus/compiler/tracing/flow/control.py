@@ -40,13 +40,13 @@ from delassus.compiler.tracing.flow.bodies import (
     arrays_of,
     finish_body,
     inputs_of,
+    keep_unless,
     kind_of,
     numbers_of,
     one_truth,
     while_active,
 )
 from delassus.compiler.tracing.flow.nests import find_difference, labels, leaves, like
-from delassus.compiler.tracing.handlers import HANDLERS
 from delassus.compiler.tracing.trace import Trace, current, trace_of
 
 _EXAMPLE = "error > tolerance"
@@ -132,8 +132,9 @@ def while_loop(
         active, *held = inputs_of(inner, 0, start, lambda x: x.shape)
         inner.active = active
         new = _checked(inner, "while_loop", carry, held, body(like(carry, iter(held))))
-        masked = [HANDLERS[np.where](active, n, h) for n, h in zip(new, held, strict=True)]
-        further = active & _condition(inner, condition(like(carry, iter(masked))))
+        masked = list(keep_unless(active, new))
+        arrays = (array_of(inner, x.ids, n.truths) for x, n in zip(masked, new, strict=True))
+        further = active & _condition(inner, condition(like(carry, arrays)))
     sizes = (sum(x.size for x in start), 0)
     program, captured = finish_body(inner, trace, sizes, [[further, *masked], []])
     loop = Loop(program, count, conditional=True)
@@ -210,7 +211,7 @@ def _condition(trace: Trace, returned: Any) -> Array:
     """A condition as a truth value that is false where it compares NaN."""
     lifted = one_truth("while_loop", _EXAMPLE, trace.lift(returned))
     g, value = trace.builder, lifted.ids.item()
-    for x in sorted(_doubtful(g, value, True)):
+    for x in sorted(_doubtful(g, value, True) - trace.flags):
         value = g.logical_and(value, g.eq(x, x))
     return Array(trace, np.array(value), True)
 
