@@ -26,7 +26,7 @@ class InAxes(OnFrame):
     def __post_init__(self) -> None:
         if self.axes not in AXES:
             raise ConstraintError(
-                f"the axes of {self.label!r} are {self.axes!r}; they are those of its first 'frame', or of the 'world'.",
+                f"the axes of {self.label!r} are {self.axes!r}; they are 'frame', of its first frame, or 'world'.",
                 code="unknown-option",
             )
         super().__post_init__()
