@@ -368,7 +368,7 @@ def test_without_constraints_the_start_is_the_answer():
     ("options", "refusal"),
     [
         ({"tolerance": 0.0}, ("tolerance-out-of-range", "0.0", "tolerance")),
-        ({"iterations": 0}, ("not-a-whole-number", "0", "iterations")),
+        ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
     ],
 )
 def test_bad_options_are_refused_with_a_sentence(options, refusal):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from delassus.common.names import UnknownName
 from delassus.errors import BadArgument, DelassusError
-from delassus.model.model import UnknownName
 from delassus.model.readers.xml import ModelFileError
 
 ROOT = Path(__file__).parent.parent

@@ -276,7 +276,7 @@ def test_a_proximal_parameter_for_each_row_has_as_many_numbers():
 
 @pytest.mark.parametrize("iterations", [0, -1, 2.5, True])
 def test_iterations_are_counted_from_one(iterations):
-    with refuses("not-a-whole-number"):
+    with refuses("iterations-out-of-range" if iterations in (0, -1) else "not-a-whole-number"):
         dl.caba(ARM, *ONES, iterations=iterations)
 
 

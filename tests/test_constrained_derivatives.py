@@ -373,5 +373,5 @@ def test_derivatives_by_torques_are_symmetric_to_the_bit():
 
 def test_no_iterations_are_refused():
     mechanism = dl.Mechanism(tree(), CONSTRAINTS["point"]())
-    with refuses("not-a-whole-number", "0", "iterations"):
+    with refuses("iterations-out-of-range", "0", "iterations"):
         dl.constrained_derivatives.python(mechanism, *state(tree()), iterations=0)

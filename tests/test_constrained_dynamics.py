@@ -183,7 +183,7 @@ def test_compliance_is_not_iterated_away():
     [
         ({"method": "newton"}, ("unknown-method", "'newton'")),
         ({"tolerance": 0.0}, ("tolerance-out-of-range", "0.0", "tolerance")),
-        ({"iterations": 0}, ("not-a-whole-number", "0", "iterations")),
+        ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
         ({"proximal": -1.0}, ("out-of-range", "-1", "proximal")),
         ({"proximal": (1e-6, 1e-6)}, ("wrong-shape", "(2,)", "12", "proximal")),
     ],

@@ -137,7 +137,7 @@ def test_a_file_that_is_no_problem_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
-        ({"friction": -0.1}, ("out-of-range", "-0.1", "friction")),
+        ({"friction": -0.1}, ("friction-out-of-range", "-0.1", "friction")),
         ({"friction": None}, ("missing-argument", "friction")),
         ({"friction": [0.1, 0.2]}, ("wrong-shape", "friction")),
         ({"friction": 0.1, "G": np.eye(3) + 0.1 * np.eye(3, k=1)}, ("not-symmetric", "0.1", "G")),
@@ -163,7 +163,7 @@ def test_numbers_that_make_no_problem_are_refused_in_a_sentence(arguments, refus
         ({"model": "magic"}, ("unknown-model", "'magic'")),
         ({"method": "magic"}, ("unknown-method", "'magic'")),
         ({"tolerance": 0.0}, ("tolerance-out-of-range", "0.0", "tolerance")),
-        ({"iterations": 0}, ("not-a-whole-number", "0", "iterations")),
+        ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
         ({"start": np.zeros(4)}, ("wrong-shape", "start")),
     ],
 )

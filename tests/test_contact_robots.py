@@ -471,7 +471,7 @@ def test_a_quadruped_at_rest_pushes_with_its_weight():
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
-        ({"friction": -0.1}, ("out-of-range",)),
+        ({"friction": -0.1}, ("friction-out-of-range",)),
         ({"restitution": 1.5}, ("restitution-out-of-range",)),
         ({"corners": [(1, 2)]}, ("wrong-shape", "points")),
         ({"normal": (0, 0, 0)}, ("zero-direction",)),
@@ -491,7 +491,7 @@ def test_contacts_that_mean_nothing_are_refused(options, refusal):
     [
         ({"time_step": 0.0}, ("time-step-out-of-range",)),
         ({"friction": [0.1, 0.2]}, ("wrong-shape",)),
-        ({"stabilization": 2.0}, ("out-of-range", "share")),
+        ({"stabilization": 2.0}, ("out-of-range", "stabilization")),
         ({"model": "magic"}, ("unknown-model",)),
         ({"normal": np.zeros((2, 3))}, ("wrong-shape",)),
         ({"start": np.zeros(3)}, ("wrong-shape", "12")),

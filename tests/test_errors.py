@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import delassus
+from delassus.common.names import UnknownName
 from delassus.compiler.host.cache import _Trouble
 from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.errors import DelassusError
 from delassus.model.generators import chain
-from delassus.model.model import UnknownName
 from delassus.model.readers.xml import ModelFileError, NotXml
 from delassus.particles.algebra.memory import MemoryWillNotSuffice
 from delassus.simulation.checks import RunError

@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
+from delassus.common.names import UnknownName
 from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.model.equality import Connect, JointCoupling
 from delassus.model.generators import balanced_tree, chain, random_tree
@@ -23,7 +24,7 @@ from delassus.model.joints import (
     Translation,
     Universal,
 )
-from delassus.model.model import Frame, Geometry, Joint, Mimic, Model, Posture, UnknownName
+from delassus.model.model import Frame, Geometry, Joint, Mimic, Model, Posture
 from delassus.model.placement import HERE, Inertia, Placement
 from delassus.model.transmission import Actuator, Tendon
 from refusals import refuses

@@ -304,7 +304,7 @@ def test_shapes_that_do_not_fit_are_refused(given, refusal):
 
 
 def test_an_unknown_method_names_those_that_exist():
-    with refuses("unknown-method", "'proximal'", "'proxsuite'", "'clarabel'"):
+    with refuses("unknown-method", "proximal", "proxsuite", "clarabel"):
         feasible(0).solve("simplex")
 
 

@@ -312,7 +312,7 @@ def test_without_constraints_nothing_changes():
     [
         ({"method": "qr"}, ("unknown-method", "'qr'")),
         ({"tolerance": 2.0}, ("tolerance-out-of-range", "2.0", "tolerance")),
-        ({"iterations": 0}, ("not-a-whole-number", "0", "iterations")),
+        ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
     ],
 )
 def test_bad_options_are_refused_with_a_sentence(options, refusal):

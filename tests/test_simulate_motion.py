@@ -337,7 +337,7 @@ def test_items_with_parameters_move_as_models_with_these_constants():
         ({"method": "rk4", "step": -1e-3}, ("time-step-out-of-range", "-0.001", "step")),
         ({"method": "rk4", "step": 1e-12}, ("out-of-range", "12")),
         ({"step": math.nan}, ("time-step-out-of-range", "step")),
-        ({"method": "rk4", "step": True}, ("time-step-out-of-range", "step")),
+        ({"method": "rk4", "step": True}, ("not-a-number", "step")),
         ({"times": "soon"}, ("not-a-number", "'soon'", "times")),
         ({"tolerance": [1e-6, math.nan]}, ("tolerance-out-of-range", "tolerance")),
         ({"tolerance": "small"}, ("not-a-number", "'small'", "tolerance")),

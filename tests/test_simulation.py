@@ -138,9 +138,9 @@ def test_a_body_that_spins_keeps_its_momentum():
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
-        ({"time_step": 0.0}, ("out-of-range",)),
-        ({"time_step": 7.0}, ("out-of-range", "0.1")),
-        ({"substeps": 0}, ("not-a-whole-number",)),
+        ({"time_step": 0.0}, ("time-step-out-of-range",)),
+        ({"time_step": 7.0}, ("time-step-out-of-range", "7.0")),
+        ({"substeps": 0}, ("out-of-range", "substeps")),
         ({"max_contacts": 2.5}, ("not-a-whole-number",)),
         ({"touching": "boks"}, ("unknown-shape", "box")),
     ],

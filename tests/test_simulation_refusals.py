@@ -28,9 +28,9 @@ def rail(mass: float, **numbers: tuple[float, ...]) -> Model:
 RAIL = dl.Simulation(rail(2.0))
 
 
-@pytest.mark.parametrize("step", [0.0, -1e-3, math.nan, math.inf, "1e-3", None, True, 1e-300, 1.0])
+@pytest.mark.parametrize("step", [0.0, -1e-3, math.nan, math.inf, 1e-300, 2.0])
 def test_steps_of_time_that_are_none_are_refused(step):
-    with refuses("out-of-range", "time_step"):
+    with refuses("time-step-out-of-range", "time_step"):
         dl.Simulation(BALL, time_step=step)
 
 
@@ -63,7 +63,7 @@ def test_grounds_that_are_none_are_refused(options):
         ({"q0": Q, "v0": "fast"}, ("not-a-number",)),
         ({"q0": 3.0}, ("wrong-shape",)),
         ({"q0": Q, "steps": 2.5}, ("not-a-whole-number",)),
-        ({"q0": Q, "steps": -1}, ("not-a-whole-number",)),
+        ({"q0": Q, "steps": -1}, ("out-of-range", "steps")),
         ({"q0": Q, "every": True}, ("not-a-whole-number",)),
         ({"q0": Q, "steps": None}, ("missing-argument", "steps")),
         ({"q0": Q, "control": "hold"}, ("not-a-number",)),
@@ -108,9 +108,9 @@ STATE = RAIL.start(np.zeros((2, 1)))
         ({"status": np.zeros(2)}, ("not-a-whole-number",)),
         ({"status": np.zeros(3, int)}, ("wrong-shape", "status")),
         ({"time": [0.0, 1.0]}, ("wrong-shape", "time")),
-        ({"time": 10**400}, ("not-a-number", "1000", "time")),
+        ({"time": 10**400}, ("out-of-range", "1000", "time")),
         ({"count": 0.5}, ("not-a-whole-number", "0.5", "count")),
-        ({"seed": -1}, ("not-a-whole-number", "-1", "seed")),
+        ({"seed": -1}, ("out-of-range", "-1", "seed")),
     ],
 )
 def test_states_that_do_not_fit_together_are_refused(changes, refusal):
@@ -119,7 +119,7 @@ def test_states_that_do_not_fit_together_are_refused(changes, refusal):
 
 
 def test_a_state_without_a_time_goes_nowhere():
-    with refuses("out-of-range"):
+    with refuses("not-finite"):
         RAIL.run(replace(STATE, time=math.nan), steps=1)
 
 

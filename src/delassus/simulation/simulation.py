@@ -10,6 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import (
+    FINITE,
+    TIME_STEPS,
+    TOLERANCES,
+    Range,
+    array_of_shape,
+    boolean,
+    number_in_range,
+    whole_number,
+)
 from delassus.common.frozen import Frozen
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -20,7 +30,7 @@ from delassus.errors import expect
 from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
 from delassus.simulation.actuation.actuators import check_actuators
-from delassus.simulation.checks import RunError, SimulationError, count, flag, last_axis, number
+from delassus.simulation.checks import RunError, SimulationError
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of, fits
 from delassus.simulation.ground import COEFFICIENTS, Ground
@@ -41,11 +51,8 @@ from delassus.stepping.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
-SHORTEST_STEP, LONGEST_STEP = 1e-9, 0.1
-"""Steps of time [s] beyond are taken for a mistake."""
-
-TIGHTEST, LOOSEST = 1e-13, 1e-2
-"""Tolerances beyond are taken for a mistake."""
+_TOLERANCES = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
+"""Those beyond are taken for a mistake."""
 
 
 class GroundContacts(NamedTuple):
@@ -122,19 +129,20 @@ class Simulation(Frozen):
                 f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.",
                 code="nothing-to-do",
             )
-        joint_friction = flag("joint_friction", joint_friction)
-        max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
+        joint_friction = boolean("joint_friction", joint_friction)
+        max_contacts, max_limits = (
+            whole_number("max_contacts", max_contacts, 0),
+            whole_number("max_limits", max_limits, 0),
+        )
         meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
         if max_contacts:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
             warn_of_scenery(robot.model, ground is not None, met)
         ground = Ground() if ground is None else ground
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
-        hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
-        time_step = number("time_step", time_step, SHORTEST_STEP, LONGEST_STEP, hint)
-        substeps = count("substeps", substeps, 1)
-        hint = f"from {TIGHTEST:g} to {LOOSEST:g}, such as 1e-8"
-        tolerance = number("tolerance", tolerance, TIGHTEST, LOOSEST, hint)
+        time_step = number_in_range("time_step", time_step, TIME_STEPS)
+        substeps = whole_number("substeps", substeps)
+        tolerance = number_in_range("tolerance", tolerance, _TOLERANCES)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
@@ -144,8 +152,8 @@ class Simulation(Frozen):
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
         check_tendons(model)
-        self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
-        self.tolerance = float(tolerance)
+        self.mechanism, self.ground, self.time_step = robot, ground, time_step
+        self.tolerance = tolerance
         shapes = shapes_of(model, touching, ground.field) if max_contacts else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
@@ -206,9 +214,9 @@ class Simulation(Frozen):
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
         """
-        world, repair = self.world, flag("repair", repair)
-        q = last_axis("q0", _no_state(q0), world.nq, "coordinates of the robot")
-        v = np.zeros(world.nv) if v0 is None else last_axis("v0", v0, world.nv, "velocities of the robot")
+        world, repair = self.world, boolean("repair", repair)
+        q = array_of_shape("q0", _no_state(q0), (..., world.nq), "the coordinates of the robot")
+        v = np.zeros(world.nv) if v0 is None else array_of_shape("v0", v0, (..., world.nv), "the velocities")
         try:
             batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch)
         except ValueError:
@@ -228,12 +236,12 @@ class Simulation(Frozen):
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
-            time=number("time", time),
+            time=number_in_range("time", time, FINITE),
             impulse=np.zeros((*batch, world.m)),
             contact=np.broadcast_to(np.arange(float(world.slots)), (*batch, world.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
-            seed=count("seed", seed, 0),
+            seed=whole_number("seed", seed, 0),
         )
 
     def step(self, state: State, control: Any = None) -> State:
@@ -294,7 +302,7 @@ class Simulation(Frozen):
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self._taken(state, None)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        every = count("every", every, 1)
+        every = whole_number("every", every)
         log, runner = Recorder(state, 1 + -(-given.steps // every)), Runner(self, state, given)
         try:
             k = 0
@@ -332,13 +340,13 @@ class Simulation(Frozen):
                 f"{state.impulse.shape}; here they have {world.nq} and {world.m} elements.",
                 code="other-system",
             )
-        number("the state's time", state.time, hint="a finite number [s]")
+        number_in_range("the state's time", state.time, FINITE)
         batch = state.q.shape[:-1]
         if not fits(self.ground.batch, batch):
             raise SimulationError(
                 f"the ground is one of items {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
             )
-        u = np.zeros(self.nu) if control is None else last_axis("the control", control, self.nu, "controls")
+        u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))
         if not fits(u.shape[:-1], batch):
             raise SimulationError(
                 f"the control has shape {u.shape}, and there are items {batch}.", code="batch-mismatch"
@@ -356,7 +364,7 @@ class Simulation(Frozen):
         """Where the robot may touch the ground in configurations (…, nq), all candidates."""
         if not self.world.candidates:
             raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
-        q = last_axis("q", q, self.world.nq, "coordinates of the robot")
+        q = array_of_shape("q", q, (..., self.world.nq), "the coordinates of the robot")
         gap, point, normal = candidate_geometry(self.world, q, **self.ground.geometry)
         joints = self.model.joints
         on = [shape.geometry.joint for shape, _, _ in self.world.meetings]

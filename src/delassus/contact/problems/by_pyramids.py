@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import one_of
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.options import check_method
 from delassus.contact.cones.kinds import NonNegative
 from delassus.contact.cones.pyramid import face_angles
 from delassus.contact.problems.checks import ContactProblemError
@@ -28,7 +28,7 @@ def solve_by_pyramids(
 ) -> ContactSolution:
     """The solution of the linear complementarity problem of K faces, inside of the cones or around them."""
     layout = problem.layout
-    check_method(method, PYRAMID_METHODS)
+    one_of("method", method, PYRAMID_METHODS, code="unknown-method")
     face_angles(faces, pyramid)
     if layout.torsional:
         raise ContactProblemError(

@@ -7,7 +7,6 @@ joints.
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Final
@@ -16,6 +15,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import elements
+from delassus.common.names import found_by_pattern
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
 from delassus.dynamics.kinematics.manifold import difference
@@ -23,7 +23,7 @@ from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacob
 from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
 from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
-from delassus.model.model import Joint, Model, UnknownName
+from delassus.model.model import Joint, Model
 from delassus.spatial.quaternions import quaternion_to_rotation
 from delassus.spatial.rotations import rotation_log
 
@@ -226,10 +226,8 @@ class PostureTask(Task):
             return [joint for joint in own if joint.kind.nv < 6]
         found: list[Joint] = []
         for pattern in self.joints:
-            matching = [joint for joint in own if fnmatch.fnmatchcase(joint.name, pattern)]
-            if not matching:
-                raise UnknownName("joint", pattern, [joint.name for joint in own], code="unknown-joint")
-            found += [joint for joint in matching if joint not in found]
+            chosen = found_by_pattern("joint", pattern, own, code="unknown-joint")
+            found += [joint for joint in chosen if joint not in found]
         return found
 
     def velocities(self, model: Model) -> list[int]:

@@ -108,7 +108,7 @@ class ProgrammeSolution:
 
 
 def _bound(tolerance: Any) -> float:
-    found = real_array("tolerance", tolerance, ProgrammeError, "one number")
+    found = real_array("tolerance", tolerance, "one number")
     if found.ndim:
         raise ProgrammeError(f"tolerance has shape {found.shape}; it is one number.", code="wrong-shape")
     return float(found)

@@ -9,7 +9,6 @@ end.
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
@@ -17,12 +16,13 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.names import found_by_pattern, name_patterns
 from delassus.constrained.elimination.tree_factor import RankOne
 from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.errors import BadArgument, expect, short
 from delassus.model.joints import Free
-from delassus.model.model import Joint, Model, UnknownName
+from delassus.model.model import Joint, Model
 from delassus.model.transmission import Actuator
 
 _ROUNDING: Final = 1e-9
@@ -107,23 +107,11 @@ def _check_gains(**gains: Any) -> None:
 def _servo_joints(model: Any, patterns: str | Iterable[str]) -> list[Joint]:
     model = getattr(model, "model", model)
     expect("the model", model, Model, 'load("quadruped")')
-    try:
-        several: tuple[Any, ...] = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-    except TypeError:  # it has no elements
-        several = (patterns,)
     every = [joint for joint in model.joints if joint.mimic is None and joint.kind.nv == 1]
-    found = []
-    for pattern in several:
-        if not isinstance(pattern, str):
-            raise ActuatorError(
-                f"joints has {short(repr(pattern))}; it is a name or pattern, or several of them.", code="wrong-type"
-            )
-        matching = [joint for joint in every if fnmatch.fnmatchcase(joint.name, pattern)]
-        if not matching:
-            raise UnknownName(
-                "joint of one coordinate that matches", pattern, [joint.name for joint in every], code="unknown-joint"
-            )
-        found += [joint for joint in matching if joint not in found]
+    found: list[Joint] = []
+    for pattern in name_patterns("joints", patterns):
+        chosen = found_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
+        found += [joint for joint in chosen if joint not in found]
     return found
 
 

@@ -91,5 +91,5 @@ def reflections(
     numbers = numbers_of(scene, given, {"restitution": restitution})
     more = {name: numbers[name] for name in ("restitution",) if name in numbers}
     if touching is not None:
-        more["touching"] = real_array("touching", touching, ContactProblemError)
+        more["touching"] = real_array("touching", touching)
     return reflections_kernel(scene, q, v, rounds=float(rounds), **more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from delassus.constrained.rows.options import check_method
+from delassus.common.checks import one_of
 from delassus.stepping.integrators.dormand_prince import DORMAND_PRINCE
 from delassus.stepping.integrators.explicit_euler import ExplicitEuler
 from delassus.stepping.integrators.gauss import GAUSS
@@ -34,5 +34,5 @@ def integrator_named(method: Any) -> Integrator:
     """A method by its name; one of your own is taken as it is."""
     if hasattr(method, "step") and hasattr(method, "adaptive"):
         return method
-    check_method(method, INTEGRATORS)
+    one_of("method", method, INTEGRATORS, code="unknown-method")
     return INTEGRATORS[method]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final
@@ -10,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, number_in_range, one_of, real_array
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.host.kernel import Kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
-from delassus.constrained.rows.options import checked_tolerance
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import short
@@ -38,6 +37,8 @@ _ON: Final = 1e-9
 
 _CONVERGED: Final = 1e-9
 """What may be left of the equations of an implicit step."""
+
+_STEPS = Range(0.0, np.inf, "positive and finite [s], such as 1e-3", TIME_STEPS.code, True, True)
 
 
 def simulate_motion(
@@ -181,7 +182,7 @@ def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
                 "this mechanism has no parameters: make one of model.parametric(…).", code="not-parametric"
             )
         return {}
-    found = _numbers("parameters", robot.parameters() if parameters is None else parameters)
+    found = np.array(real_array("parameters", robot.parameters() if parameters is None else parameters))
     if found.shape[-1:] != (robot.nparameters,):
         raise MotionError(
             f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.", code="wrong-shape"
@@ -194,18 +195,8 @@ def _function(tau: Any, robot: Mechanism) -> Callable[[Any, Any, Any], Any]:
     return (lambda time, q, v: tau(robot.model, time, q, v)) if isinstance(tau, Kernel) else tau
 
 
-def _numbers(name: str, given: Any) -> Floats:
-    """An array of real numbers."""
-    try:
-        return np.array(given, float)
-    except (TypeError, ValueError, OverflowError):
-        raise MotionError(
-            f"{name} is {short(repr(given))}; it is an array of real numbers.", code="not-a-number"
-        ) from None
-
-
 def _times(times: ArrayLike) -> Floats:
-    t = _numbers("times", times)
+    t = np.array(real_array("times", times))
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(
             f"times has shape {t.shape}; it is a list of two or more, the first that of the start.", code="wrong-shape"
@@ -230,7 +221,7 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
         ("v", np.zeros(robot.nv) if v is None else v, robot.nv),
         ("tau", np.zeros(robot.nv) if tau is None or callable(tau) else tau, robot.nv),
     ):
-        array = _numbers(name, given)
+        array = np.array(real_array(name, given))
         if array.shape[-1:] != (size,):
             raise MotionError(
                 f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.", code="wrong-shape"
@@ -263,11 +254,7 @@ def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
 def _projection(project: Any) -> str:
     if isinstance(project, bool):
         return "steps" if project else "none"
-    if not isinstance(project, str) or project not in PROJECTIONS:
-        raise MotionError(
-            f"project is {short(repr(project))}; it is one of: {', '.join(PROJECTIONS)}.", code="unknown-option"
-        )
-    return project
+    return one_of("project", project, PROJECTIONS)
 
 
 def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
@@ -285,9 +272,9 @@ def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
 
 
 def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
-    found = _numbers("tolerance", tolerance)
+    found = np.array(real_array("tolerance", tolerance))
     for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
-        checked_tolerance(float(worst), 1e-8)
+        number_in_range("tolerance", float(worst), TOLERANCES)
     if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
         raise MotionError(
             f"the tolerance is {found.min():g}; rounding alone is about 1e-16: take 1e-13 or more.",
@@ -306,14 +293,9 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
                 code="missing-argument",
             )
         return np.asarray(apart / 100.0)
-    real = isinstance(step, (int, float, np.number)) or (isinstance(step, np.ndarray) and not step.ndim)
-    if not (real and np.asarray(step).dtype.kind in "iuf" and 0.0 < step < math.inf):
-        raise MotionError(
-            f"the step is {short(repr(step))} s; it is one number, positive and finite, such as 1e-3.",
-            code="time-step-out-of-range",
-        )
+    step = number_in_range("step", step, _STEPS)
     if integrator.adaptive:
-        return np.minimum(apart, float(step))
+        return np.minimum(apart, step)
     counts = np.ceil(apart / step - 1e-9)
     if counts.max() > MOST:
         raise MotionError(
