@@ -264,7 +264,7 @@ def test_chosen_rows_of_a_loop_are_rows_of_the_whole(chosen):
         (lambda: dl.Implicit(lambda k, q: dnp.zeros(1), rows=1), ("immovable",)),
         (lambda: dl.Implicit(lambda k, q: k.position("palm")[:1], rows=1), ("function-failed", "palm")),
         (lambda: dl.Implicit(3.0, rows=1), ("wrong-type",)),
-        (lambda: dl.Implicit(palms_level, rows=0), ("not-a-whole-number",)),
+        (lambda: dl.Implicit(palms_level, rows=0), ("out-of-range",)),
         (lambda: dl.Point("left_palm", position=lambda t: t), ("function-failed",)),
     ],
 )

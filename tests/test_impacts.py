@@ -236,5 +236,5 @@ def test_bad_impacts_are_said_in_sentences():
         in_a_row([1.0, 0.0], restitution=1.5)
     with refuses("unknown-option", "'poisson'"):
         step(falling(), [0.1], [0.0], [0.0], time_step=1e-3, impacts="poisson")
-    with refuses("not-a-whole-number", "0", "500", "rounds"):
+    with refuses("out-of-range", "0", "500", "rounds"):
         in_a_row([1.0, 0.0], rounds=0)

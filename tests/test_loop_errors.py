@@ -37,7 +37,7 @@ def test_a_name_that_is_no_text_is_refused(name):
 
 @pytest.mark.parametrize("number", ["0.5", 1j, [1j, 0, 0], None, np.array(["1"]), [[1], [2, 3]], {}], ids=repr)
 def test_what_is_no_real_number_is_no_parameter(number):
-    with pytest.raises(ConstraintError, match="acceleration of 'coupler_end-rocker_end' is "):
+    with refuses("not-a-number", "acceleration of 'coupler_end-rocker_end'"):
         point(acceleration=number)
 
 
@@ -61,9 +61,25 @@ def test_a_truth_value_is_no_number_of_a_frame(frames):
         dl.Point(*frames)
 
 
-@pytest.mark.parametrize("length", [-1.0, 0.0, 1e-310, 1e-160, NAN, np.inf, None, "1", [1.0], (1, 2), 1j], ids=repr)
-def test_a_length_is_one_positive_number(length):
-    with pytest.raises(ConstraintError, match=r"length of 'coupler_end-rocker_end' .*(positive|one number|finite)"):
+@pytest.mark.parametrize("length", [-1.0, 0.0, 1e-310, 1e-160, NAN, np.inf], ids=repr)
+def test_a_length_is_positive(length):
+    with refuses("out-of-range", "length of 'coupler_end-rocker_end'"):
+        dl.Distance("coupler_end", "rocker_end", length=length)
+
+
+@pytest.mark.parametrize(
+    ("length", "code"),
+    [
+        (None, "not-a-number"),
+        ("1", "not-a-number"),
+        (1j, "not-a-number"),
+        ([1.0], "wrong-shape"),
+        ((1, 2), "wrong-shape"),
+    ],
+    ids=repr,
+)
+def test_a_length_is_one_number(length, code):
+    with refuses(code, "length of 'coupler_end-rocker_end'"):
         dl.Distance("coupler_end", "rocker_end", length=length)
 
 
@@ -86,7 +102,7 @@ def test_a_length_may_be_a_number_of_numpy(length):
         ),
         (lambda: dl.Coupling("crank_joint", coefficients=[[1], [2, 3]]), ("not-a-number",)),
         (lambda: dl.Coupling("crank_joint", reference=(1.0, 2.0)), ("wrong-shape",)),
-        (lambda: dl.Point("coupler_end", position=[]), ("not-a-number",)),
+        (lambda: dl.Point("coupler_end", position=[]), ("wrong-shape", "position")),
     ],
 )
 def test_parameters_that_do_not_fit_their_rows_are_refused_before_anything_is_computed(make, refusal):
@@ -180,7 +196,7 @@ def test_a_third_argument_is_the_time_by_its_name_or_without_a_default(g):
 
 @pytest.mark.parametrize("rows", [0, -1, 2.0, True, None, "2"], ids=repr)
 def test_the_rows_of_a_function_are_counted(rows):
-    with refuses("not-a-whole-number"):
+    with refuses("out-of-range" if rows in (0, -1) else "not-a-whole-number", "rows"):
         dl.Implicit(lambda _k, q: q, rows=rows)
 
 

@@ -216,7 +216,7 @@ def test_a_start_that_is_no_configuration_is_frozen_alone(q0):
         (lambda: dl.Simulation(BALL, joint_friction="yes"), ("not-a-boolean",)),
         (lambda: dl.Simulation(BALL, actuators=3), ("wrong-type", "position_servos")),
         (lambda: dl.Simulation(BALL, actuators=["motor"]), ("wrong-type",)),
-        (lambda: position_servos(rail(1.0), "stiff", 1.0), ("out-of-range", "stiffness")),
+        (lambda: position_servos(rail(1.0), "stiff", 1.0), ("not-a-number", "stiffness")),
         (lambda: motors(rail(1.0), "slid"), ("unknown-joint", "slide")),
         (lambda: RAIL.run(np.zeros(1), steps=1).normal_force("foot"), ("unknown-shape",)),
     ],

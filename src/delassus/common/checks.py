@@ -152,7 +152,7 @@ def one_of(what: str, x: Any, known: Iterable[str], code: str = UnknownOption.co
         return x
     nearest = tuple(difflib.get_close_matches(x, words, n=2)) if isinstance(x, str) else ()
     hint = f" The nearest: {' or '.join(map(repr, nearest))}." if nearest else ""
-    error = UnknownOption(f"{what} is {short(repr(x))}; it is one of: {', '.join(words)}.{hint}", code=code)
+    error = UnknownOption(f"{what} is {short(repr(x))}; it is one of: {', '.join(map(repr, words))}.{hint}", code=code)
     error.nearest = nearest
     raise error
 

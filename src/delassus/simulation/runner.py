@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.state import State, is_alive
 from delassus.simulation.step.advance import HARD, MISSED
@@ -261,3 +262,14 @@ def _of(x: Any, batch: tuple[int, ...], items: NDArray[np.bool_], vectors: bool)
     x = np.asarray(x)
     inner = x.shape[-1:] if vectors else ()
     return x if x.shape == inner else np.broadcast_to(x, (*batch, *inner))[items]
+
+
+def report_progress(progress: Callable[[int, State], None], k: int, runner: Runner) -> None:
+    """Call a function of the user after a period."""
+    try:
+        progress(k, runner.state())
+    except Exception as error:
+        time = runner.time
+        raise RunError(
+            f"progress failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
+        ) from error

@@ -35,18 +35,17 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of, fits
 from delassus.simulation.ground import COEFFICIENTS, Ground
 from delassus.simulation.recorder import Recorder
-from delassus.simulation.runner import Runner, some
+from delassus.simulation.runner import Runner, report_progress, some
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
 from delassus.simulation.starting import repaired
-from delassus.simulation.state import State
+from delassus.simulation.state import State, reject_moment
 from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.solve import TOLERANCE
 from delassus.simulation.step.step import assemble_step, candidate_geometry, simulate
 from delassus.simulation.step.world import World
 from delassus.simulation.usual import usual_world
 from delassus.stepping.marks import Mark
-from delassus.stepping.trajectories.trajectory import State as Moment
 from delassus.stepping.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -215,7 +214,7 @@ class Simulation(Frozen):
                 others as far as their joints can move; else both are refused.
         """
         world, repair = self.world, boolean("repair", repair)
-        q = array_of_shape("q0", _no_state(q0), (..., world.nq), "the coordinates of the robot")
+        q = array_of_shape("q0", reject_moment(q0), (..., world.nq), "the coordinates of the robot")
         v = np.zeros(world.nv) if v0 is None else array_of_shape("v0", v0, (..., world.nv), "the velocities")
         try:
             batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch)
@@ -316,7 +315,7 @@ class Simulation(Frozen):
                     if (k + 1) % every == 0 or k + 1 == given.steps:
                         log.keep(runner)
                     if progress is not None:
-                        _told(progress, k, runner)
+                        report_progress(progress, k, runner)
                 k += made
         except KeyboardInterrupt:
             if runner.consistent:
@@ -331,7 +330,7 @@ class Simulation(Frozen):
 
     def _taken(self, state: Any, control: Any) -> Array:
         """The control (…, nu) of a period, if it and the state can be."""
-        expect("the state", _no_state(state), State, "sim.start(q0)")
+        expect("the state", reject_moment(state), State, "sim.start(q0)")
         world = self.world
         parts = {"q": world.nq, "v": world.nv, "impulse": world.m, "contact": world.slots}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
@@ -348,9 +347,7 @@ class Simulation(Frozen):
             )
         u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))
         if not fits(u.shape[:-1], batch):
-            raise SimulationError(
-                f"the control has shape {u.shape}, and there are items {batch}.", code="batch-mismatch"
-            )
+            raise SimulationError(f"the control is {u.shape}, and there are items {batch}.", code="batch-mismatch")
         return u
 
     # --- looking inside -------------------------------------------------------------------------------------------
@@ -378,9 +375,7 @@ class Simulation(Frozen):
         """
         world = self.world
         if not world.m:
-            raise SimulationError(
-                "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
-            )
+            raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
         u = self._taken(state, control)
         rows, places = some(state.impulse), some(state.contact)
         G, g = assemble_step(
@@ -403,26 +398,3 @@ class Simulation(Frozen):
             gap = candidate_geometry(world, state.q, **self.ground.geometry)[0]
             number = np.sort(np.argsort(gap, -1)[..., : world.slots], -1)
         return of_contacts(world, number, (ground[0], ground[1], ground[2]))
-
-
-def _told(progress: Callable[[int, State], None], k: int, runner: Runner) -> None:
-    """Call a function of the user after a period."""
-    try:
-        progress(k, runner.state())
-    except Exception as error:
-        time = runner.time
-        raise RunError(
-            f"progress failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
-        ) from error
-
-
-def _no_state(given: Any) -> Any:
-    """What is given, unless it is a moment of a trajectory, or all of it."""
-    if isinstance(given, (Moment, Trajectory)):
-        what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
-        raise SimulationError(
-            f"{what} is given, which has no impulses to go on from. Start again from there: "
-            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time).",
-            code="wrong-type",
-        )
-    return given

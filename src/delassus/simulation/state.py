@@ -12,6 +12,8 @@ from delassus.common.checks import array_of_shape, real_array, whole_number
 from delassus.errors import short
 from delassus.simulation.checks import SimulationError
 from delassus.stepping.marks import Mark, described
+from delassus.stepping.trajectories.trajectory import State as Moment
+from delassus.stepping.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
@@ -83,3 +85,15 @@ class State:
 def is_alive(status: NDArray[np.int64]) -> Array:
     """(…) 1.0, and 0.0 for items that are frozen."""
     return np.where(status & int(Mark.FROZEN), 0.0, 1.0)
+
+
+def reject_moment(given: Any) -> Any:
+    """What is given, unless it is a moment of a trajectory, or all of it."""
+    if isinstance(given, (Moment, Trajectory)):
+        what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
+        raise SimulationError(
+            f"{what} is given, which has no impulses to go on from. Start again from there: "
+            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time).",
+            code="wrong-type",
+        )
+    return given

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
-from delassus.common.checks import real_array
+from delassus.common.checks import boolean, real_array
 from delassus.common.frozen import read_only
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
@@ -117,8 +117,7 @@ class ContactProblem:
             raise ContactProblemError(
                 f"the batch axes do not fit each other: {named}.", code="batch-mismatch"
             ) from None
-        if not isinstance(check, (bool, np.bool_)):
-            raise ContactProblemError(f"check is {short(repr(check))}; it is True or False.", code="not-a-boolean")
+        boolean("check", check)
         if check and operator is None:
             check_matrix(G)
         for name, value in {"G": G, "operator": operator, "g": g, "layout": layout, **values}.items():

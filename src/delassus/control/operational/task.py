@@ -8,13 +8,13 @@ joints.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Final
 
 import numpy
 
 import delassus.numpy as np
-from delassus.common.checks import elements
+from delassus.common.checks import elements, positive_number
 from delassus.common.names import found_by_pattern
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
@@ -49,10 +49,7 @@ class Task:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.weight, Real) and 0.0 < self.weight < numpy.inf):
-            raise TaskError(
-                f"the weight of a task is {self.weight!r}; it is one number, positive and finite.", code="out-of-range"
-            )
+        positive_number("the weight of a task", self.weight)
         if not isinstance(self.priority, Integral):
             raise TaskError(
                 f"the priority of a task is {self.priority!r}; it is a whole number, such as 0.",

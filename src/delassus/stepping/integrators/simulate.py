@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, number_in_range, one_of, real_array
+from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, number_in_range, one_of, real_array, whole_number
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.host.kernel import Kernel
@@ -17,7 +17,6 @@ from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import short
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
 from delassus.stepping.integrators.advance import MOST, PROJECTIONS, ParametricTask, Task, advance
@@ -306,24 +305,17 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
 
 
 def _most(max_steps: Any) -> float:
-    if not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool) or not 1 <= max_steps <= MOST:
-        raise MotionError(
-            f"max_steps is {max_steps!r}; it is a whole number from 1 to {MOST:.0e}.", code="not-a-whole-number"
-        )
+    whole_number("max_steps", max_steps, 1, int(MOST))
     return float(max_steps)
 
 
 def _samples(dense: Any, integrator: Integrator) -> int:
-    if not isinstance(dense, (int, np.integer)) or isinstance(dense, bool) or not 0 <= dense <= 1000:
-        raise MotionError(
-            f"dense is {dense!r}; it is how many states are wanted between two times, from 0 to 1000.",
-            code="not-a-whole-number",
-        )
+    dense = whole_number("dense", dense, 0, 1000)
     if dense and not integrator.has_dense_output:
         raise MotionError(
             f"{integrator.name} has no dense output: ask for more times, or take dopri5.", code="not-supported"
         )
-    return int(dense)
+    return dense
 
 
 def _with_samples(t: Floats, samples: int) -> Floats:
@@ -342,8 +334,7 @@ def _started(
     robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
 ) -> tuple[Floats, Floats, Any]:
     """The start as it is followed, and its status."""
-    if not isinstance(start, str) or start not in STARTS:
-        raise MotionError(f"start is {short(repr(start))}; it is one of: {', '.join(STARTS)}.", code="unknown-option")
+    one_of("start", start, STARTS)
     done = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
         return q, v, np.full(q.shape[:-1], done)

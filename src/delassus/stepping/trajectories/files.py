@@ -10,6 +10,7 @@ import numpy as np
 
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.compiler.graph.parameters import PARAMETERS
+from delassus.errors import BadArgument
 from delassus.stepping.marks import Mark
 from delassus.stepping.status import MotionStatus
 from delassus.stepping.trajectories.checks import ARRAYS, MEASURES
@@ -50,7 +51,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
             parameters=arrays.get(PARAMETERS),
         )
         _check_status(log)
-    except TrajectoryError as error:
+    except BadArgument as error:
         raise TrajectoryFileError(f"{path} is not a trajectory: {error}", code="other-file") from error
     simulation = of if hasattr(of, "mechanism") and hasattr(of, "candidates") else None
     if simulation is not None and contacts and len(simulation.candidates) != len(contacts["shapes"]):
