@@ -14,7 +14,6 @@ from delassus.compiler import grad, jacobian, jvp, vjp
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.target import Target
 from delassus.compiler.differentiation import linearize
-from delassus.compiler.differentiation.linearize import DerivativeError
 from delassus.compiler.functions.lower import _EXPANSIONS
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.tracing.array import Array
@@ -591,22 +590,22 @@ def test_a_value_that_a_function_keeps_is_still_right_in_the_same_kernel():
 # --- what is refused --------------------------------------------------------------------------------------------
 
 WRONG = {
-    "nothing": (lambda: grad(lambda x: None)(1.0), "returned nothing"),
-    "nothing, pulled back": (lambda: vjp(lambda x: None, 1.0), "returned nothing"),
-    "nothing in a tuple": (lambda: jvp(lambda x: (x, None), (1.0,), (1.0,)), "returned nothing"),
-    "a tangent of another shape": (lambda: jvp(np.sin, (numpy.ones(3),), (numpy.ones(2),)), r"tangent has shape"),
-    "a tangent too few": (lambda: jvp(np.add, (1.0, 2.0), (1.0,)), "tangent has shape"),
-    "a cotangent of another shape": (lambda: vjp(np.sin, numpy.ones(3))[1](1.0), "cotangent has shape"),
-    "a vector": (lambda: grad(np.sin)(numpy.ones(2)), r"one scalar; it returned shape \(2,\)"),
-    "two values": (lambda: grad(lambda x: (x, x))(1.0), "returned 2 values"),
-    "an argument that is not there": (lambda: grad(np.sin, 1)(1.0), "argnum is 1"),
-    "an unknown mode": (lambda: jacobian(np.sin, mode="sideways"), "sideways"),
+    "nothing": (lambda: grad(lambda x: None)(1.0), ("missing-return",)),
+    "nothing, pulled back": (lambda: vjp(lambda x: None, 1.0), ("missing-return",)),
+    "nothing in a tuple": (lambda: jvp(lambda x: (x, None), (1.0,), (1.0,)), ("missing-return",)),
+    "a tangent of another shape": (lambda: jvp(np.sin, (numpy.ones(3),), (numpy.ones(2),)), ("wrong-shape", "tangent")),
+    "a tangent too few": (lambda: jvp(np.add, (1.0, 2.0), (1.0,)), ("wrong-shape", "tangent")),
+    "a cotangent of another shape": (lambda: vjp(np.sin, numpy.ones(3))[1](1.0), ("wrong-shape", "cotangent")),
+    "a vector": (lambda: grad(np.sin)(numpy.ones(2)), ("wrong-shape", "(2,)")),
+    "two values": (lambda: grad(lambda x: (x, x))(1.0), ("wrong-shape",)),
+    "an argument that is not there": (lambda: grad(np.sin, 1)(1.0), ("index-out-of-range", "1", "argnum")),
+    "an unknown mode": (lambda: jacobian(np.sin, mode="sideways"), ("unknown-option", "sideways")),
 }
 
 
-@pytest.mark.parametrize(("call", "message"), WRONG.values(), ids=WRONG)
-def test_an_error_says_what_is_wrong(call, message):
-    with pytest.raises(DerivativeError, match=message):
+@pytest.mark.parametrize(("call", "refusal"), WRONG.values(), ids=WRONG)
+def test_an_error_says_what_is_wrong(call, refusal):
+    with refuses(*refusal):
         call()
 
 
