@@ -38,7 +38,7 @@ def one_step(model, alpha, beta, h, **options):
 # --- the equations ----------------------------------------------------------------------------------------------------
 
 
-@given(shares, shares, st.floats(1e-4, 10.0))
+@given(shares, shares, st.floats(1e-4, 1.0))
 @settings(max_examples=40, deadline=None)
 def test_the_step_solves_the_equations_of_the_scheme(alpha, beta, h):
     M, K, D, q, v, tau = 2.0, 50.0, 0.3, 0.3, 0.7, 1.1
@@ -549,12 +549,12 @@ def test_a_state_that_is_not_finite_spoils_itself_alone():
 
 
 @pytest.mark.parametrize(
-    "given", [{"alpha": np.nan}, {"beta": np.nan}, {"compliance": np.nan}, {"time_step": np.nan},
-              {"compliance": 1e-3, "damping": np.nan}, {"contacts": dl.Contact("mass"), "restitution": np.nan}]
+    "given", [{"alpha": [np.nan]}, {"beta": [np.nan]}, {"compliance": np.nan}, {"time_step": [np.nan]},
+              {"compliance": 1e-3, "damping": np.nan}, {"contacts": dl.Contact("mass"), "restitution": [np.nan]}]
 )  # fmt: skip
-def test_a_number_that_is_none_is_not_passed_over(given):
-    found = step(sprung(), [0.1], [0.0], [0.0], **({"time_step": 1e-3} | given))
-    assert found.statuses is Status.NOT_FINITE and np.isnan(found.v).all()
+def test_a_number_of_a_state_that_is_none_is_not_passed_over(given):
+    found = step(sprung(), [[0.1]], [[0.0]], [[0.0]], **({"time_step": 1e-3} | given))
+    assert found.status.tolist() == [Status.NOT_FINITE] and np.isnan(found.v).all()
 
 
 def test_rows_that_contradict_each_other_are_met_in_the_least_squares_sense_and_say_so():
