@@ -41,12 +41,14 @@ from delassus.constrained import (
 from delassus.constrained.solvers.kkt import dense_system
 from delassus.contact.cones.kinds import Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.choice import METHODS
+from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.solve import solve_contacts
+from delassus.contact.systems.protocol import COMPILED
 from delassus.control import FollowCenterOfMass, FollowPosture, Nominal, ReactiveControl, Support
 from delassus.control.reactive.react import react
-from delassus.integrators.advance import Task, advance
+from delassus.integrators.advance import advance
 from delassus.integrators.choice import INTEGRATORS
+from delassus.integrators.task import Task
 from delassus.model.bundled import BUNDLED
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.contact.rigid import contact_step
@@ -193,7 +195,7 @@ def _bounded() -> dict[str, Case]:
     }
     for name in ("quadruped", "biped", "arm7", "five_bar"):
         cases[f"simulate {name}, reduced"] = Case(simulate, lambda name=name: simulation(name).reduced_scene)
-    for method in METHODS:
+    for method in solver_names(COMPILED):
         cases[f"solve_contacts four feet, {method}"] = Case(
             solve_contacts, lambda: FOUR_FEET, ("friction",), {"method": method}
         )

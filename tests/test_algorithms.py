@@ -13,6 +13,7 @@ import pytest
 
 import delassus as dl
 from delassus.dynamics.tree.check import SingularMassMatrix
+from refusals import refuses
 from robot_cases import IMMOBILE, REFERENCES, Case, case, every_robot, mass_matrix
 from robots import file
 
@@ -139,5 +140,5 @@ def test_compiled_code_agrees_with_pinocchio_on_every_robot(path, root):
 def test_a_model_without_joints_has_no_accelerations_and_no_ufunc(name):
     model = dl.load(file(name))
     assert dl.aba(model, [], [], []).shape == (0,)
-    with pytest.raises(dl.DelassusError, match="length 0"):
+    with refuses("wrong-shape"):
         dl.aba.specialize(model)

@@ -15,10 +15,11 @@ from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.solvers.status import Status
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
-from delassus.model.model import Frame, Joint, Model, UnknownName
+from delassus.model.model import Frame, Joint, Model
 from how_many import examples
 from mechanisms import FOUR_BAR, loop, short_four_bar, two_bodies
 from native_bits import FULL
+from refusals import refuses
 
 LOOPS = ("four_bar", "five_bar", "delta", "stewart", "biped")
 CRANK, COUPLER, ROCKER, GROUND = 0.15, 0.35, 0.3, 0.4  # m
@@ -301,12 +302,12 @@ def test_one_name_is_as_good_as_a_list():
 
 
 def test_unknown_locked_joints_are_named_with_the_nearest():
-    with pytest.raises(UnknownName, match=r"no joint 'crank_jiont'.*crank_joint"):
+    with refuses("unknown-joint", "'crank_jiont'", "crank_joint"):
         dl.assemble(FOUR_BAR, FOUR_BAR.neutral(), locked=["crank_jiont"])
 
 
 def test_locked_joints_are_named_not_numbered():
-    with pytest.raises(TypeError, match="the name of a joint has the type int; it needs str"):
+    with refuses("wrong-type", kind=TypeError):
         dl.assemble(FOUR_BAR, FOUR_BAR.neutral(), locked=[0])
 
 
@@ -364,12 +365,12 @@ def test_without_constraints_the_start_is_the_answer():
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("options", "refusal"),
     [
-        ({"tolerance": 0.0}, "tolerance is 0.0; it is a number between 0 and 1"),
-        ({"iterations": 0}, "iterations is 0; it is a whole number, 1 or more"),
+        ({"tolerance": 0.0}, ("tolerance-out-of-range", "0.0", "tolerance")),
+        ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
     ],
 )
-def test_bad_options_are_refused_with_a_sentence(options, text):
-    with pytest.raises(dl.DelassusError, match=text):
+def test_bad_options_are_refused_with_a_sentence(options, refusal):
+    with refuses(*refusal):
         dl.assemble(FOUR_BAR, FOUR_BAR.neutral(), **options)

@@ -6,6 +6,7 @@ from scipy.optimize import brentq
 
 import delassus as dl
 from contact_problems import random_problems
+from refusals import refuses
 
 
 def sliding_impulses(G, g, mu):
@@ -73,8 +74,8 @@ def test_no_friction_infinite_friction_and_flat_contacts():
 
 
 def test_what_it_is_not_for_is_refused():
-    with pytest.raises(dl.DelassusError, match="model='ncp'"):
+    with refuses("not-supported", "'ncp'", "model"):
         dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5).solve("ccp", "bisection")
     spinning = dl.ContactProblem(np.eye(4), np.zeros(4), [dl.cones.Friction(4)], friction=0.5, torsional=0.1)
-    with pytest.raises(dl.DelassusError, match="torsional"):
+    with refuses("not-supported", "torsional"):
         spinning.solve("ncp", "bisection")

@@ -30,6 +30,7 @@ from loop_programs import SIZE, nests
 from loop_programs import run as run_nest
 from native_bits import assert_same_bits
 from programs import programs
+from refusals import refuses
 
 TREE = random_tree(4, seed=3)
 HELD = dl.Mechanism(TREE, (dl.Point(TREE.frame_list[-1].name),))
@@ -164,7 +165,7 @@ def test_a_function_around_a_kernel_names_it(function, kernel, tmp_path):
 
 @pytest.mark.parametrize("other", [np.sin, lambda x: x, None, "aba"], ids=["ufunc", "function", "none", "text"])
 def test_what_is_no_kernel_cannot_be_exported(other, tmp_path):
-    with pytest.raises(dl.DelassusError, match=r"is no kernel; dl\.aba is one"):
+    with refuses("not-a-kernel"):
         export_c(other, TREE, tmp_path)
 
 
@@ -385,7 +386,7 @@ def test_names_become_identifiers(text, name):
 
 @pytest.mark.parametrize("text", ["", "7dof", "_x", "机", "double", "class", "sin", "sinf", "memcpy", "main", "NAN"])
 def test_impossible_names_are_refused_with_a_sentence(text):
-    with pytest.raises(dl.DelassusError, match=r"^the function .* choose another"):
+    with refuses("bad-c-name"):
         c_name(text, "the function", function=True)
 
 
@@ -394,22 +395,22 @@ def test_arguments_need_names_of_their_own():
         return Program((("constant",),), (0.0,), tuple(Operand(n, ()) for n in names), (Operand("o", ()),), ((0,),))
 
     for names in (("x y", "x_y"), ("out_o",)):
-        with pytest.raises(dl.DelassusError, match="two arguments would have the name"):
+        with refuses("bad-c-name"):
             emit_c(program(*names), "f")
-    with pytest.raises(dl.DelassusError, match="the argument 'new' is a keyword"):
+    with refuses("bad-c-name", "'new'"):
         emit_c(program("new"), "f")
     assert "double slots_[3]" in emit_c(program("slots", "y0"), "f")[1]
 
 
 def test_options_that_clash_with_those_of_the_export_are_refused(tmp_path):
     f = dl.kernel("()->()")(lambda model, x, *, states=1: x)
-    with pytest.raises(dl.DelassusError, match="has an option 'states'"):
+    with refuses("conflicting-arguments", "'states'"):
         export_c(f, None, tmp_path)
 
 
 def test_an_operation_without_a_form_in_c_is_named(monkeypatch):
     monkeypatch.delitem(OPERATIONS, "sqrt")
-    with pytest.raises(dl.DelassusError, match="'sqrt' has no form in C"):
+    with refuses("not-supported", "'sqrt'"):
         emit_c(everything.program(None), "f")
 
 
@@ -418,7 +419,7 @@ def test_a_program_that_would_fill_the_stack_is_refused():
     def f(model, x):
         return x[0]
 
-    with pytest.raises(dl.DelassusError, match="keeps 200001 values"):
+    with refuses("kernel-too-large", "200001"):
         emit_c(f.program(None), "f")
 
 

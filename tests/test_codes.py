@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from delassus.common.names import UnknownName
 from delassus.errors import BadArgument, DelassusError
-from delassus.model.model import UnknownName
 from delassus.model.readers.xml import ModelFileError
 
 ROOT = Path(__file__).parent.parent
@@ -31,15 +31,18 @@ def codes_of(tree: ast.AST) -> set[str]:
     """The texts that a file gives as codes: to errors, and as defaults of classes or functions."""
     found = set()
     for node in ast.walk(tree):
-        if (
-            (isinstance(node, ast.keyword) and node.arg == "code" and isinstance(node.value, ast.expr))
-            or (isinstance(node, ast.Assign) and [t.id for t in node.targets if isinstance(t, ast.Name)] == ["code"])
-            or (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "code")
-        ):
-            found |= texts(node.value)
-        elif isinstance(node, ast.FunctionDef) and node.name == "code":
+        if isinstance(node, ast.FunctionDef) and node.name == "code":
             found |= {text for part in ast.walk(node) if isinstance(part, ast.Return) for text in texts(part.value)}
+        elif "code" in names_given(node):
+            found |= texts(node.value)
     return found
+
+
+def names_given(node: ast.AST) -> set[str]:
+    """The names to which a keyword or an assignment gives a value."""
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+    own = {node.arg} if isinstance(node, ast.keyword) else set()
+    return own | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def texts(node: ast.AST | None) -> set[str]:

@@ -6,7 +6,7 @@ import pytest
 import delassus as dl
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.joints import Translation
-from delassus.step.compliant.asked import StepError
+from refusals import refuses
 from stepped import G, masses
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system
@@ -124,14 +124,14 @@ def test_states_of_a_batch_may_have_matrices_of_their_own():
 def test_matrices_that_are_none_are_refused_with_a_remedy():
     mechanism, (q, v, tau) = held(), state(batch=(3,))
     for C, states, words in (
-        (matrix(0), slice(None), "one matrix, or 3 numbers for each state"),
-        (np.triu(np.ones((3, 3))), 0, "no symmetric matrix"),
-        (np.diag([1.0, -1.0, 1.0]), 0, "negative"),
-        (np.diag([1.0, np.inf, 1.0]), 0, "infinite"),
+        (matrix(0), slice(None), ("wrong-shape",)),
+        (np.triu(np.ones((3, 3))), 0, ("not-symmetric",)),
+        (np.diag([1.0, -1.0, 1.0]), 0, ("not-semidefinite",)),
+        (np.diag([1.0, np.inf, 1.0]), 0, ("not-finite",)),
     ):
-        with pytest.raises(StepError, match=words):
+        with refuses(*words):
             step(mechanism, q[states], v[states], tau[states], time_step=H, compliance={"first": C})
-    with pytest.raises(StepError, match="by the name of its constraint"):
+    with refuses("wrong-shape"):
         step(mechanism, q[0], v[0], tau[0], time_step=H, compliance=np.eye(6))
-    with pytest.raises(StepError, match="damping is a matrix"):
+    with refuses("wrong-shape", "damping"):
         step(mechanism, q[0], v[0], tau[0], time_step=H, compliance=1e-3, damping={"first": np.eye(3)})

@@ -22,6 +22,7 @@ from delassus.step.compliant.asked import StepError
 from delassus.step.compliant.inputs import structured_step
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.points.numbers import scene_for
+from refusals import refuses
 from stepped import G, governor, length, masses, on_rod, run, slider, sprung
 
 step = dl.stepping.compliant_step
@@ -39,7 +40,7 @@ def one_step(model, alpha, beta, h, **options):
 # --- the equations ----------------------------------------------------------------------------------------------------
 
 
-@given(shares, shares, st.floats(1e-4, 10.0))
+@given(shares, shares, st.floats(1e-4, 1.0))
 @settings(max_examples=40, deadline=None)
 def test_the_step_solves_the_equations_of_the_scheme(alpha, beta, h):
     M, K, D, q, v, tau = 2.0, 50.0, 0.3, 0.3, 0.7, 1.1
@@ -430,7 +431,7 @@ def test_tendons_over_joints_are_implicit(stiffness):
 
 def test_a_spring_along_a_string_through_sites_is_refused_in_a_sentence():
     model = dl.load(with_tendon('<spatial name="cord" stiffness="3"><site site="hook"/><site site="tip"/></spatial>'))
-    with pytest.raises(dl.DelassusError, match="the tendon 'cord' is a string through sites"):
+    with refuses("not-supported", "'cord'"):
         step(model, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], time_step=1e-3)
     step(replace(model, tendons=()), [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], time_step=1e-3)
 
@@ -492,54 +493,54 @@ def test_a_batch_in_contact_is_the_same_bits_as_its_states():
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "refusal"),
     [
-        ({"compliance": -1.0}, "compliance is -1; it must not be negative"),
-        ({"compliance": 1e-3, "damping": -2.0}, "damping is -2; it must not be negative"),
-        ({"damping": 1.0}, "no compliance"),
-        ({"compliance": np.inf}, "does nothing"),
-        ({"alpha": 1.5}, "alpha is 1.5; it is a number from 0"),
-        ({"beta": -0.1}, "beta is -0.1; it is a number from 0"),
-        ({"beta": 0.0}, "beta is 0: positions then do not feel"),
-        ({"alpha": 0.0, "compliance": 0.0}, "an explicit spring needs a finite stiffness"),
-        ({"time_step": 0.0}, "time_step is 0 s; it is from 1e-12 to"),
-        ({"time_step": 1e-300}, "time_step is 1e-300 s"),
-        ({"time_step": None}, "time_step is None; it is a number of seconds"),
-        ({"alpha": "half"}, "alpha is 'half'; it is a number from 0"),
-        ({"alpha": True}, "alpha is True; it is a number from 0"),
-        ({"beta": 1e-300}, "beta is 1e-300: positions then do not feel"),
-        ({"compliance": 0.0, "damping": np.inf}, "damping is infinite; leave the compliance out"),
-        ({"servo_stiffness": np.inf, "servo_target": [0.0]}, "servo_stiffness is infinite; drive the joint"),
+        ({"compliance": -1.0}, ("out-of-range", "-1", "compliance")),
+        ({"compliance": 1e-3, "damping": -2.0}, ("out-of-range", "-2", "damping")),
+        ({"damping": 1.0}, ("conflicting-arguments",)),
+        ({"compliance": np.inf}, ("conflicting-arguments",)),
+        ({"alpha": 1.5}, ("out-of-range", "1.5", "alpha")),
+        ({"beta": -0.1}, ("out-of-range", "-0.1", "beta")),
+        ({"beta": 0.0}, ("conflicting-arguments", "0", "beta")),
+        ({"alpha": 0.0, "compliance": 0.0}, ("conflicting-arguments",)),
+        ({"time_step": 0.0}, ("time-step-out-of-range", "time_step", "0", "1e-12")),
+        ({"time_step": 1e-300}, ("time-step-out-of-range", "time_step", "1e-300")),
+        ({"time_step": None}, ("not-a-number", "time_step")),
+        ({"alpha": "half"}, ("not-a-number", "'half'", "alpha")),
+        ({"alpha": True}, ("not-a-number", "alpha")),
+        ({"beta": 1e-300}, ("conflicting-arguments", "1e-300", "beta")),
+        ({"compliance": 0.0, "damping": np.inf}, ("not-finite", "damping")),
+        ({"servo_stiffness": np.inf, "servo_target": [0.0]}, ("not-finite", "servo_stiffness")),
         (
             {"servo_stiffness": 1.0, "servo_target": [0.0, 1.0]},
-            "servo_target has shape .2,.; the length of its last axis",
+            ("wrong-shape", "servo_target"),
         ),
-        ({"servo_stiffness": 1.0, "servo_target": "up"}, "servo_target is 'up'; it is an array"),
-        ({"driven": {"mass_joint": "fast"}}, "driven.'mass_joint'. is 'fast'; it is a velocity"),
-        ({"geometric_stiffness": [1.0, 2.0]}, "geometric_stiffness has shape .2,.; the length"),
-        ({"time": "noon"}, "time is 'noon'; it is a number of seconds"),
-        ({"iterations": 0}, "iterations is 0; it is a whole number"),
-        ({"tolerance": -1.0}, "the tolerance is -1"),
-        ({"start": [1.0, 2.0]}, "start has shape .2,.; the length"),
-        ({"time_step": 1e9}, "time_step is 1e\\+09 s"),
-        ({"time_step": "soon"}, "time_step is 'soon'"),
-        ({"stabilization": "often"}, "there is no stabilization 'often'"),
-        ({"servo_stiffness": 1.0}, "servo_target is missing"),
-        ({"compliance": {"sprig": 1.0}}, "sprig"),
-        ({"compliance": {"spring": {"x": 1.0}}}, "has no row 'x'; its rows are 0"),
-        ({"compliance": {"spring": {0: -1.0}}}, "compliance of 'spring', row 0, is -1; it must not be negative"),
-        ({"compliance": {"spring": {0: "soft"}}}, "compliance of 'spring', row 0, is 'soft'"),
-        ({"compliance": [1.0, 2.0]}, "one number for each of 1 rows"),
-        ({"driven": 1.0}, "a mapping from joints to velocities"),
+        ({"servo_stiffness": 1.0, "servo_target": "up"}, ("not-a-number", "'up'", "servo_target")),
+        ({"driven": {"mass_joint": "fast"}}, ("not-a-number", "'mass_joint'", "'fast'")),
+        ({"geometric_stiffness": [1.0, 2.0]}, ("wrong-shape", "geometric_stiffness")),
+        ({"time": "noon"}, ("not-a-number", "'noon'", "time")),
+        ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
+        ({"tolerance": -1.0}, ("tolerance-out-of-range", "-1", "tolerance")),
+        ({"start": [1.0, 2.0]}, ("wrong-shape", "start")),
+        ({"time_step": 1e9}, ("time-step-out-of-range", "time_step")),
+        ({"time_step": "soon"}, ("not-a-number", "'soon'", "time_step")),
+        ({"stabilization": "often"}, ("unknown-option", "'often'")),
+        ({"servo_stiffness": 1.0}, ("missing-argument", "servo_target")),
+        ({"compliance": {"sprig": 1.0}}, ("unknown-constraint", "sprig")),
+        ({"compliance": {"spring": {"x": 1.0}}}, ("unknown-row", "'x'")),
+        ({"compliance": {"spring": {0: -1.0}}}, ("out-of-range", "'spring'", "0", "-1", "compliance")),
+        ({"compliance": {"spring": {0: "soft"}}}, ("not-a-number", "'spring'", "'soft'", "0", "compliance")),
+        ({"compliance": [1.0, 2.0]}, ("wrong-shape",)),
+        ({"driven": 1.0}, ("wrong-type",)),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(options, sentence):
-    with pytest.raises(dl.DelassusError, match=sentence):
+def test_what_cannot_be_is_said_in_a_sentence(options, refusal):
+    with refuses(*refusal):
         step(sprung(), [0.1], [0.0], [0.0], **({"time_step": 1e-3} | options))
 
 
 def test_errors_of_steps_are_value_errors():
-    with pytest.raises(ValueError, match="alpha"):
+    with refuses("out-of-range", "alpha"):
         step(sprung(), [0.1], [0.0], [0.0], time_step=1e-3, alpha=2.0)
     assert issubclass(StepError, dl.DelassusError)
 
@@ -551,12 +552,12 @@ def test_a_state_that_is_not_finite_spoils_itself_alone():
 
 
 @pytest.mark.parametrize(
-    "given", [{"alpha": np.nan}, {"beta": np.nan}, {"compliance": np.nan}, {"time_step": np.nan},
-              {"compliance": 1e-3, "damping": np.nan}, {"contacts": dl.Contact("mass"), "restitution": np.nan}]
+    "given", [{"alpha": [np.nan]}, {"beta": [np.nan]}, {"compliance": np.nan}, {"time_step": [np.nan]},
+              {"compliance": 1e-3, "damping": np.nan}, {"contacts": dl.Contact("mass"), "restitution": [np.nan]}]
 )  # fmt: skip
-def test_a_number_that_is_none_is_not_passed_over(given):
-    found = step(sprung(), [0.1], [0.0], [0.0], **({"time_step": 1e-3} | given))
-    assert found.statuses is Status.NOT_FINITE and np.isnan(found.v).all()
+def test_a_number_of_a_state_that_is_none_is_not_passed_over(given):
+    found = step(sprung(), [[0.1]], [[0.0]], [[0.0]], **({"time_step": 1e-3} | given))
+    assert found.status.tolist() == [Status.NOT_FINITE] and np.isnan(found.v).all()
 
 
 def test_rows_that_contradict_each_other_are_met_in_the_least_squares_sense_and_say_so():

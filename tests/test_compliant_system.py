@@ -10,6 +10,7 @@ import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.step.compliant.geometric import geometric_stiffness, not_negative
 from delassus.step.compliant.solve import Known, bilateral
+from refusals import refuses
 from stepped import G, balls_in_a_row, governor, length, on_rod, slider
 
 step, system = dl.stepping.compliant_step, dl.stepping.compliant_system
@@ -184,9 +185,9 @@ def test_driven_joints_are_projected_out_of_the_system():
 
 def test_methods_for_bilateral_rows_refuse_contacts():
     model, row = balls_in_a_row(2)
-    with pytest.raises(dl.DelassusError, match="method is 'cg', which solves rows that act in both directions"):
+    with refuses("not-supported", "'cg'", "method"):
         step(model, [0.0, 1.0], [1.0, 0.0], np.zeros(2), time_step=1e-3, contacts=row, method="cg")
-    with pytest.raises(dl.DelassusError, match="there is no form 'momentum'"):
+    with refuses("unknown-option", "'momentum'"):
         system(model, [0.0, 1.0], [1.0, 0.0], np.zeros(2), time_step=1e-3, contacts=row, form="momentum")
 
 

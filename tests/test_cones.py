@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 import delassus as dl
 from contact_problems import rotation
 from delassus.contact import cones
+from refusals import refuses
 
 EPS = np.finfo(float).eps
 COEFFICIENTS = [0.0, 1e-300, 1e-12, 0.1, 0.7, 1.0, 3.0, 1e12, 1e300, np.inf]
@@ -237,7 +238,7 @@ def test_a_normal_may_have_any_length_but_zero():
     n = np.array([0.3, -0.2, 0.5])
     for scale in (1e-300, 1e300):
         np.testing.assert_allclose(cones.contact_axes(scale * n), cones.contact_axes(n), atol=4 * EPS)
-    with pytest.raises(cones.ConeError, match="zero"):
+    with refuses("zero-direction"):
         cones.contact_axes([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
 
 
@@ -270,17 +271,17 @@ def test_in_kernels_all_functions_give_what_they_give_on_numbers():
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    ("call", "refusal"),
     [
-        (lambda: cones.project([1.0, 2.0], 0.5), "shape .2,."),
-        (lambda: cones.distance([0.0, 0.0, 1.0], -0.1), "-0.1"),
-        (lambda: cones.pyramid_rows(0.5, 2), "three or more"),
-        (lambda: cones.pyramid_rows(0.5, 4, "round"), "'round'"),
-        (lambda: cones.foot_rows(0.5, -0.1, 0.1), "-0.1 m"),
-        (lambda: cones.foot_contains(np.zeros(5), 0.5, 0.1, 0.1), "six numbers"),
-        (lambda: cones.contact_axes([1.0, 0.0]), "three numbers"),
+        (lambda: cones.project([1.0, 2.0], 0.5), ("wrong-shape",)),
+        (lambda: cones.distance([0.0, 0.0, 1.0], -0.1), ("friction-out-of-range", "-0.1")),
+        (lambda: cones.pyramid_rows(0.5, 2), ("out-of-range",)),
+        (lambda: cones.pyramid_rows(0.5, 4, "round"), ("unknown-option", "'round'")),
+        (lambda: cones.foot_rows(0.5, -0.1, 0.1), ("out-of-range", "-0.1")),
+        (lambda: cones.foot_contains(np.zeros(5), 0.5, 0.1, 0.1), ("wrong-shape",)),
+        (lambda: cones.contact_axes([1.0, 0.0]), ("wrong-shape",)),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_a_sentence(call, words):
-    with pytest.raises(cones.ConeError, match=words):
+def test_what_makes_no_sense_is_refused_in_a_sentence(call, refusal):
+    with refuses(*refusal):
         call()

@@ -18,6 +18,7 @@ from delassus.model.generators import chain
 from how_many import examples
 from mechanisms import PROXIMAL, Dense, dense, relative, robot, state
 from native_bits import FULL
+from refusals import refuses
 from robots import file
 
 
@@ -264,21 +265,21 @@ ONES = np.ones((3, 3))
 @pytest.mark.parametrize("proximal", [0.0, -1e-6, np.inf, np.nan, (1e-6, 0.0, 1e-6)])
 @pytest.mark.parametrize("method", [*PROXIMAL, dl.pv_soft], ids=lambda f: f.name)
 def test_a_proximal_parameter_that_is_not_positive_is_explained(method, proximal):
-    with pytest.raises(dl.DelassusError, match=r"must be positive and finite.*take 1e-6 and more iterations"):
+    with refuses("out-of-range", "1e-6"):
         method(ARM, *ONES, proximal=proximal)
 
 
 def test_a_proximal_parameter_for_each_row_has_as_many_numbers():
-    with pytest.raises(dl.DelassusError, match="shape \\(2,\\); it is one number, or one for each of the 3 rows"):
+    with refuses("wrong-shape", "(2,)"):
         dl.caba(ARM, *ONES, proximal=(1e-6, 1e-6))
 
 
 @pytest.mark.parametrize("iterations", [0, -1, 2.5, True])
 def test_iterations_are_counted_from_one(iterations):
-    with pytest.raises(dl.DelassusError, match="a whole number, 1 or more"):
+    with refuses("iterations-out-of-range" if iterations in (0, -1) else "not-a-whole-number"):
         dl.caba(ARM, *ONES, iterations=iterations)
 
 
 def test_a_mask_of_the_wrong_size_is_refused():
-    with pytest.raises(ValueError, match=r"mask has shape \(4,\); its last axis has one number for each of the 3 rows"):
+    with refuses("wrong-shape", "(4,)", "mask"):
         dl.caba(ARM, *ONES, mask=np.ones(4))

@@ -20,7 +20,6 @@ from contacts_in_pinocchio import in_pinocchio, mechanism_of, pinocchio
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.constrained.solvers.kkt import DenseSystem, dense_system, solve_dense
 from delassus.constraints.mechanism.rows import compliance_of
-from delassus.errors import DelassusError
 from delassus.model.bundled.linkages import four_bar
 from delassus.model.generators import balanced_tree, random_tree
 from delassus.model.joints import Free, Helical, Planar, Prismatic, Spherical, Universal
@@ -28,6 +27,7 @@ from delassus.model.model import Mimic
 from differences import STEP, jacobian_of_batch
 from how_many import examples
 from mechanisms import CORNERS, relative, state
+from refusals import refuses
 
 
 @cache
@@ -373,5 +373,5 @@ def test_derivatives_by_torques_are_symmetric_to_the_bit():
 
 def test_no_iterations_are_refused():
     mechanism = dl.Mechanism(tree(), CONSTRAINTS["point"]())
-    with pytest.raises(DelassusError, match="iterations is 0"):
+    with refuses("iterations-out-of-range", "0", "iterations"):
         dl.constrained_derivatives.python(mechanism, *state(tree()), iterations=0)

@@ -18,6 +18,7 @@ from delassus.model.model import Mimic
 from how_many import examples
 from mechanisms import dense, relative, state, weighted
 from native_bits import FULL
+from refusals import refuses
 
 every_method = pytest.mark.parametrize("method", SOLVERS)
 
@@ -178,22 +179,22 @@ def test_compliance_is_not_iterated_away():
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("options", "refusal"),
     [
-        ({"method": "newton"}, "no method 'newton'; the methods are: auto, caba"),
-        ({"tolerance": 0.0}, "tolerance is 0.0; it is a number between 0 and 1"),
-        ({"iterations": 0}, "iterations is 0; it is a whole number, 1 or more"),
-        ({"proximal": -1.0}, "proximal is -1; it must be positive and finite"),
-        ({"proximal": (1e-6, 1e-6)}, r"proximal has shape \(2,\); it is one number, or one for each of the 12 rows"),
+        ({"method": "newton"}, ("unknown-method", "'newton'")),
+        ({"tolerance": 0.0}, ("tolerance-out-of-range", "0.0", "tolerance")),
+        ({"iterations": 0}, ("iterations-out-of-range", "0", "iterations")),
+        ({"proximal": -1.0}, ("out-of-range", "-1", "proximal")),
+        ({"proximal": (1e-6, 1e-6)}, ("wrong-shape", "(2,)", "12", "proximal")),
     ],
 )
-def test_bad_options_are_refused_with_a_sentence(options, text):
-    with pytest.raises(dl.DelassusError, match=text):
+def test_bad_options_are_refused_with_a_sentence(options, refusal):
+    with refuses(*refusal):
         dl.constrained_dynamics(FEET, *batch(1, FEET), **options)
 
 
 def test_a_mask_of_the_wrong_size_is_refused():
-    with pytest.raises(ValueError, match="mask"):
+    with refuses("wrong-shape", "mask"):
         dl.constrained_dynamics(FEET, *batch(1, FEET), mask=np.ones(5))
 
 

@@ -18,6 +18,7 @@ from delassus.spatial.quaternions import quaternion_multiply
 from differences import jacobian
 from how_many import examples
 from mechanisms import PROXIMAL, relative, two_bodies
+from refusals import refuses
 
 ROBOT = dl.load("humanoid")
 ORIGIN = dl.Placement()
@@ -248,27 +249,27 @@ def test_chosen_rows_of_a_loop_are_rows_of_the_whole(chosen):
 
 
 @pytest.mark.parametrize(
-    ("make", "sentence"),
+    ("make", "refusal"),
     [
-        (lambda: dl.Point("left_palm", "left_palm"), "between the frame 'left_palm' and itself"),
-        (lambda: dl.Weld("left_palm", "left_hand"), "on the same body"),
-        (lambda: dl.Distance("left_palm", "right_palm", length=0.0), "must be positive"),
-        (lambda: dl.Hinge("left_palm", "right_palm", axis="w"), "it is 'x', 'y' or 'z'"),
-        (lambda: dl.Hinge("left_palm", "right_palm", rows=("rz",)), "cannot act"),
-        (lambda: dl.Point("left_palm", "right_palm", position=(0, 0, 0)), "leave position out, or frame2"),
-        (lambda: dl.Point("left_palm", placement2=HERE), "has a second placement and no second frame"),
-        (lambda: dl.Coupling("left_shin_joint", "left_shin_joint"), "cannot follow itself"),
-        (lambda: dl.Coupling("pelvis_joint", "left_shin_joint"), "joints of one coordinate"),
-        (lambda: dl.Implicit(lambda k, q: q[:2], rows=3), r"returned shape \(2,\)"),
-        (lambda: dl.Implicit(lambda k, q: dnp.zeros(1), rows=1), "does not depend on the configuration"),
-        (lambda: dl.Implicit(lambda k, q: k.position("palm")[:1], rows=1), "palm"),
-        (lambda: dl.Implicit(3.0, rows=1), "needs a function"),
-        (lambda: dl.Implicit(palms_level, rows=0), "1 or more"),
-        (lambda: dl.Point("left_palm", position=lambda t: t), "as a function of time"),
+        (lambda: dl.Point("left_palm", "left_palm"), ("immovable", "'left_palm'")),
+        (lambda: dl.Weld("left_palm", "left_hand"), ("immovable",)),
+        (lambda: dl.Distance("left_palm", "right_palm", length=0.0), ("out-of-range",)),
+        (lambda: dl.Hinge("left_palm", "right_palm", axis="w"), ("unknown-option", "'x'", "'y'", "'z'")),
+        (lambda: dl.Hinge("left_palm", "right_palm", rows=("rz",)), ("conflicting-arguments",)),
+        (lambda: dl.Point("left_palm", "right_palm", position=(0, 0, 0)), ("conflicting-arguments",)),
+        (lambda: dl.Point("left_palm", placement2=HERE), ("conflicting-arguments",)),
+        (lambda: dl.Coupling("left_shin_joint", "left_shin_joint"), ("immovable",)),
+        (lambda: dl.Coupling("pelvis_joint", "left_shin_joint"), ("not-supported", "joints")),
+        (lambda: dl.Implicit(lambda k, q: q[:2], rows=3), ("function-failed", "(2,)")),
+        (lambda: dl.Implicit(lambda k, q: dnp.zeros(1), rows=1), ("immovable",)),
+        (lambda: dl.Implicit(lambda k, q: k.position("palm")[:1], rows=1), ("function-failed", "palm")),
+        (lambda: dl.Implicit(3.0, rows=1), ("wrong-type",)),
+        (lambda: dl.Implicit(palms_level, rows=0), ("out-of-range",)),
+        (lambda: dl.Point("left_palm", position=lambda t: t), ("function-failed",)),
     ],
 )
-def test_what_cannot_be_a_constraint_is_refused(make, sentence):
-    with pytest.raises(dl.DelassusError, match=sentence):
+def test_what_cannot_be_a_constraint_is_refused(make, refusal):
+    with refuses(*refusal):
         dl.Mechanism(ROBOT, (make(),))
 
 

@@ -7,13 +7,13 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
-from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.equality import Connect
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
-from delassus.model.model import Frame, Joint, Mimic, Model, UnknownName
+from delassus.model.model import Frame, Joint, Mimic, Model
 from delassus.model.placement import Inertia
 from mechanisms import robot, state
+from refusals import refuses
 from robots import file, pinocchio_model
 
 ARM = chain(4)
@@ -72,33 +72,33 @@ def test_a_lock_of_a_mimicking_joint_counts_with_its_ratio():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "refusal"),
     [
-        (lambda: dl.Point("tip", rows="xw"), "no row 'w'; its rows are 0 \\(x\\), 1 \\(y\\), 2 \\(z\\)"),
-        (lambda: dl.Point("tip", rows=(3,)), "no row 3"),
-        (lambda: dl.Point("tip", rows=()), "has no rows; leave it out"),
-        (lambda: dl.Point("tip", rows="xx"), "names a row twice"),
-        (lambda: dl.Point("tip", acceleration=(1.0, 2.0)), "has 2 numbers; .* each of its 3"),
-        (lambda: dl.Point("tip", compliance=-1.0), "compliance of 'tip' is -1; it must not be negative"),
-        (lambda: dl.Point("tip", velocity_gain=np.nan), "must be finite"),
-        (lambda: dl.Point("tip", acceleration="fast"), "one number, or one per row"),
-        (lambda: dl.Point("tip", position_gain=1.0), "no position to pull to"),
-        (lambda: dl.Weld("tip", position_gain=1.0), "no placement to pull to"),
-        (lambda: dl.JointLock("joint0", position_gain=1.0), "no position to pull to"),
-        (lambda: dl.Point(None), "given by its name or number, not on None"),
-        (lambda: dl.Point("tip", placement=np.eye(4)), "needs a Placement"),
-        (lambda: dl.Weld("tip", target=(0, 0, 1)), "needs a Placement"),
-        (lambda: dl.Point("tip", position=(0, 1)), "it is a point \\(x, y, z\\)"),
-        (lambda: dl.Point("tip", position=(0, 1, np.nan)), "must be finite"),
+        (lambda: dl.Point("tip", rows="xw"), ("unknown-row", "'w'")),
+        (lambda: dl.Point("tip", rows=(3,)), ("unknown-row", "3")),
+        (lambda: dl.Point("tip", rows=()), ("nothing-to-do",)),
+        (lambda: dl.Point("tip", rows="xx"), ("duplicate-name",)),
+        (lambda: dl.Point("tip", acceleration=(1.0, 2.0)), ("wrong-shape", "2")),
+        (lambda: dl.Point("tip", compliance=-1.0), ("out-of-range", "'tip'", "-1", "compliance")),
+        (lambda: dl.Point("tip", velocity_gain=np.nan), ("not-finite",)),
+        (lambda: dl.Point("tip", acceleration="fast"), ("not-a-number",)),
+        (lambda: dl.Point("tip", position_gain=1.0), ("missing-argument",)),
+        (lambda: dl.Weld("tip", position_gain=1.0), ("missing-argument",)),
+        (lambda: dl.JointLock("joint0", position_gain=1.0), ("missing-argument",)),
+        (lambda: dl.Point(None), ("wrong-type",)),
+        (lambda: dl.Point("tip", placement=np.eye(4)), ("wrong-type",)),
+        (lambda: dl.Weld("tip", target=(0, 0, 1)), ("wrong-type",)),
+        (lambda: dl.Point("tip", position=(0, 1)), ("wrong-shape",)),
+        (lambda: dl.Point("tip", position=(0, 1, np.nan)), ("not-finite",)),
     ],
 )
-def test_a_constraint_that_makes_no_sense_is_refused(make, message):
-    with pytest.raises(ConstraintError, match=message):
+def test_a_constraint_that_makes_no_sense_is_refused(make, refusal):
+    with refuses(*refusal):
         make()
 
 
 def test_a_placement_that_is_none_is_refused():
-    with pytest.raises(dl.DelassusError, match="no rotation"):
+    with refuses("not-a-rotation"):
         dl.Point("tip", placement=dl.Placement.of(2.0 * np.eye(3)))
 
 
@@ -156,7 +156,7 @@ def test_velocities_are_damped_row_by_row():
 def test_a_position_gain_needs_coordinates_whose_rates_are_the_velocities():
     model = Model("body", (Joint("base", Free(), inertia=Inertia.of(1.0, (0, 0, 0), np.eye(3))),))
     mechanism = dl.Mechanism(model, dl.JointLock("base", position=0.0, position_gain=1.0))
-    with pytest.raises(ConstraintError, match="Weld the frame it carries"):
+    with refuses("not-supported"):
         dl.constraint_bias.python(mechanism, model.neutral(), np.zeros(6))
 
 
@@ -178,12 +178,12 @@ def test_gains_are_refused_exactly_where_a_simulation_would_not_settle(h, damped
     if settles(Kp, Kd, h):
         dl.Mechanism(ARM, point, step=h)
     else:
-        with pytest.raises(ConstraintError, match="too large for the step"):
+        with refuses("unstable-gain"):
             dl.Mechanism(ARM, point, step=h)
 
 
 def test_a_spring_without_a_damper_is_refused():
-    with pytest.raises(ConstraintError, match=r"swing for ever. Give velocity_gain = .* = 20 1/s"):
+    with refuses("unstable-gain", "velocity_gain", "20"):
         dl.Mechanism(ARM, dl.Point("tip", position=(0, 0, 0), position_gain=100.0), step=1e-3)
 
 
@@ -193,7 +193,7 @@ def test_gains_are_not_checked_where_the_step_is_not_known():
 
 @pytest.mark.parametrize("step", [0.0, -1e-3, np.inf, np.nan])
 def test_a_step_must_be_positive_and_finite(step):
-    with pytest.raises(dl.DelassusError, match="positive and finite"):
+    with refuses("time-step-out-of-range"):
         dl.Mechanism(ARM, step=step)
 
 
@@ -233,45 +233,45 @@ def test_the_models_own_constraints_come_first():
 
 
 def test_a_missing_frame_lists_the_nearest_names():
-    with pytest.raises(UnknownName, match="HL_FOOT"):
+    with refuses("unknown-frame", "HL_FOOT"):
         dl.Mechanism(robot("solo12.urdf"), dl.Point("HL_FOT"))
 
 
 def test_a_missing_joint_lists_the_nearest_names():
-    with pytest.raises(UnknownName, match="joint1"):
+    with refuses("unknown-joint", "joint1"):
         dl.Mechanism(ARM, dl.JointLock("joint_1"))
 
 
 def test_a_frame_number_beyond_the_model_is_refused():
-    with pytest.raises(ConstraintError, match="no frame number 99"):
+    with refuses("unknown-frame", "99"):
         dl.Mechanism(ARM, dl.Point(99))
 
 
 def test_a_frame_that_cannot_move_is_refused():
     fixed = Model("arm", ARM.joints, (*ARM.frame_list, Frame("base", -1)))
-    with pytest.raises(ConstraintError, match="'base', which is fixed to the world and cannot move"):
+    with refuses("immovable", "'base'"):
         dl.Mechanism(fixed, dl.Point("base"))
 
 
 @pytest.mark.parametrize("constraints", ["tip", ["tip"], ARM.frame("tip"), [ARM.frame("tip")]], ids=repr)
 def test_a_frame_is_no_constraint_and_how_to_make_one_of_it_is_said(constraints):
-    with pytest.raises(ConstraintError, match=r"'tip' is a name, not a constraint: .* Point\('tip'\) .* Weld\('tip'\)"):
+    with refuses("wrong-type", "'tip'"):
         dl.Mechanism(ARM, constraints)
 
 
 def test_a_joint_is_no_constraint_and_how_to_lock_it_is_said():
-    with pytest.raises(ConstraintError, match=r"'joint1' is a name, not a constraint: .*JointLock\('joint1'\)"):
+    with refuses("wrong-type", "'joint1'"):
         dl.Mechanism(ARM, "joint1")
 
 
 @pytest.mark.parametrize("constraint", [3, b"tip", dl.Point, None], ids=repr)
 def test_what_is_no_constraint_is_refused(constraint):
-    with pytest.raises(ConstraintError, match=r"is no constraint; Point, Weld"):
+    with refuses("wrong-type"):
         dl.Mechanism(ARM, [constraint])
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(dl.DelassusError, match="made of a Model, not of str"):
+    with refuses("wrong-type"):
         dl.Mechanism("solo12", [])
 
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.contact.problems.checks import ContactProblemError
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.joints import Free
 from delassus.step.points.geometry import contact_geometry
 from delassus.step.points.numbers import scene_for
+from refusals import refuses
 from relaxed_pairs import Pair
 from stepped import at_the_end, kept_straight
 
@@ -88,17 +88,17 @@ def test_the_relaxed_model_is_explained_as_mujoco_does(cone, condim):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "refusal"),
     [
-        ({"time_step": None}, "time_step is missing"),
-        ({"yielding": 0.0}, "positive"),
-        ({"passive": np.ones(3)}, "each of 6 velocities"),
-        ({"model": "soft"}, "no inverse"),
-        ({"contacts": dl.Contact("box", restitution=0.5)}, "strike"),
-        ({"contacts": ()}, "rnea"),
+        ({"time_step": None}, ("missing-argument", "time_step")),
+        ({"yielding": 0.0}, ("out-of-range",)),
+        ({"passive": np.ones(3)}, ("wrong-shape", "each")),
+        ({"model": "soft"}, ("unknown-model",)),
+        ({"contacts": dl.Contact("box", restitution=0.5)}, ("not-supported",)),
+        ({"contacts": ()}, ("nothing-to-do", "rnea")),
     ],
 )
-def test_what_has_no_inverse_is_refused(options, words):
+def test_what_has_no_inverse_is_refused(options, refusal):
     given = {"contacts": FEET, "time_step": H} | options
-    with pytest.raises(ContactProblemError, match=words):
+    with refuses(*refusal):
         dl.contact_inverse_dynamics(BOX, LYING, *np.zeros((2, 6)), **given)

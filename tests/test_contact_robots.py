@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.contact.problems.checks import ContactProblemError
 from delassus.model.bundled.build import Assembly, ball, box, rod
 from delassus.model.generators import random_tree
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
@@ -21,6 +19,7 @@ from delassus.step.contact.rigid import assemble_contacts
 from delassus.step.points.geometry import contact_geometry
 from delassus.step.points.numbers import scene_for
 from delassus.step.points.response import responding
+from refusals import refuses
 from stepped import kept_straight
 
 G = 9.81
@@ -432,7 +431,7 @@ def test_a_state_in_a_batch_is_the_state_alone_to_the_bit_and_nan_stays_where_it
 
 def test_bodies_that_cannot_move_against_each_other_have_no_contact():
     model = BOX.with_frame("lid", "box", dl.Placement.of(p=(0, 0, 0.1)))
-    with pytest.raises(ConstraintError, match="on the same body"):
+    with refuses("immovable"):
         dl.contact_dynamics(model, BOX.neutral(), *np.zeros((2, 6)), contacts=dl.Contact("box", "lid"), time_step=1e-3)
 
 
@@ -470,38 +469,38 @@ def test_a_quadruped_at_rest_pushes_with_its_weight():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "refusal"),
     [
-        ({"friction": -0.1}, "negative"),
-        ({"restitution": 1.5}, "from 0"),
-        ({"corners": [(1, 2)]}, "points"),
-        ({"normal": (0, 0, 0)}, "any length but zero"),
-        ({"tangent": (0, 0, 2)}, "along its normal"),
-        ({"rolling": 0.1}, "torsional"),
-        ({"against": "top", "height": 0.2}, "Place the frame"),
-        ({"friction": "much"}, "is a number"),
+        ({"friction": -0.1}, ("friction-out-of-range",)),
+        ({"restitution": 1.5}, ("restitution-out-of-range",)),
+        ({"corners": [(1, 2)]}, ("wrong-shape", "points")),
+        ({"normal": (0, 0, 0)}, ("zero-direction",)),
+        ({"tangent": (0, 0, 2)}, ("zero-direction",)),
+        ({"rolling": 0.1}, ("conflicting-arguments", "torsional")),
+        ({"against": "top", "height": 0.2}, ("conflicting-arguments",)),
+        ({"friction": "much"}, ("not-a-number",)),
     ],
 )
-def test_contacts_that_mean_nothing_are_refused(options, words):
-    with pytest.raises(ConstraintError, match=words):
+def test_contacts_that_mean_nothing_are_refused(options, refusal):
+    with refuses(*refusal):
         dl.Contact("box", **options)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "refusal"),
     [
-        ({"time_step": 0.0}, "positive"),
-        ({"friction": [0.1, 0.2]}, "one number for each of 4"),
-        ({"stabilization": 2.0}, "share"),
-        ({"model": "magic"}, "no model"),
-        ({"normal": np.zeros((2, 3))}, "one plane"),
-        ({"start": np.zeros(3)}, "12 impulses"),
-        ({"torsional": 0.1}, "torsional"),
+        ({"time_step": 0.0}, ("time-step-out-of-range",)),
+        ({"friction": [0.1, 0.2]}, ("wrong-shape",)),
+        ({"stabilization": 2.0}, ("out-of-range", "stabilization")),
+        ({"model": "magic"}, ("unknown-model",)),
+        ({"normal": np.zeros((2, 3))}, ("wrong-shape",)),
+        ({"start": np.zeros(3)}, ("wrong-shape", "12")),
+        ({"torsional": 0.1}, ("conflicting-arguments", "torsional")),
     ],
 )
-def test_numbers_that_do_not_fit_are_refused(options, words):
+def test_numbers_that_do_not_fit_are_refused(options, refusal):
     given = {"contacts": FEET, "time_step": 1e-3} | options
-    with pytest.raises(ContactProblemError, match=words):
+    with refuses(*refusal):
         dl.contact_dynamics(BOX, BOX.neutral(), *np.zeros((2, 6)), **given)
 
 

@@ -20,6 +20,7 @@ from linkages import bennett, bundled, ladder, standing_biped, two_arms
 from linkages import mechanism_of as with_loops
 from mechanisms import CORNERS, dense, held, robot, state
 from native_bits import FULL
+from refusals import refuses
 from robots import file, pinocchio_model
 
 METHODS = ("ltl", *TREE_METHODS)
@@ -308,7 +309,7 @@ def test_joints_that_share_coordinates_have_the_dense_matrix_and_operators():
 @pytest.mark.parametrize("method", TREE_METHODS)
 def test_recursions_over_the_tree_refuse_joints_that_share_coordinates(method):
     mechanism, q, _ = sharing()
-    with pytest.raises(dl.DelassusError, match=r"share coordinates \(mimicry\).*take method='ltl'"):
+    with refuses("not-supported", "'ltl'", "method"):
         dl.delassus_matrix.python(mechanism, q, method=method)
 
 
@@ -316,11 +317,11 @@ ARM = dl.Mechanism(chain(3), dl.Point("tip"))
 
 
 def test_a_method_that_does_not_exist_is_named():
-    with pytest.raises(dl.DelassusError, match="no method 'kjr'; the methods are: auto, ltl, efpa, pv_osimr"):
+    with refuses("unknown-method", "'kjr'", "pv_osimr"):
         dl.delassus_matrix(ARM, np.zeros(3), method="kjr")
 
 
 @pytest.mark.parametrize("refinements", [-1, 1.5, True])
 def test_refinements_are_counted_from_zero(refinements):
-    with pytest.raises(dl.DelassusError, match="a whole number from 0 to 1000"):
+    with refuses("out-of-range" if refinements == -1 else "not-a-whole-number", "1000"):
         dl.delassus_solve(ARM, np.zeros(3), np.zeros(3), refinements=refinements)

@@ -14,16 +14,16 @@ from delassus.compiler import grad, jacobian, jvp, vjp
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.compiler.backends.target import Target
 from delassus.compiler.differentiation import linearize
-from delassus.compiler.differentiation.linearize import DerivativeError
 from delassus.compiler.functions.registry import FUNCTIONS
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.tracing.array import Array
-from delassus.compiler.tracing.record import KernelError, record
+from delassus.compiler.tracing.record import record
 from delassus.compiler.tracing.trace import LeakedTracer, Trace
 from delassus.model.generators import balanced_tree, chain, random_tree
 from how_many import examples
 from native_bits import FULL
 from programs import COMPARISON, OPERATIONS, RandomProgram, programs
+from refusals import refuses
 
 STEP = 1e-20
 
@@ -585,22 +585,22 @@ def test_a_value_that_a_function_keeps_is_still_right_in_the_same_kernel():
 # --- what is refused --------------------------------------------------------------------------------------------
 
 WRONG = {
-    "nothing": (lambda: grad(lambda x: None)(1.0), "returned nothing"),
-    "nothing, pulled back": (lambda: vjp(lambda x: None, 1.0), "returned nothing"),
-    "nothing in a tuple": (lambda: jvp(lambda x: (x, None), (1.0,), (1.0,)), "returned nothing"),
-    "a tangent of another shape": (lambda: jvp(np.sin, (numpy.ones(3),), (numpy.ones(2),)), r"tangent has shape"),
-    "a tangent too few": (lambda: jvp(np.add, (1.0, 2.0), (1.0,)), "tangent has shape"),
-    "a cotangent of another shape": (lambda: vjp(np.sin, numpy.ones(3))[1](1.0), "cotangent has shape"),
-    "a vector": (lambda: grad(np.sin)(numpy.ones(2)), r"one scalar; it returned shape \(2,\)"),
-    "two values": (lambda: grad(lambda x: (x, x))(1.0), "returned 2 values"),
-    "an argument that is not there": (lambda: grad(np.sin, 1)(1.0), "argnum is 1"),
-    "an unknown mode": (lambda: jacobian(np.sin, mode="sideways"), "sideways"),
+    "nothing": (lambda: grad(lambda x: None)(1.0), ("missing-return",)),
+    "nothing, pulled back": (lambda: vjp(lambda x: None, 1.0), ("missing-return",)),
+    "nothing in a tuple": (lambda: jvp(lambda x: (x, None), (1.0,), (1.0,)), ("missing-return",)),
+    "a tangent of another shape": (lambda: jvp(np.sin, (numpy.ones(3),), (numpy.ones(2),)), ("wrong-shape", "tangent")),
+    "a tangent too few": (lambda: jvp(np.add, (1.0, 2.0), (1.0,)), ("wrong-shape", "tangent")),
+    "a cotangent of another shape": (lambda: vjp(np.sin, numpy.ones(3))[1](1.0), ("wrong-shape", "cotangent")),
+    "a vector": (lambda: grad(np.sin)(numpy.ones(2)), ("wrong-shape", "(2,)")),
+    "two values": (lambda: grad(lambda x: (x, x))(1.0), ("wrong-shape",)),
+    "an argument that is not there": (lambda: grad(np.sin, 1)(1.0), ("index-out-of-range", "1", "argnum")),
+    "an unknown mode": (lambda: jacobian(np.sin, mode="sideways"), ("unknown-option", "sideways")),
 }
 
 
-@pytest.mark.parametrize(("call", "message"), WRONG.values(), ids=WRONG)
-def test_an_error_says_what_is_wrong(call, message):
-    with pytest.raises(DerivativeError, match=message):
+@pytest.mark.parametrize(("call", "refusal"), WRONG.values(), ids=WRONG)
+def test_an_error_says_what_is_wrong(call, refusal):
+    with refuses(*refusal):
         call()
 
 
@@ -608,7 +608,7 @@ def test_an_operation_without_a_rule_is_named():
     def odd(x):
         return x.origin.map(lambda a: x.origin.builder.emit(("gudermann", a)), x)
 
-    with pytest.raises(DerivativeError, match="gudermann"):
+    with refuses("not-differentiable", "gudermann"):
         grad(odd)(1.0)
 
 
@@ -628,7 +628,7 @@ def test_a_leaked_value_is_refused():
 def test_a_leaked_pullback_is_refused():
     kept = []
     record("f", lambda x: kept.append(vjp(np.sin, x)[1]) or x, (Operand("x", ()),), (Operand("y", ()),))
-    with pytest.raises(LeakedTracer, match="pullback"):
+    with refuses("leaked-tracer", "pullback"):
         kept[0](1.0)
 
 
@@ -637,5 +637,5 @@ def test_an_error_inside_the_function_goes_through():
     def nothing(model, x):
         """Returns nothing."""
 
-    with pytest.raises(KernelError, match="returned nothing"):
+    with refuses("missing-return"):
         grad(nothing, 1)(None, 1.0)

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parent.parent
         "docs/reactive.md",
         "docs/sampling.md",
         "docs/errata.md",
+        "docs/errors.md",
     ],
 )
 def test_python_blocks_run_in_order(page, monkeypatch):

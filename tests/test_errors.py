@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 import delassus
+from delassus.common.names import UnknownName
 from delassus.compiler.host.cache import _Trouble
 from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.errors import DelassusError
 from delassus.model.generators import chain
-from delassus.model.model import UnknownName
 from delassus.model.readers.xml import ModelFileError, NotXml
 from delassus.particles.algebra.memory import MemoryWillNotSuffice
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import ControlError
+from refusals import refuses
 
 # Classes whose constructors take more than a sentence; the others are made of one.
 EXAMPLES = {
@@ -69,7 +70,7 @@ def test_notes_on_an_error_are_kept():
 def test_an_error_in_a_worker_process_arrives():
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         future = pool.submit(chain(2).frame, "missing")
-        with pytest.raises(UnknownName, match="the model has no frame 'missing'") as caught:
+        with refuses("unknown-frame", "'missing'") as caught:
             future.result(timeout=120)
     assert caught.value.name == "missing"
 

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 import delassus as dl
 from constrained_cases import clear, mechanisms
 from delassus.compiler.backends.interpreter import evaluate
-from delassus.constraints.basis.constraint import ConstraintError
 from delassus.model.generators import chain
-from delassus.model.model import UnknownName
 from how_many import examples
 from mechanisms import FOUR_BAR, Dense, dense, robot, state, two_bodies, weighted
 from native_bits import FULL
+from refusals import refuses
 from robots import file, pinocchio_model
 
 PENDULUM = dl.load("double_pendulum")
@@ -234,21 +233,21 @@ def test_without_constraints_nothing_happens():
 
 @pytest.mark.parametrize("restitution", [1.5, -0.1, (0.5, 1.5), {"tip": -0.1}])
 def test_restitutions_beyond_their_bounds_are_refused(restitution):
-    with pytest.raises(dl.DelassusError, match=r"restitution.* is (1\.5|-0\.1); it is a number from 0, .* to 1, where"):
+    with refuses("restitution-out-of-range"):
         dl.impact(TIP, *tips(), restitution=restitution)
 
 
 def test_a_restitution_for_another_number_of_rows_is_refused():
-    with pytest.raises(dl.DelassusError, match="has 3 numbers; it is one number, or one for each of 2 rows"):
+    with refuses("wrong-shape", "3"):
         dl.impact(TIP, *tips(), restitution=(0.1, 0.2, 0.3))
 
 
 @pytest.mark.parametrize("restitution", [float("nan"), "soft"])
 def test_a_restitution_that_is_no_number_is_refused(restitution):
-    with pytest.raises(ConstraintError, match="the restitution is"):
+    with refuses("not-a-number" if restitution == "soft" else "not-finite", "restitution"):
         dl.impact(TIP, *tips(), restitution=restitution)
 
 
 def test_a_restitution_of_an_unknown_constraint_names_the_nearest():
-    with pytest.raises(UnknownName, match=r"no constraint 'tpi'.*tip"):
+    with refuses("unknown-constraint", "'tpi'"):
         dl.impact(TIP, *tips(), restitution={"tpi": 0.5})

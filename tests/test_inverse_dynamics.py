@@ -22,6 +22,7 @@ from images import mirror, reordered
 from in_pinocchio import to_pinocchio
 from linkages import bundled
 from mechanisms import Dense
+from refusals import refuses
 from scaling import Units
 
 C = dl.control
@@ -283,18 +284,18 @@ def test_rows_that_are_switched_off_have_no_force():
 
 
 @pytest.mark.parametrize(
-    ("actuation", "message"),
+    ("actuation", "refusal"),
     [
-        (np.eye(4), r"shape \(4, 4\); it has a row for each of the 3 velocities"),
-        (np.full((3, 1), np.nan), "not finite"),
-        (["crank", 3.0], "matrix"),
-        (["no such joint"], "no such joint"),
-        (7.0, "shape"),
+        (np.eye(4), ("wrong-shape", "(4, 4)")),
+        (np.full((3, 1), np.nan), ("not-finite",)),
+        (["crank", 3.0], ("wrong-type", "matrix")),
+        (["no such joint"], ("unknown-joint",)),
+        (7.0, ("wrong-shape", "shape")),
     ],
 )
-def test_actuation_that_cannot_be_understood_is_refused(actuation, message):
+def test_actuation_that_cannot_be_understood_is_refused(actuation, refusal):
     mechanism, q = closed("four_bar")
-    with pytest.raises(dl.DelassusError, match=message):
+    with refuses(*refusal):
         dl.inverse_dynamics(mechanism, q, np.zeros(3), np.zeros(3), actuation=actuation)
 
 
@@ -500,12 +501,12 @@ def test_a_quadruped_near_stretched_legs(distance):
 @pytest.mark.parametrize("rank", [-1.0, 2.0])
 def test_a_share_below_which_singular_values_do_not_count_is_between_zero_and_one(rank):
     mechanism, q = closed("four_bar")
-    with pytest.raises(dl.DelassusError, match="rank is"):
+    with refuses("out-of-range", "rank"):
         dl.inverse_dynamics(mechanism, q, np.zeros(3), np.zeros(3), actuation="crank_joint", rank=rank)
 
 
 def test_each_actuator_has_a_name():
-    with pytest.raises(dl.DelassusError, match="2 names for 1 actuators"):
+    with refuses("wrong-shape"):
         C.Actuated(dl.load("four_bar"), "crank_joint", names=("one", "two"))
 
 

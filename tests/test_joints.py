@@ -54,6 +54,7 @@ from joint_checks import (
     plainly,
     verify,
 )
+from refusals import refuses
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=NAMES)
@@ -109,7 +110,7 @@ def test_batches_of_configurations_are_converted_row_by_row():
 
 def test_a_configuration_with_too_many_numbers_is_refused():
     c = with_all_kinds(False)
-    with pytest.raises(ValueError, match="numbers in Pinocchio's layout"):
+    with refuses("wrong-shape"):
         dl.q_from_pinocchio(c.model, np.zeros(c.theirs.nq + 1))
 
 
@@ -127,7 +128,7 @@ def test_a_continuous_joint_of_pinocchio_keeps_its_axis():
 def test_a_joint_of_pinocchio_without_counterpart_is_refused():
     theirs = pin.Model()
     theirs.addJoint(0, pin.JointModelSphericalZYX(), pin.SE3.Identity(), "j")
-    with pytest.raises(dl.DelassusError, match="SphericalZYX has no counterpart"):
+    with refuses("not-supported", "SphericalZYX"):
         dl.from_pinocchio(theirs)
 
 
@@ -181,7 +182,7 @@ def test_the_length_of_an_axis_does_not_matter(name):
 @pytest.mark.parametrize("name", WITH_AXES)
 @pytest.mark.parametrize("length", [0.0, float("nan"), float("inf")], ids=str)
 def test_an_axis_without_direction_is_refused(name, length):
-    with pytest.raises(dl.DelassusError, match="has no direction"):
+    with refuses("zero-direction"):
         WITH_AXES[name]((0.0, length, 0.0))
 
 

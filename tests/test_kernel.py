@@ -13,10 +13,8 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.compiler.backends import native
 from delassus.compiler.backends.target import Target
-from delassus.compiler.host.inputs import SignatureError
-from delassus.compiler.tracing.record import KernelError
-from delassus.compiler.tracing.trace import LeakedTracer
 from delassus.model.generators import chain
+from refusals import refuses
 
 TARGET = Target.host().with_opt(0)
 X = np.array([1.0, -2.0, 3.5])
@@ -171,7 +169,7 @@ def test_targets_are_kept_apart():
 
 def test_a_target_that_is_not_this_machine_is_refused():
     foreign = Target(TARGET.triple, TARGET.cpu, "+imaginary", 1)
-    with pytest.raises(dl.DelassusError, match="another machine"):
+    with refuses("wrong-machine"):
         powers.compiled(None, target=foreign)
 
 
@@ -288,7 +286,7 @@ def test_a_kernel_that_calls_itself_with_ever_new_models_is_refused():
     def count(model, x):
         return count(model + 1, x)
 
-    with pytest.raises(KernelError, match=r"count is called \d+ kernels deep"):
+    with refuses("endless-trace", "count"):
         count(0, 1.0)
 
 
@@ -309,7 +307,7 @@ def test_a_kernel_that_calls_itself_for_ever_is_refused():
     def f(model, x):
         return f(model, x + 1.0)
 
-    with pytest.raises(KernelError, match="f calls itself with the same model"):
+    with refuses("endless-trace"):
         f(None, 1.0)
 
 
@@ -322,7 +320,7 @@ def test_kernels_that_call_each_other_for_ever_are_refused():
     def g(model, x):
         return f(model, x)
 
-    with pytest.raises(KernelError, match="f calls itself with the same model"):
+    with refuses("endless-trace"):
         f(None, 1.0)
 
 
@@ -357,21 +355,21 @@ def test_an_inner_kernel_counts_its_arrays():
 
 
 @pytest.mark.parametrize(
-    ("returned", "message"),
+    ("returned", "refusal"),
     [
-        (lambda x: None, "returned nothing; its signature promises 2"),
-        (lambda x: (x, None), r"returned None as output 1; its signature promises shape \(\)"),
-        (lambda x: x, r"returned 1 value\(s\); its signature promises 2"),
-        (lambda x: (x, x[0], x), r"returned 3 value\(s\); its signature promises 2"),
-        (lambda x: (), r"returned 0 value\(s\); its signature promises 2"),
-        (lambda x: (x[:2], x[0]), r"returned shape \(2,\) as output 0; its signature promises \(3,\)"),
-        (lambda x: (x, x), r"returned shape \(3,\) as output 1; its signature promises \(\)"),
-        (lambda x: (x[None], x[0]), r"returned shape \(1, 3\) as output 0"),
+        (lambda x: None, ("missing-return",)),
+        (lambda x: (x, None), ("missing-return",)),
+        (lambda x: x, ("missing-return",)),
+        (lambda x: (x, x[0], x), ("missing-return",)),
+        (lambda x: (), ("missing-return",)),
+        (lambda x: (x[:2], x[0]), ("wrong-shape", "(2,)", "(3,)")),
+        (lambda x: (x, x), ("wrong-shape", "(3,)")),
+        (lambda x: (x[None], x[0]), ("wrong-shape", "(1, 3)")),
     ],
 )
-def test_what_does_not_fit_the_signature_is_refused(returned, message):
+def test_what_does_not_fit_the_signature_is_refused(returned, refusal):
     f = dl.kernel("(3)->(3),()")(lambda model, x: returned(x))
-    with pytest.raises(KernelError, match=message):
+    with refuses(*refusal):
         f.specialize(None)
 
 
@@ -398,7 +396,7 @@ def test_what_is_not_a_number_cannot_be_returned(returned):
      "(n)=>(n)", "(n)->(n)->(n)", "(é)->()", "((n))->()"],
 )  # fmt: skip
 def test_a_signature_that_cannot_be_read_is_refused(text):
-    with pytest.raises(SignatureError, match="cannot be read"):
+    with refuses("bad-signature"):
         dl.kernel(text)
 
 
@@ -408,7 +406,7 @@ def test_spaces_in_a_signature_do_not_matter():
 
 
 def test_the_decorator_needs_its_signature():
-    with pytest.raises(SignatureError, match="cannot be read"):
+    with refuses("bad-signature"):
 
         @dl.kernel
         def f(model, x):
@@ -417,27 +415,27 @@ def test_the_decorator_needs_its_signature():
 
 def test_a_size_that_the_model_lacks_is_refused():
     f = dl.kernel("(links)->()")(lambda model, x: x[0])
-    with pytest.raises(SignatureError, match="names the size 'links', and Model has no such attribute"):
+    with refuses("bad-signature", "'links'"):
         f.specialize(Model())
 
 
 @pytest.mark.parametrize("size", [2.5, "3", None, 3.0])
 def test_a_size_that_is_no_integer_is_refused(size):
     f = dl.kernel("(n)->()")(lambda model, x: x[0])
-    with pytest.raises(SignatureError, match="must be an integer"):
+    with refuses("bad-signature"):
         f.specialize(Model(n=size))
 
 
 def test_a_negative_size_is_refused():
     f = dl.kernel("(n)->()")(lambda model, x: x[0])
-    with pytest.raises(SignatureError, match="must not be negative"):
+    with refuses("bad-signature"):
         f.specialize(Model(n=-1))
 
 
 @pytest.mark.parametrize("signature", ["(n)->(2)", "(2)->(2,n)", "(n)->(n)", "(n,2)->()"])
 def test_a_size_of_zero_is_refused(signature):
     f = dl.kernel(signature)(lambda model, x: dnp.sum(x))
-    with pytest.raises(dl.DelassusError, match=r"a ufunc cannot have an axis of length 0"):
+    with refuses("wrong-shape"):
         f.specialize(Model(n=0))
 
 
@@ -445,7 +443,7 @@ def test_a_size_of_zero_is_refused(signature):
     "function", [lambda model, *x: x[0], lambda model, x, **options: x, lambda *args: args[1]], ids=["*", "**", "all"]
 )
 def test_a_varying_number_of_parameters_is_refused(function):
-    with pytest.raises(SignatureError, match="fixed number of arrays"):
+    with refuses("bad-signature"):
         dl.kernel("()->()")(function)
 
 
@@ -453,7 +451,7 @@ def test_a_varying_number_of_parameters_is_refused(function):
     "function", [lambda: 0.0, lambda model: 0.0, lambda model, x, y: x, lambda *, a, x: x], ids=["0", "1", "3", "*"]
 )
 def test_another_number_of_parameters_than_the_signature_has_is_refused(function):
-    with pytest.raises(SignatureError, match=r"its signature asks for a model and 1 array"):
+    with refuses("bad-signature"):
         dl.kernel("()->()")(function)
 
 
@@ -464,7 +462,7 @@ def test_option_names_of_the_call_itself_are_refused():
         lambda m, x, *, model=None: x,
         lambda m, x, *, self=None: x,
     ):
-        with pytest.raises(SignatureError, match="is taken by every kernel's own call"):
+        with refuses("bad-signature"):
             dl.kernel("()->()")(function)
 
 
@@ -499,7 +497,7 @@ def test_the_plain_function_counts_its_arrays():
 
 def test_the_plain_function_checks_its_results():
     f = dl.kernel("()->(2)")(lambda model, x: x)
-    with pytest.raises(KernelError, match="returned shape"):
+    with refuses("wrong-shape"):
         f.python(None, 1.0)
 
 
@@ -555,7 +553,7 @@ def test_a_traced_value_that_leaked_cannot_be_used_later():
 
     f(None, 1.0)
     for use in (lambda x: x + 1.0, dnp.sin, lambda x: operator.mul(x, x)):
-        with pytest.raises(LeakedTracer, match="outside the call that traced it"):
+        with refuses("leaked-tracer"):
             use(kept[0])
 
 
@@ -568,7 +566,7 @@ def test_a_traced_value_that_leaked_cannot_enter_another_kernel():
         return kept[0] * x
 
     f(1, 1.0)
-    with pytest.raises(LeakedTracer, match="outside the call that traced it"):
+    with refuses("leaked-tracer"):
         f(2, 1.0)
 
 
@@ -619,7 +617,7 @@ def test_after_an_exception_in_the_compiler_the_next_call_works(error, monkeypat
 
 def test_a_kernel_too_large_to_hold_its_values_is_refused():
     f = dl.kernel("(150000)->()")(lambda model, x: dnp.sum(x))
-    with pytest.raises(dl.DelassusError, match="150001 numbers"):
+    with refuses("kernel-too-large", "150001"):
         f.specialize(None)
 
 
@@ -651,5 +649,5 @@ def test_inputs_beyond_the_largest_frame_are_refused_before_tracing():
     def huge(model, x):
         return x[0]
 
-    with pytest.raises(dl.DelassusError, match="10000000000001 numbers"):
+    with refuses("kernel-too-large", "10000000000001"):
         huge(None, [1.0])

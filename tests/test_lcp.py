@@ -9,6 +9,7 @@ import delassus as dl
 from contact_problems import cones_of, random_problems
 from delassus.contact.problems import by_pyramids
 from delassus.contact.solvers.lemke import lemke
+from refusals import refuses
 
 CORNERS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
 ALL_SETS = [list(s) for size in range(7) for s in itertools.combinations(range(6), size)]
@@ -248,20 +249,20 @@ def test_a_limit_of_pivots_is_told():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "refusal"),
     [
-        ({"faces": 2}, "three or more"),
-        ({"pyramid": "round"}, "'round'"),
-        ({"method": "newton"}, "auto, dantzig, lemke"),
-        ({"method": "dantzig"}, "without friction"),
+        ({"faces": 2}, ("out-of-range",)),
+        ({"pyramid": "round"}, ("unknown-option", "'round'")),
+        ({"method": "newton"}, ("unknown-method",)),
+        ({"method": "dantzig"}, ("not-supported",)),
     ],
 )
-def test_what_pyramids_cannot_do_is_refused(options, words):
-    with pytest.raises(dl.DelassusError, match=words):
+def test_what_pyramids_cannot_do_is_refused(options, refusal):
+    with refuses(*refusal):
         solved(dl.ContactProblem(np.eye(3), [0.0, 0.0, -1.0], friction=0.5), **options)
 
 
 def test_contacts_with_torsional_friction_have_no_pyramid():
     problem = dl.ContactProblem(np.eye(4), np.zeros(4), [dl.cones.Friction(4)], friction=0.5, torsional=0.1)
-    with pytest.raises(dl.DelassusError, match="three rows"):
+    with refuses("not-supported"):
         solved(problem)

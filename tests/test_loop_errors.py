@@ -7,9 +7,9 @@ import pytest
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.compiler.host.inputs import SignatureError
 from delassus.constraints.basis.constraint import ConstraintError
 from mechanisms import FOUR_BAR
+from refusals import refuses
 
 TREE = replace(FOUR_BAR.model, constraints=())
 FREE = dl.Mechanism(TREE)
@@ -31,39 +31,55 @@ def point(**options):
 
 @pytest.mark.parametrize("name", [None, 3, ("a",), b"foot"], ids=repr)
 def test_a_name_that_is_no_text_is_refused(name):
-    with pytest.raises(ConstraintError, match=r"the name of a constraint is .* such as 'left foot'"):
+    with refuses("wrong-type", "'left foot'"):
         point(name=name)
 
 
 @pytest.mark.parametrize("number", ["0.5", 1j, [1j, 0, 0], None, np.array(["1"]), [[1], [2, 3]], {}], ids=repr)
 def test_what_is_no_real_number_is_no_parameter(number):
-    with pytest.raises(ConstraintError, match="acceleration of 'coupler_end-rocker_end' is "):
+    with refuses("not-a-number", "acceleration of 'coupler_end-rocker_end'"):
         point(acceleration=number)
 
 
 @pytest.mark.parametrize("rows", [1, 0.5, True], ids=repr)
 @pytest.mark.parametrize("make", [point, lambda rows: dl.JointLock("crank_joint", rows=rows)], ids=["point", "lock"])
 def test_rows_that_are_no_list_are_refused(make, rows):
-    with pytest.raises(ConstraintError, match=r"the rows of .* are .*such as \(0, 2\)"):
+    with refuses("wrong-type", "(0, 2)", "rows"):
         make(rows=rows)
 
 
 @pytest.mark.parametrize("rows", [(True, False), (0.7,), ([0],), (None,), (NAN,), (1j,)], ids=repr)
 @pytest.mark.parametrize("make", [point, lambda rows: dl.JointLock("crank_joint", rows=rows)], ids=["point", "lock"])
 def test_rows_are_numbers_or_names_and_no_mask(make, rows):
-    with pytest.raises(ConstraintError, match=r"is no row of .*by their numbers or names"):
+    with refuses("unknown-row"):
         make(rows=rows)
 
 
 @pytest.mark.parametrize("frames", [(True,), ("coupler_end", False), (2.0,)], ids=repr)
 def test_a_truth_value_is_no_number_of_a_frame(frames):
-    with pytest.raises(ConstraintError, match="given by its name or number"):
+    with refuses("wrong-type"):
         dl.Point(*frames)
 
 
-@pytest.mark.parametrize("length", [-1.0, 0.0, 1e-310, 1e-160, NAN, np.inf, None, "1", [1.0], (1, 2), 1j], ids=repr)
-def test_a_length_is_one_positive_number(length):
-    with pytest.raises(ConstraintError, match=r"length of 'coupler_end-rocker_end' .*(positive|one number|finite)"):
+@pytest.mark.parametrize("length", [-1.0, 0.0, 1e-310, 1e-160, NAN, np.inf], ids=repr)
+def test_a_length_is_positive(length):
+    with refuses("out-of-range", "length of 'coupler_end-rocker_end'"):
+        dl.Distance("coupler_end", "rocker_end", length=length)
+
+
+@pytest.mark.parametrize(
+    ("length", "code"),
+    [
+        (None, "not-a-number"),
+        ("1", "not-a-number"),
+        (1j, "not-a-number"),
+        ([1.0], "wrong-shape"),
+        ((1, 2), "wrong-shape"),
+    ],
+    ids=repr,
+)
+def test_a_length_is_one_number(length, code):
+    with refuses(code, "length of 'coupler_end-rocker_end'"):
         dl.Distance("coupler_end", "rocker_end", length=length)
 
 
@@ -73,35 +89,52 @@ def test_a_length_may_be_a_number_of_numpy(length):
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "refusal"),
     [
-        (lambda: dl.JointLock("crank_joint", position=(1.0, 2.0)), "position of 'crank_joint' has 2 numbers"),
-        (lambda: dl.JointLock("crank_joint", compliance=(1.0, 2.0)), "compliance of 'crank_joint' has 2 numbers"),
-        (lambda: dl.Coupling("crank_joint", acceleration=(1.0, 2.0)), "acceleration of 'crank_joint' has 2 numbers"),
-        (lambda: dl.Coupling("crank_joint", coefficients=[[1], [2, 3]]), r"a list of numbers, \(c₀, c₁, …\)"),
-        (lambda: dl.Coupling("crank_joint", reference=(1.0, 2.0)), "it is one number"),
-        (lambda: dl.Point("coupler_end", position=[]), r"a point \(x, y, z\)"),
+        (lambda: dl.JointLock("crank_joint", position=(1.0, 2.0)), ("wrong-shape", "'crank_joint'", "2", "position")),
+        (
+            lambda: dl.JointLock("crank_joint", compliance=(1.0, 2.0)),
+            ("wrong-shape", "'crank_joint'", "2", "compliance"),
+        ),
+        (
+            lambda: dl.Coupling("crank_joint", acceleration=(1.0, 2.0)),
+            ("wrong-shape", "'crank_joint'", "2", "acceleration"),
+        ),
+        (lambda: dl.Coupling("crank_joint", coefficients=[[1], [2, 3]]), ("not-a-number",)),
+        (lambda: dl.Coupling("crank_joint", reference=(1.0, 2.0)), ("wrong-shape",)),
+        (lambda: dl.Point("coupler_end", position=[]), ("wrong-shape", "position")),
     ],
 )
-def test_parameters_that_do_not_fit_their_rows_are_refused_before_anything_is_computed(make, message):
-    with pytest.raises(ConstraintError, match=message):
+def test_parameters_that_do_not_fit_their_rows_are_refused_before_anything_is_computed(make, refusal):
+    with refuses(*refusal):
         dl.Mechanism(TREE, make())
 
 
 @pytest.mark.parametrize("constraints", [None, 1.0, Odd, dl.Point, b"foot", {"foot": point()}], ids=repr)
 def test_constraints_that_are_no_list_are_refused(constraints):
-    with pytest.raises(ConstraintError, match="they are one constraint or a list of them"):
+    with refuses("wrong-type"):
         dl.Mechanism(TREE, constraints)
 
 
-@pytest.mark.parametrize("step", ["fast", [], 1j, (0.1, 0.2), -1.0, NAN], ids=repr)
-def test_a_step_is_one_number(step):
-    with pytest.raises(dl.DelassusError, match="it is one number, positive and finite"):
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        ("fast", "not-a-number"),
+        ([], "wrong-shape"),
+        (1j, "not-a-number"),
+        ((0.1, 0.2), "wrong-shape"),
+        (-1.0, "time-step-out-of-range"),
+        (NAN, "time-step-out-of-range"),
+    ],
+    ids=repr,
+)
+def test_a_step_is_one_number(step, code):
+    with refuses(code, "step"):
         dl.Mechanism(TREE, step=step)
 
 
 def test_a_tie_of_a_model_within_one_body_says_how_to_leave_it_out():
-    with pytest.raises(ConstraintError, match=r"on the same body .* take model_constraints=False"):
+    with refuses("immovable", "model_constraints"):
         dl.Mechanism(TREE, dl.Weld("coupler", "coupler_end"))
 
 
@@ -124,18 +157,14 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_whatever_a_function_of_a_user_raises_names_the_constraint(mistake):
     g, said = MISTAKES[mistake]
-    with pytest.raises(
-        ConstraintError, match=rf"the constraint 'loop' cannot be followed: .*{said}.* It is a function g"
-    ):
+    with refuses("function-failed", "'loop'", said):
         dl.Mechanism(TREE, dl.Implicit(g, rows=1, name="loop"))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_whatever_a_moving_reference_raises_names_the_constraint(mistake):
     position, said = MISTAKES[mistake]
-    with pytest.raises(
-        ConstraintError, match=rf"position of 'coupler_end' .* cannot be followed: .*{said}.* It takes t"
-    ):
+    with refuses("function-failed", "'coupler_end'", "position", said):
         dl.Point("coupler_end", position=position)
 
 
@@ -147,7 +176,7 @@ def test_the_error_of_a_user_is_kept_as_the_cause():
 
 @pytest.mark.parametrize("g", [lambda k: k, lambda k, q, t, u: q[:1], lambda k, q, *, t: q[:1], len, Odd], ids=range(5))
 def test_a_function_with_other_arguments_is_refused(g):
-    with pytest.raises(ConstraintError, match=r"cannot be followed: .* It is a function g\(kinematics, q\)"):
+    with refuses("function-failed"):
         dl.Mechanism(TREE, dl.Implicit(g, rows=1))
 
 
@@ -167,7 +196,7 @@ def test_a_third_argument_is_the_time_by_its_name_or_without_a_default(g):
 
 @pytest.mark.parametrize("rows", [0, -1, 2.0, True, None, "2"], ids=repr)
 def test_the_rows_of_a_function_are_counted(rows):
-    with pytest.raises(ConstraintError, match="a whole number, how many there are, 1 or more"):
+    with refuses("out-of-range" if rows in (0, -1) else "not-a-whole-number", "rows"):
         dl.Implicit(lambda _k, q: q, rows=rows)
 
 
@@ -176,7 +205,7 @@ def test_the_rows_of_a_function_are_counted(rows):
     [lambda _t: 2.0 * dnp.eye(3), lambda t: dnp.eye(3) + t * dnp.ones((3, 3)), lambda _t: dnp.diag([1.0, 1.0, -1.0])],
 )
 def test_a_moving_target_has_to_turn_by_rotations(R):
-    with pytest.raises(dl.DelassusError, match="no rotation"):
+    with refuses("not-a-rotation"):
         dl.Weld("coupler_end", target=lambda t: (R(t), dnp.zeros(3)))
 
 
@@ -193,31 +222,44 @@ SOLVERS = {
 @pytest.mark.parametrize("what", [None, TREE, "four_bar", [FOUR_BAR]], ids=["None", "model", "name", "list"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_solver_wants_a_mechanism(solver, what):
-    with pytest.raises(SignatureError, match=rf"{solver} got a {type(what).__name__}\..* argument is a Mechanism"):
+    with refuses("bad-signature", solver, type(what).__name__):
         SOLVERS[solver](what)
 
 
 def test_a_kernel_says_what_its_first_argument_is():
-    with pytest.raises(SignatureError, match=r"caba got a Model\. Its first argument is a Mechanism"):
+    with refuses("bad-signature"):
         dl.caba(TREE, Q, V, V)
 
 
-@pytest.mark.parametrize("tolerance", [[], "tight", 1j, (1e-3, 1e-4), np.ones(3), 0.0, 2.0, NAN], ids=repr)
+@pytest.mark.parametrize(
+    ("tolerance", "code"),
+    [
+        ([], "wrong-shape"),
+        ("tight", "not-a-number"),
+        (1j, "not-a-number"),
+        ((1e-3, 1e-4), "wrong-shape"),
+        (np.ones(3), "tolerance-out-of-range"),
+        (0.0, "tolerance-out-of-range"),
+        (2.0, "tolerance-out-of-range"),
+        (NAN, "tolerance-out-of-range"),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize("solver", ["constrained_dynamics", "assemble", "project"])
-def test_a_tolerance_is_a_number_between_0_and_1(solver, tolerance):
-    with pytest.raises(dl.DelassusError, match=r"the tolerance is .*between 0 and 1, such as 1e-1"):
+def test_a_tolerance_is_a_number_between_0_and_1(solver, tolerance, code):
+    with refuses(code, "tolerance"):
         SOLVERS[solver](FOUR_BAR, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("method", [None, [], "fast", 3, np.ones(3)], ids=repr)
 @pytest.mark.parametrize("solver", ["constrained_dynamics", "project"])
 def test_methods_that_there_are_not_are_refused(solver, method):
-    with pytest.raises(dl.DelassusError, match=r"there is no method .*; the methods are: "):
+    with refuses("unknown-method"):
         SOLVERS[solver](FOUR_BAR, method=method)
 
 
 def test_the_operational_inertia_lists_all_of_its_methods():
-    with pytest.raises(dl.DelassusError, match=r"there is no method 'fast'.*caba_osim"):
+    with refuses("unknown-method", "'fast'", "caba_osim"):
         dl.operational_inertia.python(FOUR_BAR, Q, method="fast")
 
 
@@ -229,7 +271,7 @@ def test_options_are_looked_at_also_where_nothing_is_constrained(options):
 
 @pytest.mark.parametrize("proximal", ["small", 1j, Odd(), {}], ids=["text", "complex", "object", "dict"])
 def test_a_proximal_parameter_is_a_number(proximal):
-    with pytest.raises(dl.DelassusError, match=r"proximal is .*; it is one number, or one per row, such as 1e-6"):
+    with refuses("not-a-number", "1e-6", "proximal"):
         dl.constrained_dynamics(FOUR_BAR, Q, V, V, proximal=proximal)
 
 
@@ -263,17 +305,17 @@ def test_velocities_of_another_size_are_not_projected():
 
 @pytest.mark.parametrize("locked", [None, 3, 1.5], ids=repr)
 def test_joints_are_locked_by_a_list_of_names(locked):
-    with pytest.raises(TypeError, match=r"locked has the type .*such as \[\"arm\*\"\]"):
+    with refuses("wrong-type", '"arm*"', "locked", kind=TypeError):
         dl.assemble(FOUR_BAR, Q, locked=locked)
 
 
 def test_restitutions_are_given_by_names():
-    with pytest.raises(TypeError, match="the name of a constraint has the type int; it needs str, such as 'closure'"):
+    with refuses("wrong-type", "'closure'", kind=TypeError):
         dl.impact(FOUR_BAR, Q, V, restitution={0: 0.5})
 
 
 def test_a_restitution_is_looked_at_also_where_nothing_strikes():
-    with pytest.raises(dl.DelassusError, match="the restitution is 3; it is a number from 0"):
+    with refuses("restitution-out-of-range", "3", "restitution"):
         dl.impact(FREE, Q, V, restitution=3.0)
 
 
@@ -296,7 +338,7 @@ TIES = {
 
 @pytest.mark.parametrize("name", TIES)
 def test_early_elimination_refuses_joints_that_are_tied_to_each_other(name):
-    with pytest.raises(dl.DelassusError, match=r"tie its bodies or joints to each other.*take prox_pv"):
+    with refuses("not-supported", "prox_pv"):
         dl.pv_early.python(TIES[name], Q, V, V)
 
 

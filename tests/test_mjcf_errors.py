@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.errors import DelassusError
 from delassus.model.readers.xml import ModelFileError
+from refusals import refuses
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -122,15 +122,14 @@ def test_a_number_that_mujoco_stumbles_over_is_refused_where_it_is_written():
 
 
 def test_a_number_beyond_all_robots_is_refused():
-    sentence = r"<string>:2: <option>: gravity is 1e\+300; SI units of a robot stay within ±1e\+30\."
-    with pytest.raises(ModelFileError, match=sentence):
+    with refuses("out-of-range", "<string>:2: <option>", "gravity"):
         dl.load(arm("option", "gravity='0 0 1e300'"))
 
 
 def test_a_model_in_memory_with_a_number_that_is_not_finite_is_refused():
     m = mujoco.MjModel.from_xml_string(ARM)
     m.jnt_stiffness[0] = np.inf
-    with pytest.raises(DelassusError, match="stiffness of joint 'hinge' is inf; it must be a finite number"):
+    with refuses("not-finite", "'hinge'", "stiffness"):
         dl.from_mujoco(m)
 
 
@@ -196,7 +195,7 @@ def test_an_included_file_that_is_not_xml_is_named(robot):
 
 
 def test_a_document_type_is_refused():
-    with pytest.raises(ModelFileError, match="document type definition"):
+    with refuses("bad-model-file"):
         dl.load("<!DOCTYPE mujoco><mujoco/>", format="mjcf")
 
 

@@ -1,7 +1,6 @@
 """The model as data: names, coordinates, content, editing, and what it refuses."""
 
 import pickle
-import re
 from dataclasses import fields, replace
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ import pinocchio as pin
 import pytest
 
 import delassus as dl
+from delassus.common.names import UnknownName
 from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.model.equality import Connect, JointCoupling
 from delassus.model.generators import balanced_tree, chain, random_tree
@@ -24,9 +24,10 @@ from delassus.model.joints import (
     Translation,
     Universal,
 )
-from delassus.model.model import Frame, Geometry, Joint, Mimic, Model, Posture, UnknownName
+from delassus.model.model import Frame, Geometry, Joint, Mimic, Model, Posture
 from delassus.model.placement import HERE, Inertia, Placement
 from delassus.model.transmission import Actuator, Tendon
+from refusals import refuses
 from robots import file, pinocchio_model
 
 BALL = Inertia.of(2.0, (0.1, 0.2, 0.3), np.diag([0.3, 0.4, 0.5]))
@@ -68,7 +69,7 @@ def test_a_pattern_minds_capital_letters():
 
 
 def test_a_pattern_that_matches_nothing_is_an_error():
-    with pytest.raises(UnknownName, match=re.escape("no frame that matches '*_foot'")):
+    with refuses("unknown-frame", "'*_foot'"):
         arm().frames("*_foot")
 
 
@@ -80,14 +81,14 @@ def test_a_missing_frame_lists_the_nearest_names():
 
 
 def test_a_missing_joint_lists_the_nearest_names():
-    with pytest.raises(UnknownName, match=re.escape("no joint 'elbo'. The nearest are: elbow")):
+    with refuses("unknown-joint", "'elbo'", "elbow"):
         arm().joint("elbo")
 
 
 def test_a_name_like_no_other_says_how_many_there_are():
-    with pytest.raises(UnknownName, match=r"It has 3 of them: .*elbow"):
+    with refuses("unknown-joint", "3"):
         arm().joint("%%%")
-    with pytest.raises(UnknownName, match=r"It has 99 of them\.$"):
+    with refuses("unknown-name", "99"):
         raise UnknownName("joint", "%%%", [f"joint{k}" for k in range(99)])
 
 
@@ -97,7 +98,7 @@ def test_an_unknown_name_is_a_key_error_and_an_error_of_delassus():
 
 
 def test_an_algorithm_with_a_missing_frame_lists_the_nearest_names():
-    with pytest.raises(UnknownName, match="left_hand"):
+    with refuses("unknown-frame", "left_hand"):
         dl.frame_placement(arm(), np.zeros(3), frame="left_hnd")
 
 
@@ -253,7 +254,7 @@ def test_a_model_is_not_equal_to_something_else():
 
 
 def test_content_that_cannot_be_compared_is_refused_when_it_is():
-    with pytest.raises(dl.DelassusError, match="cannot be compared"):
+    with refuses("wrong-type"):
         hash(arm(constraints=(object(),)))
 
 
@@ -275,51 +276,51 @@ def test_every_kind_of_joint_survives_pickling():
 
 @pytest.mark.parametrize("parent", [1, 2, 5, -2])
 def test_a_parent_comes_before_its_children(parent):
-    with pytest.raises(dl.DelassusError, match=f"'elbow' \\(number 1\\) hangs on number {parent}"):
+    with refuses("not-a-tree", "'elbow'", parent):
         with_joint(1, parent=parent)
 
 
 def test_joints_have_names_of_their_own():
-    with pytest.raises(dl.DelassusError, match="more than one joint named 'shoulder'"):
+    with refuses("duplicate-name", "'shoulder'"):
         with_joint(1, name="shoulder")
 
 
 def test_frames_have_names_of_their_own():
-    with pytest.raises(dl.DelassusError, match="more than one frame named 'base'"):
+    with refuses("duplicate-name", "'base'"):
         arm(frame_list=(Frame("base", 0), Frame("base", 1)))
 
 
 @pytest.mark.parametrize("joint", [3, -2])
 def test_a_frame_is_on_a_joint_of_the_model(joint):
-    with pytest.raises(dl.DelassusError, match=f"'tool' is on joint number {joint}, which the model does not have"):
+    with refuses("not-a-tree", "'tool'", joint):
         arm(frame_list=(Frame("tool", joint),))
 
 
 def test_a_shape_is_on_a_joint_of_the_model():
-    with pytest.raises(dl.DelassusError, match="'g' is on joint number 7"):
+    with refuses("not-a-tree", "'g'", "7"):
         arm(geometries=(Geometry("g", 7, HERE, "sphere", (0.1,), "visual"),))
 
 
 def test_a_mimic_of_a_mimic_is_refused():
     joints = tuple(replace(j, mimic=Mimic(k + 1)) if k < 2 else j for k, j in enumerate(arm().joints))
-    with pytest.raises(dl.DelassusError, match="'shoulder' mimics 'elbow', which mimics another one itself"):
+    with refuses("bad-mimicry", "'shoulder'", "'elbow'"):
         arm(joints=joints)
 
 
 def test_a_joint_that_mimics_itself_is_refused():
-    with pytest.raises(dl.DelassusError, match="mimics another one itself"):
+    with refuses("bad-mimicry"):
         with_joint(1, mimic=Mimic(1))
 
 
 @pytest.mark.parametrize("source", [3, -1])
 def test_a_mimicked_joint_is_one_of_the_model(source):
-    with pytest.raises(dl.DelassusError, match=f"'elbow' mimics number {source}, which the model does not have"):
+    with refuses("bad-mimicry", "'elbow'", source):
         with_joint(1, mimic=Mimic(source))
 
 
 @pytest.mark.parametrize("kind", [Free(), Spherical(), Universal()], ids=lambda kind: kind.label)
 def test_a_joint_with_several_degrees_of_freedom_mimics_nothing(kind):
-    with pytest.raises(dl.DelassusError, match="both need exactly 1"):
+    with refuses("bad-mimicry"):
         with_joint(1, kind=kind, mimic=Mimic(0))
 
 
@@ -328,7 +329,7 @@ NUMBERS = ["lower", "upper", "velocity_limit", "effort_limit", "armature", "damp
 
 @pytest.mark.parametrize("field", NUMBERS)
 def test_a_wrong_number_of_numbers_is_refused(field):
-    with pytest.raises(dl.DelassusError, match=f"{field} of joint 'elbow' has 2 numbers; it needs 1, or none"):
+    with refuses("wrong-shape", field, "'elbow'"):
         with_joint(1, **{field: (1.0, 2.0)})
 
 
@@ -342,17 +343,17 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_an_inertia_that_is_not_finite_is_refused(name):
-    with pytest.raises(dl.DelassusError, match="the body of joint 'elbow' has an inertia that is not finite"):
+    with refuses("not-finite", "'elbow'", "body"):
         with_joint(1, inertia=BAD[name])
 
 
 def test_a_negative_mass_is_refused():
-    with pytest.raises(dl.DelassusError, match="the body of joint 'elbow' has the mass -1 kg; it must not be negative"):
+    with refuses("out-of-range", "'elbow'", "-1", "body"):
         with_joint(1, inertia=Inertia(-1.0))
 
 
 def test_a_base_of_negative_mass_is_refused():
-    with pytest.raises(dl.DelassusError, match="what is fixed to the world has the mass -1 kg"):
+    with refuses("out-of-range", "-1"):
         arm(base_inertia=Inertia(-1.0))
 
 
@@ -366,18 +367,18 @@ NO_ROTATIONS = {
 
 @pytest.mark.parametrize("name", NO_ROTATIONS)
 def test_a_joint_placed_by_something_that_is_no_rotation_is_refused(name):
-    with pytest.raises(dl.DelassusError, match="the placement of 'elbow' has a matrix that is no rotation"):
+    with refuses("not-a-rotation", "'elbow'", "placement"):
         with_joint(1, placement=Placement.of(NO_ROTATIONS[name]))
 
 
 def test_a_frame_placed_by_something_that_is_no_rotation_is_refused():
-    with pytest.raises(dl.DelassusError, match="the placement of 'tool' has a matrix that is no rotation"):
+    with refuses("not-a-rotation", "'tool'", "placement"):
         arm().with_frame("tool", "base", Placement.of(2.0 * np.eye(3)))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
 def test_a_placement_that_is_not_finite_is_refused(bad):
-    with pytest.raises(dl.DelassusError, match="the placement of 'elbow' is not finite"):
+    with refuses("not-finite", "'elbow'", "placement"):
         with_joint(1, placement=Placement.of(p=(0.0, bad, 0.0)))
 
 
@@ -386,14 +387,14 @@ def test_a_placement_that_is_not_finite_is_refused(bad):
 
 def test_joints_that_move_no_inertia_are_named():
     model = with_joint(2, inertia=Inertia())
-    with pytest.raises(SingularMassMatrix, match="these joints move no inertia: wrist") as caught:
+    with refuses("singular-mass-matrix", "wrist") as caught:
         dl.aba(model, *state(model))
     assert caught.value.joints == ("wrist",)
 
 
 @pytest.mark.parametrize("kernel", [dl.udu, dl.inverse_mass_matrix], ids=lambda k: k.name)
 def test_factors_of_a_singular_mass_matrix_are_refused(kernel):
-    with pytest.raises(SingularMassMatrix, match="wrist"):
+    with refuses("singular-mass-matrix", "wrist"):
         kernel.python(with_joint(2, inertia=Inertia()), np.zeros(3))
 
 
@@ -413,7 +414,7 @@ def test_armature_makes_a_massless_joint_regular():
 def test_armature_on_one_of_two_massless_axes_is_not_enough(armature):
     model = with_joint(2, kind=Universal(), inertia=Inertia(), armature=armature)
     assert np.linalg.matrix_rank(dl.crba.python(model, np.zeros(4))) == 3
-    with pytest.raises(SingularMassMatrix, match="wrist"):
+    with refuses("singular-mass-matrix", "wrist"):
         dl.aba.python(model, np.zeros(4), np.zeros(4), np.zeros(4))
 
 
@@ -425,7 +426,7 @@ def test_a_follower_that_moves_mass_makes_its_source_regular():
 
 def test_a_follower_that_does_not_move_leaves_its_source_singular():
     joints = (Joint("source", Revolute()), Joint("follower", Prismatic(), mimic=Mimic(0, 0.0), inertia=BALL))
-    with pytest.raises(SingularMassMatrix, match="source"):
+    with refuses("singular-mass-matrix", "source"):
         dl.aba.python(Model("pair", joints), np.zeros(1), np.zeros(1), np.ones(1))
 
 
@@ -447,19 +448,19 @@ VANISHING = {
 def test_an_inertia_that_vanishes_in_the_arithmetic_of_kernels_is_refused(case, kernel):
     model = Model("tiny", (VANISHING[case],))
     inputs, _ = kernel.operands(model)
-    with pytest.raises(SingularMassMatrix, match=r"move less than 1e-292 kg or kg·m², which .* vanishes.*: j\."):
+    with refuses("singular-mass-matrix", "1e-292"):
         kernel(model, *(np.zeros(operand.shape) for operand in inputs))
 
 
 def test_a_follower_whose_motion_vanishes_leaves_its_source_singular():
     joints = (Joint("source", Revolute()), Joint("follower", Prismatic(), mimic=Mimic(0, 1e-160), inertia=BALL))
-    with pytest.raises(SingularMassMatrix, match="source"):
+    with refuses("singular-mass-matrix", "source"):
         dl.aba.python(Model("pair", joints), np.zeros(1), np.zeros(1), np.ones(1))
 
 
 @pytest.mark.parametrize("kernel", [dl.center_of_mass, dl.center_of_mass_jacobian], ids=lambda k: k.name)
 def test_a_mass_that_vanishes_has_no_centre(kernel):
-    with pytest.raises(dl.DelassusError, match="has no mass that moves"):
+    with refuses("no-mass"):
         kernel(Model("tiny", (VANISHING["a mass"],)), np.zeros(1))
 
 
@@ -476,40 +477,40 @@ def test_inertias_above_that_move_as_all_others_do():
 
 
 @pytest.mark.parametrize(
-    ("fields", "sentence"),
+    ("fields", "refusal"),
     [
-        ({"gravity": (0.0, np.nan, 0.0)}, "gravity is .*; it must be finite"),
-        ({"postures": (Posture("home", (np.inf, 0.0, 0.0)),)}, "the posture 'home' is .*; it must be finite"),
+        ({"gravity": (0.0, np.nan, 0.0)}, ("not-finite", "gravity")),
+        ({"postures": (Posture("home", (np.inf, 0.0, 0.0)),)}, ("not-finite", "'home'")),
     ],
     ids=str,
 )
-def test_a_model_with_numbers_that_are_not_finite_is_refused(fields, sentence):
-    with pytest.raises(dl.DelassusError, match=sentence):
+def test_a_model_with_numbers_that_are_not_finite_is_refused(fields, refusal):
+    with refuses(*refusal):
         replace(arm(), **fields)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
 @pytest.mark.parametrize("field", ["armature", "damping", "friction", "stiffness", "rest"])
 def test_a_coefficient_that_is_not_finite_is_refused(field, bad):
-    with pytest.raises(dl.DelassusError, match=rf"{field} of joint 'elbow' is \({bad},\); it must be finite"):
+    with refuses("not-finite", field, "'elbow'", bad):
         with_joint(1, **{field: (bad,)})
 
 
 @pytest.mark.parametrize("field", ["lower", "upper", "velocity_limit", "effort_limit"])
 def test_a_limit_may_be_infinite_but_is_a_number(field):
     assert getattr(with_joint(1, **{field: (np.inf,)}).joints[1], field) == (np.inf,)
-    with pytest.raises(dl.DelassusError, match=rf"{field} of joint 'elbow' is \(nan,\)"):
+    with refuses("not-finite", field, "'elbow'"):
         with_joint(1, **{field: (np.nan,)})
 
 
 @pytest.mark.parametrize("mimic", [Mimic(0, np.nan), Mimic(0, 1.0, np.inf)], ids=str)
 def test_a_follower_needs_finite_numbers(mimic):
-    with pytest.raises(dl.DelassusError, match="joint 'elbow' mimics 'shoulder' with numbers that are not finite"):
+    with refuses("bad-mimicry", "'elbow'", "'shoulder'"):
         with_joint(1, mimic=mimic)
 
 
 def test_a_pitch_must_be_finite():
-    with pytest.raises(dl.DelassusError, match="the pitch is nan m/rad; it must be finite"):
+    with refuses("not-finite", "pitch"):
         Helical(pitch=np.nan)
 
 
@@ -602,17 +603,17 @@ def test_two_hands_with_prefixes_have_the_sum_of_the_joints():
 
 
 def test_joints_with_the_same_name_ask_for_a_prefix():
-    with pytest.raises(dl.DelassusError, match="'arm' has a joint 'shoulder' already: attach 'arm' with a prefix"):
+    with refuses("duplicate-name", "'arm'", "'shoulder'"):
         arm().attach(arm(), "left_hand")
 
 
 def test_frames_with_the_same_name_ask_for_a_prefix():
-    with pytest.raises(dl.DelassusError, match="'arm' has a frame 'base' already"):
+    with refuses("duplicate-name", "'arm'", "'base'"):
         arm().attach(Model("hand", (), (Frame("base", -1),)), "left_hand")
 
 
 def test_a_missing_mount_lists_the_nearest_names():
-    with pytest.raises(UnknownName, match="left_hand"):
+    with refuses("unknown-frame", "left_hand"):
         arm().attach(chain(1), "left_hnd")
 
 
@@ -712,7 +713,7 @@ def test_locking_a_source_locks_its_followers_where_they_are():
 
 
 def test_locking_a_follower_names_its_source():
-    with pytest.raises(dl.DelassusError, match="'elbow' follows 'shoulder': lock that one"):
+    with refuses("bad-mimicry", "'elbow'", "'shoulder'"):
         with_joint(1, mimic=Mimic(0)).lock("elbow")
 
 
@@ -722,12 +723,12 @@ def test_a_follower_keeps_its_source_when_others_are_locked():
 
 
 def test_a_configuration_of_another_size_is_refused():
-    with pytest.raises(ValueError, match=re.escape("shape (2,), the model needs (3,)")):
+    with refuses("wrong-shape", "(2,)", "(3,)"):
         arm().lock("elbow", q=[0.0, 0.0])
 
 
 def test_a_missing_joint_cannot_be_locked():
-    with pytest.raises(UnknownName, match="elbow"):
+    with refuses("unknown-joint", "elbow"):
         arm().lock("elbo")
 
 
@@ -743,7 +744,7 @@ def test_a_new_frame_is_placed_on_another_one():
 
 
 def test_a_new_frame_needs_a_name_of_its_own():
-    with pytest.raises(dl.DelassusError, match="more than one frame named 'base'"):
+    with refuses("duplicate-name", "'base'"):
         arm().with_frame("base", "left_hand")
 
 
@@ -783,7 +784,7 @@ def test_a_generated_mechanism_follows_its_seed(name):
 @pytest.mark.parametrize("n", [0, -1])
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_generated_mechanism_has_at_least_one_link(name, n):
-    with pytest.raises(ValueError, match="at least one link"):
+    with refuses("out-of-range"):
         GENERATORS[name](n)
 
 
@@ -843,43 +844,43 @@ def test_coordinates_of_a_robot_leave_no_gaps():
 def test_a_point_mass_on_the_axis_of_its_joint_is_singular():
     axis = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0)
     joint = Joint("spin", Revolute(tuple(axis)), inertia=Inertia.of(1.0, com=0.3 * axis))
-    with pytest.raises(SingularMassMatrix, match="spin"):
+    with refuses("singular-mass-matrix", "spin"):
         dl.aba(dl.Model("needle", (joint,)), [0.3], [0.0], [1.0])
 
 
 def test_a_free_point_mass_is_singular():
-    with pytest.raises(SingularMassMatrix, match="body"):
+    with refuses("singular-mass-matrix", "body"):
         dl.udu(dl.Model("point", (Joint("body", Free(), inertia=Inertia.of(1.0)),)), np.eye(7)[6])
 
 
 WRONG_TYPES = {
-    "attach a number": (lambda m: m.attach(3, m.frame_list[0]), "what is attached has the type int; it needs Model"),
-    "attach at a number": (lambda m: m.attach(m, m.frame_list[0], 0.1), "the placement has the type float; it needs"),
-    "attach with a number before names": (lambda m: m.attach(m, m.frame_list[0], prefix=3), "the prefix has the type"),
-    "lock a number": (lambda m: m.lock(3), "the name of a joint has the type int; it needs str, such as 'joint0'"),
-    "lock a list": (lambda m: m.lock(["joint0"]), "the name of a joint has the type list"),
-    "a frame at a matrix": (lambda m: m.with_frame("tool", m.frame_list[0], np.eye(4)), "the placement has the type"),
-    "a frame named by a number": (lambda m: m.with_frame(3, m.frame_list[0]), "the name of a frame has the type int"),
+    "attach a number": (lambda m: m.attach(3, m.frame_list[0]), ("wrong-type",)),
+    "attach at a number": (lambda m: m.attach(m, m.frame_list[0], 0.1), ("wrong-type", "placement")),
+    "attach with a number before names": (lambda m: m.attach(m, m.frame_list[0], prefix=3), ("wrong-type", "prefix")),
+    "lock a number": (lambda m: m.lock(3), ("wrong-type", "'joint0'")),
+    "lock a list": (lambda m: m.lock(["joint0"]), ("wrong-type",)),
+    "a frame at a matrix": (lambda m: m.with_frame("tool", m.frame_list[0], np.eye(4)), ("wrong-type", "placement")),
+    "a frame named by a number": (lambda m: m.with_frame(3, m.frame_list[0]), ("wrong-type",)),
     "a mass as an inertia": (
         lambda m: m.with_inertia("joint0", 2.0),
-        "the inertia has the type float; it needs Inertia",
+        ("wrong-type", "inertia"),
     ),
-    "frames by a number": (lambda m: m.frames(3), "the pattern has the type int; it needs str"),
-    "a joint by nothing": (lambda m: m.joint(None), "the name of a joint has the type NoneType"),
-    "a posture by a number": (lambda m: m.posture(3), "the name of a posture has the type int; it needs str"),
-    "parameters by one text": (lambda m: dl.ParametricModel(m, "gravity"), "names has the type str; it needs tuple"),
+    "frames by a number": (lambda m: m.frames(3), ("wrong-type", "pattern")),
+    "a joint by nothing": (lambda m: m.joint(None), ("wrong-type",)),
+    "a posture by a number": (lambda m: m.posture(3), ("wrong-type",)),
+    "parameters by one text": (lambda m: dl.ParametricModel(m, "gravity"), ("wrong-type",)),
     "a path to compare with": (
         lambda m: dl.compare(m, "arm.urdf"),
-        "a model to compare has the type str",
+        ("wrong-type",),
     ),
-    "masses of a path": (lambda m: dl.mass_report("arm.urdf"), "the model has the type str; it needs Model"),
-    "random numbers from nothing": (lambda m: m.random_configuration(None), "rng has the type NoneType; it needs"),
+    "masses of a path": (lambda m: dl.mass_report("arm.urdf"), ("wrong-type",)),
+    "random numbers from nothing": (lambda m: m.random_configuration(None), ("wrong-type", "rng")),
 }
 
 
 @pytest.mark.parametrize(("call", "message"), WRONG_TYPES.values(), ids=WRONG_TYPES)
 def test_an_argument_of_a_wrong_type_is_named(call, message):
-    with pytest.raises(TypeError, match=message):
+    with refuses(*message, kind=TypeError):
         call(chain(2))
 
 
@@ -924,7 +925,7 @@ def test_locking_coupled_joints_takes_their_coupling_and_tendon_away():
 
 
 def test_one_of_two_coupled_joints_cannot_be_locked():
-    with pytest.raises(dl.DelassusError, match="'gear' couples joints elbow and shoulder: lock both or neither"):
+    with refuses("bad-mimicry", "'gear'"):
         arm(**DRIVEN).lock("shoulder")
 
 
@@ -933,5 +934,5 @@ def test_a_posture_is_found_by_its_name():
 
 
 def test_a_posture_that_is_not_there_names_the_nearest():
-    with pytest.raises(UnknownName, match=r"no posture 'hom'. The nearest are: home"):
+    with refuses("unknown-posture", "'hom'", "home"):
         arm(**DRIVEN).posture("hom")

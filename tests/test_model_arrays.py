@@ -6,8 +6,9 @@ import pytest
 
 import delassus as dl
 from delassus.model.joints import Free, Planar, Prismatic, Revolute, Spherical, Universal
-from delassus.model.model import Frame, Joint, Mimic, Model, UnknownName
+from delassus.model.model import Frame, Joint, Mimic, Model
 from delassus.model.placement import Inertia, Placement
+from refusals import refuses
 from robots import file
 from urdf_samples import FIXED
 
@@ -48,7 +49,7 @@ def test_places_are_those_of_pinocchio():
 
 
 def test_an_unknown_joint_is_answered_with_the_nearest():
-    with pytest.raises(UnknownName, match="elbow"):
+    with refuses("unknown-joint", "elbow"):
         MIXED.q_slice("elbwo")
 
 
@@ -98,16 +99,16 @@ def test_a_configuration_is_neutral_but_for_the_joints_that_are_named(model):
 
 
 @pytest.mark.parametrize(
-    ("coordinates", "message"),
+    ("coordinates", "refusal"),
     [
-        ({"left knee": 0.1}, r"'left knee' have shape \(\); a universal joint has 2"),
-        ({"elbow": (0.1, 0.2)}, r"'elbow' have shape \(2,\); a revolute joint has 1"),
-        ({"follower": 0.1}, "'follower' mimics 'elbow'"),
-        ({"elbwo": 0.1}, "nearest are: elbow"),
+        ({"left knee": 0.1}, ("wrong-shape", "'left knee'", "2")),
+        ({"elbow": (0.1, 0.2)}, ("wrong-shape", "'elbow'", "(2,)", "1")),
+        ({"follower": 0.1}, ("bad-mimicry", "'follower'", "'elbow'")),
+        ({"elbwo": 0.1}, ("unknown-joint", "elbow")),
     ],
 )
-def test_coordinates_that_a_joint_does_not_have_are_refused(coordinates, message):
-    with pytest.raises((ValueError, dl.DelassusError), match=message):
+def test_coordinates_that_a_joint_does_not_have_are_refused(coordinates, refusal):
+    with refuses(*refusal):
         MIXED.configuration(coordinates)
 
 
@@ -154,17 +155,17 @@ def test_a_body_is_named_by_its_joint_or_its_link():
 
 
 def test_a_link_that_is_but_a_part_of_a_body_is_refused():
-    with pytest.raises(dl.DelassusError, match="'c' is a part of the body of joint 'j'"):
+    with refuses("bad-parameter", "'c'", "'j'"):
         dl.load(FIXED).with_inertia("c", BALL)
 
 
 def test_a_link_of_the_world_has_no_inertia_to_change():
-    with pytest.raises(dl.DelassusError, match="'a' is fixed to the world"):
+    with refuses("bad-parameter", "'a'"):
         dl.load(FIXED).with_inertia("a", BALL)
 
 
 def test_a_body_that_is_not_there_is_answered_with_the_nearest():
-    with pytest.raises(UnknownName, match="trunk"):
+    with refuses("unknown-joint", "trunk"):
         MIXED.with_inertia("trunc", BALL)
 
 
@@ -177,16 +178,16 @@ def test_a_placement_comes_from_a_homogeneous_matrix_and_back():
 
 
 @pytest.mark.parametrize(
-    ("T", "message"),
+    ("T", "refusal"),
     [
-        (np.eye(3), "shape"),
-        (np.diag([1.0, 1.0, 1.0, 2.0]), "last row"),
-        (np.diag([1.0, 1.0, -1.0, 1.0]), "rotation"),
-        (np.diag([1.0, 1.0, np.nan, 1.0]), "finite"),
+        (np.eye(3), ("wrong-shape", "shape")),
+        (np.diag([1.0, 1.0, 1.0, 2.0]), ("not-a-rotation",)),
+        (np.diag([1.0, 1.0, -1.0, 1.0]), ("not-a-rotation", "rotation")),
+        (np.diag([1.0, 1.0, np.nan, 1.0]), ("not-a-rotation",)),
     ],
 )
-def test_what_is_no_homogeneous_matrix_is_refused(T, message):
-    with pytest.raises(ValueError, match=message):
+def test_what_is_no_homogeneous_matrix_is_refused(T, refusal):
+    with refuses(*refusal):
         Placement.from_matrix(T)
 
 

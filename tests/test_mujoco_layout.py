@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import delassus as dl
+from refusals import refuses
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -80,5 +81,5 @@ def test_accelerations_are_the_rates_of_velocities(model, states):
 
 @pytest.mark.parametrize("count", [0, 12, 14])
 def test_a_wrong_number_of_coordinates_is_refused(model, count):
-    with pytest.raises(ValueError, match=rf"13 numbers are needed; this has shape \({count},\)"):
+    with refuses("wrong-shape", "13", count):
         dl.q_to_mujoco(model, np.zeros(count))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import delassus as dl
-from delassus.compiler.host.inputs import Input, SignatureError
+from delassus.compiler.host.inputs import Input
+from refusals import refuses
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def test_an_optional_input_named_twice_is_refused():
 
 
 def test_an_optional_input_needs_a_parameter_of_its_name():
-    with pytest.raises(SignatureError, match="'mass' needs a keyword-only parameter"):
+    with refuses("bad-signature", "'mass'"):
         dl.kernel("(n)->(n)", inputs={"mass": "()"})(lambda model, x: x)
 
 
@@ -122,7 +123,7 @@ def test_an_optional_input_needs_a_default():
     def function(model, x, *, mass):
         return x
 
-    with pytest.raises(SignatureError, match="'mass' needs a default: None"):
+    with refuses("bad-signature", "'mass'"):
         dl.kernel("(n)->(n)", inputs={"mass": "()"})(function)
 
 
@@ -130,12 +131,12 @@ def test_an_optional_input_has_one_default():
     def function(model, x, *, mass=1.0):
         return x
 
-    with pytest.raises(SignatureError, match=r"'mass' has two defaults, 1\.0 and 2\.0"):
+    with refuses("bad-signature", "'mass'", "1.0", "2.0"):
         dl.kernel("(n)->(n)", inputs={"mass": Input("()", 2.0)})(function)
 
 
 def test_the_shape_of_an_optional_input_must_be_readable():
-    with pytest.raises(SignatureError, match="'n' of the input 'mass' cannot be read"):
+    with refuses("bad-signature", "'n'", "'mass'"):
         dl.kernel("(n)->(n)", inputs={"mass": "n"})
 
 
@@ -158,7 +159,7 @@ def test_an_empty_input_of_the_wrong_size_is_refused():
 
 
 def test_a_ufunc_cannot_have_outputs_without_elements():
-    with pytest.raises(dl.DelassusError, match="axis of length 0"):
+    with refuses("wrong-shape", "axis"):
         split.specialize(Model(k=0))
 
 

@@ -11,8 +11,9 @@ from delassus.compiler import jacobian
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.model.generators import random_tree
 from delassus.model.joints import Free
-from delassus.model.model import Frame, Joint, UnknownName
+from delassus.model.model import Frame, Joint
 from delassus.model.placement import Inertia, Placement
+from refusals import refuses
 from robots import file
 
 TREE = random_tree(6, seed=1)
@@ -169,7 +170,7 @@ def test_a_body_that_gets_its_mass_at_run_time_can_be_accelerated():
 
 def test_a_joint_that_moves_nothing_is_refused_whatever_the_other_parameters():
     empty = replace(TREE, joints=tuple(replace(joint, inertia=Inertia()) for joint in TREE.joints))
-    with pytest.raises(dl.DelassusError, match="move no inertia"):
+    with refuses("singular-mass-matrix"):
         dl.aba(empty.parametric("gravity"), Q, V, A, parameters=TREE.gravity)
 
 
@@ -189,12 +190,12 @@ def test_a_link_names_its_body():
 
 
 def test_a_link_inside_a_body_is_refused_with_the_name_of_the_joint():
-    with pytest.raises(dl.DelassusError, match="give the name 'FL_KFE'"):
+    with refuses("bad-parameter", "'FL_KFE'"):
         SOLO.parametric("inertia:FL_FOOT")
 
 
 def test_a_link_that_is_fixed_to_the_world_has_no_parameters():
-    with pytest.raises(dl.DelassusError, match="fixed to the world"):
+    with refuses("bad-parameter"):
         replace(TREE, frame_list=(Frame("table", -1, role="link"),)).parametric("inertia:table")
 
 
@@ -210,28 +211,28 @@ def test_a_kind_alone_chooses_all():
 
 @pytest.mark.parametrize("name", ["inertia:FL_HFF", "inertias:FL_HFE", "inertia:FL_HEF", "armature:FL_HFF"])
 def test_an_unknown_name_lists_the_nearest(name):
-    with pytest.raises(UnknownName, match=f"no parameter '{name}'. The nearest are: .*FL_HFE"):
+    with refuses("unknown-parameter", name):
         SOLO.parametric(name)
 
 
 def test_a_parameter_that_is_chosen_twice_is_refused():
-    with pytest.raises(dl.DelassusError, match="'inertia:joint1' is chosen more than once"):
+    with refuses("duplicate-name", "'inertia:joint1'"):
         TREE.parametric("inertia:joint1", "inertia:*")
 
 
 def test_a_body_has_a_mass_or_an_inertia_as_parameters():
-    with pytest.raises(dl.DelassusError, match="'mass:joint1' and 'inertia:joint1' exclude each other"):
+    with refuses("conflicting-arguments", "'mass:joint1'", "'inertia:joint1'"):
         TREE.parametric("inertia:joint1", "mass")
 
 
 def test_the_mass_alone_of_a_body_without_any_is_refused():
     empty = replace(TREE, joints=tuple(replace(joint, inertia=Inertia()) for joint in TREE.joints))
-    with pytest.raises(dl.DelassusError, match="choose 'inertia:joint0'"):
+    with refuses("bad-parameter", "'inertia:joint0'"):
         empty.parametric("mass")
 
 
 def test_no_names_are_refused():
-    with pytest.raises(dl.DelassusError, match="name at least one parameter"):
+    with refuses("missing-argument"):
         TREE.parametric()
 
 
@@ -248,12 +249,12 @@ def test_packed_arrays_broadcast_and_the_rest_is_the_models():
 
 
 def test_packing_an_unknown_name_lists_the_nearest():
-    with pytest.raises(UnknownName, match="The nearest are: gravity"):
+    with refuses("unknown-parameter", "gravity"):
         TREE.parametric("gravity").pack({"gravitiy": np.ones(3)})
 
 
 def test_packing_a_wrong_size_is_refused():
-    with pytest.raises(ValueError, match=r"has shape \(9,\); it needs \(…, 10\)"):
+    with refuses("wrong-shape", "(9,)", "10"):
         TREE.parametric("inertia:joint0").pack({"inertia:joint0": np.ones(9)})
 
 
@@ -290,7 +291,7 @@ def test_parameters_of_the_wrong_size_are_refused():
 
 
 def test_parameters_is_no_name_for_an_option():
-    with pytest.raises(dl.DelassusError, match="'parameters' is taken"):
+    with refuses("bad-signature", "'parameters'"):
         dl.kernel("(n)->(n)")(_with_option)
 
 

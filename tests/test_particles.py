@@ -24,6 +24,7 @@ from delassus.particles.solvers.choice import METHODS
 from delassus.particles.solvers.multigrid import TwoGrids
 from delassus.particles.solvers.superlu import whole_matrix
 from delassus.step.scheme.blend import Blend
+from refusals import refuses
 
 mpl.use("agg")
 
@@ -245,7 +246,7 @@ def test_a_cantilever_bends_as_euler_and_bernoulli_say():
     beam = P.rope((0, 0, 0), (length, 0, 0), segments, stiffness=1e5, bending=EI, pinned="clamped", gravity=0.0)
     force = np.zeros((beam.nodes, 3))
     force[-1, 2] = -load
-    stepper = P.Stepper(beam, 10.0)
+    stepper = P.Stepper(beam, 1.0)
     state = P.start_of(beam)
     for _ in range(5):
         state = stepper.step(state.at(v=np.zeros_like(state.v)), force).state
@@ -519,7 +520,7 @@ def test_a_motion_that_was_saved_goes_on_where_it_ended(tmp_path):
     half.save(tmp_path / "half.npz")
     end = P.ParticleTrajectory.load(tmp_path / "half.npz", cloth).end
     assert np.array_equal(P.simulate_particles(cloth, end, steps=5).x[-1], whole.x[-1])
-    with pytest.raises(dl.DelassusError, match="another system"):
+    with refuses("other-file"):
         P.ParticleTrajectory.load(tmp_path / "half.npz", P.cloth())
 
 
@@ -532,7 +533,7 @@ def test_a_disk_that_is_full_leaves_the_file_that_was_there(tmp_path, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez_compressed", full)
-    with pytest.raises(dl.DelassusError, match="No space left"):
+    with refuses("unwritable-file"):
         log.save(tmp_path / "log.npz")
     assert (tmp_path / "log.npz").read_bytes() == before and len(list(tmp_path.iterdir())) == 1
 

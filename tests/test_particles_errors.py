@@ -10,10 +10,10 @@ import delassus as dl
 import delassus.particles as P
 from delassus.common import memory as free_memory
 from delassus.constrained.solvers.status import Status
-from delassus.errors import DelassusError
 from delassus.particles.algebra import memory
 from delassus.particles.motion.step import Stepper
 from delassus.particles.solvers.choice import METHODS
+from refusals import refuses
 
 LINE = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
 
@@ -23,101 +23,114 @@ def rods(points, numbers=1.0, **options):
 
 
 BAD = {
-    "a free particle without mass": (lambda: P.Particles(LINE, [1.0, 0.0, 1.0]), "mass of particle 1 is 0 kg"),
-    "a mass that is no number": (lambda: P.Particles(LINE, [1.0, np.nan, 1.0]), "mass of particle 1 is nan"),
-    "a particle that is not there": (lambda: P.Particles(LINE, 1.0, rods([[0, 1], [1, 7]])), "stretch 1 .*are 3"),
-    "a negative number of a particle": (lambda: P.Particles(LINE, 1.0, rods([[0, -1]])), "numbered from 0 to 2"),
-    "a rod from a particle to itself": (lambda: P.Particles(LINE, 1.0, rods([[1, 1]])), "a point twice"),
-    "a rod without length": (lambda: P.Particles(LINE * 0.0, 1.0, rods([[0, 1]])), "stretch 0 .* is degenerate"),
+    "a free particle without mass": (lambda: P.Particles(LINE, [1.0, 0.0, 1.0]), ("out-of-range", "1", "0", "mass")),
+    "a mass that is no number": (lambda: P.Particles(LINE, [1.0, np.nan, 1.0]), ("out-of-range", "1", "mass")),
+    "a particle that is not there": (lambda: P.Particles(LINE, 1.0, rods([[0, 1], [1, 7]])), ("index-out-of-range",)),
+    "a negative number of a particle": (lambda: P.Particles(LINE, 1.0, rods([[0, -1]])), ("index-out-of-range",)),
+    "a rod from a particle to itself": (lambda: P.Particles(LINE, 1.0, rods([[1, 1]])), ("degenerate-element",)),
+    "a rod without length": (lambda: P.Particles(LINE * 0.0, 1.0, rods([[0, 1]])), ("degenerate-element",)),
     "a triangle that is a line": (
-        lambda: P.Particles(LINE, 1.0, P.Elements(P.area, [[0, 1, 2]], 1.0)), "area 0 .* is degenerate"),
+        lambda: P.Particles(LINE, 1.0, P.Elements(P.area, [[0, 1, 2]], 1.0)), ("degenerate-element",)),
     "a flat tetrahedron of rubber": (
-        lambda: P.Particles(np.zeros((4, 3)), 1.0, P.Elements(P.volume, [[0, 1, 2, 3]], 1.0)), "is degenerate"),
-    "a rigid rod between pins": (lambda: P.Particles(LINE, 1.0, rods([[0, 1]]), pins=[0, 1]), "are held: nothing"),
-    "a pin that is not there": (lambda: P.Particles(LINE, 1.0, pins=[5]), "pins has the particle 5"),
+        lambda: P.Particles(np.zeros((4, 3)), 1.0, P.Elements(P.volume, [[0, 1, 2, 3]], 1.0)), ("degenerate-element",)),
+    "a rigid rod between pins": (lambda: P.Particles(LINE, 1.0, rods([[0, 1]]), pins=[0, 1]), ("immovable",)),
+    "a pin that is not there": (lambda: P.Particles(LINE, 1.0, pins=[5]), ("index-out-of-range", "5", "pins")),
     "a pin that moves, too": (
-        lambda: P.Particles(LINE, 1.0, pins=[1], motions=[P.Motion(np.array([1]), np.zeros(3))]), "held twice"),
-    "a negative compliance": (lambda: rods([[0, 1]], compliance=-1.0), "compliance of stretch is -1"),
-    "a damper on a rigid rod": (lambda: rods([[0, 1]], damping=1.0), "rigid element has no damping"),
-    "a compliance of an energy": (lambda: P.Elements(P.spring, [[0, 1]], [[1.0, 1.0]], 0.1), "is an energy"),
-    "too few points": (lambda: P.Elements(P.bend, [[0, 1]], 1.0), r"whole numbers \(elements, 3\)"),
-    "numbers of the wrong shape": (lambda: P.Elements(P.bend, [[0, 1, 2]], [[1.0, 2.0]]), r"it needs \(1, 5\)"),
-    "numbers that are not finite": (lambda: rods([[0, 1]], np.inf), "they are finite"),
-    "positions that are not finite": (lambda: P.Particles(LINE * np.nan, 1.0), "particle 0 is not finite"),
-    "nothing": (lambda: P.Particles(np.zeros((0, 3)), 1.0), "nothing that could move"),
-    "negative friction": (lambda: P.Particles(LINE, 1.0, friction=-0.1), "friction is -0.1"),
-    "negative drag": (lambda: P.Particles(LINE, 1.0, drag=-1.0), "drag is -1"),
-    "an obstacle that is none": (lambda: P.Particles(LINE, 1.0, obstacles=["wall"]), "'wall'"),
-    "a sphere without radius": (lambda: P.Sphere((0, 0, 0), 0.0), "radius"),
-    "a plane without direction": (lambda: P.Plane((0, 0, 0)), "direction"),
-    "a box without extent": (lambda: P.Box((0, 0, 0), (1, 0, 1)), "positive"),
-    "a brick without mass": (lambda: P.Bricks([[0, 0, 0]], 1.0, 0.0), "masses of brick 0"),
-    "a quaternion that is none": (lambda: P.Bricks([[0, 0, 0]], 1.0, 1.0, [[0, 0, 0, 2.0]]), "length 1"),
-    "a rope that is too short": (lambda: P.rope((0, 0, 0), (1, 0, 0), 4, length=0.5), "length is 0.5 m"),
-    "a rope of nothing": (lambda: P.rope(segments=0), "segments is 0"),
-    "a name of pins that is none": (lambda: P.net(pinned="top"), "'top'"),
-    "an element of nine points": (lambda: P.energy(points=9)(lambda x: x[0, 0]), "1 to 8 points"),
-    "a step of no time": (lambda: Stepper(P.rope(), 0.0), "time_step is 0 s"),
-    "an absurd step": (lambda: Stepper(P.rope(), 1e9), "to 1e\\+06 s"),
-    "a blend beyond one": (lambda: Stepper(P.rope(), 1e-2, alpha=1.5), "alpha is 1.5"),
-    "an explicit rod": (lambda: Stepper(P.chain(), 1e-2, beta=0.0), "need beta > 0"),
-    "an explicit spring with rows": (lambda: Stepper(P.rope(), 1e-2, beta=0.0), "elastic ones among them"),
-    "an end that is no function": (lambda: P.simulate_particles(P.rope(), steps=1, until=3), "until is 3"),
+        lambda: P.Particles(LINE, 1.0, pins=[1], motions=[P.Motion(np.array([1]), np.zeros(3))]),
+            ("conflicting-arguments",)),
+    "a negative compliance": (lambda: rods([[0, 1]], compliance=-1.0), ("out-of-range", "-1", "compliance")),
+    "a damper on a rigid rod": (lambda: rods([[0, 1]], damping=1.0), ("conflicting-arguments",)),
+    "a compliance of an energy": (lambda: P.Elements(P.spring, [[0, 1]], [[1.0, 1.0]], 0.1),
+        ("conflicting-arguments",)),
+    "too few points": (lambda: P.Elements(P.bend, [[0, 1]], 1.0), ("wrong-shape",)),
+    "numbers of the wrong shape": (lambda: P.Elements(P.bend, [[0, 1, 2]], [[1.0, 2.0]]), ("wrong-shape", "(1, 5)")),
+    "numbers that are not finite": (lambda: rods([[0, 1]], np.inf), ("not-finite",)),
+    "positions that are not finite": (lambda: P.Particles(LINE * np.nan, 1.0), ("not-finite", "0")),
+    "nothing": (lambda: P.Particles(np.zeros((0, 3)), 1.0), ("nothing-to-do",)),
+    "negative friction": (lambda: P.Particles(LINE, 1.0, friction=-0.1), ("friction-out-of-range", "-0.1", "friction")),
+    "negative drag": (lambda: P.Particles(LINE, 1.0, drag=-1.0), ("out-of-range", "-1", "drag")),
+    "an obstacle that is none": (lambda: P.Particles(LINE, 1.0, obstacles=["wall"]), ("wrong-type", "'wall'")),
+    "a sphere without radius": (lambda: P.Sphere((0, 0, 0), 0.0), ("out-of-range", "radius")),
+    "a plane without direction": (lambda: P.Plane((0, 0, 0)), ("zero-direction", "direction")),
+    "a box without extent": (lambda: P.Box((0, 0, 0), (1, 0, 1)), ("out-of-range",)),
+    "a brick without mass": (lambda: P.Bricks([[0, 0, 0]], 1.0, 0.0), ("out-of-range", "0", "masses")),
+    "a quaternion that is none": (lambda: P.Bricks([[0, 0, 0]], 1.0, 1.0, [[0, 0, 0, 2.0]]), ("not-a-rotation",)),
+    "a rope that is too short": (lambda: P.rope((0, 0, 0), (1, 0, 0), 4, length=0.5),
+        ("out-of-range", "0.5", "length")),
+    "a rope of nothing": (lambda: P.rope(segments=0), ("out-of-range", "0", "segments")),
+    "a name of pins that is none": (lambda: P.net(pinned="top"), ("unknown-option", "'top'")),
+    "an element of nine points": (lambda: P.energy(points=9)(lambda x: x[0, 0]), ("out-of-range",)),
+    "a step of no time": (lambda: Stepper(P.rope(), 0.0), ("time-step-out-of-range", "time_step", "0")),
+    "an absurd step": (lambda: Stepper(P.rope(), 1e9), ("time-step-out-of-range", "time_step")),
+    "a blend beyond one": (lambda: Stepper(P.rope(), 1e-2, alpha=1.5), ("out-of-range", "1.5", "alpha")),
+    "an explicit rod": (lambda: Stepper(P.chain(), 1e-2, beta=0.0), ("conflicting-arguments",)),
+    "an explicit spring with rows": (lambda: Stepper(P.rope(), 1e-2, beta=0.0), ("conflicting-arguments",)),
+    "an end that is no function": (lambda: P.simulate_particles(P.rope(), steps=1, until=3),
+        ("wrong-type", "3", "until")),
     "a motion from a state of another size": (
-        lambda: P.simulate_particles(P.rope(), P.start_of(P.rope(segments=3))), "state is one of another system"),
-    "a method that is none": (lambda: Stepper(P.rope(), 1e-2, method="magic"), "magic"),
+        lambda: P.simulate_particles(P.rope(), P.start_of(P.rope(segments=3))), ("other-system", "state")),
+    "a method that is none": (lambda: Stepper(P.rope(), 1e-2, method=("unknown-method", "magic")),
+        ("unknown-method", "magic")),
     "sweeps with energies": (
         lambda: P.particle_step(energetic(), P.start_of(energetic()), time_step=1e-2, method="gauss_seidel"),
-        "take the method 'cholesky'"),
-    "a state of another size": (lambda: P.start_of(P.rope(segments=3), x=np.zeros((2, 3))), r"needs \(4, 3\)"),
-    "a state that is not finite": (lambda: P.start_of(P.rope(segments=3), v=np.nan), "not finite"),
-    "no steps": (lambda: P.simulate_particles(P.rope(), steps=0), "steps is 0"),
+        ("not-supported", "'cholesky'")),
+    "a state of another size": (lambda: P.start_of(P.rope(segments=3), x=np.zeros((2, 3))), ("wrong-shape", "(4, 3)")),
+    "a state that is not finite": (lambda: P.start_of(P.rope(segments=3), v=np.nan), ("not-finite",)),
+    "no steps": (lambda: P.simulate_particles(P.rope(), steps=0), ("out-of-range", "0", "steps")),
     "a drawing that is none": (
-        lambda: P.simulate_particles(P.rope(segments=3), steps=1).plot("taste"), "no drawing of 'taste'"),
-    "positions in the plane": (lambda: P.Particles(np.zeros((3, 2)), 1.0), r"shape \(3, 2\); it needs \(n, 3\)"),
-    "positions that are words": (lambda: P.Particles("here", 1.0), "it holds numbers"),
-    "a negative radius": (lambda: P.Particles(LINE, 1.0, radius=-1.0), "radius is -1"),
-    "gravity that is no number": (lambda: P.Particles(LINE, 1.0, gravity=(0, 0, np.nan)), "gravity 2 is nan"),
-    "infinite friction": (lambda: P.Particles(LINE, 1.0, friction=np.inf), "friction is inf"),
-    "friction of each particle": (lambda: P.Particles(LINE, 1.0, friction=[0.1, 0.2, 0.3]), "friction has shape"),
-    "absurd friction": (lambda: P.Particles(LINE, 1.0, friction=1e8), r"friction is 1e\+08; it is at most 1000"),
-    "half a pin": (lambda: P.Particles(LINE, 1.0, pins=[0.7]), "whole numbers"),
-    "a mask of pins": (lambda: P.Particles(LINE, 1.0, pins=[False, True, False]), "np.flatnonzero"),
-    "a face that is not there": (lambda: P.Particles(LINE, 1.0, faces=[[0, 1, 9]]), "faces has the particle 9"),
-    "bricks that are none": (lambda: P.Particles(LINE, 1.0, bricks="wall"), "bricks is 'wall'"),
-    "a motion that is none": (lambda: P.Particles(LINE, 1.0, motions=["up"]), "holds some `Motion`"),
-    "an element that does nothing": (lambda: rods([[0, 1]], compliance=np.inf), "compliance of stretch is infinite"),
-    "infinite damping": (lambda: rods([[0, 1]], compliance=1.0, damping=np.inf), "damping of stretch is infinite"),
+        lambda: P.simulate_particles(P.rope(segments=3), steps=1).plot("taste"), ("unknown-option", "'taste'")),
+    "positions in the plane": (lambda: P.Particles(np.zeros((3, 2)), 1.0), ("wrong-shape", "(3, 2)")),
+    "positions that are words": (lambda: P.Particles("here", 1.0), ("not-a-number",)),
+    "a negative radius": (lambda: P.Particles(LINE, 1.0, radius=-1.0), ("out-of-range", "-1", "radius")),
+    "gravity that is no number": (lambda: P.Particles(LINE, 1.0, gravity=(0, 0, np.nan)), ("out-of-range",)),
+    "infinite friction": (lambda: P.Particles(LINE, 1.0, friction=np.inf), ("friction-out-of-range", "friction")),
+    "friction of each particle": (lambda: P.Particles(LINE, 1.0, friction=[0.1, 0.2, 0.3]),
+        ("wrong-shape", "friction")),
+    "absurd friction": (lambda: P.Particles(LINE, 1.0, friction=1e8),
+        ("friction-out-of-range", "1000", "friction")),
+    "half a pin": (lambda: P.Particles(LINE, 1.0, pins=[0.7]), ("not-a-whole-number",)),
+    "a mask of pins": (lambda: P.Particles(LINE, 1.0, pins=[False, True, False]),
+        ("not-a-whole-number", "np.flatnonzero")),
+    "a face that is not there": (lambda: P.Particles(LINE, 1.0, faces=[[0, 1, 9]]),
+        ("index-out-of-range", "9", "faces")),
+    "bricks that are none": (lambda: P.Particles(LINE, 1.0, bricks="wall"), ("wrong-type", "'wall'", "bricks")),
+    "a motion that is none": (lambda: P.Particles(LINE, 1.0, motions=["up"]), ("wrong-type",)),
+    "an element that does nothing": (lambda: rods([[0, 1]], compliance=np.inf),
+        ("conflicting-arguments", "compliance")),
+    "infinite damping": (lambda: rods([[0, 1]], compliance=1.0, damping=np.inf), ("conflicting-arguments", "damping")),
     "a box that is sheared": (
-        lambda: P.Box((0, 0, 0), (1, 1, 1), ((2, 0, 0), (0, 1, 0), (0, 0, 1))), "rows of an orthogonal matrix"),
-    "a box of two sides": (lambda: P.Box((0, 0, 0), (1, 1)), "three finite numbers"),
-    "a sphere that is nowhere": (lambda: P.Sphere((np.nan, 0, 0), 1.0), "three finite numbers"),
-    "a plane without height": (lambda: P.Plane(height=np.nan), "height of a plane is nan"),
-    "bricks on a line": (lambda: P.Bricks([0.0, 1.0], 1.0, 1.0), r"needs \(b, 3\)"),
-    "a step that is no number": (lambda: Stepper(P.rope(), np.nan), "time_step is nan"),
-    "a blend that is no number": (lambda: Stepper(P.rope(), 1e-2, alpha=np.nan), "alpha is nan"),
-    "no iterations": (lambda: Stepper(P.rope(), 1e-2, iterations=0), "iterations is 0"),
-    "half a step": (lambda: P.simulate_particles(P.rope(), steps=1.5), "steps is 1.5"),
+        lambda: P.Box((0, 0, 0), (1, 1, 1), ((2, 0, 0), (0, 1, 0), (0, 0, 1))), ("not-a-rotation", "rows")),
+    "a box of two sides": (lambda: P.Box((0, 0, 0), (1, 1)), ("not-finite",)),
+    "a sphere that is nowhere": (lambda: P.Sphere((np.nan, 0, 0), 1.0), ("not-finite",)),
+    "a plane without height": (lambda: P.Plane(height=np.nan), ("not-finite", "height")),
+    "bricks on a line": (lambda: P.Bricks([0.0, 1.0], 1.0, 1.0), ("wrong-shape",)),
+    "a step that is no number": (lambda: Stepper(P.rope(), np.nan), ("time-step-out-of-range", "time_step")),
+    "a blend that is no number": (lambda: Stepper(P.rope(), 1e-2, alpha=np.nan), ("out-of-range", "alpha")),
+    "no iterations": (lambda: Stepper(P.rope(), 1e-2, iterations=0), ("iterations-out-of-range", "0", "iterations")),
+    "half a step": (lambda: P.simulate_particles(P.rope(), steps=1.5), ("not-a-whole-number", "1.5", "steps")),
     "a state of another system": (
-        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope(segments=3))), "state is one of another system"),
+        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope(segments=3))), ("other-system", "state")),
     "forces of another system": (
-        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope()), np.zeros((2, 3))), "applied has shape"),
-    "a rope that resists being straight": (lambda: P.rope(bending=-1.0), "bending is -1"),
-    "a rope in the plane": (lambda: P.rope((0, 0), (1, 0)), r"start has shape \(2,\)"),
-    "a rope of True": (lambda: P.rope(segments=True), "segments is True"),
-    "a pin beyond the rope": (lambda: P.rope(pinned=[99]), "pinned has the particle 99"),
-    "half a cell": (lambda: P.cloth(cells=2.5), "cells is 2.5"),
-    "a cloth of three sides": (lambda: P.cloth(size=(1, 1, 1)), r"size has shape \(3,\)"),
-    "half a brick": (lambda: P.tower(2.5, 2), "bricks is 2.5"),
+        lambda: Stepper(P.rope(), 1e-2).step(P.start_of(P.rope()), np.zeros((2, 3))), ("wrong-shape", "applied")),
+    "a rope that resists being straight": (lambda: P.rope(bending=-1.0), ("out-of-range", "-1", "bending")),
+    "a rope in the plane": (lambda: P.rope((0, 0), (1, 0)), ("wrong-shape", "(2,)", "start")),
+    "a rope of True": (lambda: P.rope(segments=True), ("not-a-whole-number", "segments")),
+    "a pin beyond the rope": (lambda: P.rope(pinned=[99]), ("index-out-of-range", "99", "pinned")),
+    "half a cell": (lambda: P.cloth(cells=2.5), ("not-a-whole-number", "2.5", "cells")),
+    "a cloth of three sides": (lambda: P.cloth(size=(1, 1, 1)), ("wrong-shape", "(3,)", "size")),
+    "half a brick": (lambda: P.tower(2.5, 2), ("not-a-whole-number", "2.5", "bricks")),
     "a flat tetrahedron of a mesh": (
-        lambda: P.solids([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2, 3]], 1e5, 0.3), "0 .* is flat"),
-    "rubber that keeps its volume": (lambda: P.block(poisson=0.5), "poisson is 0.5"),
-    "a flat block": (lambda: P.block(cells=(2, 2)), "three directions"),
-    "rest on an obstacle": (lambda: P.at_rest(P.cloth(obstacles=[P.Plane()])), "at_rest knows no contacts"),
+        lambda: P.solids([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2, 3]], 1e5, 0.3),
+            ("degenerate-element",)),
+    "rubber that keeps its volume": (lambda: P.block(poisson=0.5), ("out-of-range", "0.5", "poisson")),
+    "a flat block": (lambda: P.block(cells=(2, 2)), ("wrong-shape",)),
+    "rest on an obstacle": (lambda: P.at_rest(P.cloth(obstacles=[P.Plane()])), ("not-supported", "at_rest")),
     "a film of infinite speed": (
-        lambda: P.simulate_particles(P.rope(segments=3), steps=1).save_html("x.html", np.inf), "second is inf"),
+        lambda: P.simulate_particles(P.rope(segments=3), steps=1).save_html("x.html", np.inf),
+            ("out-of-range",)),
     "LU of redundant rods": (
-        lambda: P.particle_step(braced(), P.start_of(braced()), time_step=1e-2, method="superlu"), "'cholesky'"),
+        lambda: P.particle_step(braced(), P.start_of(braced()), time_step=1e-2, method="superlu"),
+            ("singular-matrix", "'cholesky'")),
 }  # fmt: skip
 
 
@@ -133,7 +146,7 @@ def energetic():
 
 
 def test_a_motion_starts_from_a_state():
-    with pytest.raises((DelassusError, TypeError), match="the state has the type str"):
+    with refuses("wrong-type", "state"):
         P.simulate_particles(P.rope(), state="x")
 
 
@@ -155,14 +168,14 @@ def test_rods_that_contradict_each_other_end_with_finite_velocities(method):
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_told_in_a_sentence(case):
     make, message = BAD[case]
-    with pytest.raises(DelassusError, match=message) as error:
+    with refuses(*message) as error:
         make()
     assert str(error.value).endswith(".")
 
 
 def test_memory_that_will_not_suffice_is_told_beforehand(monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda: 1e5)
-    with pytest.raises(memory.MemoryWillNotSuffice, match="GB of memory are free") as error:
+    with refuses("out-of-memory", "GB") as error:
         Stepper(P.cloth(), 1e-2)
     assert error.value.needed > error.value.available
 
@@ -170,12 +183,12 @@ def test_memory_that_will_not_suffice_is_told_beforehand(monkeypatch):
 def test_a_factor_that_will_not_fit_is_told_beforehand(monkeypatch):
     stepper = Stepper(P.cloth((1, 1), (20, 20)), 1e-2)
     monkeypatch.setattr(memory, "free_memory", lambda: 1e5)
-    with pytest.raises(memory.MemoryWillNotSuffice, match="factor"):
+    with refuses("out-of-memory", "factor"):
         stepper.step(P.start_of(stepper.particles))
 
 
 def test_a_motion_that_will_not_fit_is_told_beforehand():
-    with pytest.raises(memory.MemoryWillNotSuffice, match="a larger `every`"):
+    with refuses("out-of-memory"):
         P.simulate_particles(P.rope(), steps=10**12)
 
 
@@ -195,7 +208,7 @@ def test_the_limit_of_the_process_counts():
     cloth, now = P.cloth((1, 1), (60, 60)), 4096 * int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (now + 30_000_000, before[1]))
     try:
-        with pytest.raises(memory.MemoryWillNotSuffice, match="GB of memory are free"):
+        with refuses("out-of-memory", "GB"):
             Stepper(cloth, 1e-2)
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)

@@ -19,6 +19,7 @@ from delassus.model.joints import (
 )
 from delassus.model.model import Joint, Mimic, Model
 from delassus.model.transmission import Tendon
+from refusals import refuses
 
 BALL = dl.Inertia.of(1.0, rotational=np.eye(3))
 KINDS = [
@@ -106,17 +107,17 @@ def test_at_rest_the_derivative_is_the_stiffness(kind):
 
 
 @pytest.mark.parametrize(
-    ("tendon", "sentence"),
+    ("tendon", "refusal"),
     [
-        (Tendon("t", (("a", 1.0),), stiffness=3.0), r"'t' has a stiffness of 3 N/m and rests at \(\)"),
-        (Tendon("t", (("ball", 1.0),), damping=3.0), "'t' runs over 'ball', a joint of 3 velocities"),
-        (Tendon("t", (("none", 1.0),), damping=3.0), "the model has no joint 'none'"),
+        (Tendon("t", (("a", 1.0),), stiffness=3.0), ("not-supported", "'t'")),
+        (Tendon("t", (("ball", 1.0),), damping=3.0), ("not-supported", "'t'", "'ball'")),
+        (Tendon("t", (("none", 1.0),), damping=3.0), ("unknown-joint", "'none'")),
     ],
 )
-def test_tendons_that_mean_nothing_are_refused_in_a_sentence(tendon, sentence):
+def test_tendons_that_mean_nothing_are_refused_in_a_sentence(tendon, refusal):
     model = Model("m", (Joint("a", Revolute(), inertia=BALL), Joint("ball", Spherical(), 0, inertia=BALL)))
     model = replace(model, tendons=(tendon,))
-    with pytest.raises(dl.DelassusError, match=sentence):
+    with refuses(*refusal):
         dl.passive_forces.python(model, model.neutral(), np.zeros(4))
 
 

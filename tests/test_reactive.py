@@ -423,7 +423,7 @@ def also_held(foot):
         (lambda: Support("a", gain=np.nan), "gain of 'a' is nan"),
         (lambda: Support("a", torsional=-1.0), "torsional of 'a' is -1.0"),
         (lambda: Support("a", normal=(0.0, 0.0, 0.0)), "normal of 'a' is zero"),
-        (lambda: Support("a", normal=(0.0, 1.0)), "normal of 'a' is .0.0, 1.0."),
+        (lambda: Support("a", normal=(0.0, 1.0)), r"normal of 'a' has shape \(2,\)"),
         (lambda: standing()(np.zeros((2, 19)), np.zeros((3, 18)), standing().reference(HOME)), "q .2,., v .3,."),
         (lambda: standing().policy(np.full(standing().references, np.nan)), "not finite"),
         (lambda: Nominal(force=((1.0, 2.0), (2.0, 1.0))), "eigenvalue -1"),

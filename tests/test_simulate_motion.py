@@ -9,10 +9,10 @@ from scipy.special import ellipk
 
 import delassus as dl
 import delassus.numpy as dnp
-from delassus.integrators.written import MotionError
 from delassus.model.bundled.linkages import four_bar, slider_crank
 from delassus.model.joints import Prismatic
 from linkages import bennett, mechanism_of
+from refusals import refuses
 from squeezer import REFERENCE, START, forces, squeezer
 
 Event, MotionStatus = dl.stepping.Event, dl.stepping.MotionStatus
@@ -325,40 +325,40 @@ def test_items_with_parameters_move_as_models_with_these_constants():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "refusal"),
     [
-        ({"times": [0.0, 0.0]}, r"times must increase: times\[0\] is 0 s and times\[1\] is 0 s"),
-        ({"times": [0.0, np.inf]}, r"times\[1\] is not a finite number"),
-        ({"times": [0.0]}, "two or more"),
-        ({"tolerance": -1e-6}, "the tolerance is -1e-06"),
-        ({"tolerance": 1e-17}, "rounding"),
-        ({"method": "rk5"}, "there is no method 'rk5'; the methods are: explicit_euler"),
-        ({"method": "rk4"}, "rk4 makes steps of a fixed length: say which"),
-        ({"method": "rk4", "step": -1e-3}, "the step is -0.001 s"),
-        ({"method": "rk4", "step": 1e-12}, "1.0e[+]12 steps"),
-        ({"step": math.nan}, "the step is nan s"),
-        ({"method": "rk4", "step": True}, "the step is True s"),
-        ({"times": "soon"}, "times is 'soon'; it is an array of real numbers"),
-        ({"tolerance": [1e-6, math.nan]}, "the tolerance is nan"),
-        ({"tolerance": "small"}, "tolerance is 'small'"),
-        ({"tau": "hard"}, "tau is 'hard'"),
-        ({"events": 3.0}, "an event needs a function"),
-        ({"project": np.zeros(2)}, "project is array"),
-        ({"tau": [1.0, 2.0]}, "tau has shape"),
-        ({"tau": [[1.0], [2.0]]}, "from each time to the next, 1 here"),
-        ({"parameters": [1.0]}, "this mechanism has no parameters"),
-        ({"tau": lambda time, q, v: [q[0], q[0]]}, "tau cannot be followed"),
-        ({"events": lambda time, q, v: v[5]}, "cannot be followed"),
-        ({"events": Event(lowest), "max_steps": 0}, "max_steps is 0"),
-        ({"events": [lowest, lowest]}, "two events are called 'lowest'"),
-        ({"dense": -1}, "dense is -1"),
-        ({"dense": 3, "method": "gauss", "step": 0.1}, "gauss has no dense output"),
-        ({"project": "always"}, "project is 'always'"),
-        ({"start": "somewhere"}, "start is 'somewhere'"),
+        ({"times": [0.0, 0.0]}, ("not-increasing", "[0]", "[1]")),
+        ({"times": [0.0, np.inf]}, ("not-finite", "[1]")),
+        ({"times": [0.0]}, ("wrong-shape",)),
+        ({"tolerance": -1e-6}, ("tolerance-out-of-range", "-1e-06", "tolerance")),
+        ({"tolerance": 1e-17}, ("tolerance-out-of-range",)),
+        ({"method": "rk5"}, ("unknown-method", "'rk5'", "explicit_euler")),
+        ({"method": "rk4"}, ("missing-argument",)),
+        ({"method": "rk4", "step": -1e-3}, ("time-step-out-of-range", "-0.001", "step")),
+        ({"method": "rk4", "step": 1e-12}, ("out-of-range", "12")),
+        ({"step": math.nan}, ("time-step-out-of-range", "step")),
+        ({"method": "rk4", "step": True}, ("not-a-number", "step")),
+        ({"times": "soon"}, ("not-a-number", "'soon'", "times")),
+        ({"tolerance": [1e-6, math.nan]}, ("tolerance-out-of-range", "tolerance")),
+        ({"tolerance": "small"}, ("not-a-number", "'small'", "tolerance")),
+        ({"tau": "hard"}, ("not-a-number", "'hard'", "tau")),
+        ({"events": 3.0}, ("wrong-type",)),
+        ({"project": np.zeros(2)}, ("unknown-option", "project")),
+        ({"tau": [1.0, 2.0]}, ("wrong-shape", "tau")),
+        ({"tau": [[1.0], [2.0]]}, ("wrong-shape",)),
+        ({"parameters": [1.0]}, ("not-parametric",)),
+        ({"tau": lambda time, q, v: [q[0], q[0]]}, ("function-failed",)),
+        ({"events": lambda time, q, v: v[5]}, ("function-failed",)),
+        ({"events": Event(lowest), "max_steps": 0}, ("out-of-range", "max_steps", "0")),
+        ({"events": [lowest, lowest]}, ("duplicate-name", "'lowest'")),
+        ({"dense": -1}, ("out-of-range", "-1", "dense")),
+        ({"dense": 3, "method": "gauss", "step": 0.1}, ("not-supported", "gauss")),
+        ({"project": "always"}, ("unknown-option", "'always'", "project")),
+        ({"start": "somewhere"}, ("unknown-option", "'somewhere'", "start")),
     ],
 )
-def test_what_cannot_be_asked_for_is_told_in_a_sentence(given, said):
-    with pytest.raises(dl.DelassusError, match=said):
+def test_what_cannot_be_asked_for_is_told_in_a_sentence(given, refusal):
+    with refuses(*refusal):
         dl.simulate_motion(
             FOUR_BAR if "project" in given else PENDULUM,
             HOME if "project" in given else [1.0],
@@ -370,9 +370,9 @@ def test_a_start_off_the_constraints_is_projected_refused_or_kept():
     q = HOME + np.array([0.0, 0.01, 0.0])
     given = {"times": [0.0, 0.01], "method": "rk4", "step": 1e-3}
     assert dl.simulate_motion(FOUR_BAR, q, **given).drift.max() < 1e-12
-    with pytest.raises(MotionError, match="does not meet the constraints"):
+    with refuses("constraints-violated"):
         dl.simulate_motion(FOUR_BAR, q, start="refuse", **given)
-    with pytest.raises(MotionError, match="the velocity of the start of item 1 does not"):
+    with refuses("constraints-violated", "1", "velocity"):
         dl.simulate_motion(FOUR_BAR, HOME, [[0, 0, 0], [1, 0, 0]], start="refuse", **given)
     assert dl.simulate_motion(FOUR_BAR, HOME, start="refuse", **given).statuses is MotionStatus.DONE
     assert dl.simulate_motion(FOUR_BAR, q, start="keep", project="none", **given).drift[0] > 1e-3
@@ -420,9 +420,9 @@ def test_a_trajectory_is_saved_and_loaded(log, tmp_path):
     np.testing.assert_array_equal(again.energy, log.energy)
     alone = dl.Trajectory.load(tmp_path / "log.npz")
     np.testing.assert_array_equal(alone.energy, log.energy)
-    with pytest.raises(dl.DelassusError, match="does not know its mechanism"):
+    with refuses("not-recorded"):
         alone.at(0.5)
-    with pytest.raises(dl.DelassusError, match="the mechanism has 3 and 3"):
+    with refuses("other-system", "3", "mechanism"):
         dl.Trajectory.load(tmp_path / "log.npz", FOUR_BAR)
 
 
@@ -433,7 +433,7 @@ def test_states_between_the_times_are_of_fourth_order(log):
     assert errors[1] < 1e-5
     assert math.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.5)
     assert log.at(0.5).q.shape == (3, 1)
-    with pytest.raises(dl.DelassusError, match="the time 2 s is not in the trajectory"):
+    with refuses("out-of-range"):
         log.at([0.5, 2.0])
 
 
@@ -468,5 +468,5 @@ def test_a_trajectory_is_drawn(log):
     axes = log.plot("energy")
     assert len(axes.lines) == 3 and "J" in axes.get_ylabel()
     matplotlib.pyplot.close(axes.figure)
-    with pytest.raises(dl.DelassusError, match="there is no drawing of 'colour'; there are those of: q, v, energy"):
+    with refuses("unknown-option", "'colour'"):
         log.plot("colour")

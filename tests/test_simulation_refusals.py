@@ -15,9 +15,8 @@ import delassus as dl
 from bodies import BALL, BRICK
 from delassus.model import Inertia, Joint, Model, Prismatic
 from delassus.simulation import Mark, State, motors, position_servos
-from delassus.simulation.checks import RunError
-from delassus.simulation.controls import ControlError
 from delassus.simulation.runner import Runner
+from refusals import refuses
 
 Q = np.array([0, 0, 0.2, 0, 0, 0, 1.0])
 
@@ -29,9 +28,9 @@ def rail(mass: float, **numbers: tuple[float, ...]) -> Model:
 RAIL = dl.Simulation(rail(2.0))
 
 
-@pytest.mark.parametrize("step", [0.0, -1e-3, math.nan, math.inf, "1e-3", None, True, 1e-300, 1.0])
+@pytest.mark.parametrize("step", [0.0, -1e-3, math.nan, math.inf, 1e-300, 2.0])
 def test_steps_of_time_that_are_none_are_refused(step):
-    with pytest.raises(dl.DelassusError, match=r"time_step is .* at most"):
+    with refuses("time-step-out-of-range", "time_step"):
         dl.Simulation(BALL, time_step=step)
 
 
@@ -56,26 +55,26 @@ def test_grounds_that_are_none_are_refused(options):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "refusal"),
     [
-        ({"q0": "home"}, "array of numbers"),
-        ({"q0": [[1, 2], [3]]}, "array of numbers"),
-        ({"q0": Q * 1j}, "array of numbers"),
-        ({"q0": Q, "v0": "fast"}, "array of numbers"),
-        ({"q0": 3.0}, "7 coordinates"),
-        ({"q0": Q, "steps": 2.5}, "whole number"),
-        ({"q0": Q, "steps": -1}, "whole number"),
-        ({"q0": Q, "every": True}, "whole number"),
-        ({"q0": Q, "steps": None}, "steps is missing"),
-        ({"q0": Q, "control": "hold"}, "array of numbers"),
-        ({"q0": Q, "progress": 3}, "a function of a period's number"),
-        ({"q0": Q, "repair": "no"}, "True or False"),
-        ({"q0": np.zeros((2, 7))}, "do not fit"),
+        ({"q0": "home"}, ("not-a-number",)),
+        ({"q0": [[1, 2], [3]]}, ("not-a-number",)),
+        ({"q0": Q * 1j}, ("not-a-number",)),
+        ({"q0": Q, "v0": "fast"}, ("not-a-number",)),
+        ({"q0": 3.0}, ("wrong-shape",)),
+        ({"q0": Q, "steps": 2.5}, ("not-a-whole-number",)),
+        ({"q0": Q, "steps": -1}, ("out-of-range", "steps")),
+        ({"q0": Q, "every": True}, ("not-a-whole-number",)),
+        ({"q0": Q, "steps": None}, ("missing-argument", "steps")),
+        ({"q0": Q, "control": "hold"}, ("not-a-number",)),
+        ({"q0": Q, "progress": 3}, ("wrong-type",)),
+        ({"q0": Q, "repair": "no"}, ("not-a-boolean",)),
+        ({"q0": np.zeros((2, 7))}, ("batch-mismatch",)),
     ],
 )
-def test_runs_that_make_no_sense_are_refused(given, words):
-    sim = dl.Simulation(BALL, dl.Ground(friction=[0.1, 0.2, 0.3]) if words == "do not fit" else None)
-    with pytest.raises(dl.DelassusError, match=words):
+def test_runs_that_make_no_sense_are_refused(given, refusal):
+    sim = dl.Simulation(BALL, dl.Ground(friction=[0.1, 0.2, 0.3]) if refusal[0] == "batch-mismatch" else None)
+    with refuses(*refusal):
         sim.run(**{"steps": 2} | given)
 
 
@@ -87,9 +86,9 @@ def test_one_start_on_several_grounds_is_as_many_items():
 
 
 def test_states_of_other_simulations_are_refused():
-    with pytest.raises(dl.DelassusError, match="another simulation"):
+    with refuses("other-system"):
         RAIL.step(dl.Simulation(BALL).start(Q))
-    with pytest.raises(TypeError, match=r"such as sim\.start"):
+    with refuses("wrong-type", kind=TypeError):
         RAIL.step(np.zeros(1))
 
 
@@ -97,30 +96,30 @@ STATE = RAIL.start(np.zeros((2, 1)))
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "refusal"),
     [
-        ({"q": "home"}, "q of a state is 'home'"),
-        ({"q": None}, "q of a state is None"),
-        ({"q": np.zeros(())}, "q of a state has shape"),
-        ({"v": np.zeros((3, 1))}, r"v of a state has shape \(3, 1\), and q has \(2, 1\)"),
-        ({"v": [[1.0], [1.0, 2.0]]}, "array of numbers"),
-        ({"impulse": np.zeros(STATE.impulse.shape[1:])}, "impulse of a state has shape"),
-        ({"residual": np.zeros((2, 1))}, r"it is \(2\)"),
-        ({"status": np.zeros(2)}, "whole numbers"),
-        ({"status": np.zeros(3, int)}, "status of a state has shape"),
-        ({"time": [0.0, 1.0]}, "time of a state has shape"),
-        ({"time": 10**400}, "time of a state is 1000"),
-        ({"count": 0.5}, "count of a state is 0.5"),
-        ({"seed": -1}, "seed of a state is -1"),
+        ({"q": "home"}, ("not-a-number", "'home'", "q")),
+        ({"q": None}, ("not-a-number", "q")),
+        ({"q": np.zeros(())}, ("wrong-shape", "q")),
+        ({"v": np.zeros((3, 1))}, ("wrong-shape", "(3, 1)", "(2, 1)", "v")),
+        ({"v": [[1.0], [1.0, 2.0]]}, ("not-a-number",)),
+        ({"impulse": np.zeros(STATE.impulse.shape[1:])}, ("wrong-shape", "impulse")),
+        ({"residual": np.zeros((2, 1))}, ("wrong-shape", "(2)")),
+        ({"status": np.zeros(2)}, ("not-a-whole-number",)),
+        ({"status": np.zeros(3, int)}, ("wrong-shape", "status")),
+        ({"time": [0.0, 1.0]}, ("wrong-shape", "time")),
+        ({"time": 10**400}, ("out-of-range", "1000", "time")),
+        ({"count": 0.5}, ("not-a-whole-number", "0.5", "count")),
+        ({"seed": -1}, ("out-of-range", "-1", "seed")),
     ],
 )
-def test_states_that_do_not_fit_together_are_refused(changes, words):
-    with pytest.raises(dl.DelassusError, match=words):
+def test_states_that_do_not_fit_together_are_refused(changes, refusal):
+    with refuses(*refusal):
         replace(STATE, **changes)
 
 
 def test_a_state_without_a_time_goes_nowhere():
-    with pytest.raises(dl.DelassusError, match="the state's time is nan"):
+    with refuses("not-finite"):
         RAIL.run(replace(STATE, time=math.nan), steps=1)
 
 
@@ -133,7 +132,7 @@ def test_a_state_may_be_put_together_from_lists():
 @pytest.mark.parametrize("name", ["time_step", "ground", "tolerance", "world", "mechanism", "anything"])
 def test_a_simulation_cannot_be_changed(name):
     before = RAIL.time_step
-    with pytest.raises(AttributeError, match=f"{name} of this Simulation cannot be changed") as caught:
+    with refuses("frozen", name, kind=AttributeError) as caught:
         setattr(RAIL, name, 2e-3)
     assert isinstance(caught.value, dl.DelassusError) and RAIL.time_step == before
     with pytest.raises(dl.DelassusError):
@@ -145,7 +144,7 @@ def test_a_simulation_cannot_be_changed(name):
 
 def test_a_planner_cannot_be_changed():
     planner = dl.control.Sampling(RAIL, lambda time, q, v, u: q[..., 0], 5, noise=1.0)
-    with pytest.raises(dl.DelassusError, match="horizon of this Sampling"):
+    with refuses("frozen", "horizon"):
         planner.horizon = 7
     with pytest.raises(ValueError, match="read-only"):
         planner.noise[0] = math.nan
@@ -182,22 +181,22 @@ def test_contact_problems_stay_as_they_were_checked():
 def test_moments_of_a_log_are_no_states(at):
     log = RAIL.run(np.zeros(1), steps=3)
     for go_on in (RAIL.run, RAIL.start, RAIL.step):
-        with pytest.raises(dl.DelassusError, match=r"trajectory is given.*sim\.start\(moment\.q, moment\.v"):
+        with refuses("wrong-type", "trajectory"):
             go_on(log[at])
 
 
 def test_a_robot_without_joints_is_refused():
-    with pytest.raises(dl.DelassusError, match="'rock' has no joint that moves"):
+    with refuses("nothing-to-do", "'rock'"):
         dl.Simulation(Model("rock", ()))
 
 
 def test_controls_of_a_robot_that_has_none_are_refused():
-    with pytest.raises(dl.DelassusError, match="nothing to drive: leave them out"):
+    with refuses("wrong-shape"):
         dl.Simulation(BALL).run(Q, control=[1.0], steps=2)
 
 
 def test_a_state_takes_no_other_velocities():
-    with pytest.raises(dl.DelassusError, match="leave v0 out"):
+    with refuses("conflicting-arguments"):
         RAIL.run(RAIL.start(np.zeros(1)), np.ones(1), steps=1)
 
 
@@ -209,21 +208,21 @@ def test_a_start_that_is_no_configuration_is_frozen_alone(q0):
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "refusal"),
     [
-        (lambda: dl.Simulation(BALL, touching="spere"), "nearest are: sphere"),
-        (lambda: dl.Simulation(BALL, touching=3), "name or pattern"),
-        (lambda: dl.Simulation(BALL, colliding=None), "pairs of names"),
-        (lambda: dl.Simulation(BALL, joint_friction="yes"), "True or False"),
-        (lambda: dl.Simulation(BALL, actuators=3), "position_servos"),
-        (lambda: dl.Simulation(BALL, actuators=["motor"]), "no Actuator"),
-        (lambda: position_servos(rail(1.0), "stiff", 1.0), "stiffness"),
-        (lambda: motors(rail(1.0), "slid"), "nearest are: slide"),
-        (lambda: RAIL.run(np.zeros(1), steps=1).normal_force("foot"), "none of this robot may"),
+        (lambda: dl.Simulation(BALL, touching="spere"), ("unknown-shape", "sphere")),
+        (lambda: dl.Simulation(BALL, touching=3), ("wrong-type",)),
+        (lambda: dl.Simulation(BALL, colliding=None), ("wrong-type",)),
+        (lambda: dl.Simulation(BALL, joint_friction="yes"), ("not-a-boolean",)),
+        (lambda: dl.Simulation(BALL, actuators=3), ("wrong-type", "position_servos")),
+        (lambda: dl.Simulation(BALL, actuators=["motor"]), ("wrong-type",)),
+        (lambda: position_servos(rail(1.0), "stiff", 1.0), ("not-a-number", "stiffness")),
+        (lambda: motors(rail(1.0), "slid"), ("unknown-joint", "slide")),
+        (lambda: RAIL.run(np.zeros(1), steps=1).normal_force("foot"), ("unknown-shape",)),
     ],
 )
-def test_names_and_gains_that_are_none_are_refused(make, words):
-    with pytest.raises(dl.DelassusError, match=words):
+def test_names_and_gains_that_are_none_are_refused(make, refusal):
+    with refuses(*refusal):
         make()
 
 
@@ -251,9 +250,12 @@ def test_scenery_that_is_not_touched_is_said():
 # --- controllers ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("give", "words"), [(lambda: 1 / 0, "ZeroDivisionError"), (lambda: [1.0, 2.0], r"\(2,\)")])
-def test_a_controller_that_fails_loses_nothing(give, words):
-    with pytest.raises(ControlError, match=words) as caught:
+@pytest.mark.parametrize(
+    ("give", "refusal"),
+    [(lambda: 1 / 0, ("function-failed", "ZeroDivisionError")), (lambda: [1.0, 2.0], ("wrong-shape", "(2,)"))],
+)
+def test_a_controller_that_fails_loses_nothing(give, refusal):
+    with refuses(*refusal) as caught:
         RAIL.run(np.zeros(1), control=lambda time, q, v: [0.0] if time < 0.0095 else give(), steps=100)
     assert len(caught.value.log) == 11 and caught.value.time == pytest.approx(0.01)
 
@@ -263,7 +265,7 @@ def test_a_callback_that_fails_loses_nothing():
         if k == 9:
             raise KeyError("window closed")
 
-    with pytest.raises(RunError, match=r"progress failed at 0.01 s: KeyError, 'window closed'") as caught:
+    with refuses("function-failed", "'window closed'", "0.01") as caught:
         RAIL.run(np.zeros(1), steps=100, every=4, progress=progress)
     np.testing.assert_allclose(caught.value.log.time, [0.0, 0.004, 0.008, 0.01], atol=1e-15)
     assert "interrupted" in caught.value.log.describe()
@@ -281,7 +283,7 @@ def test_torques_beyond_limits_are_clipped_and_counted():
 )
 def test_controls_of_periods_or_of_items_are_not_guessed(batch, shape):
     u, q0 = np.arange(float(math.prod(shape))).reshape(shape), np.zeros((*batch, 1))
-    with pytest.raises(dl.DelassusError, match=r"two ways.* each period, give .* each item, give") as error:
+    with refuses("conflicting-arguments") as error:
         RAIL.run(q0, control=u, steps=2)
     remedies = [part.partition("give ")[2] for part in str(error.value)[:-1].split(";")]
     in_time, per_item = (eval(remedy, {"control": u, "np": np}) for remedy in remedies)
@@ -299,7 +301,7 @@ def test_controls_with_one_reading_are_taken():
     assert len(RAIL.run(np.zeros((5, 1)), control=u, steps=3)) == 4
     assert len(RAIL.run(np.zeros((1, 1)), control=u, steps=3)) == 4
     assert len(RAIL.run(np.zeros((4, 1)), control=u[:1], steps=1)) == 2  # both readings are the same
-    with pytest.raises(dl.DelassusError, match=r"steps is 9\. If .* np\.broadcast_to\(control, \(9, 4, 1\)"):
+    with refuses("wrong-shape", "(9, 4, 1)", "broadcast_to", "steps"):
         RAIL.run(np.zeros((4, 1)), control=u, steps=9)
 
 
@@ -362,8 +364,8 @@ def test_kernels_that_are_no_controls_are_refused():
     def three(model, time, q, v):
         return np.zeros(3)
 
-    for control, words in ((dl.aba, "cannot be a control"), (three, r"\(3,\); as a control it gives \(1,\)")):
-        with pytest.raises(dl.DelassusError, match=words):
+    for control, words in ((dl.aba, ("function-failed",)), (three, ("wrong-shape", "(3,)", "(1,)"))):
+        with refuses(*words):
             RAIL.run(np.zeros(1), control=control, steps=1)
 
 
@@ -371,7 +373,7 @@ def test_kernels_that_are_no_controls_are_refused():
 
 
 def test_a_log_that_does_not_fit_into_memory_is_refused_before_it_is_begun():
-    with pytest.raises(dl.DelassusError, match=r"GB are free\. Keep fewer of them: every="):
+    with refuses("out-of-memory", "every", "GB"):
         dl.Simulation(BALL).run(np.tile(Q, (10_000, 1)), steps=10_000_000)
 
 
@@ -393,7 +395,7 @@ def test_a_full_disk_loses_neither_the_log_nor_the_file_that_was_there(small_dis
     path = small_disk / f"run.{kind}"
     path.write_text("before")
     log = dl.Simulation(BRICK).run(np.tile(Q, (16, 1)), np.random.default_rng(0).normal(size=(16, 6)), steps=200)
-    with pytest.raises(dl.DelassusError, match="No space left on device"):
+    with refuses("unwritable-file"):
         log.save(path) if kind == "npz" else log.save_html(path)
     assert [p.name for p in small_disk.iterdir()] == [path.name] and path.read_text() == "before"
     log.save(small_disk.parent / "elsewhere.npz")
@@ -406,6 +408,6 @@ def test_a_disk_that_fails_is_said(monkeypatch, tmp_path):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez_compressed", full)
-    with pytest.raises(dl.DelassusError, match="still in memory"):
+    with refuses("unwritable-file"):
         log.save(tmp_path / "run.npz")
     assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ import pytest
 
 import delassus as dl
 from delassus.simulation import Mark, position_servos
+from refusals import refuses
 
 G = 9.81
 QUADRUPED = dl.load("quadruped")
@@ -98,7 +99,7 @@ def test_a_trajectory_is_saved_and_loaded(standing, tmp_path):
         np.testing.assert_array_equal(getattr(again, name), getattr(log, name))
     assert again.contacts.shapes == log.contacts.shapes and again.describe() == log.describe()
     np.testing.assert_array_equal(again.normal_force(FEET[0]), log.normal_force(FEET[0]))
-    with pytest.raises(dl.DelassusError, match="still in memory"):
+    with refuses("unwritable-file"):
         log.save(tmp_path / "no" / "such" / "folder.npz")
 
 
@@ -153,7 +154,7 @@ def test_a_start_with_open_loops_is_closed_or_refused():
     sim = dl.Simulation(robot, max_contacts=0, max_limits=0)
     q0 = robot.posture("home") + 0.05 * np.arange(1, robot.nq + 1)
     assert np.abs(dl.constraint_error(sim.mechanism, sim.start(q0).q)).max() < 1e-10
-    with pytest.raises(dl.DelassusError, match="a loop is open"):
+    with refuses("constraints-violated"):
         sim.start(q0, repair=False)
 
 
@@ -187,5 +188,5 @@ def test_plots_have_a_curve_for_each_foot(standing):
     ax = log.plot("contact_force", item=1)
     assert [line.get_label() for line in ax.lines] == FEET
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), log.normal_force(FEET[0])[:, 1])
-    with pytest.raises(dl.DelassusError, match="contact_force, impulse"):
+    with refuses("unknown-option", "contact_force"):
         log.plot("contact_forces")

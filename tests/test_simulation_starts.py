@@ -10,6 +10,7 @@ import delassus as dl
 from bodies import BALL, BRICK
 from delassus.model import Inertia, Joint, Model, Placement, Prismatic, Revolute
 from delassus.model.model import Geometry
+from refusals import refuses
 
 
 def link(name: str, parent: int, p: tuple[float, float, float], length: float) -> tuple[Joint, Geometry]:
@@ -93,7 +94,7 @@ def test_a_robot_is_lifted_out_of_hills_as_it_is():
 
 @pytest.mark.parametrize("model", [pendulum(), cart()])
 def test_starts_in_the_ground_are_refused_where_they_are_not_repaired(model):
-    with pytest.raises(dl.DelassusError, match=r"the shape '\w+' is .* m deep in the ground. Start"):
+    with refuses("constraints-violated"):
         dl.Simulation(model).start(np.zeros(model.nq), repair=False)
 
 
@@ -123,7 +124,7 @@ def test_bodies_that_start_inside_of_each_other_are_taken_apart_or_refused():
     shapes = [g.name for g in pair.geometries]
     sim = dl.Simulation(pair, dl.Ground(height=-1.0), colliding=[tuple(shapes)])
     q0 = np.array([0, 0, 0, 0, 0, 0, 1.0, 0.02, 0.0, 0.1, 0, 0, 0, 1])
-    with pytest.raises(dl.DelassusError, match="m deep in the shape"):
+    with refuses("constraints-violated"):
         sim.start(q0, repair=False)
     with pytest.warns(dl.DelassusWarning, match="Its joints were moved"):
         q = sim.start(q0).q

@@ -9,6 +9,7 @@ import delassus as dl
 from delassus.compiler.backends.interpreter import evaluate
 from differences import jacobian
 from mechanisms import FOUR_BAR, state
+from refusals import refuses
 
 ROBOT = dl.load("double_pendulum")
 HELD = dl.Mechanism(
@@ -67,13 +68,13 @@ def test_a_gain_on_positions_needs_a_reference_to_pull_to():
 
 @pytest.mark.parametrize("name", ["position_gain", "velocity_gain"])
 def test_a_negative_gain_is_refused(name):
-    with pytest.raises(dl.DelassusError, match=rf"{name} is -1; it must not be below 0"):
+    with refuses("out-of-range", name, "-1"):
         dl.caba(HELD, Q, V, TAU, **{name: -1.0})
 
 
 @pytest.mark.parametrize("name", ["mask", "velocity_gain", "proximal"])
 def test_what_is_no_number_is_refused(name):
-    with pytest.raises(dl.DelassusError, match=f"{name} is 'much'; it is one number, or one per row"):
+    with refuses("not-a-number", name, "'much'"):
         dl.caba(HELD, Q, V, TAU, **{name: "much"})
 
 
@@ -107,7 +108,7 @@ def test_a_tolerance_is_between_0_and_1(tolerance):
     if tolerance is None:
         dl.constrained_dynamics.python(HELD, Q, V, TAU, tolerance=None)
         return
-    with pytest.raises(dl.DelassusError, match="it is a number between 0 and 1"):
+    with refuses("not-a-number" if isinstance(tolerance, str) else "tolerance-out-of-range"):
         dl.constrained_dynamics(HELD, Q, V, TAU, tolerance=tolerance)
 
 

@@ -16,6 +16,7 @@ from delassus.model.readers.load import load
 from delassus.model.readers.urdf import read_urdf
 from delassus.model.readers.xml import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, ModelFileError, read_xml
 from how_many import examples
+from refusals import refuses
 from urdf_samples import FIXED, MASS, MESH, arm, mimicking, robot
 
 SMALL = ("double_pendulum_simple.urdf", "TwoDofs.urdf", "borinot_flying_arm_2.urdf", "quadrotor_base.urdf")
@@ -151,7 +152,7 @@ BOMB = "".join(f"<!ENTITY {chr(98 + k)} '{f'&{chr(97 + k)};' * 10}'>" for k in r
     ids=["plain", "external", "billion laughs", "external entity", "parameter entity", "quadratic"],
 )
 def test_document_types_and_entities_are_refused_at_once(dtd):
-    with pytest.raises(ModelFileError, match="document type definition or an entity") as caught:
+    with refuses("bad-model-file") as caught:
         read_urdf(declared(dtd))
     assert caught.value.line == 2
 
@@ -162,23 +163,23 @@ def test_a_file_of_100_mb_is_refused_quickly(tmp_path):
         f.write(b"<robot name='r'>")
         f.truncate(100 * 2**20)  # zeros that the disk does not hold
     start = time.perf_counter()
-    with pytest.raises(ModelFileError, match=f"has 100.0 MB; models are read up to {MAX_BYTES // 2**20} MB"):
+    with refuses("file-too-large", "100.0", MAX_BYTES // 2**20):
         load(file)
     assert time.perf_counter() - start < 1.0
 
 
 def test_a_text_that_is_too_long_is_refused():
-    with pytest.raises(ModelFileError, match="models are read up to"):
+    with refuses("file-too-large"):
         read_xml(" " * (MAX_BYTES + 1))
 
 
 def test_a_file_without_end_is_refused():
-    with pytest.raises(DelassusError, match="is not a file"):
+    with refuses("unreadable-file"):
         load("/dev/zero")
 
 
 def test_elements_nested_100_000_deep_are_refused():
-    with pytest.raises(ModelFileError, match=f"more than {MAX_DEPTH} levels"):
+    with refuses("file-too-large", MAX_DEPTH, "levels"):
         read_urdf("<robot>" * 100_000 + "</robot>" * 100_000)
 
 
@@ -187,7 +188,7 @@ def test_elements_nested_as_deep_as_allowed_are_read():
 
 
 def test_too_many_elements_are_refused():
-    with pytest.raises(ModelFileError, match=f"more than {MAX_ELEMENTS} elements"):
+    with refuses("file-too-large", MAX_ELEMENTS, "elements"):
         read_xml("<a>" + "<b/>" * MAX_ELEMENTS + "</a>")
 
 
@@ -224,6 +225,6 @@ def test_many_joints_with_the_names_of_links_take_no_long_time():
 
 def test_a_long_number_takes_no_long_time():
     start = time.perf_counter()
-    with pytest.raises(ModelFileError, match="is not a finite decimal number"):
+    with refuses("not-a-number"):
         read_urdf(arm(f'<limit lower="{"1" * 1_000_000}"/>'))
     assert time.perf_counter() - start < 2.0

@@ -9,8 +9,8 @@ import pytest
 
 import delassus as dl
 from delassus.compiler.host.kernel import Kernel
-from delassus.errors import DelassusError
 from delassus.model.model import Frame, Model
+from refusals import refuses
 
 STILL = Model("still", (), (Frame("base", -1),))
 HELD = dl.Mechanism(STILL)
@@ -62,13 +62,13 @@ def test_the_plain_function_gives_arrays_of_the_promised_shapes(name):
 @pytest.mark.parametrize("way", ["python", "__call__"])
 def test_a_robot_without_mass_has_no_centre(name, way):
     robot, arrays, options = arguments(name)
-    with pytest.raises(DelassusError, match="has no mass that moves"):
+    with refuses("no-mass"):
         getattr(KERNELS[name], way)(robot, *arrays, **options)
 
 
 @pytest.mark.parametrize("way", ["python", "__call__"])
 def test_a_frame_that_is_not_there_is_refused_though_the_result_is_empty(way):
-    with pytest.raises(dl.DelassusError, match="no frame 'elsewhere'"):
+    with refuses("unknown-frame", "'elsewhere'"):
         getattr(dl.frame_jacobian, way)(STILL, np.zeros(0), frame="elsewhere")
 
 
@@ -81,5 +81,5 @@ def test_a_robot_that_cannot_move_is_assembled():
 
 
 def test_a_function_of_what_cannot_move_is_no_constraint():
-    with pytest.raises(DelassusError, match="does not depend on the configuration"):
+    with refuses("immovable"):
         dl.Mechanism(STILL, dl.Implicit(lambda kinematics, q: kinematics.position("base")[:1], rows=1))

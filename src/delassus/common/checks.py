@@ -1,27 +1,160 @@
-"""What functions are given, checked: arrays of numbers, and names out of some."""
+"""Arguments, checked: one function for each kind of mistake, which has one code and one class in all rooms.
+
+Messages begin with the words of the caller for what is wrong, `what`. Arrays that are given for each state of a batch
+may hold NaN, which spoils its own state alone and is told by the status; one number for all may not.
+"""
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Iterable
-from typing import Any
+from types import EllipsisType
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import DelassusError, short
+from delassus.errors import BadArgument, NotANumber, OutOfRange, UnknownOption, WrongShape, short
 
 
-def real_array(what: str, x: Any, kind: type[DelassusError], form: str = "a number or an array of numbers") -> Any:
-    """An array of real numbers, raising an error of a kind that says the `form` if there is none."""
+class Range(NamedTuple):
+    """Where numbers may lie.
+
+    Attributes:
+        least: The lowest number.
+        most: The highest number.
+        form: The range in words.
+        code: The code of the error for a number outside.
+        open_below: Whether the lowest number itself lies outside.
+        open_above: Whether the highest one does.
+    """
+
+    least: float
+    most: float
+    form: str
+    code: str = "out-of-range"
+    open_below: bool = False
+    open_above: bool = False
+
+    def outside(self, x: Any) -> Any:
+        """Whether numbers are known to lie outside; NaN is not."""
+        below = x <= self.least if self.open_below else x < self.least
+        return below | (x >= self.most if self.open_above else x > self.most)
+
+
+TIME_STEPS: Final = Range(1e-12, 1.0, "from 1e-12 to 1 s, such as 1e-3", code="time-step-out-of-range")
+FRICTIONS: Final = Range(0.0, math.inf, "zero or more", code="friction-out-of-range")
+RESTITUTIONS: Final = Range(0.0, 1.0, "from 0, where bodies stick, to 1, without loss", code="restitution-out-of-range")
+TOLERANCES: Final = Range(
+    0.0, 1.0, "between 0 and 1, such as 1e-8", code="tolerance-out-of-range", open_below=True, open_above=True
+)
+SHARES: Final = Range(0.0, 1.0, "from 0 to 1")
+POSITIVE: Final = Range(0.0, math.inf, "positive and finite", open_below=True, open_above=True)
+NOT_NEGATIVE: Final = Range(0.0, math.inf, "zero or more")
+FINITE: Final = Range(-math.inf, math.inf, "finite", code="not-finite", open_below=True, open_above=True)
+
+MOST_ITERATIONS: Final = 10**9
+"""Beyond what anybody would wait for."""
+
+
+def real_array(
+    what: str, x: Any, form: str = "a number or an array of numbers", code: str = OutOfRange.code
+) -> NDArray[np.float64]:
+    """An array of real numbers (…); `form` says what is needed, `code` is that of whole numbers beyond all floats."""
     try:
         array: NDArray[Any] = np.asarray(x)
-        if array.dtype.kind not in "biufO":  # texts, complex numbers, dates
+        if array.dtype.kind not in "biufO" or (array.dtype.kind == "b" and not array.ndim):
+            raise TypeError  # texts, complex numbers, dates, True
+        if array.dtype.kind == "O" and array.size and not all(is_real(each) for each in array.flat):
             raise TypeError
         return array.astype(float, copy=False)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        raise OutOfRange(f"{what} is {short(repr(x))}; it is beyond all floating-point numbers.", code=code) from None
+    except (TypeError, ValueError):
         if np.iscomplexobj(x if isinstance(x, np.ndarray) else 0.0) or isinstance(x, complex):
             form = f"{form}, and not complex"
-        raise kind(f"{what} is {short(repr(x))}; it is {form}.", code="not-a-number") from None
+        raise NotANumber(f"{what} is {short(repr(x))}; it is {form}.") from None
+
+
+def is_real(x: Any) -> bool:
+    """Whether something is one real number; truth values and texts are none."""
+    return hasattr(x, "__float__") and not isinstance(x, (bool, np.bool_, complex)) and np.ndim(x) == 0
+
+
+def number_in_range(what: str, x: Any, within: Range) -> float:
+    """One number in a range."""
+    array = real_array(what, x, f"a number {within.form}", within.code)
+    if array.ndim:
+        raise WrongShape(f"{what} has shape {array.shape}; it is one number {within.form}.")
+    if math.isnan(array) or within.outside(array):
+        raise OutOfRange(f"{what} is {short(repr(x))}; it is {within.form}.", code=within.code)
+    return float(array)
+
+
+def numbers_in_range(what: str, x: Any, within: Range) -> NDArray[np.float64]:
+    """Numbers (…) in a range; NaN in an array passes."""
+    array = real_array(what, x, f"a number {within.form}", within.code)
+    if not array.ndim:
+        return np.asarray(number_in_range(what, x, within))
+    wrong = array[within.outside(array)]
+    if wrong.size:
+        raise OutOfRange(f"{what} has {wrong.flat[0]:.6g}; it is {within.form}.", code=within.code)
+    return array
+
+
+def positive_number(what: str, x: Any) -> float:
+    """One number, positive and finite."""
+    return number_in_range(what, x, POSITIVE)
+
+
+def whole_number(
+    what: str, x: Any, least: int = 1, most: int | None = None, code: str = OutOfRange.code, *, remedy: str = ""
+) -> int:
+    """A whole number from `least` to `most`."""
+    span = f"{least} or more" if most is None else f"from {least} to {most if most <= 10**6 else f'{most:.0e}'}"
+    if not isinstance(x, (int, np.integer)) or isinstance(x, bool):
+        raise NotANumber(f"{what} is {short(repr(x))}; it is a whole number, {span}.", code="not-a-whole-number")
+    if x < least or (most is not None and x > most):
+        raise OutOfRange(f"{what} is {short(repr(x), 30)}; it is {span}.{remedy}", code=code)
+    return int(x)
+
+
+def iteration_count(what: str, x: Any) -> int:
+    """A number of iterations that somebody would wait for."""
+    return whole_number(what, x, 1, MOST_ITERATIONS, code="iterations-out-of-range")
+
+
+def boolean(what: str, x: Any) -> bool:
+    """True or False."""
+    if not isinstance(x, (bool, np.bool_)):
+        raise BadArgument(f"{what} is {short(repr(x))}; it is True or False.", code="not-a-boolean")
+    return bool(x)
+
+
+def array_of_shape(
+    what: str, x: Any, shape: tuple[int | EllipsisType, ...], of: str = "", form: str = "an array of numbers"
+) -> NDArray[np.float64]:
+    """Numbers of a shape; (…, n) stands for any leading axes. `of` says in words what the axes count."""
+    array = real_array(what, x, form)
+    core = tuple(n for n in shape if not isinstance(n, EllipsisType))
+    batch = len(core) < len(shape)
+    if (array.shape[array.ndim - len(core) :] if batch and array.ndim >= len(core) else array.shape) != core:
+        written = f"({', '.join((['…'] if batch else []) + [str(n) for n in core])}{',' if len(shape) == 1 else ''})"
+        raise WrongShape(f"{what} has shape {array.shape}; it needs {written}{of and ', ' + of}.")
+    return array
+
+
+def one_of(what: str, x: Any, known: Iterable[str], code: str = UnknownOption.code) -> str:
+    """A word out of those that fit."""
+    words = tuple(known)
+    if isinstance(x, str) and x in words:
+        return x
+    nearest = tuple(difflib.get_close_matches(x, words, n=2)) if isinstance(x, str) else ()
+    hint = f" The nearest: {' or '.join(map(repr, nearest))}." if nearest else ""
+    error = UnknownOption(f"{what} is {short(repr(x))}; it is one of: {', '.join(map(repr, words))}.{hint}", code=code)
+    error.nearest = nearest
+    raise error
 
 
 def is_one_of(name: Any, known: Iterable[str]) -> bool:

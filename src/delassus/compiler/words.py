@@ -24,7 +24,7 @@ from delassus.compiler.functions.words import OPERATIONS, on_floats
 from delassus.compiler.graph.graph import ZERO, Builder
 from delassus.compiler.tracing.array import Array
 from delassus.compiler.tracing.trace import current, trace_of
-from delassus.errors import DelassusError
+from delassus.errors import OutOfRange
 
 BITS: Final = 32
 
@@ -108,5 +108,5 @@ def _apply(kind: str, a: Any, b: Any) -> Any:
 def _checked_count(count: Any) -> int:
     number = operator.index(count)
     if not 0 <= number < BITS:
-        raise DelassusError(f"a word is shifted by 0 to {BITS - 1} bits, not by {number}.")
+        raise OutOfRange(f"a word is shifted by 0 to {BITS - 1} bits, not by {number}.")
     return number

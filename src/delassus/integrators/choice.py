@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from delassus.constrained.rows.options import check_method
-from delassus.integrators.dormand_prince import DORMAND_PRINCE
-from delassus.integrators.explicit_euler import ExplicitEuler
-from delassus.integrators.gauss import GAUSS
-from delassus.integrators.implicit_euler import IMPLICIT_EULER
-from delassus.integrators.midpoint import MIDPOINT
+from delassus.common.checks import one_of
+from delassus.integrators.euler import ExplicitEuler, SemiImplicitEuler, Taylor
 from delassus.integrators.protocol import Integrator
-from delassus.integrators.rk4 import RK4
-from delassus.integrators.semi_implicit_euler import SemiImplicitEuler
-from delassus.integrators.taylor import Taylor
+from delassus.integrators.tableaux import DORMAND_PRINCE, GAUSS, IMPLICIT_EULER, MIDPOINT, RK4
 
 _ALL: Final[tuple[Integrator, ...]] = (
     ExplicitEuler(),
@@ -34,5 +28,5 @@ def integrator_named(method: Any) -> Integrator:
     """A method by its name; one of your own is taken as it is."""
     if hasattr(method, "step") and hasattr(method, "adaptive"):
         return method
-    check_method(method, INTEGRATORS)
+    one_of("method", method, INTEGRATORS, code="unknown-method")
     return INTEGRATORS[method]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy
 
@@ -10,10 +10,8 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import map as along
 from delassus.integrators.protocol import Integrator, Step, System
 from delassus.integrators.search import Search, crossing
+from delassus.integrators.task import Task
 from delassus.output.status import MotionStatus
-
-if TYPE_CHECKING:
-    from delassus.integrators.advance import Task
 
 CLOSED: Final = 1e-10
 """An error of position after a projection, as a share of the robot's length or of a radian, that counts as none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final
@@ -10,18 +9,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.checks import TIME_STEPS, TOLERANCES, Range, number_in_range, one_of, real_array, whole_number
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.parameters import PARAMETERS, Parametric
 from delassus.compiler.host.kernel import Kernel
 from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.projection.project import project as projected
-from delassus.constrained.rows.options import checked_tolerance
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
-from delassus.errors import short
-from delassus.integrators.advance import MOST, PROJECTIONS, ParametricTask, Task, advance
+from delassus.integrators.advance import MOST, advance
 from delassus.integrators.choice import integrator_named
 from delassus.integrators.protocol import Integrator
+from delassus.integrators.task import PROJECTIONS, ParametricTask, Task
 from delassus.integrators.written import Event, MotionError, recorded
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
@@ -38,6 +37,8 @@ _ON: Final = 1e-9
 
 _CONVERGED: Final = 1e-9
 """What may be left of the equations of an implicit step."""
+
+_STEPS = Range(0.0, np.inf, "positive and finite [s], such as 1e-3", TIME_STEPS.code, True, True)
 
 
 def simulate_motion(
@@ -182,7 +183,7 @@ def _parameters(robot: Mechanism, parameters: Any) -> dict[str, Floats]:
                 "this mechanism has no parameters: make one of model.parametric(…).", code="not-parametric"
             )
         return {}
-    found = _numbers("parameters", robot.parameters() if parameters is None else parameters)
+    found = np.array(real_array("parameters", robot.parameters() if parameters is None else parameters))
     if found.shape[-1:] != (robot.nparameters,):
         raise MotionError(
             f"parameters has shape {found.shape}; its last axis has {robot.nparameters} numbers.", code="wrong-shape"
@@ -195,18 +196,8 @@ def _function(tau: Any, robot: Mechanism) -> Callable[[Any, Any, Any], Any]:
     return (lambda time, q, v: tau(robot.model, time, q, v)) if isinstance(tau, Kernel) else tau
 
 
-def _numbers(name: str, given: Any) -> Floats:
-    """An array of real numbers."""
-    try:
-        return np.array(given, float)
-    except (TypeError, ValueError, OverflowError):
-        raise MotionError(
-            f"{name} is {short(repr(given))}; it is an array of real numbers.", code="not-a-number"
-        ) from None
-
-
 def _times(times: ArrayLike) -> Floats:
-    t = _numbers("times", times)
+    t = np.array(real_array("times", times))
     if t.ndim != 1 or len(t) < 2:
         raise MotionError(
             f"times has shape {t.shape}; it is a list of two or more, the first that of the start.", code="wrong-shape"
@@ -231,7 +222,7 @@ def _states(robot: Mechanism, q: ArrayLike, v: Any, tau: Any, spans: int) -> tup
         ("v", np.zeros(robot.nv) if v is None else v, robot.nv),
         ("tau", np.zeros(robot.nv) if tau is None or callable(tau) else tau, robot.nv),
     ):
-        array = _numbers(name, given)
+        array = np.array(real_array(name, given))
         if array.shape[-1:] != (size,):
             raise MotionError(
                 f"{name} has shape {array.shape}; its last axis has the {size} numbers of a state.", code="wrong-shape"
@@ -264,11 +255,7 @@ def _batch(**shapes: tuple[int, ...]) -> tuple[int, ...]:
 def _projection(project: Any) -> str:
     if isinstance(project, bool):
         return "steps" if project else "none"
-    if not isinstance(project, str) or project not in PROJECTIONS:
-        raise MotionError(
-            f"project is {short(repr(project))}; it is one of: {', '.join(PROJECTIONS)}.", code="unknown-option"
-        )
-    return project
+    return one_of("project", project, PROJECTIONS)
 
 
 def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
@@ -286,9 +273,9 @@ def _events(robot: Mechanism, events: Any) -> tuple[Event, ...]:
 
 
 def _tolerance(tolerance: ArrayLike, integrator: Integrator) -> Floats:
-    found = _numbers("tolerance", tolerance)
+    found = np.array(real_array("tolerance", tolerance))
     for worst in (found.min(initial=1e-8), found.max(initial=1e-8)):
-        checked_tolerance(float(worst), 1e-8)
+        number_in_range("tolerance", float(worst), TOLERANCES)
     if integrator.adaptive and found.min(initial=1e-8) < 1e-15:
         raise MotionError(
             f"the tolerance is {found.min():g}; rounding alone is about 1e-16: take 1e-13 or more.",
@@ -307,14 +294,9 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
                 code="missing-argument",
             )
         return np.asarray(apart / 100.0)
-    real = isinstance(step, (int, float, np.number)) or (isinstance(step, np.ndarray) and not step.ndim)
-    if not (real and np.asarray(step).dtype.kind in "iuf" and 0.0 < step < math.inf):
-        raise MotionError(
-            f"the step is {short(repr(step))} s; it is one number, positive and finite, such as 1e-3.",
-            code="time-step-out-of-range",
-        )
+    step = number_in_range("step", step, _STEPS)
     if integrator.adaptive:
-        return np.minimum(apart, float(step))
+        return np.minimum(apart, step)
     counts = np.ceil(apart / step - 1e-9)
     if counts.max() > MOST:
         raise MotionError(
@@ -325,24 +307,17 @@ def _lengths(t: Floats, step: Any, integrator: Integrator) -> Floats:
 
 
 def _most(max_steps: Any) -> float:
-    if not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool) or not 1 <= max_steps <= MOST:
-        raise MotionError(
-            f"max_steps is {max_steps!r}; it is a whole number from 1 to {MOST:.0e}.", code="not-a-whole-number"
-        )
+    whole_number("max_steps", max_steps, 1, int(MOST))
     return float(max_steps)
 
 
 def _samples(dense: Any, integrator: Integrator) -> int:
-    if not isinstance(dense, (int, np.integer)) or isinstance(dense, bool) or not 0 <= dense <= 1000:
-        raise MotionError(
-            f"dense is {dense!r}; it is how many states are wanted between two times, from 0 to 1000.",
-            code="not-a-whole-number",
-        )
+    dense = whole_number("dense", dense, 0, 1000)
     if dense and not integrator.has_dense_output:
         raise MotionError(
             f"{integrator.name} has no dense output: ask for more times, or take dopri5.", code="not-supported"
         )
-    return int(dense)
+    return dense
 
 
 def _with_samples(t: Floats, samples: int) -> Floats:
@@ -361,8 +336,7 @@ def _started(
     robot: Mechanism, q: Floats, v: Floats, time: float, start: Any, given: dict[str, Floats]
 ) -> tuple[Floats, Floats, Any]:
     """The start as it is followed, and its status."""
-    if not isinstance(start, str) or start not in STARTS:
-        raise MotionError(f"start is {short(repr(start))}; it is one of: {', '.join(STARTS)}.", code="unknown-option")
+    one_of("start", start, STARTS)
     done = float(MotionStatus.DONE)
     if not robot.m or start == "keep":
         return q, v, np.full(q.shape[:-1], done)

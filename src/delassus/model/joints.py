@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
-from delassus.errors import BadArgument, DelassusError, short
+from delassus.errors import BadArgument, short
 from delassus.model.motions.free import FREE
 from delassus.model.motions.helical import HELICAL
 from delassus.model.motions.motion import JointMotion
@@ -122,7 +122,7 @@ class Helical(JointKind):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        pitch = real_array("the pitch", self.pitch, DelassusError, "one number [m/rad]")
+        pitch = real_array("the pitch", self.pitch, "one number [m/rad]")
         if pitch.ndim or not math.isfinite(pitch):
             raise BadArgument(f"the pitch is {short(repr(self.pitch))} m/rad; it must be finite.", code="not-finite")
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
-import fnmatch
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.names import UnknownName, found_by_pattern
 from delassus.compiler.graph.digest import UNREAD, content_digest, exact, is_frozen
-from delassus.errors import BadArgument, DelassusError, expect
+from delassus.errors import BadArgument, expect
 from delassus.model.checks import check_inertia, check_numbers, check_parts, check_placements
 from delassus.model.coordinates import Coordinates
 from delassus.model.joints import JointKind
@@ -26,29 +24,6 @@ if TYPE_CHECKING:
     from delassus.model.parametric import ParametricModel
 
 WORLD = -1
-
-
-FEW_NAMES: Final = 8
-"""So many names are all listed where none of them is near."""
-
-
-class UnknownName(DelassusError, KeyError):
-    """A frame or joint that the model does not have; `name`, and the `nearest` names that it has."""
-
-    code = "unknown-name"
-
-    def __init__(self, what: str, name: str, known: Sequence[str], *, code: str | None = None) -> None:
-        self.name = name
-        self.nearest = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
-        if self.nearest:
-            hint = f" The nearest are: {', '.join(self.nearest)}."
-        else:
-            few = f": {', '.join(known)}" if 0 < len(known) <= FEW_NAMES else ""
-            hint = f" It has {len(known)} of them{few}."
-        super().__init__(f"the model has no {what} {name!r}.{hint}", code=code)
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 @dataclass(frozen=True)
@@ -309,10 +284,7 @@ class Model(Coordinates):
         expect("the pattern", pattern, str, '"*_foot"')
         if pattern == WORLD_FRAME.name:
             return (self.frame(pattern),)
-        found = tuple(f for f in self.frame_list if fnmatch.fnmatchcase(f.name, pattern))
-        if not found:
-            raise UnknownName("frame that matches", pattern, list(self._frame_index), code="unknown-frame")
-        return found
+        return tuple(found_by_pattern("frame that matches", pattern, self.frame_list, code="unknown-frame"))
 
     def joint(self, name: str) -> Joint:
         """A joint by its name."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Final
 
+from delassus.common.names import Named, UnknownName, matching
 from delassus.errors import BadArgument, expect
-from delassus.model.model import WORLD_FRAME, Model, UnknownName
+from delassus.model.model import WORLD_FRAME, Model
 
 KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
 _SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7}  # that of armature is the joint's
@@ -36,7 +37,8 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
         raise UnknownName("parameter", name, _all_names(model), code="unknown-parameter")
     if kind == "gravity":
         return (Part(kind, -1, "", slice(start, start + 3)),)
-    owners = [item.name for item in (model.frame_list if kind == "frame" else model.joints)]
+    items: Sequence[Named] = model.frame_list if kind == "frame" else model.joints
+    owners = [item.name for item in items]
     if kind == "frame" and owner == WORLD_FRAME.name:
         raise BadArgument(
             f"{name!r} is no parameter: the frame {owner!r} is the world itself, which does not move.",
@@ -49,7 +51,7 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
     elif kind in ("mass", "inertia") and owner in _links(model):
         found = [model.body_index(owner)]
     else:
-        found = [k for k, known in enumerate(owners) if fnmatchcase(known, owner)]
+        found = [owners.index(item.name) for item in matching(owner, items)]
     if kind == "frame":
         found = [k for k in found if owners[k] != WORLD_FRAME.name]
     if not found:

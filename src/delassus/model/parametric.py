@@ -29,10 +29,11 @@ from typing import Any
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.names import UnknownName
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
 from delassus.errors import BadArgument, expect
-from delassus.model.model import Model, UnknownName
+from delassus.model.model import Model
 from delassus.model.of_model import OfModel
 from delassus.model.parameter_names import KINDS, Part, parts_named
 from delassus.model.placement import Inertia, Placement

@@ -34,7 +34,7 @@ def matrix(A: ArrayLike) -> Matrix:
 
 
 def _numbers(x: ArrayLike, shape: tuple[int, ...], form: str) -> NDArray[np.float64]:
-    numbers: NDArray[np.float64] = real_array("an argument", x, PlacementError, form)
+    numbers: NDArray[np.float64] = real_array("an argument", x, form)
     if numbers.shape != shape:
         raise PlacementError(f"an argument has shape {numbers.shape}; it is {form}.", code="wrong-shape")
     return numbers
@@ -131,7 +131,7 @@ class Inertia:
     @classmethod
     def of(cls, mass: float, com: ArrayLike = ZERO, rotational: ArrayLike = NOTHING) -> Inertia:
         """From arrays."""
-        kilograms = real_array("the mass", mass, PlacementError, "one number [kg]")
+        kilograms = real_array("the mass", mass, "one number [kg]")
         if kilograms.ndim:
             raise PlacementError(f"the mass has shape {kilograms.shape}; it is one number [kg].", code="wrong-shape")
         return cls(float(kilograms), vector(com), matrix(rotational))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import real_array
 from delassus.common.frozen import read_only
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import expect, short
+from delassus.errors import NotANumber, expect, short
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
 from delassus.output.contacts import ContactRecord
@@ -83,16 +84,11 @@ def mechanism_of(given: Any, nq: int, nv: int) -> Mechanism | None:
 
 
 def _numbers(name: str, given: Any, whole: bool = False) -> NDArray[Any]:
-    try:
-        array = np.asarray(given)
-    except ValueError:  # rows of different lengths
-        array = np.array(None)
-    if array.dtype.kind not in ("biu" if whole else "biuf"):
-        kind = "whole numbers" if whole else "real numbers"
-        raise TrajectoryError(
-            f"{name} of a trajectory is {short(repr(given))}; it is an array of {kind}.", code="not-a-number"
-        )
-    return array if whole else array.astype(float, copy=False)
+    what = f"{name} of a trajectory"
+    array = real_array(what, given, "an array of real numbers")
+    if whole and np.asarray(given).dtype.kind not in "biu":
+        raise NotANumber(f"{what} is {short(repr(given))}; it is an array of whole numbers.", code="not-a-whole-number")
+    return np.asarray(given) if whole else array
 
 
 def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[Any]:

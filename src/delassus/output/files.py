@@ -16,6 +16,13 @@ from delassus.output.checks import ARRAYS, MEASURES
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
 from delassus.output.trajectory import Trajectory
+from delassus.errors import BadArgument
+from delassus.step.marks import Mark
+from delassus.output.status import MotionStatus
+from delassus.output.checks import ARRAYS, MEASURES
+from delassus.output.contacts import ContactRecord
+from delassus.output.errors import TrajectoryError, TrajectoryFileError
+from delassus.output.trajectory import Trajectory
 
 _EVENT: Final = "event "
 _CONTACTS: Final = "contacts "
@@ -50,7 +57,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
             parameters=arrays.get(PARAMETERS),
         )
         _check_status(log)
-    except TrajectoryError as error:
+    except BadArgument as error:
         raise TrajectoryFileError(f"{path} is not a trajectory: {error}", code="other-file") from error
     simulation = of if hasattr(of, "mechanism") and hasattr(of, "candidates") else None
     if simulation is not None and contacts and len(simulation.candidates) != len(contacts["shapes"]):

@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from delassus.common.checks import real_array, whole_number
 from delassus.compiler.host.kernel import Kernel
-from delassus.simulation.checks import RunError, SimulationError, count, numbers
+from delassus.simulation.checks import RunError, SimulationError
 from delassus.step.stages.kernels import simulate, simulate_with
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ class Control:
 
 def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     """Checked."""
-    steps = None if steps is None else count("steps", steps, 0)
+    steps = None if steps is None else whole_number("steps", steps, 0)
     if control is not None and not callable(control):
-        return _from_array(sim, numbers("control", control, copy=False), steps, batch)
+        return _from_array(sim, real_array("control", control), steps, batch)
     if steps is None:
         raise SimulationError(
             "steps is missing: only an array of controls says how many there are.", code="missing-argument"
@@ -72,7 +73,7 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
             u = control(time, q, v)
             if type(u) is np.ndarray and u.shape == (nu,) and u.dtype == np.float64:
                 return (u,)
-            u = numbers("what the controller gave", u, copy=False)
+            u = real_array("what the controller gave", u)
         except Exception as error:
             raise ControlError(
                 f"the controller failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"

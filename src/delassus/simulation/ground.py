@@ -9,10 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.checks import FRICTIONS, RESTITUTIONS, Range, numbers_in_range, positive_number, real_array
 from delassus.common.frozen import read_only
 from delassus.contact.cones.parameters import ContactParameters
+from delassus.errors import OutOfRange
 from delassus.geometry.fields import Field
-from delassus.simulation.checks import SimulationError, number, numbers
+from delassus.simulation.checks import SimulationError
 from delassus.step.laws.inputs import structured
 from delassus.step.stages.types import GroundShape
 
@@ -63,16 +65,12 @@ class Ground:
     rolling: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        for name in ("restitution", "normal", "height"):
-            object.__setattr__(self, name, numbers(f"the ground's {name}", getattr(self, name)))
+        object.__setattr__(self, "restitution", _known("the ground's restitution", self.restitution, RESTITUTIONS))
+        for name in ("normal", "height"):
+            object.__setattr__(self, name, np.array(real_array(f"the ground's {name}", getattr(self, name))))
         for name in COEFFICIENTS:
             self._check_coefficient(name)
-        restitution, normal = np.asarray(self.restitution), np.asarray(self.normal)
-        if not (np.all(restitution >= 0.0) and np.all(restitution <= 1.0)):
-            raise SimulationError(
-                f"the ground's restitution is {restitution.tolist()}; it is a number from 0 to 1.",
-                code="restitution-out-of-range",
-            )
+        normal = np.asarray(self.normal)
         if normal.shape[-1:] != (3,) or not np.all(np.isfinite(normal)) or np.any(~np.any(normal, -1)):
             raise SimulationError(
                 f"the ground's normal is {normal.tolist()}; it is a direction (x, y, z), such as (0, 0, 1).",
@@ -94,15 +92,10 @@ class Ground:
         if given is None:
             return
         what = "friction" if name == "friction" else f"{name} friction"
-        values = numbers(f"the ground's {what}", given)
-        if not np.all(values >= 0.0):
-            raise SimulationError(
-                f"the ground's {what} is {np.min(values):g}; it is zero or more.", code="out-of-range"
-            )
-        object.__setattr__(self, name, values)
+        object.__setattr__(self, name, _known(f"the ground's {what}", given, FRICTIONS))
 
     def _check_field(self) -> None:
-        heights = np.ascontiguousarray(numbers("the ground's heights", self.heights))
+        heights = np.array(real_array("the ground's heights", self.heights), order="C")
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.all(np.isfinite(heights)):
             raise SimulationError(
                 f"the ground's heights have shape {heights.shape}; they are finite, on a grid of at least 2 × 2.",
@@ -119,14 +112,14 @@ class Ground:
                 "to them, or leave it out.",
                 code="conflicting-arguments",
             )
-        spacing = number("the spacing [m] of the ground's heights", self.spacing, 1e-12, hint="positive")
+        spacing = positive_number("the spacing [m] of the ground's heights", self.spacing)
         object.__setattr__(self, "spacing", spacing)
         object.__setattr__(self, "heights", heights)
         if self.origin is None:
             rows, columns = heights.shape
             middle = (-0.5 * self.spacing * (rows - 1), -0.5 * self.spacing * (columns - 1))
             object.__setattr__(self, "origin", middle)
-        origin = numbers("the origin of the ground's heights", self.origin)
+        origin = real_array("the origin of the ground's heights", self.origin)
         if origin.shape != (2,) or not np.all(np.isfinite(origin)):
             raise SimulationError(
                 f"the origin of the ground's heights is {self.origin}; it is (x, y) [m].", code="wrong-shape"
@@ -178,3 +171,11 @@ class Ground:
 def structures(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs by name as the structures that kernels take: `material` and `ground`."""
     return structured(inputs, {"material": ContactParameters, "ground": GroundShape})
+
+
+def _known(what: str, x: Any, within: Range) -> NDArray[np.float64]:
+    """Numbers in a range, none of them NaN: a ground is made before any state is."""
+    found = np.array(numbers_in_range(what, x, within))
+    if np.isnan(found).any():
+        raise OutOfRange(f"{what} has nan; it is {within.form}.", code=within.code)
+    return found

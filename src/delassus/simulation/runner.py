@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
+from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
 from delassus.simulation.state import State, is_alive
@@ -256,3 +257,14 @@ class Runner:
 def some(x: Any) -> Any:
     """An array (…, n), with one element that means nothing if n is 0."""
     return np.zeros((*np.shape(x)[:-1], 1)) if np.shape(x)[-1] == 0 else x
+
+
+def report_progress(progress: Callable[[int, State], None], k: int, runner: Runner) -> None:
+    """Call a function of the user after a period."""
+    try:
+        progress(k, runner.state())
+    except Exception as error:
+        time = runner.time
+        raise RunError(
+            f"progress failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
+        ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Iterable
 from typing import Final
@@ -10,13 +9,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.names import UnknownName, matching, name_patterns
 from delassus.errors import warn
 from delassus.geometry.candidates import Shape
 from delassus.geometry.collisions import SURFACES, Collision, collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
-from delassus.model.model import WORLD, Geometry, Model, UnknownName
+from delassus.model.model import WORLD, Geometry, Model
 from delassus.model.readers.meshes import hull_points
-from delassus.simulation.checks import SimulationError, names
+from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground
 
 _ENTERED: Final = 0.05
@@ -27,8 +27,8 @@ def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None =
     """Collision shapes on moving bodies whose names match a pattern; planes of the model are ground, and left out."""
     every = [g for g in model.geometries if g.role == "collision" and g.joint != WORLD and g.shape != "plane"]
     chosen: list[Geometry] = []
-    for pattern in names("touching", patterns):
-        found = [g for g in every if fnmatch.fnmatchcase(g.name, pattern)]
+    for pattern in name_patterns("touching", patterns):
+        found = matching(pattern, every)
         if not found and pattern != "*":
             raise UnknownName("collision shape that matches", pattern, [g.name for g in every], code="unknown-shape")
         chosen += [g for g in found if g not in chosen]
@@ -61,13 +61,13 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
             f"colliding= is {pairs!r}; it has pairs of names or patterns, such as ('*_hand', 'box').", code="wrong-type"
         )
     for pair in pairs:
-        patterns = () if isinstance(pair, str) else names("a pair of colliding=", pair)
+        patterns = () if isinstance(pair, str) else name_patterns("a pair of colliding=", pair)
         if len(patterns) != 2:
             raise SimulationError(
                 f"colliding= has {pair!r}; it has pairs of names or patterns, such as ('*_hand', 'box').",
                 code="wrong-type",
             )
-        one, two = ([g for g in every if fnmatch.fnmatchcase(g.name, pattern)] for pattern in patterns)
+        one, two = (matching(pattern, every) for pattern in patterns)
         for chosen, pattern in ((one, patterns[0]), (two, patterns[1])):
             if not chosen:
                 raise UnknownName(

@@ -10,6 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import (
+    FINITE,
+    TIME_STEPS,
+    TOLERANCES,
+    Range,
+    array_of_shape,
+    boolean,
+    number_in_range,
+    whole_number,
+)
 from delassus.common.frozen import Frozen
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -22,19 +32,18 @@ from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
-from delassus.output.trajectory import State as Moment
 from delassus.output.trajectory import Trajectory
-from delassus.simulation.checks import RunError, SimulationError, count, flag, last_axis, number
+from delassus.simulation.checks import RunError, SimulationError
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of, fits
 from delassus.simulation.ground import COEFFICIENTS, Ground, structures
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.reduced import reduced_scene
-from delassus.simulation.runner import Runner, some
+from delassus.simulation.runner import Runner, report_progress, some
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
 from delassus.simulation.starting import repaired
-from delassus.simulation.state import State
+from delassus.simulation.state import State, reject_moment
 from delassus.step.actuation.actuators import check_actuators
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
@@ -51,11 +60,8 @@ from delassus.step.stages.types import (
 
 Array = NDArray[np.float64]
 
-SHORTEST_STEP, LONGEST_STEP = 1e-9, 0.1
-"""Steps of time [s] beyond are taken for a mistake."""
-
-TIGHTEST, LOOSEST = 1e-13, 1e-2
-"""Tolerances beyond are taken for a mistake."""
+_TOLERANCES = Range(1e-13, 1e-2, "from 1e-13 to 0.01, such as 1e-8", TOLERANCES.code)
+"""Those beyond are taken for a mistake."""
 
 
 class GroundContacts(NamedTuple):
@@ -135,19 +141,20 @@ class Simulation(Frozen):
                 f"the robot {robot.model.name!r} has no joint that moves: nothing can be simulated.",
                 code="nothing-to-do",
             )
-        joint_friction = flag("joint_friction", joint_friction)
-        max_contacts, max_limits = count("max_contacts", max_contacts, 0), count("max_limits", max_limits, 0)
+        joint_friction = boolean("joint_friction", joint_friction)
+        max_contacts, max_limits = (
+            whole_number("max_contacts", max_contacts, 0),
+            whole_number("max_limits", max_limits, 0),
+        )
         meeting = shapes_colliding(robot.model, colliding) if max_contacts else ()
         if max_contacts:
             met = frozenset(shape.geometry for c in meeting for shape in (c.shape, c.other))
             warn_of_scenery(robot.model, ground is not None, met)
         ground = Ground() if ground is None else ground
         expect("the ground", ground, Ground, "Ground(friction=0.7)")
-        hint = f"positive, at least {SHORTEST_STEP:g} and at most {LONGEST_STEP:g} s, such as 1e-3"
-        time_step = number("time_step", time_step, SHORTEST_STEP, LONGEST_STEP, hint)
-        substeps = count("substeps", substeps, 1)
-        hint = f"from {TIGHTEST:g} to {LOOSEST:g}, such as 1e-8"
-        tolerance = number("tolerance", tolerance, TIGHTEST, LOOSEST, hint)
+        time_step = number_in_range("time_step", time_step, TIME_STEPS)
+        substeps = whole_number("substeps", substeps)
+        tolerance = number_in_range("tolerance", tolerance, _TOLERANCES)
         model = robot.model
         if actuators is not None and (not isinstance(actuators, Iterable) or isinstance(actuators, np.ndarray)):
             raise SimulationError(
@@ -157,8 +164,8 @@ class Simulation(Frozen):
         chosen = tuple(model.actuators if actuators is None else actuators)
         check_actuators(model, chosen)
         check_tendons(model)
-        self.mechanism, self.ground, self.time_step = robot, ground, float(time_step)
-        self.tolerance = float(tolerance)
+        self.mechanism, self.ground, self.time_step = robot, ground, time_step
+        self.tolerance = tolerance
         shapes = shapes_of(model, touching, ground.field) if max_contacts else ()
         warn_of_ridges(shapes, ground)
         friction = friction_of(model, ground, shapes, meeting)
@@ -220,9 +227,9 @@ class Simulation(Frozen):
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
         """
-        scene, repair = self.scene, flag("repair", repair)
-        q = last_axis("q0", _no_state(q0), scene.nq, "coordinates of the robot")
-        v = np.zeros(scene.nv) if v0 is None else last_axis("v0", v0, scene.nv, "velocities of the robot")
+        scene, repair = self.scene, boolean("repair", repair)
+        q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
+        v = np.zeros(scene.nv) if v0 is None else array_of_shape("v0", v0, (..., scene.nv), "the velocities")
         try:
             batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch)
         except ValueError:
@@ -242,12 +249,12 @@ class Simulation(Frozen):
         return State(
             q=np.where(finite[..., None], q1, q),
             v=np.where(finite[..., None], v1, v),
-            time=number("time", time),
+            time=number_in_range("time", time, FINITE),
             impulse=np.zeros((*batch, scene.m)),
             contact=np.broadcast_to(np.arange(float(scene.slots)), (*batch, scene.slots)).copy(),
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
-            seed=count("seed", seed, 0),
+            seed=whole_number("seed", seed, 0),
         )
 
     def step(self, state: State, control: Any = None) -> State:
@@ -308,7 +315,7 @@ class Simulation(Frozen):
         state = q0 if isinstance(q0, State) else self.start(q0, v0, repair=repair)
         self._taken(state, None)
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
-        every = count("every", every, 1)
+        every = whole_number("every", every)
         log, runner = Recorder(state, 1 + -(-given.steps // every)), Runner(self, state, given)
         try:
             k = 0
@@ -322,7 +329,7 @@ class Simulation(Frozen):
                     if (k + 1) % every == 0 or k + 1 == given.steps:
                         log.keep(runner)
                     if progress is not None:
-                        _told(progress, k, runner)
+                        report_progress(progress, k, runner)
                 k += made
         except KeyboardInterrupt:
             if runner.consistent:
@@ -337,7 +344,7 @@ class Simulation(Frozen):
 
     def _taken(self, state: Any, control: Any) -> Array:
         """The control (…, nu) of a period, if it and the state can be."""
-        expect("the state", _no_state(state), State, "sim.start(q0)")
+        expect("the state", reject_moment(state), State, "sim.start(q0)")
         scene = self.scene
         parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
@@ -346,17 +353,15 @@ class Simulation(Frozen):
                 f"{state.impulse.shape}; here they have {scene.nq} and {scene.m} elements.",
                 code="other-system",
             )
-        number("the state's time", state.time, hint="a finite number [s]")
+        number_in_range("the state's time", state.time, FINITE)
         batch = state.q.shape[:-1]
         if not fits(self.ground.batch, batch):
             raise SimulationError(
                 f"the ground is one of items {self.ground.batch}, and the state has {batch}.", code="batch-mismatch"
             )
-        u = np.zeros(self.nu) if control is None else last_axis("the control", control, self.nu, "controls")
+        u = np.zeros(self.nu) if control is None else array_of_shape("the control", control, (..., self.nu))
         if not fits(u.shape[:-1], batch):
-            raise SimulationError(
-                f"the control has shape {u.shape}, and there are items {batch}.", code="batch-mismatch"
-            )
+            raise SimulationError(f"the control is {u.shape}, and there are items {batch}.", code="batch-mismatch")
         return u
 
     # --- looking inside -------------------------------------------------------------------------------------------
@@ -370,7 +375,7 @@ class Simulation(Frozen):
         """Where the robot may touch the ground in configurations (…, nq), all candidates."""
         if not self.scene.candidates:
             raise SimulationError("no shape of the robot may touch anything.", code="not-recorded")
-        q = last_axis("q", q, self.scene.nq, "coordinates of the robot")
+        q = array_of_shape("q", q, (..., self.scene.nq), "the coordinates of the robot")
         gap, point, normal = candidate_geometry(self.scene, q, ground=self.ground.shape)
         joints = self.model.joints
         on = [shape.geometry.joint for shape, _, _ in self.scene.candidate_shapes]
@@ -406,9 +411,7 @@ class Simulation(Frozen):
         """
         scene = self.scene
         if not scene.m:
-            raise SimulationError(
-                "there are no contacts, constraints or limits: there is nothing to solve.", code="nothing-to-do"
-            )
+            raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
         u = self._taken(state, control)
         rows, places = some(state.impulse), some(state.contact)
         ground = structures(self.ground.inputs)
@@ -430,26 +433,3 @@ class Simulation(Frozen):
             gap = candidate_geometry(scene, state.q, ground=self.ground.shape)[0]
             number = np.sort(np.argsort(gap, -1)[..., : scene.slots], -1)
         return contact_coefficients(scene, number, (ground[0], ground[1], ground[2]))
-
-
-def _told(progress: Callable[[int, State], None], k: int, runner: Runner) -> None:
-    """Call a function of the user after a period."""
-    try:
-        progress(k, runner.state())
-    except Exception as error:
-        time = runner.time
-        raise RunError(
-            f"progress failed at {time:g} s: {type(error).__name__}, {error}", time, code="function-failed"
-        ) from error
-
-
-def _no_state(given: Any) -> Any:
-    """What is given, unless it is a moment of a trajectory, or all of it."""
-    if isinstance(given, (Moment, Trajectory)):
-        what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
-        raise SimulationError(
-            f"{what} is given, which has no impulses to go on from. Start again from there: "
-            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time).",
-            code="wrong-type",
-        )
-    return given

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import array_of_shape, real_array, whole_number
 from delassus.errors import short
-from delassus.simulation.checks import SimulationError, count, numbers
+from delassus.output.trajectory import State as Moment
+from delassus.output.trajectory import Trajectory
+from delassus.simulation.checks import SimulationError
 from delassus.step.marks import Mark, described
 
 Array = NDArray[np.float64]
@@ -46,7 +49,7 @@ class State:
     def __post_init__(self) -> None:
         arrays: dict[str, Any] = {}
         for name in ("q", "v", "impulse", "contact", "residual", "status"):
-            arrays[name] = numbers(f"{name} of a state", getattr(self, name), copy=False)
+            arrays[name] = real_array(f"{name} of a state", getattr(self, name))
         batch = arrays["q"].shape[:-1]
         for name, array in arrays.items():
             core = "" if name in ("residual", "status") else f"n_{name}"
@@ -62,12 +65,9 @@ class State:
                 code="not-a-whole-number",
             )
         arrays["status"] = np.asarray(self.status).astype(np.int64, copy=False)
-        time = numbers("time of a state", self.time)
-        if time.ndim:
-            raise SimulationError(f"time of a state has shape {time.shape}; it is one number [s].", code="wrong-shape")
-        arrays["time"] = float(time)
+        arrays["time"] = float(array_of_shape("time of a state", self.time, (), "one number [s]"))
         for name in ("count", "seed"):
-            arrays[name] = count(f"{name} of a state", getattr(self, name), 0)
+            arrays[name] = whole_number(f"{name} of a state", getattr(self, name), 0)
         vars(self).update(arrays)
 
     @classmethod
@@ -85,3 +85,15 @@ class State:
 def is_alive(status: NDArray[np.int64]) -> Array:
     """(…) 1.0, and 0.0 for items that are frozen."""
     return np.where(status & int(Mark.FROZEN), 0.0, 1.0)
+
+
+def reject_moment(given: Any) -> Any:
+    """What is given, unless it is a moment of a trajectory, or all of it."""
+    if isinstance(given, (Moment, Trajectory)):
+        what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
+        raise SimulationError(
+            f"{what} is given, which has no impulses to go on from. Start again from there: "
+            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time).",
+            code="wrong-type",
+        )
+    return given

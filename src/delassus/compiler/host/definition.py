@@ -27,7 +27,6 @@ from delassus.compiler.graph.program import Operand, Program
 from delassus.compiler.host.arguments import Arguments
 from delassus.compiler.host.build import Recipe
 from delassus.compiler.host.inputs import (
-    InputError,
     SignatureError,
     field_name,
     pack,
@@ -248,7 +247,7 @@ class Case:
         if value is None:
             return None
         shape = self.definition.signature.optional_shape(self.model, name)
-        array = real_array(f"{self.definition.name}: {name}", value, InputError)
+        array = real_array(f"{self.definition.name}: {name}", value)
         try:
             return np.array(np.broadcast_to(array, shape)) if shape else array.item()
         except ValueError:

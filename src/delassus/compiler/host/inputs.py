@@ -22,18 +22,22 @@ from delassus.common.checks import real_array
 from delassus.compiler.graph.program import Operand
 from delassus.compiler.tracing.array import Array, contains_traced
 from delassus.compiler.tracing.trace import current
-from delassus.errors import DelassusError
+from delassus.errors import BadArgument
 
 _NO_DEFAULT: Final[Any] = object()
 _FLOATS: Final = np.dtype(float)
 
 
-class SignatureError(DelassusError, ValueError):
+class SignatureError(BadArgument):
     """A kernel's signature cannot be read, or does not fit its function or its model."""
 
+    code = "bad-signature"
 
-class InputError(DelassusError, ValueError):
+
+class InputError(BadArgument):
     """What is given for an input of a kernel does not fit."""
+
+    code = "wrong-shape"
 
 
 @dataclass(frozen=True)
@@ -199,7 +203,7 @@ def _pack_any(kernel: str, operand: Operand, values: Sequence[Any]) -> Any:
         return _pack_traced(kernel, operand, values)
     parts, batch = [], ()  # type: list[tuple[slice, Any]], tuple[int, ...]
     for (start, stop, field, shape), value in zip(_layout(operand), values, strict=True):
-        array = real_array(f"{kernel}: {field_name(operand.name, field)}", value, InputError)
+        array = real_array(f"{kernel}: {field_name(operand.name, field)}", value)
         lead = max(array.ndim - len(shape), 0)
         if array.ndim and array.shape[lead:] != shape:
             raise wrong_shape(kernel, field_name(operand.name, field), array.shape, shape)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
+from delassus.common.checks import one_of
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.caba_osim import caba_osim
 from delassus.constrained.delassus.delassus_methods import TREE_METHODS, lower_delassus
@@ -17,7 +18,6 @@ from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
 from delassus.constrained.rows.inputs import PROXIMAL, TIME
 from delassus.constrained.rows.jacobian import constraint_jacobian
-from delassus.constrained.rows.options import check_method
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.dynamics.mass.factor import forward, inverse_mass_matrix
@@ -83,7 +83,7 @@ def operational_inertia(
         time: () [s] what rows move with, needed where they do (input at run time).
     """
     damping = damping_rows(mechanism, proximal)
-    check_method(method, ("auto", "ltl", *TREE_METHODS, "caba_osim"))
+    one_of("method", method, ("auto", "ltl", *TREE_METHODS, "caba_osim"), code="unknown-method")
     if method == "caba_osim":
         return mirror(caba_osim(mechanism, q, damping, time))
     factors = ldl(lower_delassus(mechanism, q, method, time) + np.diag(damping))

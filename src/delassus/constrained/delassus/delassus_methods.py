@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from delassus.common.checks import one_of
 from delassus.constrained.delassus.efpa import efpa
 from delassus.constrained.delassus.pv_osim import pv_osim
 from delassus.constrained.elimination.articulated_tree import ArticulatedTree
@@ -12,7 +13,6 @@ from delassus.constrained.elimination.elimination import free_tree
 from delassus.constrained.elimination.row_forces import Piece, pieces_of
 from delassus.constrained.elimination.tree_factor import tree_factor
 from delassus.constrained.rows.jacobian import constraint_jacobian
-from delassus.constrained.rows.options import check_method
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.tree.check import check_inertias
 from delassus.model.links import links_of
@@ -26,7 +26,7 @@ TREE_METHODS: Final[dict[str, Callable[[ArticulatedTree, list[Piece], int], Any]
 
 def lower_delassus(mechanism: Mechanism, q: Any, method: str, time: Any = None) -> Any:
     """The lower triangle of J M⁻¹ Jᵀ (m, m); what is above it means nothing."""
-    check_method(method, ("auto", "ltl", *TREE_METHODS))
+    one_of("method", method, ("auto", "ltl", *TREE_METHODS), code="unknown-method")
     chosen = best_delassus(mechanism) if method == "auto" else method
     if chosen == "ltl":
         check_inertias(mechanism.model)

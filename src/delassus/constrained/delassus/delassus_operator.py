@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import delassus.numpy as np
+from delassus.common.checks import whole_number
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.by_products import damping_rows, factor
 from delassus.constrained.delassus.proximal import Proximal
@@ -26,7 +27,6 @@ from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, row_values
 from delassus.dynamics.mass.factor import udu_solve
-from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
 
 
@@ -66,11 +66,7 @@ def delassus_solve(
             left of the digits, 1e6 and more. The first one costs a second elimination of the tree.
         time: () [s] what rows move with, needed where they do (input at run time).
     """
-    if not isinstance(refinements, int) or isinstance(refinements, bool) or not 0 <= refinements <= 1000:
-        raise BadArgument(
-            f"refinements is {short(repr(refinements), 30)}; it is a whole number from 0 to 1000.",
-            code="not-a-whole-number",
-        )
+    whole_number("refinements", refinements, 0, 1000)
     if links_of(mechanism.model).mimics:
         return factor(mechanism, q, proximal, time).solve_rows(b)
     damping = damping_rows(mechanism, proximal)

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
+from delassus.common.checks import positive_number
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constraints.mechanism.mechanism import Mechanism
-from delassus.errors import BadArgument
 
 Proximal: TypeAlias = float | tuple[float, ...] | None
 """ε [1/kg, 1/(kg·m²)]: one number, one per row, or None for the natural one."""
@@ -35,8 +35,7 @@ def natural_proximal(mechanism: Mechanism, share: float = 1e-6) -> NDArray[numpy
         mechanism: The robot and its constraints.
         share: A smaller one needs fewer iterations, and costs digits, sooner in the methods with penalties.
     """
-    if not share > 0.0 or share == numpy.inf:
-        raise BadArgument(f"share is {share:g}; it must be positive and finite, such as 1e-6.", code="out-of-range")
+    positive_number("share", share)
     return share * numpy.array(row_mobilities(mechanism))
 
 

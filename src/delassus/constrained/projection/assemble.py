@@ -32,6 +32,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import iteration_count
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_sizes
@@ -39,7 +40,6 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_velocities
-from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.references import constraint_error, error_derivative
 from delassus.constrained.rows.told import Told
 from delassus.constrained.solvers.status import Status, described, statuses_of
@@ -118,7 +118,7 @@ def assemble(
         time: (…) [s] what references move with, needed where they do.
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
     """
-    check_iterations(iterations)
+    iteration_count("iterations", iterations)
     held = locked_velocities(mechanism.model, locked)
     model, start = mechanism.model, normalize(mechanism.model, q0)
     if not mechanism.m:

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.names import UnknownName
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
@@ -31,7 +32,6 @@ from delassus.constraints.basis.constraint import frozen_numbers
 from delassus.constraints.mechanism.mechanism import Mechanism, refuse_unilateral
 from delassus.dynamics.tree.check import check_inertias
 from delassus.errors import BadArgument, expect
-from delassus.model.model import UnknownName
 
 _TOLERANCE: Final = 1e-15
 """Residual velocity, as a share of the largest that strikes, mass for mass, at which iterations end."""

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import iteration_count, one_of
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -21,7 +22,6 @@ from delassus.constrained.projection.svd_projection import project_by_svd
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_coordinates, locked_velocities
-from delassus.constrained.rows.options import check_iterations, check_method
 from delassus.constrained.rows.references import constraint_error, error_derivative, velocities_asked
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.manifold import difference, integrate
@@ -81,8 +81,8 @@ def project(
             that met them, or a desired one; q' depends on it by terms of second order. "svd" projects velocities by
             J(q₀), too; "mass" goes on from q' to the tolerance, and projects velocities where it ends.
     """
-    check_method(method, METHODS)
-    check_iterations(iterations)
+    one_of("method", method, METHODS, code="unknown-method")
+    iteration_count("iterations", iterations)
     held = locked_velocities(mechanism.model, locked)
     if not mechanism.m:
         return Projection(q, v)

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy
 
+from delassus.common.checks import TOLERANCES, number_in_range, real_array
 from delassus.compiler.host.inputs import Input
-from delassus.constrained.rows.options import checked_tolerance
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import BadArgument
 
@@ -40,13 +40,7 @@ def per_row(name: str, least: float = -numpy.inf) -> Input:
 
 
 def _numbers(name: str, value: Any, example: str = "1.0") -> Any:
-    """An array of what may be one."""
-    try:
-        return numpy.asarray(value, float)
-    except (TypeError, ValueError, OverflowError):
-        raise BadArgument(
-            f"{name} is {value!r}; it is one number, or one per row, such as {example}.", code="not-a-number"
-        ) from None
+    return real_array(name, value, f"one number, or one per row, such as {example}")
 
 
 def not_negative(name: str, most: float = numpy.inf) -> Input:
@@ -71,9 +65,9 @@ def tolerance_input(usual: float) -> Input:
     def read(_: Mechanism, value: Any) -> Any:
         if type(value) is numpy.ndarray and value.ndim and value.dtype.kind == "f":
             for worst in (value.min(initial=usual), value.max(initial=usual)):
-                checked_tolerance(worst, usual)
+                number_in_range("tolerance", worst, TOLERANCES)
             return value
-        return checked_tolerance(value, usual)
+        return number_in_range("tolerance", value, TOLERANCES)
 
     return Input("()", read=read)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable
 
+from delassus.common.names import found_by_pattern
 from delassus.errors import expect
-from delassus.model.model import Model, UnknownName
+from delassus.model.model import Model
 
 
 def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
@@ -15,11 +15,9 @@ def locked_velocities(model: Model, patterns: Iterable[str]) -> tuple[int, ...]:
     expect("locked", patterns, Iterable, '["arm*"]')
     for pattern in (patterns,) if isinstance(patterns, str) else patterns:
         expect("the name of a joint", pattern, str, '"arm*"')
-        matching = [k for k, joint in enumerate(model.joints) if fnmatch.fnmatchcase(joint.name, pattern)]
-        if not matching:
-            raise UnknownName("joint", pattern, [joint.name for joint in model.joints], code="unknown-joint")
-        for k in matching:
-            found.update(range(model.v_starts[k], model.v_starts[k] + model.joints[k].kind.nv))
+        for joint in found_by_pattern("joint", pattern, model.joints, code="unknown-joint"):
+            k = model.joint_index(joint.name)
+            found.update(range(model.v_starts[k], model.v_starts[k] + joint.kind.nv))
     return tuple(sorted(found))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.common.names import UnknownName
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constraints.basis.constraint import Constraint, ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.kinematics import frame_in_world
 from delassus.dynamics.tree.poses import Pair, fixed_pose
-from delassus.model.model import WORLD, UnknownName
+from delassus.model.model import WORLD
 
 OWN: Final = "frame"
 """The axes of the constraint's own first frame."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from delassus.constrained.rows.options import check_method
+from delassus.common.checks import one_of
 from delassus.constrained.solvers import caba, prox_ltl, prox_ltls, prox_pv
 from delassus.constrained.solvers.solver import Solver
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -21,7 +21,7 @@ _MANY_LOOP_ROWS: Final = 24
 
 def solver_for(mechanism: Mechanism, name: str) -> Solver:
     """The solver of a name that does the work on a mechanism; "auto" is the one that is expected to be the fastest."""
-    check_method(name, ("auto", *SOLVERS))
+    one_of("method", name, ("auto", *SOLVERS), code="unknown-method")
     return SOLVERS[best_method(mechanism) if name == "auto" else name].on(mechanism)
 
 

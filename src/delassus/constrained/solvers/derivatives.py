@@ -44,12 +44,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.common.checks import iteration_count
 from delassus.compiler import jacobian, map, scan, while_loop
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.rows.inputs import ROW_INPUTS
 from delassus.constrained.rows.jacobian import constraint_jacobian, link_values
-from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers import prox_ltl
@@ -110,7 +110,7 @@ def constrained_derivatives(
         position_gain: (m,) Baumgarte's gains [1/s²], instead of the constraints' own.
         velocity_gain: (m,) [1/s], likewise.
     """
-    check_iterations(iterations)
+    iteration_count("iterations", iterations)
     if not mechanism.m:
         none = np.zeros((0, mechanism.nv))
         return *aba_derivatives(mechanism.model, q, v, tau), none, none, none

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import iteration_count
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -22,7 +23,6 @@ from delassus.constrained.delassus.proximal import Proximal, proximal_rows
 from delassus.constrained.elimination.gauss import by_singular_values
 from delassus.constrained.elimination.roots import rooted
 from delassus.constrained.rows.inputs import ROW_INPUTS, tolerance_input
-from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.problem import Problem
 from delassus.constrained.rows.weights import Weighted
 from delassus.constrained.solvers.choice import solver_for
@@ -84,7 +84,7 @@ def constrained_dynamics(
             for errors of position. All states are then solved by singular values. By default 1e-12, where it matters.
     """
     solver = solver_for(mechanism, method)
-    check_iterations(iterations)
+    iteration_count("iterations", iterations)
     refuse_unilateral(mechanism, "constrained dynamics")
     if not mechanism.m:
         return _unconstrained(mechanism, q, v, tau)

@@ -19,8 +19,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import real_array
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.errors import BadArgument
+from delassus.errors import BadArgument, OutOfRange, WrongShape
 from delassus.model.model import Model
 from delassus.model.parametric import ParametricModel
 from delassus.model.placement import Placement
@@ -190,17 +191,11 @@ class Constraint:
 
 def frozen_numbers(what: str, value: Any, form: str = "one number, or one per row") -> PerRow:
     """A finite number, or a tuple of them; `form` says in errors what it should have been."""
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind not in "biufO":  # text that looks like a number, complex numbers, dates
-            raise TypeError
-        array = array.astype(float)
-    except (TypeError, ValueError, OverflowError):
-        raise ConstraintError(f"{what} is {value!r}; it is {form}.", code="not-a-number") from None
+    array = real_array(what, value, form)
     if array.ndim > 1 or array.size == 0:
-        raise ConstraintError(f"{what} has shape {array.shape}; it is {form}.", code="not-a-number")
+        raise WrongShape(f"{what} has shape {array.shape}; it is {form}.")
     if not np.all(np.isfinite(array)):
-        raise ConstraintError(f"{what} is {value!r}; it must be finite.", code="not-finite")
+        raise OutOfRange(f"{what} is {value!r}; it must be finite.", code="not-finite")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import delassus.numpy as np
-from delassus.constraints.basis.constraint import ConstraintError
+from delassus.common.checks import one_of
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import OnFrame
 
@@ -24,11 +24,7 @@ class InAxes(OnFrame):
     axes: str = "frame"
 
     def __post_init__(self) -> None:
-        if self.axes not in AXES:
-            raise ConstraintError(
-                f"the axes of {self.label!r} are {self.axes!r}; they are those of its 'frame' or of the 'world'.",
-                code="unknown-option",
-            )
+        one_of(f"axes of {self.label!r}", self.axes, AXES)
         super().__post_init__()
 
     @property

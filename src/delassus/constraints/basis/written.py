@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from numbers import Integral
 from typing import Any, Self
 
 import delassus.numpy as np
+from delassus.common.checks import whole_number
 from delassus.compiler.differentiation.recorded import Recorded
 from delassus.compiler.graph.program import Program
 from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, ConstraintError, JointRow
@@ -71,12 +71,7 @@ class Written(Constraint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.rows, Integral) or isinstance(self.rows, bool) or self.rows < 1:
-            raise ConstraintError(
-                f"the constraint {self.label!r} has rows={self.rows!r}; it is a whole number, how many there are, 1 or "
-                "more.",
-                code="not-a-whole-number",
-            )
+        whole_number(f"rows of {self.label!r}", self.rows)
         object.__setattr__(self, "rows", int(self.rows))
         if not callable(self.g):
             raise ConstraintError(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
-from delassus.constraints.basis.constraint import BodyRows, ConstraintError, frozen_numbers
+from delassus.common.checks import Range, number_in_range
+from delassus.constraints.basis.constraint import BodyRows
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import OnFrame
 from delassus.dynamics.tree.check import LEAST
@@ -16,6 +17,14 @@ from delassus.spatial.rotations import skew
 
 _SHORTEST: Final = math.sqrt(LEAST)
 """A length [m] whose square has all its digits."""
+
+_LENGTHS: Final = Range(
+    _SHORTEST,
+    math.inf,
+    f"more than {_SHORTEST:.0e} m, and finite; points that meet are held together by a Point",
+    open_below=True,
+    open_above=True,
+)
 
 
 class _Rod(NamedTuple):
@@ -40,13 +49,7 @@ class Distance(OnFrame):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        length = frozen_numbers(f"the length of {self.label!r}", self.length, "one number [m]")
-        if isinstance(length, tuple) or not length > _SHORTEST:
-            raise ConstraintError(
-                f"the length of {self.label!r} is {self.length!r} m; it is one number and must be positive, more than "
-                f"{_SHORTEST:.0e}. Points that meet are held together by a Point.",
-                code="out-of-range",
-            )
+        length = number_in_range(f"the length of {self.label!r}", self.length, _LENGTHS)
         object.__setattr__(self, "length", length)
 
     @property

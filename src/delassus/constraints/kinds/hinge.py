@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import delassus.numpy as np
-from delassus.common.checks import is_one_of
+from delassus.common.checks import one_of
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import ROW_NAMES
@@ -27,10 +27,7 @@ class Hinge(Point):
     axis: str = "z"
 
     def __post_init__(self) -> None:
-        if not is_one_of(self.axis, ("x", "y", "z")):
-            raise ConstraintError(
-                f"the axis of {self.label!r} is {self.axis!r}; it is 'x', 'y' or 'z'.", code="unknown-option"
-            )
+        one_of(f"axis of {self.label!r}", self.axis, ("x", "y", "z"))
         if self.axes != "frame":
             raise ConstraintError(
                 f"the hinge {self.label!r} has axes={self.axes!r}; its rows are across its own axis, which turns with "

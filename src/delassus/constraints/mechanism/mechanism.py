@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
+from delassus.common.checks import TIME_STEPS, number_in_range
 from delassus.compiler.graph.digest import UNREAD
 from delassus.compiler.graph.parameters import Parametric
 from delassus.compiler.tracing.trace import trace_of
@@ -74,10 +74,8 @@ class Mechanism(OfModel):
         object.__setattr__(self, "unilateral", tuple(c for c in bound if isinstance(c, Unilateral)))
         object.__setattr__(self, "constraints", tuple(c for c in bound if not isinstance(c, Unilateral)))
         object.__setattr__(self, "model_constraints", False)
-        if self.step is not None and not (isinstance(self.step, Real) and 0.0 < self.step < 1e9):
-            raise BadArgument(
-                f"the step is {self.step!r} s; it is one number, positive and finite.", code="time-step-out-of-range"
-            )
+        if self.step is not None:
+            number_in_range("step", self.step, TIME_STEPS)
         for constraint in (*self.constraints, *self.unilateral):
             constraint.links(self.model), constraint.velocities(self.model)
             if self.step is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from delassus.common.checks import whole_number
 from delassus.errors import BadArgument
 
 
@@ -66,9 +67,4 @@ Cone = Friction | Free | NonNegative | Interval
 
 
 def _counted(cone: Any) -> None:
-    rows = cone.rows
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
-        raise ConeError(
-            f"{type(cone).__name__}({rows!r}): the number of rows is a whole number from 1 on.",
-            code="not-a-whole-number",
-        )
+    whole_number(f"rows of {type(cone).__name__}", cone.rows)

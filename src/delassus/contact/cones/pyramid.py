@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
-from delassus.contact.cones.kinds import ConeError
+from delassus.common.checks import one_of, whole_number
 from delassus.contact.cones.second_order import edge_of, three
 
 PYRAMIDS: Final = ("inner", "outer")
@@ -76,19 +76,14 @@ def violation(rows: Any, x: Any) -> Any:
 
 def face_angles(faces: int, pyramid: str) -> Any:
     """(K,) directions of the faces' outward normals in the tangent plane."""
-    if not isinstance(faces, (int, numpy.integer)) or isinstance(faces, bool) or faces < 3:
-        raise ConeError(f"faces is {faces!r}; a pyramid has three or more.", code="out-of-range")
+    whole_number("faces", faces, 3)
     check_pyramid(pyramid)
     return (2.0 * numpy.arange(faces) + (pyramid == "inner")) * numpy.pi / faces
 
 
 def check_pyramid(pyramid: str) -> None:
     """Raise unless it is a kind of pyramid."""
-    if pyramid not in PYRAMIDS:
-        raise ConeError(
-            f"there is no pyramid {pyramid!r}; it is 'inner', inside of Coulomb's cone, or 'outer'.",
-            code="unknown-option",
-        )
+    one_of("pyramid", pyramid, PYRAMIDS)
 
 
 def corners(faces: int, pyramid: str) -> Any:

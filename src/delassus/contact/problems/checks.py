@@ -8,12 +8,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import elements, real_array
+from delassus.common.checks import FRICTIONS, RESTITUTIONS, elements, numbers_in_range, real_array
 from delassus.contact.cones.kinds import Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.errors import BadArgument
 
 _CONES: Final = (Free, Friction, Interval, NonNegative)
+
+_RANGES: Final = {"friction": FRICTIONS, "torsional": FRICTIONS, "rolling": FRICTIONS, "restitution": RESTITUTIONS}
 
 _ASYMMETRY: Final = 1e-8
 """By how much a matrix may be asymmetric, as a share of its largest entry."""
@@ -78,7 +80,7 @@ def layout_of(G: NDArray[np.float64], g: NDArray[np.float64], cones: Any) -> Lay
 def spread(name: str, value: Any, count: int, what: str) -> NDArray[np.float64] | None:
     """Numbers (…, count) from one for all or one for each; None where there is nothing that needs them."""
     if value is not None:
-        value = real_array(name, value, ContactProblemError)
+        value = numbers_in_range(name, value, _RANGES[name]) if name in _RANGES else real_array(name, value)
     if not count:
         if value is not None and value.size:
             raise ContactProblemError(

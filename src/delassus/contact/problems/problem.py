@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
-from delassus.common.checks import real_array
+from delassus.common.checks import boolean, real_array
 from delassus.common.frozen import read_only
 from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
@@ -96,8 +96,8 @@ class ContactProblem:
         # An operator has no entries: an array of zeros that takes no memory stands for its shape.
         form = "an array of real numbers"
         entries = np.broadcast_to(0.0, () if operator is None else operator.shape)
-        G = real_array("G", G, ContactProblemError, form) if operator is None else entries
-        g = real_array("g", g, ContactProblemError, form)
+        G = real_array("G", G, form) if operator is None else entries
+        g = real_array("g", g, form)
         layout = layout_of(G, g, cones)
         values = {
             "friction": spread("friction", friction, layout.contacts, "contacts"),
@@ -107,8 +107,7 @@ class ContactProblem:
             "upper": spread("upper", upper, layout.intervals, "interval rows"),
             "compliance": None if compliance is None else spread("compliance", compliance, layout.m, "rows"),
         }
-        for name in ("friction", "torsional", "rolling", "compliance"):
-            not_negative(name, values[name])
+        not_negative("compliance", values["compliance"])
         ordered(values["lower"], values["upper"])
         try:
             np.broadcast_shapes(G.shape[:-2], g.shape[:-1], *(x.shape[:-1] for x in values.values() if x is not None))
@@ -118,8 +117,7 @@ class ContactProblem:
             raise ContactProblemError(
                 f"the batch axes do not fit each other: {named}.", code="batch-mismatch"
             ) from None
-        if not isinstance(check, (bool, np.bool_)):
-            raise ContactProblemError(f"check is {short(repr(check))}; it is True or False.", code="not-a-boolean")
+        boolean("check", check)
         if check and operator is None:
             check_matrix(G)
         for name, value in {"G": G, "operator": operator, "g": g, "layout": layout, **values}.items():

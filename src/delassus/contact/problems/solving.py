@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import is_one_of, real_array
+from delassus.common.checks import TOLERANCES, iteration_count, number_in_range, one_of, real_array
 from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry, select_where
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.options import check_iterations, checked_tolerance
 from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.layout import Layout
 from delassus.contact.large.rows import CAPABILITIES as LARGE
@@ -59,17 +58,14 @@ def solve_problem(
     States of a batch that are computed together wait for the slowest of them. So a batch is tried quickly first, and
     what is left is solved as a batch of its own. What even that leaves is given to another method.
     """
-    if not is_one_of(model, MODELS):
-        raise ContactProblemError(
-            f"there is no model {model!r}; the models are: {', '.join(MODELS)}.", code="unknown-model"
-        )
+    one_of("model", model, MODELS, code="unknown-model")
     if model != "lcp" and problem.operator is None:
         system = LARGE if problem.m > LARGEST_COMPILED else COMPILED
         solver = find_solver(method, {*system, ENTRIES}, model)
-    check_iterations(iterations)
-    checked_tolerance(tolerance, 1e-8)
+    iteration_count("iterations", iterations)
+    number_in_range("tolerance", tolerance, TOLERANCES)
     if start is not None:
-        start = real_array("start", start, ContactProblemError)
+        start = real_array("start", start)
     if start is not None and np.shape(start)[-1:] != (problem.m,):
         raise ContactProblemError(
             f"start has shape {np.shape(start)}; it needs {problem.m} impulses in its last axis.", code="wrong-shape"

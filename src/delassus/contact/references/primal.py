@@ -46,7 +46,7 @@ def primal_impulses(cones: Any, M: Any, J: Any, free_velocity: Any, friction: An
             "the primal programme has free rows, half-lines and contacts of three rows, and no others.",
             code="not-supported",
         )
-    M, J, v_f = (real_array(name, x, ConeError) for name, x in (("M", M), ("J", J), ("free_velocity", free_velocity)))
+    M, J, v_f = (real_array(name, x) for name, x in (("M", M), ("J", J), ("free_velocity", free_velocity)))
     n = v_f.shape[-1] if v_f.ndim == 1 else -1
     if M.shape != (n, n) or J.shape != (layout.m, n) or not layout.m:
         raise ConeError(
@@ -54,7 +54,7 @@ def primal_impulses(cones: Any, M: Any, J: Any, free_velocity: Any, friction: An
             f"({layout.m}, n) and (n,), of one problem.",
             code="wrong-shape",
         )
-    mu = real_array("friction", 0.0 if friction is None else friction, ConeError)
+    mu = real_array("friction", 0.0 if friction is None else friction)
     if mu.shape not in ((), (1,), (layout.contacts,)):
         raise ConeError(
             f"friction has shape {mu.shape}; it is one number or one for each of {layout.contacts} contacts.",
@@ -82,7 +82,8 @@ def primal_impulses(cones: Any, M: Any, J: Any, free_velocity: Any, friction: An
         at = [contact[2], contact[0], contact[1]]
         made.with_second_order(factors[:, None] * rows[at])
         places.append((at, factors))
-    best, smallest = (v_f, np.zeros(layout.m)), np.inf
+    best: tuple[Any, Any] = (v_f, np.zeros(layout.m))
+    smallest = np.inf
     for answer in answers_of_clarabel(made):
         impulse = np.zeros(layout.m)
         for (at, factors), multipliers in zip(places, answer.multipliers, strict=True):

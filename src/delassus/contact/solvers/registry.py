@@ -19,7 +19,7 @@ from pkgutil import iter_modules
 from typing import Any, Final, TypeVar
 
 from delassus.contact.systems.protocol import TRACED
-from delassus.errors import DelassusError
+from delassus.errors import UnknownOption
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,7 +89,9 @@ def find_solver(name: Any, capabilities: Collection[str], law: str = "ncp") -> C
         return max(found, key=lambda solver: len(solver.needs))
     fitting = ", ".join(solver_names(capabilities, law))
     if not any(solver.name == name for solver in _SOLVERS):
-        raise DelassusError(f"there is no method {name!r}; the methods are: {fitting}.")
-    raise DelassusError(
-        f"the method {name!r} does not solve problems of this kind with the law {law!r}; those that fit are: {fitting}."
+        raise UnknownOption(f"there is no method {name!r}; the methods are: {fitting}.", code="unknown-method")
+    raise UnknownOption(
+        f"the method {name!r} does not solve problems of this kind with the law {law!r}; those that fit are: "
+        f"{fitting}.",
+        code="unknown-method",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -10,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import elements
+from delassus.common.names import found_by_pattern
 from delassus.errors import BadArgument, short
-from delassus.model.model import Model, UnknownName
+from delassus.model.model import Model
 from delassus.model.transmission import Actuator
 from delassus.step.actuation.actuators import check_actuators, driven_velocities, driving_terms
 
@@ -79,11 +79,8 @@ def _velocities(model: Model, patterns: Sequence[str]) -> list[int]:
     own = [joint for joint in model.joints if joint.mimic is None]
     found: list[int] = []
     for pattern in patterns:
-        matching = [joint.name for joint in own if fnmatch.fnmatchcase(joint.name, pattern)]
-        if not matching:
-            raise UnknownName("joint", pattern, [joint.name for joint in own], code="unknown-joint")
-        for name in matching:
-            at = model.v_slice(name)
+        for joint in found_by_pattern("joint", pattern, own, code="unknown-joint"):
+            at = model.v_slice(joint.name)
             found += [v for v in range(at.start, at.stop) if v not in found]
     return found
 

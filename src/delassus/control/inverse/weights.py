@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy
 
+from delassus.common.checks import real_array
 from delassus.compiler.host.inputs import Input
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.control.inverse.actuation import ActuationError
@@ -15,12 +16,7 @@ def per_actuator(name: str, positive: bool = False) -> Input:
     """An input with a number for each actuator, or one for all."""
 
     def read(robot: Any, value: Any) -> Any:
-        try:
-            numbers = numpy.asarray(value, float)
-        except (TypeError, ValueError, OverflowError):
-            raise ActuationError(
-                f"{name} is {value!r}; it is one number, or one for each actuator.", code="not-a-number"
-            ) from None
+        numbers = real_array(name, value, "one number, or one for each actuator")
         if numbers.ndim and numbers.shape[-1] != robot.nu:
             raise ActuationError(
                 f"{name} has shape {numbers.shape}; its last axis has one number for each of the {robot.nu} actuators.",

@@ -20,13 +20,13 @@ units.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
+from delassus.common.checks import TIME_STEPS, array_of_shape, number_in_range, real_array
 from delassus.compiler.tracing.trace import current
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.rows.jacobian import constraint_jacobian
@@ -41,16 +41,11 @@ from delassus.dynamics.derivatives.passive_derivatives import passive_derivative
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.kinematics.manifold import difference, integrate, parts
 from delassus.dynamics.mass.crba import crba
-from delassus.errors import short
 from delassus.linalg.least_squares import RANK
 from delassus.model.model import Model
 from delassus.spatial.motions import motion_cross
 
 Floats = NDArray[np.float64]
-
-
-LONGEST = 1e6
-"""Steps of time [s] beyond are taken for a mistake."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +105,9 @@ class Linearization:
             raise LinearizationError(
                 f"the model has a time step of {self.time_step:g} s already.", code="conflicting-arguments"
             )
-        if not (isinstance(time_step, Real) and 0.0 < time_step <= LONGEST):
-            raise LinearizationError(
-                f"time_step is {short(repr(time_step))} s; it is one number, positive and at most {LONGEST:g}.",
-                code="time-step-out-of-range",
-            )
-        A, B = held_input(self.A, self.B, float(time_step))
-        return replace(self, A=A, B=B, time_step=float(time_step))
+        time_step = number_in_range("time_step", time_step, TIME_STEPS)
+        A, B = held_input(self.A, self.B, time_step)
+        return replace(self, A=A, B=B, time_step=time_step)
 
 
 def linearize(
@@ -158,14 +149,14 @@ def linearize(
                 "different freedoms, and there is no linear model of this kind.",
                 code="not-supported",
             )
-    q, v = _numbers("q", q), np.zeros(robot.nv) if v is None else _numbers("v", v)
-    torque = np.zeros(robot.nu) if torque is None else _numbers("torque", torque)
+    q, v = real_array("q", q), np.zeros(robot.nv) if v is None else real_array("v", v)
+    torque = np.zeros(robot.nu) if torque is None else real_array("torque", torque)
     for name, x, size in (("q", q, robot.nq), ("v", v, robot.nv), ("torque", torque, robot.nu)):
         _sized(name, x, size)
     total = np.matvec(robot.B, torque) + (0.0 if tau is None else _sized("tau", tau, robot.nv))
     for name, x in (("time", time), ("parameters", parameters)):
         if x is not None:
-            _numbers(name, x)
+            real_array(name, x)
     if not all(np.all(np.isfinite(x)) for x in (q, v, total)):
         raise LinearizationError("the state or its torques are not finite numbers.", code="not-finite")
     others = (np.shape(time), np.shape(parameters)[:-1])
@@ -202,19 +193,7 @@ def linearize(
 
 
 def _sized(name: str, value: Any, size: int) -> Floats:
-    x = _numbers(name, value)
-    if x.shape[-1:] != (size,):
-        raise LinearizationError(f"{name} has shape {x.shape}; its last axis has {size} numbers.", code="wrong-shape")
-    return x
-
-
-def _numbers(name: str, value: Any) -> Floats:
-    try:
-        return np.asarray(value, float)
-    except (TypeError, ValueError, OverflowError):
-        raise LinearizationError(
-            f"{name} is {short(repr(value))}; it is an array of numbers.", code="not-a-number"
-        ) from None
+    return array_of_shape(name, value, (..., size))
 
 
 def _basis(mechanism: Mechanism, rigid: Any, q: Floats, D: Floats, given: dict[str, Any]) -> tuple[Floats, Floats]:

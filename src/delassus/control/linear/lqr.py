@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
+from delassus.common.checks import real_array
 from delassus.control.linear.constraints import LinearizationError
 from delassus.control.linear.linearization import Linearization
 from delassus.control.linear.riccati import continuous_riccati, discrete_riccati
-from delassus.errors import short
 
 Floats = NDArray[np.float64]
 
@@ -154,12 +154,7 @@ def _uncontrolled_modes(linear: Linearization) -> list[str]:
 
 
 def _matrix(name: str, given: Any, n: int) -> Floats:
-    try:
-        values = np.asarray(given, float)
-    except (TypeError, ValueError, OverflowError):
-        raise LinearizationError(
-            f"{name} is {short(repr(given))}; it is one number, or an array.", code="not-a-number"
-        ) from None
+    values = real_array(name, given, "one number, or an array")
     if values.ndim < 2:
         values = np.diag(np.broadcast_to(values, n)) if values.shape in ((), (n,)) else values
     if values.shape != (n, n):

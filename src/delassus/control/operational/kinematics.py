@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import iteration_count
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -27,7 +28,6 @@ from delassus.constrained.delassus.scales import row_sizes
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.locked import locked_velocities
-from delassus.constrained.rows.options import check_iterations
 from delassus.constrained.rows.references import constraint_error, error_derivative
 from delassus.constrained.solvers.status import Status, statuses_of
 from delassus.control.operational.limits import pressed, within
@@ -115,7 +115,7 @@ def inverse_kinematics(
         time: (…) [s] what references of constraints move with, needed where they do.
         tolerance: The error that may remain, as a share of the robot's length, or of a radian.
     """
-    check_iterations(iterations)
+    iteration_count("iterations", iterations)
     model, mechanism = tasks.model, tasks.mechanism
     held = locked_velocities(model, locked)
     start = normalize(model, q0)

@@ -7,15 +7,15 @@ joints.
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Final
 
 import numpy
 
 import delassus.numpy as np
-from delassus.common.checks import elements
+from delassus.common.checks import elements, positive_number
+from delassus.common.names import found_by_pattern
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
 from delassus.dynamics.kinematics.manifold import difference
@@ -23,7 +23,7 @@ from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacob
 from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
 from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
-from delassus.model.model import Joint, Model, UnknownName
+from delassus.model.model import Joint, Model
 from delassus.spatial.quaternions import quaternion_to_rotation
 from delassus.spatial.rotations import rotation_log
 
@@ -49,10 +49,7 @@ class Task:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.weight, Real) and 0.0 < self.weight < numpy.inf):
-            raise TaskError(
-                f"the weight of a task is {self.weight!r}; it is one number, positive and finite.", code="out-of-range"
-            )
+        positive_number("the weight of a task", self.weight)
         if not isinstance(self.priority, Integral):
             raise TaskError(
                 f"the priority of a task is {self.priority!r}; it is a whole number, such as 0.",
@@ -226,10 +223,8 @@ class PostureTask(Task):
             return [joint for joint in own if joint.kind.nv < 6]
         found: list[Joint] = []
         for pattern in self.joints:
-            matching = [joint for joint in own if fnmatch.fnmatchcase(joint.name, pattern)]
-            if not matching:
-                raise UnknownName("joint", pattern, [joint.name for joint in own], code="unknown-joint")
-            found += [joint for joint in matching if joint not in found]
+            chosen = found_by_pattern("joint", pattern, own, code="unknown-joint")
+            found += [joint for joint in chosen if joint not in found]
         return found
 
     def velocities(self, model: Model) -> list[int]:

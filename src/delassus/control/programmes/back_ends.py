@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import is_one_of, real_array
-from delassus.constrained.rows.options import MOST_ITERATIONS
+from delassus.common.checks import MOST_ITERATIONS, TOLERANCES, Range, number_in_range, one_of, whole_number
 from delassus.contact.references.packages import package
 from delassus.control.programmes.iterate import UNBOUNDED
 from delassus.control.programmes.measures import errors_of, falls_without_end
@@ -17,13 +16,15 @@ from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.solution import ProgrammeSolution
 from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solve_programme
 from delassus.control.programmes.status import ProgrammeStatus
-from delassus.errors import expect, short
+from delassus.errors import expect
 
 if TYPE_CHECKING:
     from delassus.control.programmes.programme import QuadraticProgramme
 
 Array = NDArray[np.float64]
 Answer = tuple[Array, Array, int, ProgrammeStatus]
+
+_TOLERANCES = Range(0.0, 1.0, "zero or more, and below 1, such as 1e-9", TOLERANCES.code, open_above=True)
 
 
 def solve_by(
@@ -34,24 +35,14 @@ def solve_by(
     iterations: int | None,
 ) -> ProgrammeSolution:
     """The answer of a method by its name."""
-    bounds = real_array("tolerance", TOLERANCE if tolerance is None else tolerance, ProgrammeError, "one number")
-    counts = real_array("iterations", ITERATIONS if iterations is None else iterations, ProgrammeError, "one number")
-    if bounds.ndim or counts.ndim or not bounds >= 0.0 or not 0 <= counts <= MOST_ITERATIONS:
-        raise ProgrammeError(
-            f"tolerance is {short(repr(tolerance))} and iterations {short(repr(iterations))}; neither is negative, and "
-            f"{MOST_ITERATIONS:.0e} iterations are the most.",
-            code="iterations-out-of-range",
-        )
-    tolerance, iterations = float(bounds), int(counts)
+    tolerance = number_in_range("tolerance", TOLERANCE if tolerance is None else tolerance, _TOLERANCES)
+    count = ITERATIONS if iterations is None else iterations
+    iterations = whole_number("iterations", count, 0, MOST_ITERATIONS, code="iterations-out-of-range")
     if start is not None:
         _check_start(programme, start)
     if isinstance(method, str) and method == "proximal":
         return _in_lanes(programme, start, tolerance, iterations)
-    if not is_one_of(method, PACKAGES):
-        raise ProgrammeError(
-            f"method is {short(repr(method))}; it is 'proximal', {' or '.join(map(repr, PACKAGES))}.",
-            code="unknown-method",
-        )
+    one_of("method", method, ("proximal", *PACKAGES), code="unknown-method")
     batch = programme.batch
     answers = [
         _alone(programme.item(*index), method, start.item(*index) if start else None, tolerance, iterations)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import elements
+from delassus.common.checks import elements, real_array
 from delassus.common.frozen import read_only
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
@@ -58,7 +58,7 @@ class QuadraticProgramme:
     shape: ProgrammeShape = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        g = _numbers("g", self.g)
+        g = real_array("g", self.g)
         if g.ndim < 1 or not g.shape[-1]:
             raise ProgrammeError(
                 f"g has shape {g.shape}; its last axis has one number for each unknown, at least one.",
@@ -180,7 +180,7 @@ class QuadraticProgramme:
         return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
 
     def _unknowns(self, x: Any) -> Array:
-        found = _numbers("x", x)
+        found = real_array("x", x)
         if found.shape[-1:] != (self.shape.n,):
             raise ProgrammeError(
                 f"x has shape {found.shape}; its last axis has the {self.shape.n} unknowns.", code="wrong-shape"
@@ -242,26 +242,17 @@ def _times(M: Array, x: Array) -> Array:
     return found
 
 
-def _numbers(name: str, value: Any) -> Array:
-    try:
-        return np.asarray(value, float)
-    except (TypeError, ValueError, OverflowError):
-        raise ProgrammeError(
-            f"{name} is {short(repr(value))}; it is an array of numbers.", code="not-a-number"
-        ) from None
-
-
 def _matrix(name: str, value: Any, n: int) -> Array:
     if value is None:
         return np.zeros((0, n))
-    found = _numbers(name, value)
+    found = real_array(name, value)
     if found.ndim < 2 or found.shape[-1] != n:
         raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has the {n} unknowns.", code="wrong-shape")
     return found
 
 
 def _vector(name: str, value: Any, rows: int, none: float) -> Array:
-    found = _numbers(name, none if value is None else value)
+    found = real_array(name, none if value is None else value)
     if found.ndim == 0:
         found = np.full(rows, float(found))
     if found.shape[-1] != rows:

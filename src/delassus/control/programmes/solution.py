@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import real_array
+from delassus.common.checks import array_of_shape
 from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
 
@@ -108,7 +108,4 @@ class ProgrammeSolution:
 
 
 def _bound(tolerance: Any) -> float:
-    found = real_array("tolerance", tolerance, ProgrammeError, "one number")
-    if found.ndim:
-        raise ProgrammeError(f"tolerance has shape {found.shape}; it is one number.", code="wrong-shape")
-    return float(found)
+    return float(array_of_shape("tolerance", tolerance, (), "one number"))

@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from delassus.common.checks import elements, is_one_of
+from delassus.common.checks import elements, one_of, positive_number
 from delassus.control.inverse.actuated import RANK, actuated
 from delassus.control.reactive.limits import limited_joints, row_names, torque_limits
 from delassus.control.reactive.references import moves_in_time, reference_of, rest_of
@@ -61,10 +60,8 @@ class ReactiveControl(OfModel):
         object.__setattr__(self, "actuated", actuated(self.actuated))
         object.__setattr__(self, "tasks", _several(self.tasks))
         object.__setattr__(self, "supports", _several(self.supports))
-        if not is_one_of(self.cone, CONES):
-            raise ReactiveError(f"cone is {self.cone!r}; it is {', '.join(map(repr, CONES))}.", code="unknown-option")
-        if not (isinstance(self.horizon, Real) and 0.0 < self.horizon < math.inf):
-            raise ReactiveError(f"the horizon is {self.horizon!r} s; it is positive.", code="out-of-range")
+        one_of("cone", self.cone, CONES)
+        positive_number("horizon", self.horizon)
         for what, given, kind in (("tasks", self.tasks, Task), ("supports", self.supports, Support)):
             for x in given:
                 if not isinstance(x, kind):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
+from delassus.common.checks import array_of_shape, real_array
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QuadraticProgramme
 from delassus.control.programmes.scaled import Data
@@ -22,7 +23,7 @@ from delassus.control.reactive.limits import row_names
 from delassus.control.reactive.react import react, reacted
 from delassus.control.reactive.supports import ReactiveError
 from delassus.control.reactive.tasks import Nominal
-from delassus.errors import expect, short
+from delassus.errors import expect
 
 Array = NDArray[np.float64]
 
@@ -171,7 +172,7 @@ def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
         several = len(inspect.signature(reference).parameters) == 3
         function = reference if several else lambda time, q, v: reference(time)
     else:
-        fixed = _numbers("reference", reference)
+        fixed = real_array("reference", reference)
         if fixed.shape != (control.references,):
             raise ReactiveError(
                 f"the reference has shape {fixed.shape}; it has {control.references} numbers.", code="wrong-shape"
@@ -203,24 +204,10 @@ def _checked(control: ReactiveControl, q: Any, v: Any, reference: Any) -> tuple[
     sizes = {"q": control.nq, "v": control.nv, "reference": control.references}
     found = []
     for (name, size), value in zip(sizes.items(), (q, v, reference), strict=True):
-        array = _numbers(name, value)
-        if array.shape[-1:] != (size,):
-            raise ReactiveError(
-                f"{name} has shape {array.shape}; its last axis has {size} numbers.", code="wrong-shape"
-            )
-        found.append(array)
+        found.append(array_of_shape(name, value, (..., size)))
     try:
         np.broadcast_shapes(*(x.shape[:-1] for x in found))
     except ValueError:
         shapes = ", ".join(f"{name} {x.shape[:-1]}" for name, x in zip(sizes, found, strict=True))
         raise ReactiveError(f"the batch axes do not fit: {shapes}.", code="batch-mismatch") from None
     return found[0], found[1], found[2]
-
-
-def _numbers(name: str, value: Any) -> Array:
-    try:
-        return np.asarray(value, float)
-    except (TypeError, ValueError, OverflowError):
-        raise ReactiveError(
-            f"{name} is {short(repr(value))}; it is an array of numbers.", code="not-a-number"
-        ) from None

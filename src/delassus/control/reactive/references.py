@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 import delassus.numpy as np
+from delassus.common.names import UnknownName
 from delassus.compiler.tracing.trace import trace_of
 from delassus.constrained.rows.jacobian import constraint_bias
 from delassus.constraints.basis.constraint import ConstraintError
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.control.reactive.supports import ReactiveError
-from delassus.model.model import UnknownName
 
 if TYPE_CHECKING:
     from delassus.control.reactive.control import ReactiveControl

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import FRICTIONS, Range, array_of_shape, number_in_range
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.kinematics.kinematics import frame_bias, frame_in_world
@@ -23,6 +24,10 @@ class ReactiveError(BadArgument):
 
 CONES: Final = {"pyramid": math.sqrt(0.5), "outer pyramid": 1.0, "second order": 1.0}
 """What friction is multiplied with: the pyramid lies inside of the cone, so that its forces are in the cone, too."""
+
+
+_LOADS: Final = Range(0.0, math.inf, "finite and not negative", open_above=True)
+_FRICTIONS: Final = Range(0.0, math.inf, "finite and not negative", FRICTIONS.code, open_above=True)
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,9 @@ class Support:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "frame", getattr(self.frame, "name", self.frame))
-        for what in ("friction", "gain", "torsional", "least"):
-            value = getattr(self, what)
-            good = _is_finite(value)
-            if not good and not (value is None and what == "torsional"):
-                raise ReactiveError(
-                    f"{what} of {self.frame!r} is {value!r}; it is finite and not negative.", code="out-of-range"
-                )
+        for what, within in (("friction", _FRICTIONS), ("gain", _LOADS), ("torsional", _FRICTIONS), ("least", _LOADS)):
+            if getattr(self, what) is not None or what != "torsional":
+                number_in_range(f"{what} of {self.frame!r}", getattr(self, what), within)
         if not (isinstance(self.most, Real) and self.most >= self.least):
             raise ReactiveError(
                 f"{self.frame!r} pushes with least {self.least!r} N and most {self.most!r} N; most is not below least.",
@@ -80,13 +81,10 @@ class Support:
             )
 
     def _numbers(self, what: str, count: int, means: str) -> tuple[float, ...]:
-        try:
-            found = numpy.asarray(getattr(self, what), float)
-        except (TypeError, ValueError, OverflowError):
-            found = numpy.zeros(0)
-        if found.shape != (count,) or not numpy.isfinite(found).all():
+        found = array_of_shape(f"{what} of {self.frame!r}", getattr(self, what), (count,), means)
+        if not numpy.isfinite(found).all():
             raise ReactiveError(
-                f"the {what} of {self.frame!r} is {getattr(self, what)!r}; it is {means}.", code="not-a-number"
+                f"{what} of {self.frame!r} is {getattr(self, what)!r}; it is finite.", code="not-finite"
             )
         return tuple(found.tolist())
 
@@ -138,11 +136,3 @@ class Support:
         rows = [[0.0] * self.rows for _ in range(3)]
         rows[0][0], rows[1][1], rows[2][2] = 1.0, 1.0, self.friction
         return rows
-
-
-def _is_finite(value: Any) -> bool:
-    """Whether something is a finite number, not negative."""
-    try:
-        return isinstance(value, Real) and 0.0 <= float(value) < math.inf
-    except OverflowError:
-        return False

@@ -9,6 +9,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import elements
+from delassus.common.names import UnknownName
 from delassus.control.operational.task import CenterOfMassTask, FrameTask, MomentumTask, PostureTask
 from delassus.control.reactive.situation import Situation
 from delassus.control.reactive.supports import ReactiveError
@@ -17,7 +18,7 @@ from delassus.dynamics.kinematics.kinematics import frame_in_world
 from delassus.dynamics.mass.centroid import center_of_mass
 from delassus.errors import short
 from delassus.model.joints import Free
-from delassus.model.model import Model, UnknownName
+from delassus.model.model import Model
 from delassus.spatial.quaternions import quaternion_from_rotation
 
 

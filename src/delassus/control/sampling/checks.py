@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import real_array
 from delassus.compiler.host.kernel import Kernel
-from delassus.errors import BadArgument
-from delassus.simulation.checks import SimulationError, numbers
+from delassus.errors import BadArgument, NotANumber
 from delassus.step.actuation.actuators import driven_velocities
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def limits_of(sim: Simulation, limits: Any) -> tuple[Array, Array]:
     if limits is None:
         return lower, upper
     pair = limits if isinstance(limits, tuple) and len(limits) == 2 else None
+    ends = [real_array("limits", x) for x in (pair if pair is not None else (limits,))]
     try:
-        ends = [numbers("limits", x) for x in (pair if pair is not None else (limits,))]
         low, high = ends if pair is not None else (-ends[0], ends[0])
         low, high = np.broadcast_to(low, (sim.nu,)), np.broadcast_to(high, (sim.nu,))
     except ValueError:
@@ -82,8 +82,9 @@ def noise_of(sim: Simulation, noise: Any, lower: Array, upper: Array) -> Array:
                 code="missing-argument",
             )
         return NOISE * half
+    given = real_array("noise", noise)
     try:
-        found = np.broadcast_to(numbers("noise", noise), (sim.nu,)).copy()
+        found = np.broadcast_to(given, (sim.nu,)).copy()
     except ValueError:
         raise SamplingError(f"noise is {noise!r}; it is one number or {sim.nu} of them.", code="wrong-shape") from None
     if not (np.all(np.isfinite(found)) and np.all(found >= 0.0) and np.any(found > 0.0)):
@@ -118,9 +119,8 @@ def traced_cost(sim: Simulation, what: str, given: Any, forms: str) -> Callable[
 def called_cost(what: str, given: Callable[..., Any], shape: tuple[int, ...], *states: Any) -> Array:
     """What a function of all states gives: numbers of that shape."""
     try:
-        found = numbers(f"what the {what} gave", given(*states))
-        return np.broadcast_to(found, shape)
-    except SimulationError as error:
+        return np.broadcast_to(real_array(f"what the {what} gave", given(*states)), shape)
+    except NotANumber as error:
         raise SamplingError(str(error), code=error.code) from None
     except Exception as error:
         arrays = ", ".join(str(np.shape(x)) for x in states)

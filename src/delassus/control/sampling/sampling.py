@@ -9,6 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import (
+    FINITE,
+    POSITIVE,
+    Range,
+    array_of_shape,
+    iteration_count,
+    number_in_range,
+    one_of,
+    whole_number,
+)
 from delassus.common.frozen import Frozen, read_only
 from delassus.compiler.host.kernel import Kernel
 from delassus.compiler.host.retry import Attempt, Batch, Results, retry
@@ -17,8 +27,7 @@ from delassus.control.sampling.methods import METHODS, Drawn, best, cross_entrop
 from delassus.control.sampling.plan import Plan, PlanStatus
 from delassus.control.sampling.rollout import Horizon, Rolled, rollout_kernel
 from delassus.control.sampling.splines import SPLINES, shift_matrix, spline_matrix
-from delassus.errors import expect, short
-from delassus.simulation.checks import SimulationError, count, last_axis, number, numbers
+from delassus.errors import expect
 from delassus.simulation.ground import structures
 from delassus.simulation.runner import some
 from delassus.simulation.simulation import Simulation
@@ -32,6 +41,9 @@ MOST = 10**7
 
 KNOTS = 8
 """Of the spline, unless another number is given."""
+
+NARROWEST = Range(1e-6, 1.0, "a share of the noise, from 1e-6 to 1, such as 0.01")
+ELITES = Range(0.0, 1.0, "a share of the samples, above 0 and up to 1, such as 0.1", open_below=True)
 
 
 class Sampling(Frozen):
@@ -97,27 +109,20 @@ class Sampling(Frozen):
                 raise SamplingError(
                     f"the {what} is {given!r}; it is a kernel, or a function of NumPy.", code="wrong-type"
                 )
-        try:
-            self.horizon, self.samples = count("horizon", horizon, 1, MOST), count("samples", samples, 2, MOST)
-            self.iterations = count("iterations", iterations, 1)
-            self.knots = min(KNOTS, self.horizon) if knots is None else count("knots", knots, 1)
-            hint = "positive, such as 0.1"
-            self.temperature = number("temperature", temperature, 1e-12, hint=hint)
-            hint = "a share of the noise, from 1e-6 to 1, such as 0.01"
-            self.narrowest = number("narrowest", narrowest, 1e-6, 1.0, hint)
-            self.elites = number("elites", elites, 1e-12, 1.0, "a share of the samples, such as 0.1")
-        except SimulationError as error:
-            raise SamplingError(str(error), code=error.code) from None
+        self.horizon = whole_number("horizon", horizon, 1, MOST)
+        self.samples = whole_number("samples", samples, 2, MOST)
+        self.iterations = iteration_count("iterations", iterations)
+        self.knots = min(KNOTS, self.horizon) if knots is None else whole_number("knots", knots)
+        self.temperature = number_in_range("temperature", temperature, POSITIVE)
+        self.narrowest = number_in_range("narrowest", narrowest, NARROWEST)
+        self.elites = number_in_range("elites", elites, ELITES)
         if self.knots > self.horizon:
             raise SamplingError(
                 f"there are {self.knots} knots for {self.horizon} control periods; give fewer knots.",
                 code="out-of-range",
             )
-        for what, name, names in (("method", method, METHODS), ("spline", spline, SPLINES)):
-            if not isinstance(name, str) or name not in names:
-                raise SamplingError(
-                    f"{what} is {short(repr(name))}; it is {', '.join(map(repr, names))}.", code="unknown-option"
-                )
+        one_of("method", method, METHODS, code="unknown-method")
+        one_of("spline", spline, SPLINES)
         self.sim, self.cost, self.final, self.method, self.spline = sim, cost, final, method, spline
         self.lower, self.upper = map(read_only, limits_of(sim, limits))
         self.noise = read_only(noise_of(sim, noise, self.lower, self.upper))
@@ -145,11 +150,8 @@ class Sampling(Frozen):
 
     def start(self, seed: int = 0, control: Any = None, *, time: float = 0.0) -> Plan:
         """A plan to begin with: one control (nu,) all the time, by default zero, and the seed of all that is drawn."""
-        try:
-            u = np.zeros(self.sim.nu) if control is None else last_axis("control", control, self.sim.nu, "controls")
-            seed, time = count("seed", seed, 0), number("time", time)
-        except SimulationError as error:
-            raise SamplingError(str(error), code=error.code) from None
+        u = np.zeros(self.sim.nu) if control is None else array_of_shape("control", control, (..., self.sim.nu))
+        seed, time = whole_number("seed", seed, 0), number_in_range("time", time, FINITE)
         if u.shape != (self.sim.nu,) or not np.all(np.isfinite(u)):
             raise SamplingError(
                 f"control is {u.tolist()}; a plan begins with {self.sim.nu} finite numbers.", code="not-finite"
@@ -183,14 +185,7 @@ class Sampling(Frozen):
 
     def controls(self, knots: Array) -> Array:
         """The controls (…, horizon, nu) of knots (…, knots, nu), within the limits."""
-        try:
-            x = numbers("knots", knots, copy=False)
-        except SimulationError as error:
-            raise SamplingError(str(error), code=error.code) from None
-        if x.shape[-2:] != (self.knots, self.sim.nu):
-            raise SamplingError(
-                f"the knots have shape {x.shape}; they are (…, {self.knots}, {self.sim.nu}).", code="wrong-shape"
-            )
+        x = array_of_shape("knots", knots, (..., self.knots, self.sim.nu))
         found: Array = np.clip(self._matrix @ x, self.lower, self.upper)
         return found
 
@@ -214,14 +209,7 @@ class Sampling(Frozen):
     def costs(self, state: State, controls: Any) -> Array:
         """What controls (…, horizon, nu) cost from a state; NaN where a rollout or a cost is no number."""
         self._check(state)
-        try:
-            u = numbers("controls", controls)
-        except SimulationError as error:
-            raise SamplingError(str(error), code=error.code) from None
-        if u.shape[-2:] != (self.horizon, self.sim.nu):
-            raise SamplingError(
-                f"the controls have shape {u.shape}; they are (…, {self.horizon}, {self.sim.nu}).", code="wrong-shape"
-            )
+        u = np.array(array_of_shape("controls", controls, (..., self.horizon, self.sim.nu)))
         rolled = self._rolled(state, u)
         cost, time = rolled.cost, state.time + self.sim.period * np.arange(self.horizon)
         end = float(time[-1] + self.sim.period)  # before the cost, which may write to its arguments

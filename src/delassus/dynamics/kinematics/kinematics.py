@@ -7,10 +7,10 @@ LOCAL_WORLD_ALIGNED: at the frame's origin, in the world's axes. Spatial vectors
 from typing import Any, Final
 
 import delassus.numpy as np
+from delassus.common.checks import one_of
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.tree.poses import Pair, fixed_pose, poses_of
 from delassus.dynamics.tree.recursion import joint_motions, link_velocities
-from delassus.errors import BadArgument
 from delassus.model.links import Links, links_of
 from delassus.model.model import WORLD, Model
 
@@ -133,5 +133,4 @@ def referred(model: Model, q: Any, frame: str, reference: str, motion: Pair) -> 
 
 def check_reference(reference: str) -> None:
     """Raise unless a reference is one of the three."""
-    if reference not in REFERENCES:
-        raise BadArgument(f"the reference {reference!r} is not one of {', '.join(REFERENCES)}.", code="unknown-option")
+    one_of("reference", reference, REFERENCES)

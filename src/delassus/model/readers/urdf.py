@@ -16,8 +16,8 @@ from collections.abc import Mapping, Set
 from itertools import count
 from typing import Literal, TypeAlias, get_args
 
-from delassus.common.checks import is_one_of
-from delassus.errors import BadArgument, short
+from delassus.common.checks import one_of
+from delassus.errors import short
 from delassus.model.formats import register_format
 from delassus.model.joints import Free, JointKind
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model, is_world
@@ -49,10 +49,7 @@ def read_urdf(
     own. `packages` says where meshes are, see `urdf_geometry`; `file` is the name in messages.
     """
     for name, value, allowed in (("root", root, get_args(Root)), ("mimic", mimic, get_args(MimicMode))):
-        if not is_one_of(value, allowed):
-            raise BadArgument(
-                f"{name} is {value!r}; it is one of {', '.join(map(repr, allowed))}.", code="unknown-option"
-            )
+        one_of(name, value, allowed)
     robot = read_xml(data, file)
     warnings: list[str] = []
     tree = read_tree(robot, warnings)

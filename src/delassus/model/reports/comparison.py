@@ -14,8 +14,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from delassus.common.checks import real_array
-from delassus.errors import BadArgument, DelassusError, expect
+from delassus.common.checks import NOT_NEGATIVE, number_in_range
+from delassus.errors import expect
 from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model
 from delassus.model.placement import Inertia, Placement
 
@@ -50,9 +50,7 @@ def compare(first: Model, second: Model, tolerance: float = 1e-9) -> tuple[Diffe
     """
     for model in (first, second):
         expect("a model to compare", model, Model, 'delassus.load("robot.urdf")')
-    share = real_array("tolerance", tolerance, DelassusError, "one number")
-    if share.ndim or not share >= 0.0:
-        raise BadArgument(f"tolerance is {tolerance!r}; it is one number, not negative.", code="out-of-range")
+    number_in_range("tolerance", tolerance, NOT_NEGATIVE)
     found = [
         Difference("model", "", field, _text(left), _text(right))
         for field, left, right in (

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.particles.description.checks import ParticlesError, counted, finite, numbered, positive
+from delassus.common.checks import whole_number
+from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import solid
 from delassus.particles.description.particles import Particles
@@ -44,7 +45,7 @@ def block(
     """
     sides, middle = finite("size", size, (3,), least=0.0, above=True), finite("center", center, (3,))
     positive(density=density)
-    counts = [counted("cells", k) for k in ((cells,) * 3 if np.ndim(cells) == 0 else cells)]
+    counts = [whole_number("cells", k) for k in ((cells,) * 3 if np.ndim(cells) == 0 else cells)]
     if len(counts) != 3:
         raise ParticlesError(f"cells is {cells!r}; a block has some in each of three directions.", code="wrong-shape")
     axes = [middle[k] + sides[k] * np.linspace(-0.5, 0.5, counts[k] + 1) for k in range(3)]

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from delassus.common.checks import whole_number
 from delassus.particles.description.bodies import Bricks
-from delassus.particles.description.checks import counted, finite, positive
+from delassus.particles.description.checks import finite, positive
 from delassus.particles.description.obstacles import Plane
 from delassus.particles.description.particles import Particles
 
@@ -35,7 +36,7 @@ def tower(
         obstacles: What it stands on.
         **others: As of `Particles`.
     """
-    bricks, around = counted("bricks", bricks), counted("around", around)
+    bricks, around = whole_number("bricks", bricks), whole_number("around", around)
     a, b, c = finite("half", half, (3,), least=0.0, above=True)
     positive(density=density)
     k = np.arange(bricks)

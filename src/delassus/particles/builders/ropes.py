@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.particles.description.checks import ParticlesError, counted, finite, numbered, positive
+from delassus.common.checks import whole_number
+from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import bend, stretch
 from delassus.particles.description.particles import Particles
@@ -17,7 +18,7 @@ Array = NDArray[np.float64]
 
 def line(start: Any, end: Any, segments: int, length: float | None = None) -> Array:
     """Points (segments + 1, 3) from start to end; if `length` is longer, along a hanging arc of that length."""
-    a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), counted("segments", segments)
+    a, b, segments = finite("start", start, (3,)), finite("end", end, (3,)), whole_number("segments", segments)
     if length is not None:
         positive(length=length)
     span = float(np.linalg.norm(b - a))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import whole_number
 from delassus.particles.builders.ropes import _alive
-from delassus.particles.description.checks import ParticlesError, counted, finite, numbered, positive
+from delassus.particles.description.checks import ParticlesError, finite, numbered, positive
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.library import bend, stretch
 from delassus.particles.description.particles import Particles
@@ -20,7 +21,7 @@ Ints = NDArray[np.int64]
 def grid(size: Any, cells: Any, center: Any) -> tuple[Array, Ints]:
     """Points of a horizontal rectangle (rows · columns, 3), and their numbers (rows, columns)."""
     wide, deep = finite("size", size, (2,), least=0.0, above=True)
-    columns, rows = (counted("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
+    columns, rows = (whole_number("cells", k) for k in ((cells, cells) if np.ndim(cells) == 0 else cells))
     x, y = np.linspace(-0.5, 0.5, columns + 1) * wide, np.linspace(-0.5, 0.5, rows + 1) * deep
     X, Y = np.meshgrid(x, y)
     points = np.stack([X, Y, np.zeros_like(X)], -1).reshape(-1, 3) + finite("center", center, (3,))

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import BadArgument
+from delassus.common.checks import positive_number, real_array
+from delassus.errors import BadArgument, OutOfRange, WrongShape
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.lanes import deformation_parts, energy_parts
 
@@ -24,19 +25,11 @@ class ParticlesError(BadArgument):
 
 def spread(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An array of this shape from one number or all."""
+    found = real_array(name, value)
     try:
-        return np.array(np.broadcast_to(np.asarray(value, float), shape))
-    except (TypeError, ValueError):
-        raise ParticlesError(
-            f"{name} has shape {np.shape(value)}; it needs {shape}, or what broadcasts to it.", code="wrong-shape"
-        ) from None
-
-
-def counted(name: str, value: Any) -> int:
-    """A whole number, 1 or more."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ParticlesError(f"{name} is {value!r}; it is a whole number, 1 or more.", code="not-a-whole-number")
-    return int(value)
+        return np.array(np.broadcast_to(found, shape))
+    except ValueError:
+        raise WrongShape(f"{name} has shape {found.shape}; it needs {shape}, or what broadcasts to it.") from None
 
 
 def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None = None, above: bool = False) -> Array:
@@ -48,16 +41,14 @@ def finite(name: str, value: Any, shape: tuple[int, ...], *, least: float | None
     if wrong.any():
         bound = "" if least is None else ", positive" if above else f", {least:g} or more"
         which = f" {int(np.argwhere(wrong)[0][0])}" if len(shape) == 1 and np.ndim(value) else ""
-        raise ParticlesError(
-            f"{name}{which} is {found[wrong].flat[0]:g}; it is a finite number{bound}.", code="out-of-range"
-        )
+        raise OutOfRange(f"{name}{which} is {found[wrong].flat[0]:g}; it is a finite number{bound}.")
     return found
 
 
 def positive(**numbers: Any) -> None:
     """Raise unless these are positive, finite numbers."""
     for name, value in numbers.items():
-        finite(name, value, (), least=0.0, above=True)
+        positive_number(name, value)
 
 
 def numbered(name: str, value: Any, n: int, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:

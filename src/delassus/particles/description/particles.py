@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import FRICTIONS, Range, number_in_range
 from delassus.errors import short
 from delassus.particles.description.bodies import Bricks
 from delassus.particles.description.checks import (
@@ -30,7 +31,9 @@ Array = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.81)
 
 MOST_FRICTION = 1e3
-"""The largest coefficient of friction."""
+"""The largest coefficient of friction: cones that are wider cannot be told from half spaces."""
+
+_FRICTIONS = Range(0.0, MOST_FRICTION, f"from 0 to {MOST_FRICTION:g}, which sticks already", FRICTIONS.code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +110,7 @@ class Particles:
             "radius": finite("radius", self.radius, (n,), least=0.0),
             "drag": finite("drag", self.drag, (n,), least=0.0),
             "gravity": finite("gravity", self.gravity, (3,)),
-            "friction": float(finite("friction", self.friction, (), least=0.0)),
+            "friction": number_in_range("friction", self.friction, _FRICTIONS),
             "elements": (self.elements,) if isinstance(self.elements, Elements) else tuple(self.elements),
             "motions": tuple(Motion(numbered(f"motion {k}", m.points, n), m.velocity) for k, m in enumerate(motions)),
             "obstacles": tuple(self.obstacles) if isinstance(self.obstacles, Sequence) else (self.obstacles,),
@@ -119,12 +122,6 @@ class Particles:
         if not n and not self.b:
             raise ParticlesError(
                 "there are no particles and no bricks: there is nothing that could move.", code="nothing-to-do"
-            )
-        if self.friction > MOST_FRICTION:
-            raise ParticlesError(
-                f"friction is {self.friction:g}; it is at most {MOST_FRICTION:g}, which sticks already: cones that are "
-                "wider cannot be told from half spaces.",
-                code="friction-out-of-range",
             )
         for obstacle in self.obstacles:
             if not isinstance(obstacle, Obstacle):

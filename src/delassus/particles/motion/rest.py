@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from delassus.common.checks import whole_number
 from delassus.constrained.solvers.status import Status
-from delassus.particles.description.checks import ParticlesError, counted
+from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
@@ -57,7 +58,7 @@ def at_rest(
         steps: How many are made at most.
         **options: As of `Stepper`.
     """
-    counted("steps", steps)
+    whole_number("steps", steps)
     if particles.obstacles or particles.b:
         raise ParticlesError(
             f"{particles!r} has obstacles or bricks, and at_rest knows no contacts: its long steps would pass through. "

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.common.checks import SHARES, TIME_STEPS, TOLERANCES, iteration_count, number_in_range, one_of
 from delassus.constrained.solvers.status import Status
 from delassus.errors import expect
 from delassus.particles.contact.bricks import Touches
@@ -37,7 +37,7 @@ from delassus.particles.solvers.choice import BY_BLOCKS, METHODS
 from delassus.particles.solvers.rows import PROXIMAL
 from delassus.particles.solvers.system import System
 from delassus.particles.solvers.tied import Tie, TiedSystem
-from delassus.step.compliant.asked import StepError, check_stabilization, checked_blend, checked_step
+from delassus.step.compliant.asked import StepError
 from delassus.step.scheme.blend import Blend
 
 Array = NDArray[np.float64]
@@ -88,19 +88,11 @@ class Stepper:
         contact_iterations: int = 200,
     ) -> None:
         expect("the system", particles, Particles, "dl.particles.rope()")
-        self.h = float(checked_step(time_step))
-        self.blend = Blend(self.h, float(checked_blend("alpha", alpha)), float(checked_blend("beta", beta)))
-        for name, value in (("time_step", self.h), ("alpha", self.blend.alpha), ("beta", self.blend.beta)):
-            if not np.isfinite(value):
-                raise StepError(f"{name} is {value:g}; it is a finite number.", code="not-finite")
-        check_stabilization(stabilization)
-        if stabilization not in STABILIZATIONS:
-            raise StepError(
-                f"stabilization is {stabilization!r}; here it is one of {', '.join(STABILIZATIONS)}.",
-                code="unknown-option",
-            )
-        check_method(method, ("auto", *METHODS))
-        check_method(contact_method, CONTACT_METHODS)
+        self.h = number_in_range("time_step", time_step, TIME_STEPS)
+        self.blend = Blend(self.h, number_in_range("alpha", alpha, SHARES), number_in_range("beta", beta, SHARES))
+        one_of("stabilization", stabilization, STABILIZATIONS)
+        one_of("method", method, ("auto", *METHODS), code="unknown-method")
+        one_of("contact_method", contact_method, CONTACT_METHODS, code="unknown-method")
         if self.blend.beta == 0.0 and (particles.obstacles or particles.b or particles.rows):
             raise StepError(
                 "beta is 0: elements with rows, elastic ones among them, and contacts need beta > 0, such as 1; "
@@ -116,9 +108,12 @@ class Stepper:
         self.geometric = False if geometric_stiffness is None and method in BY_BLOCKS else geometric_stiffness
         usual = 60 if method in ("cholesky", "multigrid", "superlu") else 2000
         iterations = usual if iterations is None else iterations
-        check_iterations(iterations)
-        check_iterations(contact_iterations)
-        tolerances = float(checked_tolerance(tolerance, 1e-9)), float(checked_tolerance(contact_tolerance, 1e-4))
+        iteration_count("iterations", iterations)
+        iteration_count("contact_iterations", contact_iterations)
+        tolerances = (
+            number_in_range("tolerance", tolerance, TOLERANCES),
+            number_in_range("contact_tolerance", contact_tolerance, TOLERANCES),
+        )
         self.ways = Ways(method, contact_method, *tolerances, int(iterations), int(contact_iterations))
         self.known: dict[str, Any] = {}
         self.system: System | None = None

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
+from delassus.common.checks import whole_number
 from delassus.constrained.solvers.status import Status, worst_status
 from delassus.errors import short
 from delassus.output.errors import TrajectoryFileError
 from delassus.particles.algebra.memory import check_bytes
-from delassus.particles.description.checks import ParticlesError, counted
+from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
 from delassus.particles.motion.energy import energy_of
@@ -160,7 +161,7 @@ def simulate_particles(
         until: A function of a state that ends the motion where it is true.
         **options: As of `Stepper`: alpha, beta, stabilization, method, tolerance, …
     """
-    steps, every = counted("steps", steps), counted("every", every)
+    steps, every = whole_number("steps", steps), whole_number("every", every)
     stepper = Stepper(particles, time_step, **options)
     state = start_of(particles) if state is None else state
     check_state(particles, state)

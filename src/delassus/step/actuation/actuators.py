@@ -9,7 +9,6 @@ end.
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
@@ -17,16 +16,20 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.checks import Range, number_in_range
+from delassus.common.names import found_by_pattern, name_patterns
 from delassus.constrained.elimination.tree_factor import RankOne
 from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
-from delassus.errors import BadArgument, expect, short
+from delassus.errors import BadArgument, expect
 from delassus.model.joints import Free
-from delassus.model.model import Joint, Model, UnknownName
+from delassus.model.model import Joint, Model
 from delassus.model.transmission import Actuator
 
 _ROUNDING: Final = 1e-9
 """Forces that pass a limit by a smaller share of what is between both are at it."""
+
+_GAINS: Final = Range(0.0, math.inf, "finite and not negative", open_above=True)
 
 
 class ActuatorError(BadArgument):
@@ -94,36 +97,17 @@ def motors(model: Any, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...
 
 def _check_gains(**gains: Any) -> None:
     for name, gain in gains.items():
-        try:
-            value = math.nan if isinstance(gain, (str, bytes, bool)) else float(gain)
-        except (TypeError, ValueError, OverflowError):
-            value = math.nan
-        if not 0.0 <= value < math.inf:
-            raise ActuatorError(
-                f"the {name} is {short(repr(gain))}; it is finite and not negative.", code="out-of-range"
-            )
+        number_in_range(f"the {name}", gain, _GAINS)
 
 
 def _servo_joints(model: Any, patterns: str | Iterable[str]) -> list[Joint]:
     model = getattr(model, "model", model)
     expect("the model", model, Model, 'load("quadruped")')
-    try:
-        several: tuple[Any, ...] = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-    except TypeError:  # it has no elements
-        several = (patterns,)
     every = [joint for joint in model.joints if joint.mimic is None and joint.kind.nv == 1]
-    found = []
-    for pattern in several:
-        if not isinstance(pattern, str):
-            raise ActuatorError(
-                f"joints has {short(repr(pattern))}; it is a name or pattern, or several of them.", code="wrong-type"
-            )
-        matching = [joint for joint in every if fnmatch.fnmatchcase(joint.name, pattern)]
-        if not matching:
-            raise UnknownName(
-                "joint of one coordinate that matches", pattern, [joint.name for joint in every], code="unknown-joint"
-            )
-        found += [joint for joint in matching if joint not in found]
+    found: list[Joint] = []
+    for pattern in name_patterns("joints", patterns):
+        chosen = found_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
+        found += [joint for joint in chosen if joint not in found]
     return found
 
 

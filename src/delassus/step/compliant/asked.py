@@ -8,24 +8,31 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import is_one_of
+from delassus.common.checks import (
+    TIME_STEPS,
+    TOLERANCES,
+    Range,
+    iteration_count,
+    number_in_range,
+    numbers_in_range,
+    one_of,
+    real_array,
+)
+from delassus.common.names import UnknownName
 from delassus.constrained.rows.locked import locked_velocities
-from delassus.constrained.rows.options import check_iterations, checked_tolerance
 from delassus.constraints.basis.constraint import chosen_rows
 from delassus.constraints.basis.on_frame import ROW_NAMES
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.tendons import check_tendons
-from delassus.errors import BadArgument, short
-from delassus.model.model import Model, UnknownName
+from delassus.errors import BadArgument
+from delassus.model.model import Model
 from delassus.step.compliant.inputs import IMPACTS, STABILIZATIONS
 from delassus.step.compliant.scheme import EXPLICIT
 from delassus.step.compliant.solve import RUBBING
 from delassus.step.points.numbers import numbers_of, scene_for
 from delassus.step.scene import Scene
 
-SHORTEST: Final = 1e-12
-LONGEST: Final = 1e6
-"""Steps beyond [s] are absurd."""
+_BLENDS: Final = Range(0.0, 1.0, "from 0, explicit, to 1, implicit")
 
 
 class StepError(BadArgument):
@@ -86,7 +93,7 @@ def prepared(
     if geometric_stiffness is not None:
         found["geometric"] = _core("geometric_stiffness", geometric_stiffness, scene.m)
     if time is not None:
-        found["time"] = read("time", time, "a number of seconds")
+        found["time"] = real_array("time", time, "a number of seconds")
     if parameters is not None:
         found["parameters"] = parameters
     return Asked(scene, h, found, rubbing, {"elastic": elastic, "driven": dofs, "coupled": coupled})
@@ -110,37 +117,14 @@ def has_smooth_forces(asked: Asked) -> bool:
     return not (rigid or scene.points or scene.stops or scene.friction_bounds)
 
 
-def read(what: str, value: Any, form: str) -> NDArray[np.float64]:
-    """Numbers (…); `form` says in errors what they should have been."""
-    try:
-        given = np.asarray(value)
-        if given.dtype.kind not in "iuf" and given.size:  # None, truth values, text, complex numbers
-            raise TypeError
-        return given.astype(float)
-    except (TypeError, ValueError, OverflowError):
-        raise StepError(f"{what} is {short(repr(value))}; it is {form}.", code="not-a-number") from None
-
-
 def checked_step(time_step: Any) -> NDArray[np.float64]:
-    """h (…) [s]: positive, and not absurd. NaN passes, since it spoils its own state alone."""
-    h = read("time_step", time_step, "a number of seconds, such as 1e-3")
-    wrong = h[(h < SHORTEST) | (h > LONGEST)]
-    if wrong.size:
-        raise StepError(
-            f"time_step is {wrong.flat[0]:g} s; it is from {SHORTEST:g} to {LONGEST:g} s, such as 1e-3.",
-            code="time-step-out-of-range",
-        )
-    return h
+    """h (…) [s]; NaN in an array passes, since it spoils its own state alone."""
+    return numbers_in_range("time_step", time_step, TIME_STEPS)
 
 
 def checked_blend(name: str, value: Any) -> NDArray[np.float64]:
     """α or β (…), from 0 to 1."""
-    form = "a number from 0, explicit, to 1, implicit"
-    share = read(name, value, form)
-    wrong = share[(share < 0.0) | (share > 1.0)]
-    if wrong.size:
-        raise StepError(f"{name} is {wrong.flat[0]:g}; it is {form}.", code="out-of-range")
-    return share
+    return numbers_in_range(name, value, _BLENDS)
 
 
 class OfRows(NamedTuple):
@@ -204,7 +188,7 @@ def _is_matrix(what: str, value: Any, count: int, batch: tuple[int, ...]) -> boo
 
 def _semidefinite(what: str, value: Any) -> NDArray[np.float64]:
     """Matrices (…, k, k), symmetric and without negative eigenvalues. NaN passes: it spoils its own state alone."""
-    C = read(what, value, "a symmetric matrix")
+    C = real_array(what, value, "a symmetric matrix")
     known = C[np.isfinite(C).all((-2, -1))] if C.ndim > 2 else C
     if np.any(np.isinf(C)):
         raise StepError(
@@ -235,7 +219,7 @@ def _row_names(mechanism: Mechanism, key: str) -> tuple[str, ...]:
 
 
 def _not_negative(what: str, value: Any, count: int) -> NDArray[np.float64]:
-    numbers = read(what, value, f"one number, or one for each of {count} rows")
+    numbers = real_array(what, value, f"one number, or one for each of {count} rows")
     if numbers.ndim and numbers.shape[-1] != count:
         raise StepError(
             f"{what} has shape {numbers.shape}; its last axis has one number for each of {count} rows.",
@@ -256,7 +240,7 @@ def _finite(what: str, numbers: Any, remedy: str) -> Any:
 
 def _core(what: str, value: Any, count: int) -> NDArray[np.float64]:
     """Numbers (…, count)."""
-    numbers = read(what, value, f"an array whose last axis has the length {count}")
+    numbers = real_array(what, value, f"an array whose last axis has the length {count}")
     if numbers.shape[-1:] != (count,):
         raise StepError(
             f"{what} has shape {numbers.shape}; the length of its last axis is {count}.", code="wrong-shape"
@@ -366,7 +350,7 @@ def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[i
     parts = []
     for name, x in velocity.items():
         what, count = f"driven[{name!r}]", len(dofs[name])
-        own = read(what, x, "a velocity, or one for each state") if count == 1 else _core(what, x, count)
+        own = real_array(what, x, "a velocity, or one for each state") if count == 1 else _core(what, x, count)
         parts.append((own[..., None] if count == 1 else own, list(dofs[name])))
     found = _spread(model.nv, parts)
     return {"driven_velocity": found}, tuple(sorted({k for own in dofs.values() for k in own}))
@@ -374,21 +358,19 @@ def driven_numbers(model: Model, velocity: Any) -> tuple[dict[str, Any], tuple[i
 
 def solver_numbers(scene: Scene, tolerance: Any, iterations: Any, start: Any) -> dict[str, Any]:
     """How contacts are solved."""
-    check_iterations(iterations)
-    found: dict[str, Any] = {"tolerance": checked_tolerance(tolerance, 1e-8), "iterations": float(iterations)}
+    iteration_count("iterations", iterations)
+    found: dict[str, Any] = {
+        "tolerance": number_in_range("tolerance", tolerance, TOLERANCES),
+        "iterations": float(iterations),
+    }
     return found if start is None else found | {"start": _core("start", start, scene.m)}
 
 
 def check_stabilization(stabilization: Any) -> None:
     """Raise unless it is the name of one."""
-    if not is_one_of(stabilization, STABILIZATIONS):
-        known = ", ".join(STABILIZATIONS)
-        raise StepError(f"there is no stabilization {stabilization!r}; they are: {known}.", code="unknown-option")
+    one_of("stabilization", stabilization, STABILIZATIONS)
 
 
 def check_impacts(impacts: Any) -> None:
     """Raise unless it is the name of a law of impacts."""
-    if not is_one_of(impacts, IMPACTS):
-        raise StepError(
-            f"there is no law of impacts {impacts!r}; they are: {', '.join(IMPACTS)}.", code="unknown-option"
-        )
+    one_of("impacts", impacts, IMPACTS)

@@ -8,11 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import is_one_of
-from delassus.constrained.rows.options import check_iterations, check_method, checked_tolerance
+from delassus.common.checks import TOLERANCES, iteration_count, number_in_range, one_of
 from delassus.constrained.solvers.status import Status
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
-from delassus.step.compliant.asked import StepError, batch_of, prepared
+from delassus.step.compliant.asked import batch_of, prepared
 from delassus.step.compliant.forming import system_of_step
 from delassus.step.compliant.inputs import structured_step
 from delassus.step.compliant.system import SOLVERS, SystemSolution, check_rows, system_kernel
@@ -64,14 +63,17 @@ class CompliantSystem:
         """x, λ, what rows leave, iterations and status, by "ldl", "cg", "minres", "gauss_seidel", "pgs" or
         "sequential_impulses".
         """
-        check_method(method, SOLVERS)
-        check_iterations(iterations)
+        one_of("method", method, SOLVERS, code="unknown-method")
+        iteration_count("iterations", iterations)
         scene = self.scene
         layout = RowsOnVelocities(scene.layout.cones, scene.nv)
         check_rows(layout, method)
         if not scene.m:
             return self._solve_without_rows()
-        numbers: dict[str, Any] = {"tolerance": checked_tolerance(tolerance, 1e-8), "iterations": float(iterations)}
+        numbers: dict[str, Any] = {
+            "tolerance": number_in_range("tolerance", tolerance, TOLERANCES),
+            "iterations": float(iterations),
+        }
         if scene.friction_bounds:
             bounds = np.array(scene.friction_bounds)
             h = np.ones(()) if self.form == "acceleration" else self.time_step
@@ -115,8 +117,7 @@ def compliant_system(
         **options: As for `compliant_step`.
     """
     for what, value, known in (("form", form, FORMS), ("phase", phase, PHASES)):
-        if not is_one_of(value, known):
-            raise StepError(f"there is no {what} {value!r}; they are: {', '.join(known)}.", code="unknown-option")
+        one_of(what, value, known)
     batch = batch_of(q, v, tau, time_step)
     asked = prepared(mechanism, time_step=time_step, stabilization=stabilization, batch=batch, **options)
     stabilized = stabilization in ("pre", "post")

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.checks import one_of
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.options import check_method
 from delassus.constrained.solvers.status import statuses_of, worst_status
 from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
@@ -214,7 +214,7 @@ def compliant_step(
         parameters=parameters,
         batch=batch_of(q, v, tau, time_step),
     )
-    check_method(method, METHODS)
+    one_of("method", method, METHODS, code="unknown-method")
     check_impacts(impacts)
     scene, numbers = asked.scene, asked.numbers
     if default and has_smooth_forces(asked):

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import real_array
-from delassus.constrained.rows.options import check_iterations, checked_tolerance
+from delassus.common.checks import (
+    NOT_NEGATIVE,
+    SHARES,
+    TIME_STEPS,
+    TOLERANCES,
+    iteration_count,
+    number_in_range,
+    numbers_in_range,
+    real_array,
+)
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
@@ -55,12 +63,13 @@ class Asked:
     ) -> Asked:
         """Checked; `rows` are options of the scene."""
         scene, given = scene_for(mechanism, contacts, **rows)
-        _check_batch(state, time_step, solver.get("start"))
+        step = None if time_step is None else numbers_in_range("time_step", time_step, TIME_STEPS)
+        _check_batch(state, step, solver.get("start"))
         return cls(
             scene,
             given,
             (_without_zero_quaternions(scene, state[0]), *state[1:]),
-            None if time_step is None else _step(time_step),
+            step,
             numbers_of(scene, given, numbers),
             _given(rest),
             _checked(scene, solver),
@@ -75,7 +84,7 @@ def _check_batch(state: tuple[Any, Any, Any], time_step: Any, start: Any) -> Non
     """Raise unless the batch axes of a state fit each other, and those of a start fit them."""
     for name, x in zip(("q", "v", "tau", "time_step", "start"), (*state, time_step, start), strict=True):
         if x is not None or name in ("q", "v", "tau"):
-            real_array(name, x, ContactProblemError)
+            real_array(name, x)
     shapes = [np.shape(x)[:-1] for x in state] + [() if time_step is None else np.shape(time_step)]
     try:
         batch = np.broadcast_shapes(*shapes)
@@ -100,28 +109,12 @@ def _without_zero_quaternions(scene: Scene, q: Any) -> Any:
 
 def resting(name: str, value: Any) -> float:
     """A distance or speed below which something rests: not negative."""
-    number = real_array(name, value, ContactProblemError, "a number from 0 on")
-    if number.ndim or not number >= 0.0:
-        raise ContactProblemError(f"{name} is {value!r}; it is a number from 0 on.", code="out-of-range")
-    return float(number)
-
-
-def _step(time_step: Any) -> NDArray[np.float64]:
-    h: NDArray[np.float64] = real_array("time_step", time_step, ContactProblemError, "positive and finite")
-    if np.any(h <= 0.0) or np.any(np.isinf(h)):
-        raise ContactProblemError(
-            f"time_step is {time_step!r} s; it is positive and finite.", code="time-step-out-of-range"
-        )
-    return h
+    return number_in_range(name, value, NOT_NEGATIVE)
 
 
 def _given(rest: dict[str, Any]) -> dict[str, Any]:
     asked = rest.get("stabilization")
-    share = real_array("stabilization", 0.0 if asked is None else asked, ContactProblemError, "a share from 0 to 1")
-    if np.any(share < 0.0) or np.any(share > 1.0):
-        raise ContactProblemError(
-            f"stabilization is {rest['stabilization']!r}; it is a share from 0 to 1.", code="out-of-range"
-        )
+    share = numbers_in_range("stabilization", 0.0 if asked is None else asked, SHARES)
     found = rest | {"stabilization": share if np.any(share) else None}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -130,8 +123,8 @@ def _checked(scene: Scene, solver: dict[str, Any]) -> dict[str, Any]:
     if not solver:
         return {}
     find_solver(solver["method"], solver.get("system", COMPILED), solver.get("law", "ncp"))
-    check_iterations(solver["iterations"])
-    tolerance = checked_tolerance(solver["tolerance"], 1e-8)
+    iteration_count("iterations", solver["iterations"])
+    tolerance = number_in_range("tolerance", solver["tolerance"], TOLERANCES)
     start = solver.get("start")
     if start is not None and np.shape(start)[-1:] != (scene.m,):
         raise ContactProblemError(

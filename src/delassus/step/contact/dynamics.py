@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from delassus.common.checks import one_of
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM
-from delassus.errors import short
 from delassus.step.contact.asked import Asked
 from delassus.step.contact.origins import rigid_problem
 from delassus.step.contact.steps import Relaxed, accelerations, free, relaxed, rigid, soft
@@ -103,18 +103,11 @@ def contact_dynamics(
     numbers |= {"compliance": compliance, "normal": normal, "height": height}
     rest = {"stabilization": stabilization, "time": time, "parameters": parameters}
     solver = {"method": method, "tolerance": tolerance, "iterations": iterations, "start": start}
-    if not isinstance(model, str):
-        raise ContactProblemError(
-            f"there is no model {short(repr(model))}; it is a name, such as 'ncp'.", code="unknown-model"
-        )
+    one_of("model", model, LAWS, code="unknown-model")
     if model == "lcp":
         solver |= {"system": PYRAMID_SYSTEM, "law": "lcp"}
     rows = {"limits": limits, "joint_friction": joint_friction, "as_in_mujoco": model == "relaxed"}
     asked = Asked.of(mechanism, (q, v, tau), contacts, time_step, numbers, rest, solver, rows)
-    if model not in LAWS:
-        raise ContactProblemError(
-            f"there is no model {model!r}; the models are: {', '.join(LAWS)}.", code="unknown-model"
-        )
     if not asked.scene.m:
         return free(asked, model)
     if model == "relaxed":
@@ -169,7 +162,4 @@ def contact_problem(
 
 def check_cone(cone: Any) -> None:
     """Raise unless it is a cone of the relaxed model."""
-    if cone not in CONES:
-        raise ContactProblemError(
-            f"there is no cone {cone!r}; those of the relaxed model are: {', '.join(CONES)}.", code="unknown-option"
-        )
+    one_of("cone", cone, CONES)

@@ -129,7 +129,7 @@ def contact_inverse_dynamics(
         found = explain_relaxed(asked.scene, *asked.state, h, **structured(given), cone=cone)
         return _explanation(asked, model, where, tau, *found)
     if yielding is not None:
-        R = real_array("yielding", yielding, ContactProblemError)
+        R = real_array("yielding", yielding)
         if np.any(R <= 0.0) or (R.ndim and R.shape[-1] not in (1, asked.scene.m)):
             raise ContactProblemError(
                 f"yielding is {short(repr(yielding))}; it is positive, one number or one for each of {asked.scene.m} "
@@ -162,7 +162,7 @@ def _passive(asked: Asked, passive: Any) -> Array:
             if link.motion.is_free:
                 found[list(link.dofs)] = 1.0
         return found
-    given = real_array("passive", passive, ContactProblemError)
+    given = real_array("passive", passive)
     if given.shape != (robot.nv,):
         raise ContactProblemError(
             f"passive has shape {given.shape}; it has one number for each of {robot.nv} velocities.", code="wrong-shape"

@@ -61,7 +61,7 @@ class InContact:
 
     def by_name(self, values: Array) -> Mapping[str, Array]:
         """Views of values (…, m) by the names of contacts, constraints and joints."""
-        given: Array = real_array("values", values, ContactProblemError)
+        given: Array = real_array("values", values)
         m = self.scene.m
         if given.shape[-1:] != (m,):
             raise ContactProblemError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.common.checks import real_array
+from delassus.common.checks import real_array, whole_number
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.delassus_methods import lower_delassus
@@ -84,12 +84,9 @@ def reflections(
     scene, given = scene_for(mechanism, contacts_of(contacts), False, False)
     if not scene.points:
         raise ContactProblemError("contacts is empty: nothing strikes.", code="nothing-to-do")
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= MOST:
-        raise ContactProblemError(
-            f"rounds is {rounds!r}; it is a whole number from 1 to {MOST}.", code="not-a-whole-number"
-        )
+    whole_number("rounds", rounds, 1, MOST)
     numbers = numbers_of(scene, given, {"restitution": restitution})
     more = {name: numbers[name] for name in ("restitution",) if name in numbers}
     if touching is not None:
-        more["touching"] = real_array("touching", touching, ContactProblemError)
+        more["touching"] = real_array("touching", touching)
     return reflections_kernel(scene, q, v, rounds=float(rounds), **more)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from delassus.errors import BadArgument
+from delassus.common.checks import POSITIVE, Range, number_in_range
 
-
-class SoftnessError(BadArgument):
-    """Numbers that are no spring, no damper, or no speed."""
+_NOT_NEGATIVE = Range(0.0, math.inf, "finite and not negative", open_above=True)
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,4 @@ class Softness:
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping", "slip_speed"):
-            value = getattr(self, name)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool) and value < math.inf
-            if not number or not value >= 0.0 or (name == "slip_speed" and value == 0.0):
-                raise SoftnessError(
-                    f"{name} is {value!r}; it is a finite number, not negative, and no speed of zero.",
-                    code="out-of-range",
-                )
+            number_in_range(name, getattr(self, name), POSITIVE if name == "slip_speed" else _NOT_NEGATIVE)

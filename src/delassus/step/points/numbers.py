@@ -67,10 +67,6 @@ def numbers_of(scene: Scene, contacts: tuple[Contact, ...], given: dict[str, Any
             continue
         array = spread(name, value, len(_values(contacts, name)), _OF_POINTS[name])
         not_negative(name, array)
-        if name == "restitution" and array is not None and np.any(array > 1.0):
-            raise ContactProblemError(
-                f"restitution is {np.nanmax(array):.6g}; it is a number from 0 to 1.", code="restitution-out-of-range"
-            )
         if array is not None:
             found[name] = _bounded(name, array)
     return found
@@ -98,7 +94,7 @@ def _values(contacts: tuple[Contact, ...], name: str) -> list[float]:
 
 def _of_planes(name: str, value: Any, core: tuple[int, ...]) -> NDArray[np.float64]:
     """Normals (…, points, 3) or heights (…, points); one stands for all points."""
-    array: NDArray[np.float64] = real_array(name, value, ContactProblemError)
+    array: NDArray[np.float64] = real_array(name, value)
     if name == "normal" and array.shape[-1:] != (3,):
         raise ContactProblemError(
             f"normal has shape {array.shape}; its last axis is a direction (x, y, z).", code="wrong-shape"

@@ -11,15 +11,27 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.common.checks import elements, real_array
+from delassus.common.checks import FINITE, FRICTIONS, RESTITUTIONS, Range, elements, number_in_range, real_array
 from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
 from delassus.constraints.basis.on_frame import WORLD_FRAME
 from delassus.contact.cones.tangents import contact_axes
-from delassus.errors import short
 from delassus.model.model import Frame
 from delassus.model.placement import ZERO, Vector, vector
 
 UP: Final[Vector] = (0.0, 0.0, 1.0)
+
+
+_LENGTHS: Final = Range(0.0, math.inf, "zero or more, and finite", open_above=True)
+_RANGES: Final = {
+    "radius": _LENGTHS,
+    "height": FINITE,
+    "friction": FRICTIONS,
+    "torsional": FRICTIONS,
+    "rolling": FRICTIONS,
+    "restitution": RESTITUTIONS,
+    "compliance": _LENGTHS,
+}
+"""Where the numbers of a contact lie."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +149,7 @@ class Contact:
             raise ConstraintError(
                 f"the corners of {self.label!r} are {self.corners!r}; they are {form}.", code="not-a-number"
             )
-        points = real_array(f"corners of {self.label!r}", elements(self.corners), ConstraintError, form)
+        points = real_array(f"corners of {self.label!r}", elements(self.corners), form)
         if points.ndim != 2 or points.shape[1] != 3 or not len(points) or not np.all(np.isfinite(points)):
             raise ConstraintError(
                 f"the corners of {self.label!r} have shape {points.shape}; they are {form}, finite.", code="wrong-shape"
@@ -163,30 +175,11 @@ class Contact:
                 "nothing, as well.",
                 code="conflicting-arguments",
             )
-        for field in ("radius", "height", "friction", "torsional", "rolling", "restitution", "compliance"):
+        for field in _RANGES:
             value = getattr(self, field)
             if value is None and field in ("torsional", "rolling"):
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                raise ConstraintError(
-                    f"{field} of {self.label!r} is {short(repr(value))}; it is a number.", code="not-a-number"
-                )
-            value = float(real_array(f"{field} of {self.label!r}", value, ConstraintError, "a number"))
-            if math.isnan(value):
-                raise ConstraintError(f"{field} of {self.label!r} is {value!r}; it is a number.", code="not-a-number")
-            if field != "height" and value < 0.0:
-                raise ConstraintError(
-                    f"{field} of {self.label!r} is {value:g}; it must not be negative.", code="out-of-range"
-                )
-            if field in ("radius", "height", "compliance") and math.isinf(value):
-                raise ConstraintError(f"{field} of {self.label!r} is {value:g}; it must be finite.", code="not-finite")
-            object.__setattr__(self, field, float(value))
-        if self.restitution > 1.0:
-            raise ConstraintError(
-                f"restitution of {self.label!r} is {self.restitution:g}; it is a number from 0, where a strike sticks, "
-                "to 1, where it throws back without loss.",
-                code="restitution-out-of-range",
-            )
+            object.__setattr__(self, field, number_in_range(f"{field} of {self.label!r}", value, _RANGES[field]))
 
 
 def contacts_of(contacts: Any) -> tuple[Contact, ...]:

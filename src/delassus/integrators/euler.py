@@ -1,0 +1,59 @@
+"""Steps of first order: one evaluation of the acceleration a = a(t, q, v) each.
+
+    ExplicitEuler        q⁺ = q ⊕ h v,                v⁺ = v + h a      adds energy to whatever swings: for comparisons
+    SemiImplicitEuler    q⁺ = q ⊕ h v⁺,               v⁺ = v + h a      keeps the energy of what swings near its value
+    Taylor               q⁺ = q ⊕ (h v + ½ h² a),     v⁺ = v + h a      exact for constant accelerations
+
+Reference for `Taylor`: S. Savin, Contact-aware control, lecture 5 (2020), eq. 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from delassus.integrators.protocol import Step, System
+
+
+@dataclass(frozen=True)
+class ExplicitEuler:
+    """Explicit Euler: along the velocity and acceleration at the beginning."""
+
+    name: str = "explicit_euler"
+    order: int = 1
+    adaptive: bool = False
+    has_dense_output: bool = False
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
+        """One step."""
+        return Step(system.moved(q, h * v), v + h * system.acceleration(time, q, v))
+
+
+@dataclass(frozen=True)
+class SemiImplicitEuler:
+    """Semi-implicit (symplectic) Euler: the velocity first, the configuration along the new one."""
+
+    name: str = "semi_implicit_euler"
+    order: int = 1
+    adaptive: bool = False
+    has_dense_output: bool = False
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
+        """One step."""
+        faster = v + h * system.acceleration(time, q, v)
+        return Step(system.moved(q, h * faster), faster)
+
+
+@dataclass(frozen=True)
+class Taylor:
+    """The Taylor step: second order in positions, first in velocities, and so as a whole."""
+
+    name: str = "taylor"
+    order: int = 1
+    adaptive: bool = False
+    has_dense_output: bool = False
+
+    def step(self, system: System, time: Any, q: Any, v: Any, h: Any) -> Step:
+        """One step."""
+        a = system.acceleration(time, q, v)
+        return Step(system.moved(q, h * v + 0.5 * h * h * a), v + h * a)
