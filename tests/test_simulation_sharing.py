@@ -11,8 +11,10 @@ from bodies import BRICK, H
 from delassus.contact.cones.kinds import Friction, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.gauss_seidel import coulomb_step
+from delassus.contact.systems.sweep import coulomb_step
 from delassus.step.stages.carried import Carried
 from delassus.step.stages.sharing import Sharing
+from delassus.step.stages.solve import PROXIMAL
 
 MASS, MOMENTS = 2.0, np.diag([0.0167, 0.0083, 0.0217])  # of the brick
 
@@ -82,7 +84,8 @@ def test_a_sweep_goes_over_the_contacts_of_each_body_while_the_other_stands_stil
         own = impulse.copy()
         for at in (rows.layout.blocks[k] for k in contacts):
             own[at] = made[at] = coulomb_step(G[at, at], own[at], (G @ own + rows.g)[at], 0.7, 1.0)
-    found, moving = problem.swept(start, 1.0)
+    found, response = problem.sweep(start, problem.respond(start))
+    moving = problem.velocity_of(response, found)
     np.testing.assert_allclose(found, made, atol=1e-10 * np.abs(made).max())
     np.testing.assert_allclose(moving, G @ made + rows.g, atol=1e-10 * np.abs(G @ made).max())
 
@@ -101,5 +104,5 @@ def test_an_iteration_through_motions_solves_the_system_of_all_rows(seed, stops,
     kept = 0.0 if rho == 1e-7 else rho
     matrix = np.eye(len(G)) - (1.0 - kept) * D + D @ G
     asked = matrix @ rng.normal(size=len(G))
-    left = matrix @ problem.change(jacobians, rho, asked, 1e-7) - asked
+    left = matrix @ problem.newton_direction(jacobians, rho, asked, PROXIMAL) - asked
     assert np.linalg.norm(left) <= 1e-7 * np.linalg.norm(asked)

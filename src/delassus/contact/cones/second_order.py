@@ -51,6 +51,18 @@ def contains_dual(x: Any, friction: Any, tolerance: Any = 0.0) -> Any:
     return distance_dual(x, friction) <= tolerance
 
 
+def contact_residual(impulse: Any, velocity: Any, friction: Any, response: Any = 1.0, convex: bool = False) -> Any:
+    """d (λ - P(λ - (σ + Γ(σ))/d)) (…, 3) [m/s] of contacts, d their response (…) [1/kg]: zero for a solution.
+
+    Γ, the correction of de Saxcé, adds friction · ‖σ_t‖ to the normal velocity; the convex model drops it.
+    """
+    d = np.asarray(response)[..., None]
+    if not convex:
+        lift = friction * np.hypot(velocity[..., 0], velocity[..., 1])
+        velocity = velocity + lift[..., None] * np.array([0.0, 0.0, 1.0])
+    return d * (impulse - project(impulse - velocity / d, friction))
+
+
 def _projected(x: Any, c: Any, s: Any) -> Any:
     t, z, inside, apex = _regions(x, c, s)
     along = c * t + s * z

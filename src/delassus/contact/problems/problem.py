@@ -161,9 +161,9 @@ class ContactProblem:
             model: "ncp" for Signorini's and Coulomb's laws; "ccp" for their convex relaxation, in which sliding
                 contacts lift; "lcp" for Coulomb's law with a pyramid in place of the cone.
             method: "pgs", "admm", "newton", or "auto": a few sweeps of the first, then the last, and slower and surer
-                ways for problems that are not solved then. Of "ncp" also "bisection"; of convex problems also
-                "clarabel", and without friction "proxsuite". Of "lcp": "lemke", which is its "auto", or, without
-                friction, "dantzig".
+                ways for problems that are not solved then. On a matrix "sequential_impulses" are the sweeps of "pgs".
+                Of "ncp" also "bisection"; of convex problems also "clarabel", and without friction "proxsuite". Of
+                "lcp": "lemke", which is its "auto", or, without friction, "dantzig".
             tolerance: The residual at which a problem is solved, as a share of its largest free velocity.
             iterations: How many are made at most.
             start: (…, m) impulses to start from [N·s], such as those of the step before; pivoting methods and

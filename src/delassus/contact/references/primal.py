@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from delassus.common.checks import elements, real_array
 from delassus.contact.cones.kinds import ConeError, Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
-from delassus.contact.cones.second_order import project
+from delassus.contact.cones.second_order import contact_residual
 from delassus.contact.references.programme import Programme, answers_of_clarabel
 from delassus.errors import short
 
@@ -99,10 +99,9 @@ def primal_impulses(cones: Any, M: Any, J: Any, free_velocity: Any, friction: An
 
 def _residual(layout: Layout, friction: Array, impulse: Array, velocity: Array) -> float:
     """The largest of λ - P(λ - σ)."""
-    wanted = impulse - velocity
-    allowed = wanted.copy()
-    half = list(layout.rows(NonNegative))
-    allowed[half] = np.maximum(wanted[half], 0.0)
+    free, half = list(layout.rows(Free)), list(layout.rows(NonNegative))
+    left = [velocity[free], np.minimum(impulse[half], velocity[half])]
     for contact, coefficient in zip(layout.friction, friction, strict=True):
-        allowed[list(contact)] = project(wanted[list(contact)], coefficient)
-    return float(np.abs(impulse - allowed).max())
+        rows = list(contact)
+        left.append(np.asarray(contact_residual(impulse[rows], velocity[rows], coefficient, convex=True)))
+    return float(np.abs(np.concatenate(left)).max(initial=0.0))

@@ -61,7 +61,7 @@ def bisection(system: SweptSystem, best: Best, budget: Budget) -> Best:
         found = Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
         return (impulse, response, LEAST_RELAXATION + FALL * (relaxation - LEAST_RELAXATION)), best.or_better(found)
 
-    return repeated(step, (best.impulse, best.response(system), np.array(1.0)), best, budget)
+    return repeated(step, (best.impulse, system.respond(best.impulse, best.velocity), np.array(1.0)), best, budget)
 
 
 def refuse_bisection(system: Any) -> None:

@@ -31,13 +31,13 @@ def gauss_seidel(system: SweptSystem, best: Best, budget: Budget) -> Best:
         velocity = system.velocity_of(response, impulse)
         return (impulse, response), Best(impulse, velocity, system.error(impulse, velocity), best.count + 1.0)
 
-    return repeated(step, (best.impulse, best.response(system)), best, budget)
+    return repeated(step, (best.impulse, system.respond(best.impulse, best.velocity)), best, budget)
 
 
 def sweep_some(system: SweptSystem, best: Best, budget: Budget, sweeps: Any) -> Best:
     """The result of so many sweeps, unless the best is good already; its error is computed at the end alone."""
     wanted = np.where(best.open(budget), sweeps, 0.0)
-    impulse, response = repeat_sweeps(system, best.impulse, best.response(system), wanted)
+    impulse, response = repeat_sweeps(system, best.impulse, system.respond(best.impulse, best.velocity), wanted)
     velocity = system.velocity_of(response, impulse)
     found = Best(impulse, velocity, system.error(impulse, velocity), best.count + wanted)
     return found.where(wanted > 0.0, best)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import delassus.numpy as np
 from delassus.compiler.tracing.flow.control import UNBOUNDED, while_loop
 from delassus.contact.systems.protocol import ContactSystem
-from delassus.contact.systems.scaled import Scaled
 
 FOREVER = UNBOUNDED
 """The bound of loops that end by a count at run time."""
@@ -38,10 +37,6 @@ class Best(NamedTuple):
         """Of some impulses."""
         velocity = problem.velocity(impulse)
         return cls(impulse, velocity, problem.error(impulse, velocity), np.array(count))
-
-    def response(self, system: Any) -> Any:
-        """The response of a system to these impulses, from which sweeps begin."""
-        return self.velocity if isinstance(system, Scaled) else system.respond(self.impulse)
 
     def or_better(self, other: Best) -> Best:
         """The better of two, with the count of the other, which comes later."""

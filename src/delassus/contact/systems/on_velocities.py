@@ -106,7 +106,7 @@ class OnVelocities(NamedTuple):
         """The largest residual of a row as a share of its limit."""
         return self.rows.error(impulse, velocity)
 
-    def respond(self, impulse: Any) -> Any:
+    def respond(self, impulse: Any, velocity: Any = None) -> Any:
         """Velocities of the bodies (n,)."""
         return self.v + self.towards @ impulse
 

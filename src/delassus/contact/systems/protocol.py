@@ -86,8 +86,8 @@ class SweptSystem(ContactSystem, Protocol):
     The `response` of a sweep is whatever impulses change: velocities of rows, of bodies, or motions of bodies.
     """
 
-    def respond(self, impulse: Any) -> Any:
-        """The response to impulses (m,)."""
+    def respond(self, impulse: Any, velocity: Any = None) -> Any:
+        """The response to impulses (m,), whose velocities (m,) may be known."""
 
     def sweep(self, impulse: Any, response: Any, relaxation: Any = 1.0, update: Update | None = None) -> Any:
         """Impulses (m,) and the response after one pass over all rows; `update` solves one contact."""

@@ -201,9 +201,9 @@ class Scaled(NamedTuple):
         """All that a dense matrix allows."""
         return CAPABILITIES
 
-    def respond(self, impulse: Any) -> Any:
+    def respond(self, impulse: Any, velocity: Any = None) -> Any:
         """The velocities (m,): sweeps keep those of all rows up to date, m² multiplications a pass."""
-        return self.velocity(impulse)
+        return self.velocity(impulse) if velocity is None else velocity
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
         """σ (m,)."""

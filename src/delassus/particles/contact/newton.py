@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.contact.cones.second_order import project
+from delassus.contact.cones.second_order import contact_residual, project
 
 if TYPE_CHECKING:
     from delassus.particles.contact.operator import ContactOperator
@@ -45,7 +45,8 @@ def by_guesses(
     best, least, made, since = pushed, np.inf, 0, 0
     for made in range(iterations + 1):
         sigma = np.reshape(sigma, (-1, 3))
-        error = _residual(pushed, sigma, d, friction) / scale
+        left = np.abs(contact_residual(pushed, sigma, friction, d))
+        error = float(left.max(initial=0.0)) / scale
         if error < least:
             best, least, since = pushed, error, made
         if error <= tolerance or made == iterations or made - since > _PATIENCE or not np.isfinite(error):
@@ -76,11 +77,3 @@ def _guessed(pushed: Array, sigma: Array, d: Array, friction: float) -> tuple[Ar
     N[slides, :2, :2] = (share / ((1.0 - share) * d[slides]))[:, None, None] * across
     offset[slides, :2] = bound[slides, None] * t
     return N, offset
-
-
-def _residual(pushed: Array, sigma: Array, d: Array, friction: float) -> float:
-    """The largest of d (λ - P(λ - (σ + Γ)/d)) [m/s]."""
-    lifted = np.array(sigma)
-    lifted[:, 2] += friction * np.hypot(sigma[:, 0], sigma[:, 1])
-    left = d[:, None] * (pushed - np.asarray(project(pushed - lifted / d[:, None], friction)))
-    return float(np.abs(left).max(initial=0.0))

@@ -121,9 +121,9 @@ class Carried(NamedTuple):
     def _moved(self, impulse: Any) -> Any:
         return self.S @ (self.P.T @ impulse)
 
-    def respond(self, impulse: Any) -> Any:
+    def respond(self, impulse: Any, velocity: Any = None) -> Any:
         """The motions (motions,) that impulses make, or the velocities of rows where these are motions."""
-        return self.velocity(impulse) if self.P is None else self._moved(impulse)
+        return self.rows.respond(impulse, velocity) if self.P is None else self._moved(impulse)
 
     def velocity_of(self, response: Any, impulse: Any) -> Any:
         """σ (m,)."""
