@@ -43,7 +43,7 @@ from delassus.contact.cones.kinds import Free, Friction, Interval, NonNegative
 from delassus.contact.cones.layout import Layout
 from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.solve import solve_contacts
-from delassus.contact.systems.protocol import COMPILED
+from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.control import FollowCenterOfMass, FollowPosture, Nominal, ReactiveControl, Support
 from delassus.control.reactive.react import react
 from delassus.integrators.advance import advance
@@ -161,27 +161,28 @@ def _exact() -> dict[str, Case]:
 
 
 def _bounded() -> dict[str, Case]:
-    servos, bouncing = ("servo_stiffness", "servo_damping", "servo_target"), ("friction", "restitution")
+    servos = ("servo.stiffness", "servo.damping", "servo.target")
+    bouncing = ("contact.friction", "contact.restitution")
     quadruped, pendulum = partial(scene, "quadruped"), partial(scene, "double_pendulum")
     four_bar = partial(scene, "four_bar")
     stopped = partial(scene, "double_pendulum", max_limits=None, joint_friction=True)
-    middle = {"alpha": 1.0, "beta": 0.5, "midpoint": True}
+    middle = {"midpoint": True}
     cases = {
         "contact_step quadruped": Case(contact_step, quadruped, ("contact.friction",)),
-        "contact_step quadruped, restitution": Case(
-            contact_step, quadruped, tuple(f"contact.{name}" for name in bouncing)
-        ),
+        "contact_step quadruped, restitution": Case(contact_step, quadruped, bouncing),
         "contact_step double_pendulum, limits": Case(contact_step, stopped, ("contact.friction",)),
         "contact_step double_pendulum, pgs": Case(contact_step, pendulum, ("contact.friction",), {"method": "pgs"}),
-        "compliant_kernel quadruped": Case(compliant_kernel, quadruped, ("friction",), {"alpha": 1.0, "beta": 1.0}),
-        "compliant_kernel quadruped, blend": Case(compliant_kernel, quadruped, ("friction", "alpha", "beta")),
+        "compliant_kernel quadruped": Case(compliant_kernel, quadruped, ("contact.friction",)),
+        "compliant_kernel quadruped, blend": Case(
+            compliant_kernel, quadruped, ("contact.friction", "scheme.alpha", "scheme.beta")
+        ),
         "compliant_kernel quadruped, restitution": Case(compliant_kernel, quadruped, bouncing),
         "compliant_kernel double_pendulum, reflections": Case(
             compliant_kernel, pendulum, bouncing, {"impacts": "reflections"}
         ),
-        "compliant_kernel double_pendulum, limits": Case(compliant_kernel, stopped, ("friction",)),
+        "compliant_kernel double_pendulum, limits": Case(compliant_kernel, stopped, ("contact.friction",)),
         "compliant_kernel delta, servos": Case(compliant_kernel, partial(scene, "delta"), servos),
-        "compliant_kernel four_bar, midpoint": Case(compliant_kernel, four_bar, (), middle),
+        "compliant_kernel four_bar, midpoint": Case(compliant_kernel, four_bar, ("scheme.beta",), middle),
         "compliant_kernel four_bar, projected": Case(compliant_kernel, four_bar, (), {"stabilization": "project"}),
         "react quadruped": Case(react, standing),
         "impact quadruped": Case(impact, partial(mechanism, "quadruped")),

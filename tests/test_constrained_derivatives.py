@@ -210,14 +210,32 @@ def test_corners_of_feet_that_turn_contradict_each_other_and_accelerations_do_no
     check(found[:3], of_solution(mechanism, *x)[:3])
 
 
-def test_accelerations_have_their_derivatives_where_rows_contradict_each_other():
+def contradicting():
     """A foot that is to stand and a calf that is to be still, on a trunk that is welded: least squares that turn."""
     model = dl.load("quadruped")
     foot = model.frames("*foot")[0].name
-    mechanism = dl.Mechanism(model, [dl.Point(foot), dl.Weld("trunk"), dl.Weld("front_left_calf", rows="xyz")])
-    x = state(model, 3)
+    return dl.Mechanism(model, [dl.Point(foot), dl.Weld("trunk"), dl.Weld("front_left_calf", rows="xyz")])
+
+
+def test_accelerations_have_their_derivatives_where_rows_contradict_each_other():
+    mechanism = contradicting()
+    x = state(mechanism.model, 3)
     found = dl.constrained_derivatives.python(mechanism, *x, converged=True, **enough(mechanism, *x))
     check(found[:3], of_solution(mechanism, *x)[:3], 1e-8)
+
+
+@pytest.mark.parametrize("share", [1e-4, 1e-5, 1e-6])
+def test_so_have_those_of_iterates_whose_forces_drift(share):
+    mechanism = contradicting()
+    x = state(mechanism.model, 3)
+    found = dl.constrained_derivatives.python(mechanism, *x, proximal=np.full(mechanism.m, share))
+    check(found[:3], of_solution(mechanism, *x)[:3], 1e-8)
+
+
+def test_iterates_far_from_their_end_have_derivatives_of_their_own_where_rows_contradict_each_other():
+    mechanism = contradicting()
+    x = state(mechanism.model, 3)
+    check(dl.constrained_derivatives.python(mechanism, *x, **FEW), of_iterates(mechanism, *x, **FEW))
 
 
 def test_the_smallest_derivatives_of_redundant_forces_have_the_same_effect():

@@ -10,7 +10,6 @@ import delassus as dl
 from bodies import BRICK, H
 from delassus.contact.cones.kinds import Friction, NonNegative
 from delassus.contact.cones.layout import Layout
-from delassus.contact.solvers.gauss_seidel import coulomb_step
 from delassus.contact.systems.sweep import coulomb_step
 from delassus.step.stages.carried import Carried
 from delassus.step.stages.sharing import Sharing

@@ -29,8 +29,9 @@ directions turn with q. With T = ∂(Jᵀ w)/∂q at fixed w, Jᵀ dw + T dq = 0
 
     da = -Bᵀ E B T dq,      dλ = -Q E B T dq.
 
-The iterates have the same part, from their drift -w an iteration, which grows as 1/ε and costs digits of ∂a/∂q: 1e-4
-of it, for contradictions as large as accelerations. The solution has no such large terms.
+The iterates have the same part, from their drift -w an iteration. It grows as 1/ε and its way e as 1/ε², so that 1e-4
+of ∂a/∂q would be rounding, for contradictions as large as accelerations. All is linear in the forces: the drift is
+taken off them first, and its part computed apart.
 
 P_q has the recursion of `torque_derivatives`; what belongs to the rows is left to the compiler: derivatives of Jᵀ λ and
 J a + γ as they are computed, which takes as many operations as recursions written for it (within 5 %, on quadrupeds,
@@ -62,9 +63,16 @@ from delassus.dynamics.derivatives.columns import inverse_factor, outward
 from delassus.dynamics.derivatives.rnea_derivatives import torque_derivatives
 from delassus.dynamics.kinematics.manifold import coordinate_rates
 from delassus.linalg.ldl import ldl
+from delassus.linalg.products import mirror
 
 _AGREE: Final = 1e-14
 """Residuals of least squares below this share of what rows feel of their forces are rounding."""
+
+_PURE: Final = 2
+"""Iterations that take from a drift what accelerations feel of it."""
+
+_UNFELT: Final = 1e-9
+"""What rows may feel of a drift before that, as a share of what they would feel of its forces one by one."""
 
 _SAME_RANK: Final = 1e-6
 """The share of T, in the metric of M⁻¹, that may be beside the range of Jᵀ where the rank stays the same."""
@@ -99,9 +107,8 @@ def constrained_derivatives(
         tau: Generalised forces (nv,) [N·m, N].
         iterations: How many are made.
         converged: Whether to take the last iterate for the solution, as `constrained_dynamics` finds it: faster, and
-            without drift of λ or ∂λ, and with all digits where rows contradict each other. Before iterations have
-            converged it is not exact. For redundant rows, ∂λ/∂q is the smallest one instead of that of the smallest
-            forces.
+            without drift of λ or ∂λ. Before iterations have converged it is not exact. For redundant rows, ∂λ/∂q is the
+            smallest one instead of that of the smallest forces.
         mask: (m,) not zero for rows that act; by default all.
         force: (m,) forces to start from [N, N·m], constant.
         acceleration: (m,) desired accelerations, instead of the constraints' own [m/s², rad/s²].
@@ -122,12 +129,17 @@ def constrained_derivatives(
     for _ in range(iterations if converged else iterations - 1):
         states.append(prox_ltl.iterate(factors, states[-1]))
     forces = [state.force for state in states]
-    final = _without_drift(forces[-2], forces[-1], iterations) if converged else forces[-1]
+    tree = factors.tree
+    Lambda, Q = _responses(weighted, tree.delassus, iterations, converged)
+    w, contradict = _drift(weighted, mirror(tree.delassus), Lambda, forces, iterations, converged)
+    if converged:
+        final = _without_drift(forces[-2], forces[-1], iterations)
+    else:  # the rest is `_turning`
+        forces = [force + (k + 1.0) * w for k, force in enumerate(forces)]
+        final = forces[-1]
     a, _ = prox_ltl.finish(factors, states[-1]._replace(force=final))
 
-    tree = factors.tree
     P_q, P_v, R_q, R_v = _equations(mechanism, weighted.problem, v, a, final)
-    Lambda, Q = _responses(weighted, tree.delassus, iterations, converged)
     Z = map(lambda row: outward(tree.above, tree.U, row), tree.Y)
     B, D_inverse = Q @ Z, 1.0 / tree.D
     if converged or iterations == 1:
@@ -147,11 +159,9 @@ def constrained_derivatives(
 
     a_q, a_v, N = map(of_velocity, inverse_factor(tree.above, tree.U).T, Z.T, B.T)
     force_q, force_v = map(of_force, B, Q)
-    if converged:
-        size = np.sqrt(np.stack([tree.delassus[r, r] for r in range(mechanism.m)]) + weighted.damping)
-        w = forces[-2] - forces[-1]
-        contradict = np.max(np.abs(weighted.epsilon * w) / size) > _AGREE * np.max(np.abs(final) * size)
-        turning = _turning(mechanism, weighted, (Z, B, Q, N), np.where(contradict, w, 0.0), contradict)
+    if contradict is not None:
+        drifts = 0 if converged else iterations
+        turning = _turning(mechanism, weighted, (Z, B, Q, N, Lambda), w, contradict, drifts)
         a_q, force_q = a_q - turning[0], force_q - turning[1]
     return a_q, a_v, np.tril(N) + np.tril(N, -1).T, force_q if e is None else force_q + e, force_v, -B
 
@@ -181,17 +191,47 @@ def _equations(
     return by_q - jacobian(torques)(still), P_v, problem.active(R_q), problem.active(R_v)
 
 
-def _turning(
-    mechanism: Mechanism, weighted: Weighted, responses: tuple[Any, ...], w: Any, contradict: Any
+def _drift(
+    weighted: Weighted, G: Any, Lambda: Any, forces: list[Any], iterations: int, converged: bool
 ) -> tuple[Any, Any]:
-    """Bᵀ E B T (nv, nv) and Q E B T (m, nv) of a contradiction w = E⁻¹ r (m,), from Z, B, Q and N.
+    """The drift -w of forces (m,) in an iteration, w = E⁻¹ r, and whether rows contradict each other: otherwise zero.
 
-    Where the rank of the rows is the same nearby, T is in the range of Jᵀ, so that N T = 0. Where it changes, there is
-    no derivative of what rows leave, and what is implied only here is taken to be implied. A loop of at most one
-    iteration, which states whose rows agree skip.
+    Of iterates, it is the part of the last change that no acceleration feels, G w = 0, which further iterations keep
+    while they contract all others. Where these are too large, iterations are far from their end, and w is zero.
+    After one iteration there is no change to see, and None instead of a truth value.
     """
-    (Z, B, Q, N), problem = responses, weighted.problem
+    m = weighted.problem.rows.m
+    if len(forces) < 2:
+        return np.zeros(m), None
+    size = np.sqrt(np.stack([G[r, r] for r in range(m)]) + weighted.damping)
+    w = forces[-2] - forces[-1]
+    last = _without_drift(forces[-2], forces[-1], iterations) if converged else forces[-1] + float(iterations) * w
+    contradict = np.max(np.abs(weighted.epsilon * w) / size) > _AGREE * np.max(np.abs(last) * size)
+    if not converged:
+        contradict = contradict & np.all(np.abs(G @ w) <= _UNFELT * np.sum(size * np.abs(w)) * size)
+        for _ in range(_PURE):
+            w = Lambda @ (weighted.epsilon * w)
+    return np.where(contradict, w, 0.0), contradict
+
+
+def _turning(
+    mechanism: Mechanism, weighted: Weighted, responses: tuple[Any, ...], w: Any, contradict: Any, drifts: int
+) -> tuple[Any, Any]:
+    """What derivatives (nv, nv) and (m, nv) by q lose to a contradiction w = E⁻¹ r (m,), from Z, B, Q, N and Λ.
+
+    At the solution (no drifts), Bᵀ E B T and Q E B T. Where the rank of the rows is the same nearby, T is in the range
+    of Jᵀ, so that N T = 0. Where it changes, there is no derivative of what rows leave, and what is implied only here
+    is taken to be implied.
+
+    Of the last of n iterates, n = `drifts`, whose forces have drifted by -n w: n N T - Zᵀ e and -n B T - e, e the way
+    of forces (n - k) w before it. For T = Jᵀ S the first is Bᵀ E S, in which no digits cancel, and B T = S as nearly as
+    iterations have converged.
+
+    A loop of at most one iteration, which states whose rows agree skip.
+    """
+    (Z, B, Q, N, Lambda), problem = responses, weighted.problem
     model, q, time, still = problem.model, problem.motions.q, problem.motions.time, np.zeros(mechanism.nv)
+    E = np.array(weighted.epsilon)
 
     def turn(carry: Any) -> Any:
         _, w, _, _ = carry
@@ -202,8 +242,16 @@ def _turning(
         T = jacobian(torques)(still)
         BT, ZT, NT = (map(lambda row: row @ T, X) for X in (B, Z, N))
         same_rank = np.sum(T * NT, 0) <= _SAME_RANK * np.sum(ZT * BT, 0)
-        pulled = map(lambda row, e: np.where(same_rank, e * row, 0.0), BT, np.array(weighted.epsilon))
-        return np.array(False), w, map(lambda b: b @ pulled, B.T), map(lambda row: row @ pulled, Q)
+        pulled = map(lambda row, e: np.where(same_rank, e * row, 0.0), BT, E)
+        by_a = map(lambda b: b @ pulled, B.T)
+        if not drifts:
+            return np.array(False), w, by_a, map(lambda row: row @ pulled, Q)
+        e = np.zeros((mechanism.m, mechanism.nv))
+        for k in range(1, drifts):
+            e = Lambda @ (E[:, None] * e - (drifts - k) * ZT)
+        e = Lambda @ (E[:, None] * e)
+        moved = map(lambda n, z: drifts * n - z @ e, NT, Z.T)
+        return np.array(False), w, np.where(same_rank, by_a, moved), -drifts * BT - e
 
     nothing = np.zeros((mechanism.nv, mechanism.nv)), np.zeros((mechanism.m, mechanism.nv))
     start = (contradict, problem.active(w), *nothing)
