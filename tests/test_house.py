@@ -81,7 +81,7 @@ INNER = {
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "solvers", "references", "large", "problems", "robots", "models"],
     "stepping": ["", "trajectories", "integrators", "scheme", "impacts", "compliant", "contact"],
-    "simulation": ["geometry", "actuation", "step", ""],
+    "simulation": ["geometry", "actuators", "step", ""],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }

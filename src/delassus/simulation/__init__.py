@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from delassus.lazy import lazily
 
 if TYPE_CHECKING:
-    from delassus.simulation.actuation.actuators import motors, position_servos, velocity_servos
+    from delassus.simulation.actuators.servos import motors, position_servos, velocity_servos
     from delassus.simulation.ground import Ground
     from delassus.simulation.simulation import GroundContacts, Simulation
     from delassus.simulation.state import State
@@ -27,7 +27,7 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
-            "simulation.actuation.actuators": "motors position_servos velocity_servos",
+            "simulation.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
             "simulation.simulation": "GroundContacts Simulation",
             "simulation.state": "State",

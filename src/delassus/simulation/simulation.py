@@ -19,7 +19,7 @@ from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
 from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
-from delassus.simulation.actuation.actuators import check_actuators
+from delassus.simulation.actuators.checks import check_actuators
 from delassus.simulation.checks import RunError, SimulationError, count, flag, last_axis, number
 from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of, fits
@@ -28,7 +28,7 @@ from delassus.simulation.recorder import Recorder
 from delassus.simulation.runner import Runner, some
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
-from delassus.simulation.starting import repaired
+from delassus.simulation.starting import first_activation, no_moment, repaired
 from delassus.simulation.state import State
 from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.solve import TOLERANCE
@@ -36,7 +36,6 @@ from delassus.simulation.step.step import assemble_step, candidate_geometry, sim
 from delassus.simulation.step.world import World
 from delassus.simulation.usual import usual_world
 from delassus.stepping.marks import Mark
-from delassus.stepping.trajectories.trajectory import State as Moment
 from delassus.stepping.trajectories.trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -190,7 +189,16 @@ class Simulation(Frozen):
 
     # --- states ---------------------------------------------------------------------------------------------------
 
-    def start(self, q0: Any, v0: Any = None, *, time: float = 0.0, seed: int = 0, repair: bool = True) -> State:
+    def start(
+        self,
+        q0: Any,
+        v0: Any = None,
+        *,
+        time: float = 0.0,
+        seed: int = 0,
+        repair: bool = True,
+        activation: Any = None,
+    ) -> State:
         """The state of one item or a batch to begin with.
 
         Args:
@@ -200,9 +208,10 @@ class Simulation(Frozen):
             seed: Of random numbers.
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
+            activation: (…, na) of the actuators that have a state, by default zero.
         """
         world, repair = self.world, flag("repair", repair)
-        q = last_axis("q0", _no_state(q0), world.nq, "coordinates of the robot")
+        q = last_axis("q0", no_moment(q0), world.nq, "coordinates of the robot")
         v = np.zeros(world.nv) if v0 is None else last_axis("v0", v0, world.nv, "velocities of the robot")
         try:
             batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], self.ground.batch)
@@ -228,6 +237,7 @@ class Simulation(Frozen):
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
             seed=count("seed", seed, 0),
+            activation=first_activation(world.na, activation, batch),
         )
 
     def step(self, state: State, control: Any = None) -> State:
@@ -313,9 +323,9 @@ class Simulation(Frozen):
 
     def _taken(self, state: Any, control: Any) -> Array:
         """The control (…, nu) of a period, if it and the state can be."""
-        expect("the state", _no_state(state), State, "sim.start(q0)")
+        expect("the state", no_moment(state), State, "sim.start(q0)")
         world = self.world
-        parts = {"q": world.nq, "v": world.nv, "impulse": world.m, "contact": world.slots}
+        parts = {"q": world.nq, "v": world.nv, "impulse": world.m, "contact": world.slots, "activation": world.na}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
             raise SimulationError(
                 f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
@@ -357,7 +367,7 @@ class Simulation(Frozen):
         if not world.m:
             raise SimulationError("there are no contacts, constraints or limits: there is nothing to solve.")
         u = self._taken(state, control)
-        rows, places = some(state.impulse), some(state.contact)
+        rows, places = some(state.rows), some(state.contact)
         G, g = assemble_step(
             world, state.q, state.v, rows, places, some(u), state.time, self.time_step, **self.ground.inputs
         )
@@ -387,14 +397,3 @@ def _told(progress: Callable[[int, State], None], k: int, runner: Runner) -> Non
     except Exception as error:
         time = runner.time
         raise RunError(f"progress failed at {time:g} s: {type(error).__name__}, {error}", time) from error
-
-
-def _no_state(given: Any) -> Any:
-    """What is given, unless it is a moment of a trajectory, or all of it."""
-    if isinstance(given, (Moment, Trajectory)):
-        what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
-        raise SimulationError(
-            f"{what} is given, which has no impulses to go on from. Start again from there: "
-            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time)."
-        )
-    return given

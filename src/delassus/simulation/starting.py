@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.projection.project import project
@@ -12,11 +13,14 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.errors import warn
 from delassus.model.joints import Free
-from delassus.simulation.checks import SimulationError
+from delassus.simulation.checks import SimulationError, last_axis
+from delassus.simulation.controls import fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, Rescue
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
+from delassus.stepping.trajectories.trajectory import State as Moment
+from delassus.stepping.trajectories.trajectory import Trajectory
 
 _LIFTS = 5
 """Of a robot out of hills, at most."""
@@ -146,3 +150,22 @@ def _worst(error: Any) -> str:
     if not np.ndim(error):
         return ""
     return f", in item {', '.join(str(int(i)) for i in np.unravel_index(int(np.argmax(error)), np.shape(error)))}"
+
+
+def first_activation(na: int, given: Any, batch: tuple[int, ...]) -> NDArray[np.float64]:
+    """Activations (…, na) to begin with: those that are given, or none."""
+    own = np.zeros(na) if given is None else last_axis("the activation", given, na, "actuators with a state")
+    if not fits(own.shape[:-1], batch):
+        raise SimulationError(f"the activation has shape {own.shape}, and there are items {batch}.")
+    return np.broadcast_to(own, (*batch, na)).copy()
+
+
+def no_moment(given: Any) -> Any:
+    """What is given, unless it is a moment of a trajectory, or all of it."""
+    if isinstance(given, (Moment, Trajectory)):
+        what = "a trajectory" if isinstance(given, Trajectory) else "a moment of a trajectory"
+        raise SimulationError(
+            f"{what} is given, which has no impulses to go on from. Start again from there: "
+            "moment = log[-1]; sim.start(moment.q, moment.v, time=moment.time)."
+        )
+    return given

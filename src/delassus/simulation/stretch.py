@@ -71,6 +71,7 @@ class Stretch:
             "q": q,
             "v": v,
             "impulse": impulse[:, : world.m],
+            "activation": impulse[:, world.m : world.m + world.na],
             "contact": contact[:, : world.slots],
             "residual": self.residual[before],
             "status": 0,

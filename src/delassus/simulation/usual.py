@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.simulation.actuation.actuators import limited_servos
+from delassus.simulation.actuators.drive import limited_servos
 from delassus.simulation.step.step import candidate_geometry
 from delassus.simulation.step.world import World
 

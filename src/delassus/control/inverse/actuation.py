@@ -13,7 +13,7 @@ from delassus.common.checks import elements
 from delassus.errors import DelassusError, short
 from delassus.model.model import Model, UnknownName
 from delassus.model.transmission import Actuator
-from delassus.simulation.actuation.actuators import check_actuators, driven_velocities, driving_terms
+from delassus.simulation.actuators.checks import check_actuators, driven_velocities, driving_terms
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def _of_velocities(model: Model, numbers: Sequence[int]) -> tuple[Floats, tuple[
 
 
 def _of_actuators(model: Model, actuators: Sequence[Actuator]) -> tuple[Floats, tuple[str, ...]]:
-    check_actuators(model, tuple(actuators))
+    check_actuators(model, tuple(actuators), only_affine=True)
     B = np.zeros((model.nv, len(actuators)))
     for k, actuator in enumerate(actuators):
         for name, gear in driving_terms(model, actuator):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import DelassusError
-from delassus.simulation.actuation.actuators import driven_velocities
+from delassus.simulation.actuators.checks import driven_velocities
 from delassus.simulation.checks import SimulationError, numbers
 
 if TYPE_CHECKING:

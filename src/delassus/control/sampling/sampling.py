@@ -219,9 +219,10 @@ class Sampling(Frozen):
         """Rollouts in the usual world; those that need more are taken up in the whole one where they stopped."""
         world = self.sim.world
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
-        impulse, contact = state.impulse, state.contact
-        if impulse.shape[-1] != world.m or contact.shape[-1] != world.slots:  # of a simulation with other contacts
-            impulse, contact = np.zeros(world.m), np.arange(float(world.slots))
+        impulse, contact = state.rows, state.contact
+        # That of a simulation with other contacts is not known here.
+        if impulse.shape[-1] != world.m + world.na or contact.shape[-1] != world.slots:
+            impulse, contact = np.zeros(world.m + world.na), np.arange(float(world.slots))
         first = self._called(self._ahead[0], (q, v, some(impulse), some(contact), state.time, 0.0, 0.0), u)
         again = first[7] == MISSED
         if np.any(again):

@@ -25,7 +25,8 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
-from delassus.simulation.actuation.actuators import drive, limited_servos
+from delassus.simulation.actuators.activation import activate
+from delassus.simulation.actuators.drive import drive, limited_servos
 from delassus.simulation.step.arrival import arrive
 from delassus.simulation.step.friction import of_contacts
 from delassus.simulation.step.problem import Given, Moved, Problem, beginning, problem_of
@@ -213,25 +214,36 @@ def period(
     """All steps of a control period; an item that is not alive, or whose numbers are none, keeps its state."""
     check_inertias(world.model)
     rows, slots = world.whole.m, world.all_slots
-    zero, padding = np.array(0.0), (impulse[rows:], contact[slots:])
+    end = rows + world.na
+    zero, activation, padding = np.array(0.0), impulse[rows:end], (impulse[end:], contact[slots:])
     control = control[: world.nu]
     first = beginning(world, q, v, impulse, contact, time)
     usable = (alive > 0.5) & ~np.any(np.isnan(control)) if world.nu else alive > 0.5
-    given = given._replace(control=np.where(usable, control, 0.0))
+    control = np.where(usable, control, 0.0)
+
+    def advance(state: Moved, activation: Any) -> tuple[Moved, Any]:
+        """A step of time; activations depend on controls alone, and move once in it."""
+        signals, after = activate(world.actuators, activation, control, given.h)
+        return in_substeps(world, state, given._replace(control=signals)), after
+
     if world.substeps == 1:
-        last = in_substeps(world, first, given)
+        last, activated = advance(first, activation)
     else:
-        carry = while_loop(
-            lambda carry: carry[1] < float(world.substeps),
-            lambda carry: (tuple(in_substeps(world, Moved(*carry[0]), given)), carry[1] + 1.0),
-            (tuple(first), zero),
-            world.substeps,
-        )
-        last = Moved(*carry[0])
+
+        def one_more(carry: Any) -> Any:
+            state, after = advance(Moved(*carry[0]), carry[2])
+            return tuple(state), carry[1] + 1.0, after
+
+        start = (tuple(first), zero, activation)
+        carry = while_loop(lambda carry: carry[1] < float(world.substeps), one_more, start, world.substeps)
+        last, activated = Moved(*carry[0]), carry[2]
     hard = (last.unsolved > 0.5) & (given.limits.patience < PATIENCE)
     good = usable & ~hard & (last.again < 0.5) & np.isfinite(np.sum(last.q) + np.sum(last.v) + np.sum(last.impulse))
+    if world.na:
+        good = good & np.isfinite(np.sum(activated))
+        activation = np.where(good, activated, activation)
     q, v, impulse, contact = (np.where(good, new, old) for new, old in zip(last[:4], first[:4], strict=True))
-    impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
+    impulse, contact = np.concatenate([impulse, activation, padding[0]]), np.concatenate([contact, padding[1]])
     mark = (
         np.where(good, 0.0, float(Mark.FROZEN))
         + float(Mark.MANY_CONTACTS) * last.many

@@ -26,7 +26,7 @@ from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.dynamics.tree.poses import mirrored
 from delassus.model.links import links_of
-from delassus.simulation.actuation.actuators import Drive, drive
+from delassus.simulation.actuators.drive import Drive, drive
 from delassus.simulation.step.contacts import GroundNumbers, warm_start
 from delassus.simulation.step.rows import StepRows, step_rows
 from delassus.simulation.step.solve import PATIENCE, TOLERANCE, Limits

@@ -9,6 +9,7 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.dynamics.kinematics.kinematics import world_poses
 from delassus.model.links import links_of
+from delassus.simulation.actuators.activation import activate
 from delassus.simulation.step.advance import period, solve_impulses
 from delassus.simulation.step.contacts import GroundNumbers, all_touches
 from delassus.simulation.step.problem import Given, beginning, problem_of
@@ -112,7 +113,8 @@ def assemble_step(
     """G (m, m) and g (m,) of the contact problem of the next step, with the restitution that adds no energy."""
     ground = GroundNumbers(np.array(normal), height, heights)
     rubbing = {"torsional": torsional, "rolling": rolling}
-    given = Given(control[: world.nu], time_step, ground, friction, restitution, **rubbing)
+    signals, _ = activate(world.actuators, impulse[world.m : world.m + world.na], control[: world.nu], time_step)
+    given = Given(signals, time_step, ground, friction, restitution, **rubbing)
     problem = problem_of(world, beginning(world, q, v, impulse, contact, time), given, time + time_step)
     g = problem.g
     if world.bounces:

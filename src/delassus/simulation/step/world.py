@@ -12,7 +12,8 @@ from delassus.contact.cones.layout import Layout
 from delassus.contact.robots.limits import JointLimit, dry_joints, limits_of
 from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
-from delassus.simulation.actuation.actuators import driven_velocities
+from delassus.simulation.actuators.activation import count_activations
+from delassus.simulation.actuators.checks import driven_velocities
 from delassus.simulation.geometry.candidates import Shape
 from delassus.simulation.geometry.collisions import Collision
 from delassus.simulation.geometry.fields import Field
@@ -163,10 +164,15 @@ class World(OfModel):
         """The number of controls."""
         return len(self.actuators) or len(driven_velocities(self.model))
 
+    @cached_property
+    def na(self) -> int:
+        """The number of activations: of actuators that have a state."""
+        return count_activations(self.actuators)
+
     @property
     def rows(self) -> int:
-        """Elements of arrays of rows, one at least."""
-        return max(self.whole.m, 1)
+        """Elements of arrays of rows, one at least: impulses, then activations."""
+        return max(self.whole.m + self.na, 1)
 
     @property
     def places(self) -> int:
