@@ -32,8 +32,9 @@ def check_actuators(model: Model, actuators: tuple[Actuator, ...], only_affine: 
         if not known or actuator.drives not in ("joint", "tendon", "site"):
             what = f"on a {actuator.drives}" if known else f"of the kind {actuator.kind!r}"
             kinds = "affine" if only_affine else f"affine, {', '.join(sorted(ACTIVATIONS))}"
+            verb = "controlled" if only_affine else "simulated"
             raise ActuatorError(
-                f"the actuator {actuator.name!r} is {what}; those that can be taken are {kinds}, and drive a "
+                f"the actuator {actuator.name!r} is {what}; those that can be {verb} are {kinds}, and drive a "
                 f"joint, a tendon over joints or a site. {_without(actuator)}"
             )
         if actuator.drives == "site" and actuator.law != "affine":
