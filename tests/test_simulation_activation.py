@@ -124,6 +124,23 @@ def test_activations_to_begin_with_are_taken():
         sim.start(MODEL.neutral(), activation=np.zeros(NA + 1))
 
 
+def test_controls_of_activations_beyond_their_range_are_marked():
+    sim = simulation()
+    within, beyond = (sim.step(sim.start(MODEL.neutral()), [0.0, 0.0, 0.0, u, 0.0]) for u in (1.9, 2.1))
+    assert not within.status & dl.Mark.CLIPPED
+    assert beyond.status & dl.Mark.CLIPPED
+
+
+def test_a_planner_rolls_out_activations():
+    sim = simulation()
+    state = sim.start(MODEL.neutral(), activation=[0.5, -0.3, 0.05, 0.2])
+    planner = dl.Sampling(sim, lambda time, q, v, u: q[..., 0] ** 2, horizon=5, noise=0.3)
+    controls = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 5, sim.nu))
+    expected = [sim.run(state, control=u).q[:-1, 0] for u in controls]
+    costs = planner.costs(state, controls)
+    np.testing.assert_allclose(costs, [sim.period * np.sum(q**2) for q in expected], rtol=1e-12)
+
+
 def test_a_trajectory_keeps_activations_in_parts_and_files(log, tmp_path):
     np.testing.assert_array_equal(log[10:20].activation, log.activation[10:20])
     log.save(tmp_path / "log.npz")

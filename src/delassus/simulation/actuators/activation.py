@@ -77,6 +77,15 @@ def next_activation(actuator: Actuator, activation: Any, control: Any, h: Any) -
     return np.clip(after, *actuator.activation_range) if actuator.activation_range else after
 
 
+def count_clipped(actuators: Sequence[Actuator], control: Any) -> Any:
+    """How many controls () of actuators with a state are beyond their range."""
+    count = np.array(0.0)
+    for actuator, u in zip(actuators, control, strict=True):
+        if actuator.dynamics != STATELESS and actuator.control_range:
+            count = count + np.where(clip_control(actuator, u) != u, 1.0, 0.0)
+    return count
+
+
 def activate(actuators: Sequence[Actuator], activation: Any, control: Any, h: Any) -> tuple[Any, Any]:
     """What the force laws take as their input (nu,) in a step h [s], and the activations (na,) at its end.
 

@@ -25,7 +25,7 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
-from delassus.simulation.actuators.activation import activate
+from delassus.simulation.actuators.activation import activate, count_clipped
 from delassus.simulation.actuators.drive import drive, limited_servos
 from delassus.simulation.step.arrival import arrive
 from delassus.simulation.step.friction import of_contacts
@@ -224,7 +224,10 @@ def period(
     def advance(state: Moved, activation: Any) -> tuple[Moved, Any]:
         """A step of time; activations depend on controls alone, and move once in it."""
         signals, after = activate(world.actuators, activation, control, given.h)
-        return in_substeps(world, state, given._replace(control=signals)), after
+        made = in_substeps(world, state, given._replace(control=signals))
+        if world.na:
+            made = made._replace(clipped=made.clipped + count_clipped(world.actuators, control))
+        return made, after
 
     if world.substeps == 1:
         last, activated = advance(first, activation)
