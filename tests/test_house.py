@@ -89,7 +89,7 @@ INNER = {
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],
     "contact": ["cones", "systems", "solvers", "references", "large", "problems"],
-    "step": ["actuation", "sources", "", "scheme", "points", "impacts", "laws", "stages", "compliant", "contact"],
+    "step": ["actuators", "sources", "", "scheme", "points", "impacts", "laws", "stages", "compliant", "contact"],
     "particles": ["algebra", "description", "builders", "solvers", "contact", "motion"],
     "control": ["inverse", "operational", "programmes", "reactive", "linear", "sampling"],
 }

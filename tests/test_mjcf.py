@@ -254,7 +254,7 @@ TWO_BALLS = "<body><joint/><geom name='a' size='.1'/><body><joint/><geom name='b
         ((CORD.format("frictionloss='1'"),), "friction, limits and inertia of tendons are left out: cord."),
         ((CORD.format("armature='1'"),), "friction, limits and inertia of tendons are left out: cord."),
         ((CORD.format("stiffness='1 2'"),), "of tendons that are not linear are taken as linear: cord."),
-        (("<actuator><muscle name='m' joint='hinge' lengthrange='0 1'/></actuator>",), "the affine part is kept.*: m."),
+        (("<actuator><general name='u' joint='hinge' dyntype='user'/></actuator>",), "the affine part is kept: u"),
         (("<equality><weld name='w' body1='arm' active='false'/></equality>",), "not active at the start .*: w."),
         ((body("<joint name='ball' type='ball' range='0 1'/>", "b"),), "limits of ball joints are left out: ball."),
         (("<body name='hand' mocap='true'/>",), "mocap bodies are fixed where the file puts them: hand."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -202,8 +202,7 @@ class Model(Coordinates):
     @cached_property
     def _identity(self) -> Any:
         """The digest of the content; the content itself where it has a kind of joint that is not of this package."""
-        named = (self.name, self.joints, self.frame_list, self.gravity, self.geometries, self.constraints)
-        content = (*named, self.base_inertia, self.actuators, self.tendons, self.postures)
+        content = tuple(getattr(self, part.name) for part in fields(Model) if part.compare)
         digest = content_digest(content)
         if digest is None and not is_frozen(content):
             raise BadArgument(

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from delassus.model.placement import ZERO, Vector
+
+STATELESS: Final = "none"
+"""The dynamics of an actuator whose force is one of the control itself."""
+
+CARRIED: Final = frozenset({"affine", "integrator", "filter", "filterexact", "muscle"})
+"""Words of `Actuator.kind` of which the actuator has all numbers."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +23,13 @@ class Actuator:
     `gain` = (g₀, g₁, g₂) stands for g₀ + g₁ l + g₂ dl/dt, `bias` likewise. `drives` is "joint", "tendon", "site",
     "body" or "slider-crank", `target` the name of what is driven; `force_gear` and `torque_gear` are the components
     of the gear, of which a joint with one coordinate and a tendon use the first. `control_range` and `force_range`
-    are empty without limits. `kind` is "affine" where these numbers say all; anything else (muscles, filters,
-    plugins) names what they leave out.
+    are empty without limits. `kind` is "affine" where these numbers say all; otherwise it names what is more, such as
+    "filter" or "muscle".
+
+    An actuator may have a state, its activation, which takes the place of the control: `dynamics` names how it follows
+    the control, with `dynamics_parameters`, and `activation_range` limits it. The force is that of the activation at
+    the beginning of a step, or at its end if the actuator is `early`. `law` names how the force follows from length,
+    rate and control or activation, where that is not affine, with `law_parameters`.
     """
 
     name: str
@@ -31,6 +42,12 @@ class Actuator:
     control_range: tuple[float, ...] = ()
     force_range: tuple[float, ...] = ()
     kind: str = "affine"
+    dynamics: str = STATELESS
+    dynamics_parameters: tuple[float, ...] = ()
+    activation_range: tuple[float, ...] = ()
+    early: bool = False
+    law: str = "affine"
+    law_parameters: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

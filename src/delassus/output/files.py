@@ -26,6 +26,7 @@ from delassus.output.trajectory import Trajectory
 
 _EVENT: Final = "event "
 _CONTACTS: Final = "contacts "
+_ACTIVATION: Final = "activation"
 
 
 def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
@@ -35,6 +36,8 @@ def save(log: Trajectory, path: str | os.PathLike[str]) -> None:
     arrays |= {name: getattr(log, name) for name in MEASURES if log.mechanism is not None or name in log.measures}
     if log.parameters is not None:
         arrays[PARAMETERS] = np.asarray(log.parameters)
+    if log.activation is not None:
+        arrays[_ACTIVATION] = np.asarray(log.activation)
     if log.contacts is not None:
         arrays |= {_CONTACTS + name: x for name, x in log.contacts.arrays.items()}
     write_arrays("the trajectory", path, arrays, TrajectoryFileError)
@@ -55,6 +58,7 @@ def load(path: str | os.PathLike[str], of: Any = None) -> Trajectory:
             contacts=ContactRecord.of_arrays(contacts) if contacts else None,
             measures={name: arrays[name] for name in MEASURES if name in arrays},
             parameters=arrays.get(PARAMETERS),
+            activation=arrays.get(_ACTIVATION),
         )
         _check_status(log)
     except BadArgument as error:

@@ -60,6 +60,7 @@ class Trajectory:
         simulation: The simulation that gave it; None if there was none, or it was loaded without.
         measures: Energy and drift, as far as a file had them.
         parameters: (…, nparameters) of a mechanism that has some, as the motion was simulated with them.
+        activation: (times, …, na) of actuators that have a state; None without.
     """
 
     time: Floats
@@ -76,6 +77,7 @@ class Trajectory:
     simulation: Any = field(default=None, repr=False)
     measures: Mapping[str, Floats] = field(default_factory=dict, repr=False)
     parameters: Any = field(default=None, repr=False)
+    activation: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in checked_parts(self).items():
@@ -123,6 +125,7 @@ class Trajectory:
             contacts=None if self.contacts is None else self.contacts[first][(slice(None), *chosen)],
             measures={name: part(x) for name, x in self.measures.items()},
             parameters=None if self.parameters is None else self.of_items(self.parameters)[chosen],
+            activation=None if self.activation is None else part(self.activation),
         )
 
     # --- how it went --------------------------------------------------------------------------------------------------

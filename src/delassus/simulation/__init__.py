@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from delassus.simulation.ground import Ground
     from delassus.simulation.simulation import GroundContacts, Simulation
     from delassus.simulation.state import State
-    from delassus.step.actuation.actuators import motors, position_servos, velocity_servos
+    from delassus.step.actuators.servos import motors, position_servos, velocity_servos
     from delassus.step.marks import Mark
 
 __all__ = [
@@ -27,7 +27,7 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
-            "step.actuation.actuators": "motors position_servos velocity_servos",
+            "step.actuators.servos": "motors position_servos velocity_servos",
             "simulation.ground": "Ground",
             "simulation.simulation": "GroundContacts Simulation",
             "simulation.state": "State",

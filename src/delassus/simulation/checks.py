@@ -1,8 +1,10 @@
-"""What simulations raise."""
+"""Errors of simulations, and batch axes that fit."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from delassus.errors import BadArgument
 
@@ -20,3 +22,11 @@ class RunError(SimulationError):
         super().__init__(sentence, code=code)
         self.time = time
         self.log: Any = None
+
+
+def fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    """Whether arrays with these batch axes are for items with those."""
+    try:
+        return np.broadcast_shapes(shape, batch) == batch
+    except ValueError:
+        return False

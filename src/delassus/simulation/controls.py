@@ -11,7 +11,7 @@ import numpy as np
 
 from delassus.common.checks import real_array, whole_number
 from delassus.compiler.host.kernel import Kernel
-from delassus.simulation.checks import RunError, SimulationError
+from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.step.stages.kernels import simulate, simulate_with
 
 if TYPE_CHECKING:
@@ -134,14 +134,6 @@ def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tup
     ones = len(batch) + 2 - len(shape)
     in_time, constant = (shape[0], *(1,) * ones, *shape[1:]), (steps, *batch, shape[-1])
     return f"give control.reshape{in_time}", f"give np.broadcast_to(control, {constant})"
-
-
-def fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
-    """Whether arrays with these batch axes are for items with those."""
-    try:
-        return np.broadcast_shapes(shape, batch) == batch
-    except ValueError:
-        return False
 
 
 def _compiled_in(sim: Simulation, policy: Kernel[..., Any]) -> Kernel[..., Any]:

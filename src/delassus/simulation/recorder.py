@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LITTLE: Final = 32 * 1024 * 1024
 """Bytes that there always are."""
 
-KEPT: Final = ("time", "q", "v", "impulse", "contact", "residual", "status")
+KEPT: Final = ("time", "q", "v", "impulse", "contact", "activation", "residual", "status")
 
 
 def check_memory(states: int, each: int) -> None:
@@ -77,6 +77,8 @@ class Recorder:
             self.arrays["status"][self.count - 1] |= int(Mark.INTERRUPTED)
         kept: dict[str, Any] = {name: array[: self.count] for name, array in self.arrays.items()}
         impulse, contact = kept.pop("impulse"), kept.pop("contact")
+        if not sim.scene.na:
+            del kept["activation"]
         return Trajectory(
             **kept,
             steps=np.full(kept["status"].shape[1:], (self.last - self.first) * sim.scene.substeps),

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.step.actuation.actuators import limited_servos
+from delassus.step.actuators.drive import limited_servos
 from delassus.step.scene import Scene
 from delassus.step.stages.kernels import candidate_geometry
 

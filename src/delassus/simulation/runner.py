@@ -58,12 +58,12 @@ class Runner:
         self.sim, self.control = sim, control
         self.time, self.count, self.seed = state.time, state.count, state.seed
         self.q, self.v = state.q, state.v
-        self._rows, self._places = some(state.impulse), some(state.contact)
+        self._rows, self._places = some(state.rows), some(state.contact)
         self.residual, self.status = state.residual, state.status  # type: Any, Any
         plain = all(np.ndim(x) == (name == "normal") for name, x in sim.ground.inputs.items() if name != "heights")
         self.alone = not state.q.shape[:-1] and plain
         self._thorough: Callable[[], None] | None = None
-        self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots)
+        self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
         self._tick = self._alone() if self.alone and bound else None
         self.stretch: Stretch | None = None
         self.consistent = True
@@ -78,6 +78,11 @@ class Runner:
     def impulse(self) -> Any:
         """(…, m)."""
         return self._rows[..., : self._sizes[0]]
+
+    @property
+    def activation(self) -> Any:
+        """(…, na)."""
+        return self._rows[..., self._sizes[0] : self._sizes[0] + self._sizes[2]]
 
     @property
     def contact(self) -> Any:
@@ -142,13 +147,13 @@ class Runner:
             and control.shape == self._own.shape
             and state.q.shape == self.q.shape
             and state.v.shape == self.v.shape
-            and (*state.impulse.shape, *state.contact.shape) == self._sizes
+            and (*state.impulse.shape, *state.contact.shape, *state.activation.shape) == self._sizes
         )
 
     def once(self, state: State, control: Any) -> State:
         """The state after one control period of one item; the runner is bound, and its controls are not asked."""
         self.q[:], self.v[:] = state.q, state.v
-        self.impulse[:], self.contact[:] = state.impulse, state.contact
+        self.impulse[:], self.contact[:], self.activation[:] = state.impulse, state.contact, state.activation
         self.time, self.count, self.seed = state.time, state.count, state.seed
         self.alive.fill(0.0 if state.status.item() & _FROZEN else 1.0)
         self._own[:] = control
@@ -167,6 +172,7 @@ class Runner:
             status=self.status.astype(np.int64),
             count=self.count,
             seed=self.seed,
+            activation=self.activation.copy(),
         )
 
     def _call(self, given: tuple[Any, ...]) -> None:

@@ -33,18 +33,19 @@ from delassus.errors import expect
 from delassus.model.model import WORLD, Model
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
-from delassus.simulation.checks import RunError, SimulationError
+from delassus.simulation.checks import RunError, SimulationError, fits
 from delassus.simulation.coefficients import friction_of
-from delassus.simulation.controls import Control, control_of, fits
+from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import COEFFICIENTS, Ground, structures
 from delassus.simulation.recorder import Recorder
 from delassus.simulation.reduced import reduced_scene
 from delassus.simulation.runner import Runner, report_progress, some
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
-from delassus.simulation.starting import repaired
+from delassus.simulation.starting import first_activation, repaired
 from delassus.simulation.state import State, reject_moment
-from delassus.step.actuation.actuators import check_actuators
+from delassus.step.actuators.activation import activate
+from delassus.step.actuators.checks import check_actuators
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.friction import contact_coefficients
@@ -216,7 +217,16 @@ class Simulation(Frozen):
 
     # --- states ---------------------------------------------------------------------------------------------------
 
-    def start(self, q0: Any, v0: Any = None, *, time: float = 0.0, seed: int = 0, repair: bool = True) -> State:
+    def start(
+        self,
+        q0: Any,
+        v0: Any = None,
+        *,
+        time: float = 0.0,
+        seed: int = 0,
+        repair: bool = True,
+        activation: Any = None,
+    ) -> State:
         """The state of one item or a batch to begin with.
 
         Args:
@@ -226,6 +236,7 @@ class Simulation(Frozen):
             seed: Of random numbers.
             repair: Whether open loops are closed, and robots moved out of the ground: those with a free base lifted,
                 others as far as their joints can move; else both are refused.
+            activation: (…, na) of the actuators that have a state, by default zero.
         """
         scene, repair = self.scene, boolean("repair", repair)
         q = array_of_shape("q0", reject_moment(q0), (..., scene.nq), "the coordinates of the robot")
@@ -255,6 +266,7 @@ class Simulation(Frozen):
             residual=np.zeros(batch),
             status=np.where(finite, 0, int(Mark.FROZEN)),
             seed=whole_number("seed", seed, 0),
+            activation=first_activation(scene.na, activation, batch),
         )
 
     def step(self, state: State, control: Any = None) -> State:
@@ -346,7 +358,7 @@ class Simulation(Frozen):
         """The control (…, nu) of a period, if it and the state can be."""
         expect("the state", reject_moment(state), State, "sim.start(q0)")
         scene = self.scene
-        parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots}
+        parts = {"q": scene.nq, "v": scene.nv, "impulse": scene.m, "contact": scene.slots, "activation": scene.na}
         if any(getattr(state, name).shape[-1:] != (n,) for name, n in parts.items()):
             raise SimulationError(
                 f"the state is one of another simulation: its q has shape {state.q.shape} and its impulses "
@@ -400,8 +412,9 @@ class Simulation(Frozen):
         coefficients = ContactParameters(*(given.get(name, 0.0) for name in (*COEFFICIENTS, "restitution")))
         normal, height = np.asarray(self.ground.normal), np.asarray(self.ground.height)
         ground = GroundShape(normal, height, self.ground.heights)
-        inputs = StepInputs(u, self.time_step, ground, coefficients, SolverLimits(self.tolerance))
-        now = StepState(state.q, state.v, state.impulse, state.contact, np.asarray(state.time))
+        signals, _ = activate(self.scene.actuators, state.activation, u, self.time_step)
+        inputs = StepInputs(signals, self.time_step, ground, coefficients, SolverLimits(self.tolerance))
+        now = StepState(state.q, state.v, state.impulse, state.contact, np.asarray(state.time), state.activation)
         return run_stages(self.scene, now, inputs)
 
     def problem(self, state: State, control: Any = None) -> ContactProblem:
@@ -413,7 +426,7 @@ class Simulation(Frozen):
         if not scene.m:
             raise SimulationError("there are no contacts, constraints or limits to solve for.", code="nothing-to-do")
         u = self._taken(state, control)
-        rows, places = some(state.impulse), some(state.contact)
+        rows, places = some(state.rows), some(state.contact)
         ground = structures(self.ground.inputs)
         G, g = assemble_step(scene, state.q, state.v, rows, places, some(u), state.time, self.time_step, **ground)
         numbers: dict[str, Any] = {}

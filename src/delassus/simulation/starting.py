@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from delassus.common.checks import array_of_shape
 from delassus.constrained.projection.assemble import assemble
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.references import constraint_error
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.errors import warn
 from delassus.model.joints import Free
-from delassus.simulation.checks import SimulationError
+from delassus.simulation.checks import SimulationError, fits
 from delassus.simulation.ground import Ground
 from delassus.simulation.rescue import DEEP, OPEN, take_out
 from delassus.step.scene import Scene
@@ -150,3 +152,17 @@ def _worst(error: Any) -> str:
     if not np.ndim(error):
         return ""
     return f", in item {', '.join(str(int(i)) for i in np.unravel_index(int(np.argmax(error)), np.shape(error)))}"
+
+
+def first_activation(na: int, given: Any, batch: tuple[int, ...]) -> NDArray[np.float64]:
+    """Activations (…, na) to begin with: those that are given, or none."""
+    own = (
+        np.zeros(na)
+        if given is None
+        else array_of_shape("the activation", given, (..., na), "the actuators with a state")
+    )
+    if not fits(own.shape[:-1], batch):
+        raise SimulationError(
+            f"the activation has shape {own.shape}, and there are items {batch}.", code="batch-mismatch"
+        )
+    return np.broadcast_to(own, (*batch, na)).copy()

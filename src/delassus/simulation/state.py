@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ class State:
         status: (…) marks that add up, see `Mark`; zero if all went well.
         count: How many control periods have been simulated.
         seed: Of the stream of random numbers, for controllers that draw some: with `count`, they go on where they were.
+        activation: (…, na) of actuators that have a state, in their order; empty without.
     """
 
     q: Array
@@ -45,12 +46,15 @@ class State:
     status: NDArray[np.int64]
     count: int = 0
     seed: int = 0
+    activation: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         arrays: dict[str, Any] = {}
         for name in ("q", "v", "impulse", "contact", "residual", "status"):
             arrays[name] = real_array(f"{name} of a state", getattr(self, name))
         batch = arrays["q"].shape[:-1]
+        activation = real_array("activation of a state", self.activation)
+        arrays["activation"] = np.zeros((*batch, 0)) if activation.shape == (0,) else activation
         for name, array in arrays.items():
             core = "" if name in ("residual", "status") else f"n_{name}"
             if (array.shape[:-1] if core else array.shape) != batch or (core and not array.ndim):
@@ -76,6 +80,13 @@ class State:
         state = cls.__new__(cls)
         vars(state).update(parts)
         return state
+
+    @property
+    def rows(self) -> Array:
+        """(…, rows) what kernels carry from step to step: impulses, then activations."""
+        if not self.activation.shape[-1]:
+            return self.impulse
+        return np.concatenate([self.impulse, self.activation], axis=-1)
 
     def describe(self) -> str:
         """What happened, in a sentence or several."""

@@ -71,6 +71,7 @@ class Stretch:
             "q": q,
             "v": v,
             "impulse": impulse[:, : scene.m],
+            "activation": impulse[:, scene.m : scene.m + scene.na],
             "contact": contact[:, : scene.slots],
             "residual": self.residual[before],
             "status": 0,

@@ -32,7 +32,8 @@ from delassus.geometry.collisions import Collision
 from delassus.geometry.fields import Field
 from delassus.model.of_model import OfModel
 from delassus.model.transmission import Actuator
-from delassus.step.actuation.actuators import driven_velocities
+from delassus.step.actuators.activation import count_activations
+from delassus.step.actuators.checks import driven_velocities
 from delassus.step.sources.contact import Contact
 from delassus.step.sources.limits import JointLimit, dry_joints, limits_of
 from delassus.step.sources.quaternion_weld import as_in_mujoco
@@ -300,10 +301,15 @@ class Scene(OfModel):
         """The number of controls."""
         return len(self.actuators) or len(driven_velocities(self.model))
 
+    @cached_property
+    def na(self) -> int:
+        """The number of activations: of actuators that have a state."""
+        return count_activations(self.actuators)
+
     @property
     def impulse_size(self) -> int:
-        """Elements of arrays of impulses of the full set."""
-        return max(self.full.m, 1)
+        """Elements of arrays of impulses of the full set, and activations behind them."""
+        return max(self.full.m + self.na, 1)
 
     @property
     def slot_size(self) -> int:

@@ -13,7 +13,7 @@ from delassus.common.names import found_by_pattern
 from delassus.errors import BadArgument, short
 from delassus.model.model import Model
 from delassus.model.transmission import Actuator
-from delassus.step.actuation.actuators import check_actuators, driven_velocities, driving_terms
+from delassus.step.actuators.checks import check_actuators, driven_velocities, driving_terms
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def _of_velocities(model: Model, numbers: Sequence[int]) -> tuple[Floats, tuple[
 
 
 def _of_actuators(model: Model, actuators: Sequence[Actuator]) -> tuple[Floats, tuple[str, ...]]:
-    check_actuators(model, tuple(actuators))
+    check_actuators(model, tuple(actuators), only_affine=True)
     B = np.zeros((model.nv, len(actuators)))
     for k, actuator in enumerate(actuators):
         for name, gear in driving_terms(model, actuator):

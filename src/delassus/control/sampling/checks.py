@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from delassus.common.checks import real_array
 from delassus.compiler.host.kernel import Kernel
 from delassus.errors import BadArgument, NotANumber
-from delassus.step.actuation.actuators import driven_velocities
+from delassus.step.actuators.checks import driven_velocities
 
 if TYPE_CHECKING:
     from delassus.simulation.simulation import Simulation

@@ -224,9 +224,10 @@ class Sampling(Frozen):
         """Rollouts in the usual world; those that need more are taken up in the whole one where they stopped."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
-        impulse, contact = state.impulse, state.contact
-        if impulse.shape[-1] != scene.m or contact.shape[-1] != scene.slots:  # of a simulation with other contacts
-            impulse, contact = np.zeros(scene.m), np.arange(float(scene.slots))
+        impulse, contact = state.rows, state.contact
+        # That of a simulation with other contacts is not known here.
+        if impulse.shape[-1] != scene.m + scene.na or contact.shape[-1] != scene.slots:
+            impulse, contact = np.zeros(scene.m + scene.na), np.arange(float(scene.slots))
         start = (q, v, some(impulse), some(contact), state.time, 0.0, 0.0)
         reduced, full = self._ahead
         attempts = (

@@ -10,17 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from delassus.model.equality import Connect, Equality, JointCoupling, WeldEquality
 from delassus.model.model import Frame, Geometry
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
 from delassus.model.readers.mjcf_tree import MjcfTree, placement
-from delassus.model.transmission import Actuator, Tendon
+from delassus.model.transmission import CARRIED, STATELESS, Actuator, Tendon
 
 _GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default colour, which gives way to that of a material
 _CONNECT, _WELD, _JOINT = range(3)  # mjtEq
 _SITE = 6  # mjOBJ_SITE
 WRAP_JOINT, _WRAP_PULLEY, _WRAP_SITE = 1, 2, 3  # mjtWrap
+_LEAST = 1e-15  # mjMINVAL
 _DRIVES = ("joint", "joint", "slider-crank", "tendon", "site", "body")  # mjtTrn
 
 
@@ -181,7 +184,10 @@ def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
     if drives == "site" and m.actuator_trnid[i, 1] >= 0:
         left_out.append("refsite")
     targets = {"joint": names.joints, "tendon": names.tendons, "body": names.bodies}.get(drives, names.sites)
-    g0, g1, g2 = m.actuator_gainprm[i, :3].tolist()
+    muscle = _muscle(m, i, bias) if gain == "muscle" else ()
+    if "muscle" in (gain, bias) and not muscle:
+        left_out.append("mixed")
+    g0, g1, g2 = (0.0, 0.0, 0.0) if muscle else m.actuator_gainprm[i, :3].tolist()
     control = m.actuator_ctrladr[i]
     return Actuator(
         names.actuators[i],
@@ -194,7 +200,24 @@ def _actuator(mujoco: Any, m: Any, names: MjcfNames, i: int) -> Actuator:
         tuple(m.actuator_ctrlrange[control].tolist()) if m.actuator_ctrllimited[control] else (),
         tuple(m.actuator_forcerange[i].tolist()) if m.actuator_forcelimited[i] else (),
         " ".join(dict.fromkeys(left_out)) or "affine",
+        dynamics if dynamics in CARRIED else STATELESS,
+        tuple(m.actuator_dynprm[i, :3].tolist()) if dynamics in CARRIED else (),
+        tuple(m.actuator_actrange[i].tolist()) if m.actuator_actlimited[i] else (),
+        bool(m.actuator_actearly[i]),
+        "muscle" if muscle else "affine",
+        muscle,
     )
+
+
+def _muscle(m: Any, i: int, bias: str) -> tuple[float, ...]:
+    """The parameters of a muscle's force law; empty if gain and bias are not of one muscle."""
+    start, end, peak, scale, shortest, longest, fastest, passive, most = m.actuator_gainprm[i, :9].tolist()
+    if bias == "none":
+        passive = 0.0
+    elif bias != "muscle" or not np.array_equal(m.actuator_biasprm[i, :9], m.actuator_gainprm[i, :9]):
+        return ()
+    peak = scale / max(float(m.actuator_acc0[i]), _LEAST) if peak < 0.0 else peak
+    return start, end, peak, shortest, longest, fastest, passive, most, *m.actuator_lengthrange[i].tolist()
 
 
 def _enum(kinds: Any, value: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from delassus.model.readers.mjcf_names import MjcfNames
 from delassus.model.readers.mjcf_parts import WRAP_JOINT
 from delassus.model.readers.mjcf_tree import BALL, FREE
-from delassus.model.transmission import Actuator
+from delassus.model.transmission import CARRIED, Actuator
 
 _SHOWN = 5
 
@@ -46,8 +46,8 @@ def unsupported(
             _where(_some(m, "tendon_stiffnesspoly", "tendon_dampingpoly"), names.tendons),
         ),
         (
-            "of these actuators only the affine part is kept, without dynamics, muscles and plugins",
-            [a.name for a in actuators if a.kind != "affine"],
+            "of these actuators only the affine part is kept",
+            [f"{a.name} ({a.kind})" for a in actuators if not CARRIED.issuperset(a.kind.split())],
         ),
         ("gravity compensation is left out", _where(m.body_gravcomp, names.bodies)),
         ("mocap bodies are fixed where the file puts them", _where(m.body_mocapid >= 0, names.bodies)),

@@ -22,7 +22,7 @@ from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.linalg.products import mirror
-from delassus.step.actuation.actuators import Drive
+from delassus.step.actuators.drive import Drive
 from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components

@@ -9,7 +9,8 @@ import delassus.numpy as np
 from delassus.compiler.host.inputs import Group, Input
 from delassus.compiler.host.kernel import Floats, Kernel, kernel
 from delassus.contact.cones.parameters import ContactParameters
-from delassus.step.actuation.actuators import drive
+from delassus.step.actuators.activation import activate
+from delassus.step.actuators.drive import drive
 from delassus.step.scene import Scene
 from delassus.step.stages.assemble import assemble
 from delassus.step.stages.collide import collide, find_candidates
@@ -113,8 +114,9 @@ def assemble_step(
     ground: GroundShape,
 ) -> tuple[Floats, Floats]:
     """G (m, m) and g (m,) of the contact problem of the next step, with the restitution that adds no energy."""
-    inputs = step_inputs(control[: scene.nu], time_step, material, ground)
     state = initial_result(scene, q, v, impulse, contact, time).state
+    signals, _ = activate(scene.actuators, state.activation, control[: scene.nu], time_step)
+    inputs = step_inputs(signals, time_step, material, ground)
     kinematics = compute_kinematics(scene, q)
     contacts = collide(scene, kinematics, inputs.ground)
     forces = drive(scene.model, scene.actuators, q, v, inputs.control, time_step)

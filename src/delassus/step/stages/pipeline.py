@@ -17,7 +17,8 @@ import delassus.numpy as np
 from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
-from delassus.step.actuation.actuators import Drive, drive, limited_servos
+from delassus.step.actuators.activation import activate, count_clipped
+from delassus.step.actuators.drive import Drive, drive, limited_servos
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
@@ -136,7 +137,7 @@ def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, servo_modes: A
         full_impulse[list(scene.rows_in_full)] = impulse
         impulse, candidate = full_impulse, numpy.array(scene.slot_candidates, float)
     result = StepResult(
-        StepState(stages.q, stages.v, impulse, candidate, state.time + h),
+        StepState(stages.q, stages.v, impulse, candidate, state.time + h, state.activation),
         stages.impulses.residual,
         last.iterations + stages.impulses.iterations,
         last.overflow | contacts.overflow | stages.system.rows.overflow,
@@ -248,9 +249,19 @@ def _select(condition: Any, one: StepResult, other: StepResult) -> StepResult:
 
 def initial_result(scene: Scene, q: Any, v: Any, impulse: Any, contact: Any, time: Any) -> StepResult:
     """Where the first step of a period starts; padding of arrays that would be empty is left out."""
-    zero, no = np.array(0.0), np.array(False)
-    state = StepState(q, v, impulse[: scene.full.m], contact[: scene.full_slots], time)
+    zero, no, rows = np.array(0.0), np.array(False), scene.full.m
+    state = StepState(q, v, impulse[:rows], contact[: scene.full_slots], time, impulse[rows : rows + scene.na])
     return StepResult(state, zero, zero, no, no, no, no, zero, no, no)
+
+
+def take_activated_step(scene: Scene, last: StepResult, inputs: StepInputs) -> StepResult:
+    """One step, with the activations of actuators: they follow their controls alone, and advance once in it."""
+    if not scene.na:
+        return take_substeps(scene, last, inputs)
+    signals, after = activate(scene.actuators, last.state.activation, inputs.control, inputs.time_step)
+    result = take_substeps(scene, last, inputs._replace(control=signals))
+    clipped = result.clipped | (count_clipped(scene.actuators, inputs.control) > 0.0)
+    return result._replace(state=result.state._replace(activation=after), clipped=clipped)
 
 
 class _Period(NamedTuple):
@@ -268,27 +279,30 @@ def take_period(
     An item that is not alive, or that is not finite, keeps its state; so does one that is to be solved again.
     """
     check_inertias(scene.model)
-    padding = impulse[scene.full.m :], contact[scene.full_slots :]
+    padding = impulse[scene.full.m + scene.na :], contact[scene.full_slots :]
     control = inputs.control[: scene.nu]
     first = initial_result(scene, q, v, impulse, contact, time)
     usable = (alive > 0.5) & ~np.any(np.isnan(control)) if scene.nu else alive > 0.5
     inputs = inputs._replace(control=np.where(usable, control, 0.0))
     if scene.substeps == 1:
-        last = take_substeps(scene, first, inputs)
+        last = take_activated_step(scene, first, inputs)
     else:
         last = while_loop(
             lambda now: now.done < float(scene.substeps),
-            lambda now: _Period(take_substeps(scene, now.result, inputs), now.done + 1.0),
+            lambda now: _Period(take_activated_step(scene, now.result, inputs), now.done + 1.0),
             _Period(first, np.array(0.0)),
             scene.substeps,
         ).result
     state = last.state
     too_few = last.unsolved & (inputs.solver.iterations < MAX_ITERATIONS)
     finite = np.isfinite(np.sum(state.q) + np.sum(state.v) + np.sum(state.impulse))
+    if scene.na:
+        finite = finite & np.isfinite(np.sum(state.activation))
     good = usable & ~too_few & ~last.omitted & finite
-    parts = zip(state[:4], first.state[:4], strict=True)
-    q, v, impulse, contact = (np.where(good, new, old) for new, old in parts)
-    impulse, contact = (np.concatenate(pair) for pair in zip((impulse, contact), padding, strict=True))
+    kept = StepState(*(np.where(good, new, old) for new, old in zip(state, first.state, strict=True)))
+    q, v = kept.q, kept.v
+    impulse = np.concatenate([kept.impulse, kept.activation, padding[0]])
+    contact = np.concatenate([kept.contact, padding[1]])
     flags = sum(
         np.where(condition, float(mark), 0.0)
         for mark, condition in (

@@ -57,6 +57,7 @@ class StepState(NamedTuple):
         impulse: (m,) impulses of the last step, rows of the full contact set: the warm start of the next one.
         contact: (slots,) candidates of the slots of the full contact set.
         time: () [s].
+        activation: (na,) of actuators that have a state.
     """
 
     q: Any
@@ -64,6 +65,7 @@ class StepState(NamedTuple):
     impulse: Any
     contact: Any
     time: Any
+    activation: Any
 
 
 class Impulses(NamedTuple):

@@ -1,0 +1,50 @@
+"""Force laws of actuators: the force by control or activation, length and rate; one entry each in a table.
+
+An actuator names its law (`Actuator.law`) and has its parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import delassus.numpy as np
+from delassus.compiler.differentiation.derivatives import jvp
+from delassus.model.transmission import Actuator
+
+
+@dataclass(frozen=True)
+class ForceLaw:
+    """The force of an actuator before its limits."""
+
+    name: ClassVar[str]
+
+    def force(self, actuator: Actuator, signal: Any, length: Any, rate: Any) -> Any:
+        """f [N, N·m] for a control or an activation, the length l of what is driven and its rate."""
+        raise NotImplementedError(f"the force law {self.name!r} says no force: write the method `force`.")
+
+    def slope(self, actuator: Actuator, signal: Any, length: Any, rate: Any, h: Any) -> Any:
+        """∂f/∂l̇ where the length is that of the end of a step h [s]: h ∂f/∂l + ∂f/∂l̇."""
+
+        def force(x: Any, w: Any) -> Any:
+            return self.force(actuator, signal, x, w)
+
+        return jvp(force, (length, rate), (h, 1.0))[1]
+
+
+LAWS: Final[dict[str, ForceLaw]] = {}
+"""All force laws by their names."""
+
+
+def register_law(law: ForceLaw) -> ForceLaw:
+    """Put a force law into the table, so that actuators can name it."""
+    if LAWS.get(law.name, law) != law:
+        raise ValueError(f"the force law {law.name!r} is registered already: choose another name.")
+    LAWS[law.name] = law
+    return law
+
+
+def clipped_force(actuator: Actuator, signal: Any, length: Any, rate: Any) -> Any:
+    """The force of an actuator within its limits."""
+    force = LAWS[actuator.law].force(actuator, signal, length, rate)
+    return np.clip(force, *actuator.force_range) if actuator.force_range else force

@@ -1,0 +1,65 @@
+"""Motors and servos for models that have none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+from delassus.common.checks import Range, number_in_range
+from delassus.common.names import found_by_pattern, name_patterns
+from delassus.errors import expect
+from delassus.model.model import Joint, Model
+from delassus.model.transmission import Actuator
+
+_GAINS: Final = Range(0.0, math.inf, "finite and not negative", open_above=True)
+
+
+def position_servos(
+    model: Any, stiffness: float, damping: float, joints: str | Iterable[str] = "*"
+) -> tuple[Actuator, ...]:
+    """An actuator for each joint of one coordinate: f = stiffness (u - q) - damping v, within the joint's effort limit.
+
+    Args:
+        model: The robot.
+        stiffness: [N·m/rad, N/m].
+        damping: [N·m·s/rad, N·s/m].
+        joints: Names or patterns of joints, such as "*_knee".
+    """
+    _check_gains(stiffness=stiffness, damping=damping)
+    return tuple(
+        _servo(joint, (stiffness, 0.0, 0.0), (0.0, -stiffness, -damping)) for joint in _servo_joints(model, joints)
+    )
+
+
+def velocity_servos(model: Any, damping: float, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
+    """An actuator for each joint of one coordinate: f = damping (u - v), within the joint's effort limit."""
+    _check_gains(damping=damping)
+    return tuple(_servo(joint, (damping, 0.0, 0.0), (0.0, 0.0, -damping)) for joint in _servo_joints(model, joints))
+
+
+def motors(model: Any, joints: str | Iterable[str] = "*") -> tuple[Actuator, ...]:
+    """An actuator for each joint of one coordinate: f = u, within the joint's effort limit."""
+    return tuple(_servo(joint, (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for joint in _servo_joints(model, joints))
+
+
+def _check_gains(**gains: Any) -> None:
+    for name, gain in gains.items():
+        number_in_range(f"the {name}", gain, _GAINS)
+
+
+def _servo_joints(model: Any, patterns: str | Iterable[str]) -> list[Joint]:
+    model = getattr(model, "model", model)
+    expect("the model", model, Model, 'load("quadruped")')
+    every = [joint for joint in model.joints if joint.mimic is None and joint.kind.nv == 1]
+    found: list[Joint] = []
+    for pattern in name_patterns("joints", patterns):
+        chosen = found_by_pattern("joint of one coordinate that matches", pattern, every, code="unknown-joint")
+        found += [joint for joint in chosen if joint not in found]
+    return found
+
+
+def _servo(joint: Joint, gain: tuple[float, float, float], bias: tuple[float, float, float]) -> Actuator:
+    limited = bool(joint.effort_limit) and math.isfinite(joint.effort_limit[0])
+    most = joint.effort_limit[0] if limited else math.inf
+    return Actuator(joint.name, "joint", joint.name, gain, bias, force_range=(-most, most) if limited else ())
