@@ -20,14 +20,14 @@ class Collision:
     entry: int = 0
 
     @property
-    def how(self) -> PairEntry:
+    def pair(self) -> PairEntry:
         """The entry."""
         return PAIRS[self.shape.kind.name, self.other.kind.name][self.entry]
 
     @property
     def count(self) -> int:
         """How many places."""
-        return self.how.points(self.shape.size)
+        return self.pair.points(self.shape.size)
 
     @property
     def name(self) -> str:
@@ -40,15 +40,15 @@ def collisions_of(one: Shape, two: Shape) -> list[Collision]:
     for first, second in ((one, two), (two, one)):
         entries = PAIRS.get((first.kind.name, second.kind.name), ())
         if entries:
-            found = []
+            collisions = []
             for k, entry in enumerate(entries):
-                found.append(Collision(first, second, k))
-                found += [Collision(second, first, k)] if entry.mutual else []
-            return found
+                collisions.append(Collision(first, second, k))
+                collisions += [Collision(second, first, k)] if entry.mutual else []
+            return collisions
     return []
 
 
 def collision_touches(collision: Collision, tree: Links, world: list[Pair]) -> list[Touch]:
     """Where they touch, or would along the normal, which points from the other to the shape."""
     shape, other = (placed_shape(one, tree, world) for one in (collision.shape, collision.other))
-    return collision.how.touches(shape, other)
+    return collision.pair.touches(shape, other)

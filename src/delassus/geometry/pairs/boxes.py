@@ -71,8 +71,9 @@ class _Edges(NamedTuple):
 
 
 @pair("box", "box", points=PLACES)
-def box_touches(one: Placed, other: Placed) -> list[Touch]:
-    """Where a box touches another one; normals point to the first."""
+def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
+    """Where a box touches another one; normals point to the first. Places that do not touch have the gap `absent` [m],
+    by default one that is farther than both boxes are large."""
     (R1, p1, size), (R2, p2, other_size) = one, other
     h1, h2 = 0.5 * lengths(size), 0.5 * lengths(other_size)
     thin = np.minimum(np.min(h1), np.min(h2))
@@ -87,18 +88,18 @@ def box_touches(one: Placed, other: Placed) -> list[Touch]:
     flat = np.maximum(flat, gap1)
     by_first = (gap1 > gap2 + small) & ~rounded
     crossing = edges.gap > flat + small
-    far = np.abs(flat) + 4.0 * (np.max(h1) + np.max(h2))
+    far = np.abs(flat) + 4.0 * (np.max(h1) + np.max(h2)) if absent is None else absent
     above = [_facing(R, p, h, face.n) for R, p, h, face in ((R2, p2, h2, mine), (R1, p1, h1, theirs))]
     reference = _Face(*(np.where(by_first, a, b) for a, b in zip(mine, theirs, strict=True)))
     incident = _Face(*(np.where(by_first, a, b) for a, b in zip(*above, strict=True)))
     towards = np.where(rounded, between, np.where(by_first, -1.0, 1.0) * reference.n)
     normal = np.where(crossing, edges.n, towards)
     beside = np.where(rounded, 2.0 * _ROUND * thin, 0.0)
-    found = []
+    touches = []
     for active, gap, point in _polygon(reference, incident, small, beside, (rounded, between, flat)):
-        found.append(Touch(np.where(active & ~crossing, gap, far), point, normal))
+        touches.append(Touch(np.where(active & ~crossing, gap, far), point, normal))
     active, point = _between(edges, small)
-    return [*found, Touch(np.where(active & crossing, edges.gap, far), point, normal)]
+    return [*touches, Touch(np.where(active & crossing, edges.gap, far), point, normal)]
 
 
 def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: Any) -> tuple[Any, Any, Any]:

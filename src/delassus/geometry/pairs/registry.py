@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from delassus.geometry.shapes.registry import SHAPES, Placed, Touch
 
 PairFunction: TypeAlias = Callable[[Placed, Placed], list[Touch]]
+F = TypeVar("F", bound=PairFunction)
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,7 @@ PAIRS: Final[dict[tuple[str, str], tuple[PairEntry, ...]]] = {}
 """The entries of all pairs, by the names of both shapes in one order."""
 
 
-def pair(
-    one: str, other: str, *, points: int | Callable[[Any], int], mutual: bool = False
-) -> Callable[[PairFunction], PairFunction]:
+def pair(one: str, other: str, *, points: int | Callable[[Any], int], mutual: bool = False) -> Callable[[F], F]:
     """Enter a function of two placed shapes in the table; `points` may depend on the size of the first shape."""
     for name in (one, other):
         if name not in SHAPES:
@@ -44,7 +43,7 @@ def pair(
     if one != other and (other, one) in PAIRS:
         raise ValueError(f"the pair of {other} and {one} is registered already: keep that order.")
 
-    def register(function: PairFunction) -> PairFunction:
+    def register(function: F) -> F:
         count = points if callable(points) else lambda size: points
         PAIRS[one, other] = (*PAIRS.get((one, other), ()), PairEntry(function, count, mutual))
         return function

@@ -18,6 +18,7 @@ class Box(ShapeKind):
     """A box touches the ground with its corners."""
 
     has_distance = True
+    lengths = 3
 
     def ground_points(self, size: Any, on_field: bool) -> int:
         """Its corners."""
@@ -47,12 +48,12 @@ class Box(ShapeKind):
 
     def faces(self, size: Any) -> Array:
         """(6, 4, 3)."""
-        found = []
+        polygons = []
         for axis in range(3):
             n, u, w = (numpy.eye(3)[(axis + k) % 3] for k in range(3))
             for side in (1.0, -1.0):
-                found.append([side * n + a * u + b * side * w for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
-        return 0.5 * numpy.array(found) * numpy.asarray(size)
+                polygons.append([side * n + a * u + b * side * w for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
+        return 0.5 * numpy.array(polygons) * numpy.asarray(size)
 
 
 def corners(size: Any) -> Array:

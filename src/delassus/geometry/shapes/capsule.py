@@ -21,6 +21,7 @@ class Capsule(ShapeKind):
     """All points within a radius of an axis; it stands and lies on the balls at its two ends."""
 
     has_distance = True
+    lengths = 2
 
     def ground_points(self, size: Any, on_field: bool) -> int:
         """Those of the balls at its ends."""

@@ -29,6 +29,7 @@ class Cylinder(ShapeKind):
     """A cylinder touches with the lowest point of each rim, and with others, on which it stands upright."""
 
     has_distance = True
+    lengths = 2
 
     def ground_points(self, size: Any, on_field: bool) -> int:
         """On each rim, the lowest one and two others; three on a height field."""
@@ -44,7 +45,7 @@ class Cylinder(ShapeKind):
         On a plane, the other points are a third of a turn to both sides of the lowest one. On a height field, they are
         fixed to the body, since others would jump from one side of a ridge to the other.
         """
-        (radius, length), found, turn = body.size, [], body.R
+        (radius, length), touches, turn = body.size, [], body.R
         for z in (0.5 * length, -0.5 * length):
             center = body.at(np.array((0.0, 0.0, z)))
 
@@ -54,15 +55,15 @@ class Cylinder(ShapeKind):
             c, s = _lowest_direction(turn, surface(center)[1])
             if on_field:
                 rolls = isinstance(surface, HeightField)
-                found.append(
+                touches.append(
                     _rolling(surface, center, turn, on_rim, radius) if rolls else point_touch(surface, on_rim(c, s))
                 )
-                found += [point_touch(surface, on_rim(math.cos(k * _THIRD), math.sin(k * _THIRD))) for k in range(3)]
+                touches += [point_touch(surface, on_rim(math.cos(k * _THIRD), math.sin(k * _THIRD))) for k in range(3)]
                 continue
             for angle in (0.0, _THIRD, -_THIRD):
                 a, b = math.cos(angle), math.sin(angle)
-                found.append(point_touch(surface, on_rim(c * a - s * b, s * a + c * b)))
-        return found
+                touches.append(point_touch(surface, on_rim(c * a - s * b, s * a + c * b)))
+        return touches
 
     def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
         """To the mantle, a lid or a rim; inside, to the nearer of mantle and lid."""

@@ -57,10 +57,11 @@ def lengths(size: Any) -> Any:
 
 
 class ShapeKind:
-    """A kind of shape. Those that `has_distance` touch spheres, and are obstacles of particles."""
+    """A kind of shape, with so many `lengths` in its size. Those that `has_distance` touch balls and particles."""
 
     name: ClassVar[str] = ""
     has_distance: ClassVar[bool] = False
+    lengths: ClassVar[int] = 0
 
     def ground_points(self, size: Any, on_field: bool) -> int:
         """How many points of it may touch the ground; a height field has several contacts with a ball."""

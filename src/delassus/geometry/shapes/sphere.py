@@ -20,6 +20,7 @@ class Sphere(ShapeKind):
     """A ball touches with the point that is nearest to the other surface."""
 
     has_distance = True
+    lengths = 1
 
     def ground_points(self, size: Any, on_field: bool) -> int:
         """One on a plane."""
