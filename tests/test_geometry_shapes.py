@@ -117,6 +117,15 @@ def test_a_refusal_names_the_pairs_that_exist():
     assert "mesh" in describe_pairs()
 
 
+@pytest.mark.parametrize(
+    ("shape", "size", "words"),
+    [("torus", (0.1, 0.2), "'torus' is a torus; there are: box"), ("capsule", (0.1,), "it has 2 lengths")],
+)
+def test_bodies_that_the_table_does_not_know_are_refused(shape, size, words):
+    with pytest.raises(dl.DelassusError, match=words):
+        dl.Simulation(body(shape, size, 1.0, (0.01,) * 3))
+
+
 def test_shapes_and_pairs_are_registered_once():
     with pytest.raises(ValueError, match="'sphere' is registered already"):
         register_shape("sphere")(ShapeKind)

@@ -151,12 +151,24 @@ def highest_ridge(heights: NDArray[np.float64], spacing: float, length: float) -
 
 
 def _shape(geometry: Geometry, on_field: bool = False) -> Shape:
+    """A collision shape as it is compiled, with lengths that make a body."""
+    kind = SHAPES.get(geometry.shape)
+    if kind is None:
+        raise SimulationError(
+            f"the shape {geometry.name!r} is a {geometry.shape}; there are: {', '.join(SHAPES)}. Leave it out by "
+            "touching=."
+        )
     if geometry.shape == "mesh":
         return Shape(geometry, hull_points(geometry), on_field)
-    lengths = SHAPES[geometry.shape].positive_lengths(geometry.size)
+    lengths = kind.positive_lengths(geometry.size)
     if not all(math.isfinite(x) and x > 0.0 for x in lengths):
         raise SimulationError(
             f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; lengths are positive. "
             "Correct it, or leave it out by touching=."
+        )
+    if len(geometry.size) < kind.lengths:
+        raise SimulationError(
+            f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; it has {kind.lengths} "
+            "lengths."
         )
     return Shape(geometry, on_field=on_field)
