@@ -77,6 +77,11 @@ def test_the_compiler_does_not_know_what_a_robot_is():
     assert not {"robot", "inertia", "urdf"} & set(text.replace(".", " ").replace(",", " ").split())
 
 
+def test_shapes_and_pairs_do_not_know_what_a_robot_is():
+    files = [path for inner in ("shapes", "pairs") for path in (SOURCE / "geometry" / inner).rglob("*.py")]
+    assert not {room for path in files for room in imported_rooms(path)} & {"model", "dynamics"}
+
+
 # --- rooms inside rooms -----------------------------------------------------------------------------------------------
 
 INNER = {
@@ -85,6 +90,7 @@ INNER = {
     "compiler/backends": ["", "llvm"],
     "compiler/host": ["bound", ""],
     "model": ["motions", "", "bundled", "readers", "converters", "reports"],
+    "geometry": ["shapes", "pairs"],
     "dynamics": ["tree", "kinematics", "mass", "forces", "derivatives"],
     "constraints": ["basis", "kinds", "mechanism"],
     "constrained": ["rows", "elimination", "delassus", "solvers", "projection"],

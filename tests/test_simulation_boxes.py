@@ -12,7 +12,8 @@ from scipy.spatial.transform import Rotation
 
 import delassus as dl
 from bodies import G, body
-from delassus.geometry.boxes import box_touches
+from delassus.geometry.pairs.boxes import box_touches
+from delassus.geometry.shapes.registry import Placed
 
 CUBE = (0.2, 0.2, 0.2)
 ONE, OTHER = (0.2, 0.3, 0.1), (0.24, 0.16, 0.4)
@@ -27,12 +28,12 @@ XML = """
 
 @dl.kernel("(3,3),(3),(3,3),(3)->(17)")
 def gaps_of_boxes(model, R1, p1, R2, p2):
-    return dl.numpy.stack([touch.gap for touch in box_touches((R1, p1), ONE, (R2, p2), OTHER)])
+    return dl.numpy.stack([touch.gap for touch in box_touches(Placed(R1, p1, ONE), Placed(R2, p2, OTHER))])
 
 
 def touching(one, size, other, other_size):
     """Gaps (n,), points and normals (n, 3) of the places that are not far away."""
-    found = box_touches(one, size, other, other_size)
+    found = box_touches(Placed(*one, size), Placed(*other, other_size))
     gap, point, normal = (np.array([np.asarray(touch[k], float) for touch in found]) for k in range(3))
     near = gap < 0.5 * max(*size, *other_size)
     return gap[near], point[near], normal[near]

@@ -15,7 +15,13 @@ from delassus.model.model import Geometry
 from refusals import refuses
 
 SIZES = {"sphere": (0.1,), "capsule": (0.06, 0.3), "box": (0.2, 0.3, 0.1), "cylinder": (0.08, 0.2)}
-MJCF = {"sphere": "0.1", "capsule": "0.06 0.15", "box": "0.1 0.15 0.05", "cylinder": "0.08 0.1"}
+MJCF = {
+    "sphere": "0.1",
+    "capsule": "0.06 0.15",
+    "box": "0.1 0.15 0.05",
+    "cylinder": "0.08 0.1",
+    "ellipsoid": "0.1 0.15 0.05",
+}
 
 
 def two(one: str, other: str) -> dl.Model:
@@ -26,7 +32,16 @@ def two(one: str, other: str) -> dl.Model:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("sphere", "sphere"), ("sphere", "capsule"), ("box", "sphere"), ("cylinder", "sphere"), ("capsule", "capsule")],
+    [
+        ("sphere", "sphere"),
+        ("sphere", "capsule"),
+        ("box", "sphere"),
+        ("cylinder", "sphere"),
+        ("ellipsoid", "sphere"),
+        ("capsule", "capsule"),
+        ("capsule", "box"),
+        ("box", "capsule"),
+    ],
 )
 def test_gaps_are_those_that_mujoco_measures(one, other):
     bodies = "".join(

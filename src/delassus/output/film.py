@@ -19,6 +19,7 @@ from delassus.common.archives import write
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
+from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Geometry, Model
 from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
 from delassus.output.choices import item_numbers, real
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from delassus.output.trajectory import Trajectory
 
 PRIMITIVES: Final = ("box", "sphere", "cylinder", "capsule", "ellipsoid")
+"""Shapes that the page draws by itself; all others are drawn as triangles."""
+
 MOST_ITEMS: Final = 16
 PAGE: Final = Path(__file__).with_name("page")
 SCRIPTS: Final = ("numbers.js", "shapes.js", "scene.js", "play.js")
@@ -136,8 +139,8 @@ def _size(model: Model) -> float:
     """Of the largest shape that is drawn [m]."""
     sizes = []
     for g, triangles in drawn_shapes(model):
-        twice = 2.0 if g.shape in ("sphere", "ellipsoid") else 1.0
-        sizes.append(twice * max(g.size) if triangles is None else np.ptp(triangles.reshape(-1, 3), axis=0).max())
+        points = SHAPES[g.shape].outline(g.size) if triangles is None else triangles.reshape(-1, 3)
+        sizes.append(np.ptp(points, axis=0).max())
     return float(max(sizes, default=0.3))
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.model.model import Geometry
+from delassus.geometry.shapes.registry import SHAPES
 from delassus.output.choices import item_number, moments, real
 from delassus.output.errors import TrajectoryError
 from delassus.output.film import drawn_shapes, joint_depths, world_forces
@@ -136,8 +137,9 @@ def _patches(model: Any, R: Array, p: Array, camera: Camera) -> Iterator[Patch]:
         turn = R[geometry.joint] @ geometry.placement.R
         center = p[geometry.joint] + R[geometry.joint] @ geometry.placement.p
         near = float(camera.sees(center)[2])
-        if geometry.shape == "box" or triangles is not None:
-            faces = _box_faces(geometry.size) if triangles is None else triangles
+        kind = SHAPES[geometry.shape]
+        faces = kind.faces(geometry.size) if triangles is None else triangles
+        if faces is not None:
             for face in faces:
                 corners = center + face @ turn.T
                 normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
@@ -145,41 +147,8 @@ def _patches(model: Any, R: Array, p: Array, camera: Camera) -> Iterator[Patch]:
                 if normal @ camera.axes[2] > 0.0:
                     yield Patch(camera.sees(corners)[:, :2], near, color, max(0.0, float(normal @ _LIGHT)))
         else:
-            points = camera.sees(center + _surface(geometry) @ turn.T)[:, :2]
+            points = camera.sees(center + kind.outline(geometry.size) @ turn.T)[:, :2]
             yield Patch(outline(points), near, color, 0.6)
-
-
-def _box_faces(size: Any) -> Array:
-    """(6, 4, 3) corners, against the clock from outside."""
-    faces = []
-    for axis in range(3):
-        u, v = np.eye(3)[(axis + 1) % 3], np.eye(3)[(axis + 2) % 3]
-        for side in (1.0, -1.0):
-            corners = [side * np.eye(3)[axis] + a * u + b * v * side for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
-            faces.append(0.5 * np.array(corners) * np.asarray(size))
-    return np.array(faces)
-
-
-def _surface(geometry: Geometry) -> Array:
-    """(n, 3) points of a round shape, of which the outline is one."""
-    turn = np.linspace(0.0, 2.0 * math.pi, 32, endpoint=False)
-    if geometry.shape == "cylinder":
-        radius, length = geometry.size
-        ring = np.stack([radius * np.cos(turn), radius * np.sin(turn), np.zeros(32)], -1)
-        return np.concatenate([ring + np.array((0.0, 0.0, z)) for z in (-0.5 * length, 0.5 * length)])
-    rise = np.linspace(-0.5 * math.pi, 0.5 * math.pi, 17)
-    ball = np.stack(
-        [
-            np.outer(np.cos(rise), np.cos(turn)).ravel(),
-            np.outer(np.cos(rise), np.sin(turn)).ravel(),
-            np.outer(np.sin(rise), np.ones(32)).ravel(),
-        ],
-        -1,
-    )
-    if geometry.shape == "capsule":
-        radius, length = geometry.size
-        return np.concatenate([radius * ball + np.array((0.0, 0.0, z)) for z in (-0.5 * length, 0.5 * length)])
-    return ball * (geometry.size[0] if geometry.shape == "sphere" else np.asarray(geometry.size))
 
 
 def outline(points: Array) -> Array:

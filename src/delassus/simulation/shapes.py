@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from delassus.common.names import UnknownName, matching, name_patterns
 from delassus.errors import warn
 from delassus.geometry.candidates import Shape
-from delassus.geometry.collisions import SURFACES, Collision, collisions_of
+from delassus.geometry.collisions import Collision, collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
+from delassus.geometry.pairs.registry import describe_pairs
+from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import WORLD, Geometry, Model
 from delassus.model.readers.meshes import hull_points
 from delassus.simulation.checks import SimulationError
@@ -35,14 +37,13 @@ def shapes_of(model: Model, patterns: str | Iterable[str], field: Field | None =
     shapes = tuple(_shape(g, field is not None) for g in every if g in chosen)
     if field is not None:
         for shape in shapes:
-            _check_reach(shape.geometry, field)
+            _check_reach(shape, field)
     return shapes
 
 
-def _check_reach(geometry: Geometry, field: Field) -> None:
+def _check_reach(shape: Shape, field: Field) -> None:
     """Refuse balls that are so much larger than the spacing of a height field that a step would take seconds."""
-    radius = {"sphere": geometry.size[:1], "capsule": geometry.size[:1], "ellipsoid": geometry.size}
-    largest = max(radius.get(geometry.shape, ()), default=0.0)
+    geometry, largest = shape.geometry, shape.kind.ball_radius(shape.size)
     if largest > MOST_SPACINGS * field.spacing:
         raise SimulationError(
             f"the {geometry.shape} {geometry.name!r} has a radius of {largest:g} m, and the ground's heights a spacing "
@@ -53,8 +54,11 @@ def _check_reach(geometry: Geometry, field: Field) -> None:
 
 
 def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision, ...]:
-    """Ways in which shapes touch each other, by pairs of names or patterns; shapes of one body do not."""
-    every = [g for g in model.geometries if g.role == "collision" and g.shape != "plane"]
+    """Ways in which shapes touch each other, by pairs of names or patterns; shapes of one body do not.
+
+    Patterns match no planes, which are mostly the ground: a plane is named in full.
+    """
+    every = [g for g in model.geometries if g.role == "collision"]
     found: dict[Collision, None] = {}
     if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
         raise SimulationError(
@@ -67,7 +71,7 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
                 f"colliding= has {pair!r}; it has pairs of names or patterns, such as ('*_hand', 'box').",
                 code="wrong-type",
             )
-        one, two = (matching(pattern, every) for pattern in patterns)
+        one, two = ([g for g in every if _matches(g, pattern)] for pattern in patterns)
         for chosen, pattern in ((one, patterns[0]), (two, patterns[1])):
             if not chosen:
                 raise UnknownName(
@@ -78,13 +82,17 @@ def colliding(model: Model, pairs: Iterable[tuple[str, str]]) -> tuple[Collision
             ways = collisions_of(_shape(a), _shape(b))
             if not ways:
                 raise SimulationError(
-                    f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}: there are balls "
-                    f"against {', '.join(SURFACES)}, capsules against capsules, and boxes against boxes. Cover "
-                    "one of them with balls.",
+                    f"{a.name!r} and {b.name!r} cannot touch each other, a {a.shape} and a {b.shape}. There are these "
+                    f"pairs: {describe_pairs()}. Cover one of them with balls.",
                     code="not-supported",
                 )
             found |= dict.fromkeys(ways)
     return tuple(found)
+
+
+def _matches(geometry: Geometry, pattern: str) -> bool:
+    """Whether a shape is meant by a pattern; planes have to be named in full."""
+    return geometry.name == pattern if geometry.shape == "plane" else bool(matching(pattern, [geometry]))
 
 
 def warn_of_scenery(model: Model, ground_given: bool, touched: frozenset[Geometry]) -> None:
@@ -98,7 +106,12 @@ def warn_of_scenery(model: Model, ground_given: bool, touched: frozenset[Geometr
         )
     for g in fixed:
         height, normal = g.placement.p[2], g.placement.R[:, 2]
-        if g.shape == "plane" and not ground_given and (abs(height) > 1e-9 or normal[2] < 1.0 - 1e-12):
+        if (
+            g.shape == "plane"
+            and g not in touched
+            and not ground_given
+            and (abs(height) > 1e-9 or normal[2] < 1.0 - 1e-12)
+        ):
             warn(
                 f"the plane {g.name!r} of the model is not the ground, which is at height 0: give ground="
                 f"Ground(normal={tuple(normal.round(6).tolist())}, height={float(normal @ g.placement.p):.6g})."
@@ -111,7 +124,7 @@ def warn_of_ridges(shapes: Iterable[Shape], ground: Ground) -> None:
         return
     spacing, entered = ground.field.spacing, []
     for shape in shapes:
-        lengths = _flat_lengths(shape)
+        lengths = shape.kind.flat_lengths(shape.size)
         if not lengths or max(lengths) <= spacing * (1.0 + 1e-9):
             continue
         depth = highest_ridge(ground.heights, spacing, max(lengths))
@@ -143,29 +156,28 @@ def highest_ridge(heights: NDArray[np.float64], spacing: float, length: float) -
     return highest
 
 
-def _flat_lengths(shape: Shape) -> tuple[float, ...]:
-    """The lengths [m] of a shape that touches with corners, rims or ends; nothing for balls and ellipsoids."""
-    size = shape.geometry.size
-    match shape.geometry.shape:
-        case "box":
-            return size
-        case "capsule" | "cylinder":
-            return (2.0 * size[0], size[1]) if size[1] > 0.0 else ()
-        case "mesh":
-            extent = np.ptp(np.array(shape.vertices), axis=0)
-            return tuple(extent.tolist())
-        case _:
-            return ()
-
-
 def _shape(geometry: Geometry, on_field: bool = False) -> Shape:
+    """A collision shape as it is compiled, with lengths that make a body."""
+    kind = SHAPES.get(geometry.shape)
+    if kind is None:
+        raise SimulationError(
+            f"the shape {geometry.name!r} is a {geometry.shape}; there are: {', '.join(SHAPES)}. Leave it out by "
+            "touching=.",
+            code="not-supported",
+        )
     if geometry.shape == "mesh":
         return Shape(geometry, hull_points(geometry), on_field)
-    sizes = geometry.size[:1] if geometry.shape == "capsule" else geometry.size
-    if not all(math.isfinite(x) and x > 0.0 for x in sizes):
+    lengths = kind.positive_lengths(geometry.size)
+    if not all(math.isfinite(x) and x > 0.0 for x in lengths):
         raise SimulationError(
             f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; lengths are positive. "
             "Correct it, or leave it out by touching=.",
             code="out-of-range",
+        )
+    if len(geometry.size) < kind.lengths:
+        raise SimulationError(
+            f"the shape {geometry.name!r} is a {geometry.shape} of size {geometry.size} m; it has {kind.lengths} "
+            "lengths.",
+            code="wrong-shape",
         )
     return Shape(geometry, on_field=on_field)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.cones.tangents import contact_axes
-from delassus.particles.contact.boxes import box_contacts
+from delassus.geometry.batched import box_pairs, distances_from
 from delassus.particles.contact.neighbours import near_pairs
 from delassus.particles.description.bodies import Bricks, rotations
 
@@ -56,7 +56,9 @@ def bricks_on(
         body = pairs[which, 0]
     elif hasattr(obstacle, "as_ball"):
         body, corner = np.arange(b), np.zeros(b, np.int64)
-        points, gap, normal = _on_ball(centers, R, bricks.half, *obstacle.as_ball())
+        middle, radius = obstacle.as_ball()
+        distance, outward = distances_from("box", R, centers, 2.0 * bricks.half, middle)
+        points, gap, normal = middle - distance[:, None] * outward, distance - radius, -outward
     else:
         body, corner = np.repeat(np.arange(b), 8), np.tile(np.arange(8), b)
         points = centers[body] + np.einsum("bij,bcj->bci", R, _CORNERS * bricks.half[:, None, :]).reshape(-1, 3)
@@ -92,20 +94,14 @@ def _reach(bricks: Bricks, v: Array, h: float, fall: float) -> float:
     return 2.0 * (h * float(speed.max(initial=0.0)) + fall)
 
 
-def _on_ball(centers: Array, R: Array, half: Array, place: Array, radius: float) -> tuple[Array, Array, Array]:
-    """The points (b, 3) of boxes that are nearest to the centre of a ball, gaps (b,), and normals (b, 3)."""
-    y = np.einsum("bij,bi->bj", R, place - centers)
-    depth = np.abs(y) - half
-    inside = (depth < 0.0).all(1)
-    face = np.arange(3) == np.argmax(depth, 1)[:, None]
-    sign = np.where(y < 0.0, -1.0, 1.0)
-    nearest = np.where(inside[:, None] & face, sign * half, np.clip(y, -half, half))
-    away = nearest - y
-    far = np.linalg.norm(away, axis=1)
-    out = np.where(inside, -1.0, 1.0)[:, None] * away / np.where(far > 0.0, far, 1.0)[:, None]
-    out = np.where((far > 0.0)[:, None], out, -sign * face)
-    points = centers + np.einsum("bij,bj->bi", R, nearest)
-    return points, np.where(inside, -far, far) - radius, np.einsum("bij,bj->bi", R, out)
+def box_contacts(
+    centers: Array, R: Array, half: Array, pairs: Ints, reach: float
+) -> tuple[Ints, Array, Array, Array, Ints]:
+    """Of pairs (p, 2) of boxes: each contact's pair, point (3,), normal towards the first, gap, and number in it."""
+    i, j = pairs.T
+    gap, point, normal = box_pairs(None, R[i], centers[i], 2.0 * half[i], R[j], centers[j], 2.0 * half[j])
+    which, place = np.nonzero(gap < reach)
+    return which, point[which, place], normal[which], gap[which, place], place
 
 
 def _arm_rows(frame: Array, arm: Array, sign: float) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import BadArgument
+from delassus.geometry.batched import distances_from
 
 Array = NDArray[np.float64]
 
@@ -67,10 +68,7 @@ class Sphere:
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals; the centre itself is left upwards."""
-        d = x - np.asarray(self.center, float)
-        r = np.linalg.norm(d, axis=-1)
-        away = np.where((r > 0.0)[..., None], d / np.where(r > 0.0, r, 1.0)[..., None], [0.0, 0.0, 1.0])
-        return r - self.radius, away
+        return distances_from("sphere", np.eye(3), self.center, (self.radius,), x)
 
     def as_ball(self) -> tuple[Array, float]:
         """Its centre (3,) and radius [m]."""
@@ -99,16 +97,7 @@ class Box:
 
     def touched(self, x: Array) -> tuple[Array, Array]:
         """Gaps and normals: outside, to the nearest point; inside, to the nearest face."""
-        R, half = np.asarray(self.rotation, float), np.asarray(self.half, float)
-        y = (x - np.asarray(self.center, float)) @ R
-        outside = y - np.clip(y, -half, half)
-        far = np.linalg.norm(outside, axis=-1)
-        depth = np.abs(y) - half
-        face = np.argmax(depth, -1)
-        inward: Any = np.eye(3)[face] * np.where(np.take_along_axis(y, face[..., None], -1) < 0.0, -1.0, 1.0)
-        out = far > 0.0
-        normal = np.where(out[..., None], outside / np.where(out, far, 1.0)[..., None], inward)
-        return np.where(out, far, depth.max(-1)), normal @ R.T
+        return distances_from("box", self.rotation, self.center, 2.0 * np.asarray(self.half, float), x)
 
     def as_box(self) -> tuple[Array, Array, Array]:
         """Its centre (3,) [m], its axes as columns (3, 3), and half its edges (3,) [m]."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import DelassusError
+from delassus.geometry.shapes.registry import SHAPES
 from delassus.particles.description.bodies import rotations
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.obstacles import Box, Plane, Sphere
@@ -28,7 +29,7 @@ LABELS: Final = {
 }
 """What can be drawn over time, and what is written beside it."""
 
-_FACES: Final = ((0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5))
+_FACES: Final = np.asarray(SHAPES["box"].faces((2.0, 2.0, 2.0)))
 _BLUE, _GREY, _ORANGE = "#4570a0", "#b8bcc4", "#d97b45"
 
 
@@ -82,11 +83,8 @@ def draw_state(
         ax.scatter(*x[loose].T, s=9, color=_BLUE, depthshade=False)
     if particles.bricks is not None:
         R = np.asarray(rotations(None, state.orientations))
-        corners = (
-            np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * particles.bricks.half[:, None]
-        )
-        placed = x[n:, None, :] + np.einsum("bij,bcj->bci", R, corners)
-        faces = placed[:, np.array(_FACES)].reshape(-1, 4, 3)
+        corners = (_FACES * particles.bricks.half[:, None, None, :]).reshape(-1, 24, 3)
+        faces = (x[n:, None, :] + corners @ R.mT).reshape(-1, 4, 3)
         ax.add_collection3d(Poly3DCollection(faces, facecolors=_ORANGE, edgecolors="#7a4526", linewidths=0.3, **shaded))
     held = np.flatnonzero(particles.held)
     if len(held):
@@ -120,8 +118,7 @@ def _draw_obstacle(ax: Any, obstacle: Any, low: Array, high: Array) -> tuple[Arr
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
         R, half = np.asarray(obstacle.rotation), np.asarray(obstacle.half)
-        corners = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * half
-        placed = np.asarray(obstacle.center) + corners @ R.T
-        ax.add_collection3d(Poly3DCollection(placed[np.array(_FACES)], facecolors=_GREY, alpha=0.6))
-        return np.minimum(low, placed.min(0)), np.maximum(high, placed.max(0))
+        faces = np.asarray(obstacle.center) + (_FACES * half) @ R.T
+        ax.add_collection3d(Poly3DCollection(faces, facecolors=_GREY, alpha=0.6))
+        return np.minimum(low, faces.min((0, 1))), np.maximum(high, faces.max((0, 1)))
     return low, high

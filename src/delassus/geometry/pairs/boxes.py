@@ -26,8 +26,8 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
-from delassus.dynamics.tree.poses import Pair
-from delassus.geometry.candidates import Touch
+from delassus.geometry.pairs.registry import pair
+from delassus.geometry.shapes.registry import Placed, Touch, lengths
 
 PLACES: Final = 4 + 4 + 8 + 1
 """Corners of the face that is above, corners of the reference, two on each edge, and the crossing of two edges."""
@@ -70,36 +70,39 @@ class _Edges(NamedTuple):
     h2: Any
 
 
-def box_touches(one: Pair, size: Any, other: Pair, other_size: Any) -> list[Touch]:
-    """Where a box (rotation, centre, edge lengths [m]) touches another one; normals point to the first."""
-    (R1, p1), (R2, p2) = one, other
-    h1, h2 = 0.5 * numpy.array(size), 0.5 * numpy.array(other_size)
-    small = _SAME * float(min(h1.min(), h2.min()))
+@pair("box", "box", points=PLACES)
+def box_touches(one: Placed, other: Placed, absent: Any = None) -> list[Touch]:
+    """Where a box touches another one; normals point to the first. Places that do not touch have the gap `absent` [m],
+    by default one that is farther than both boxes are large."""
+    (R1, p1, size), (R2, p2, other_size) = one, other
+    h1, h2 = 0.5 * lengths(size), 0.5 * lengths(other_size)
+    thin = np.minimum(np.min(h1), np.min(h2))
+    small = _SAME * thin
     away = p1 - p2
     mine, gap1, (next_n, next_gap) = _nearest_face(R1, p1, h1, -away, R2, h2, small)
     theirs, gap2, _ = _nearest_face(R2, p2, h2, away, R1, h1, small)
     edges = _nearest_edges(R1, p1, h1, R2, p2, h2, away, small)
     aligned = mine.n @ theirs.n < -_ALIGNED  # both have the same faces beside the edges that touch
     axis, gap = np.where(aligned, -next_n, -mine.n), np.where(aligned, next_gap, gap1)
-    flat, between, rounded = _rounded(axis, gap, theirs.n, gap2, _ROUND * float(min(h1.min(), h2.min())))
+    flat, between, rounded = _rounded(axis, gap, theirs.n, gap2, _ROUND * thin)
     flat = np.maximum(flat, gap1)
     by_first = (gap1 > gap2 + small) & ~rounded
     crossing = edges.gap > flat + small
-    far = np.abs(flat) + 4.0 * float(h1.max() + h2.max())
+    far = np.abs(flat) + 4.0 * (np.max(h1) + np.max(h2)) if absent is None else absent
     above = [_facing(R, p, h, face.n) for R, p, h, face in ((R2, p2, h2, mine), (R1, p1, h1, theirs))]
     reference = _Face(*(np.where(by_first, a, b) for a, b in zip(mine, theirs, strict=True)))
     incident = _Face(*(np.where(by_first, a, b) for a, b in zip(*above, strict=True)))
     towards = np.where(rounded, between, np.where(by_first, -1.0, 1.0) * reference.n)
     normal = np.where(crossing, edges.n, towards)
-    beside = np.where(rounded, 2.0 * _ROUND * float(min(h1.min(), h2.min())), 0.0)
-    found = []
+    beside = np.where(rounded, 2.0 * _ROUND * thin, 0.0)
+    touches = []
     for active, gap, point in _polygon(reference, incident, small, beside, (rounded, between, flat)):
-        found.append(Touch(np.where(active & ~crossing, gap, far), point, normal))
+        touches.append(Touch(np.where(active & ~crossing, gap, far), point, normal))
     active, point = _between(edges, small)
-    return [*found, Touch(np.where(active & crossing, edges.gap, far), point, normal)]
+    return [*touches, Touch(np.where(active & crossing, edges.gap, far), point, normal)]
 
 
-def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: float) -> tuple[Any, Any, Any]:
+def _rounded(a: Any, gap_a: Any, b: Any, gap_b: Any, rho: Any) -> tuple[Any, Any, Any]:
     """The gap on two axes a and b (3,), with edges between them rounded, the normal there, and whether they are."""
     c, x, y = a @ b, gap_a + rho, gap_b + rho
     first, second, square = x - c * y, y - c * x, 1.0 - c * c
@@ -122,12 +125,12 @@ def _face(R: Any, p: Any, h: Any, which: list[Any], signs: list[Any]) -> _Face:
     turns = [(k, (k + 1) % 3, (k + 2) % 3) for k in range(3)]
     n = _chosen(which, [signs[k] * R[:, k] for k, _, _ in turns])
     u, w = (_chosen(which, [R[:, turn[i]] for turn in turns]) for i in (1, 2))
-    deep, hu, hw = (_chosen(which, [np.array(float(h[turn[i]])) for turn in turns]) for i in (0, 1, 2))
+    deep, hu, hw = (_chosen(which, [np.array(h[turn[i]]) for turn in turns]) for i in (0, 1, 2))
     return _Face(n, u, w, hu, hw, p + deep * n)
 
 
 def _nearest_face(
-    R: Any, p: Any, h: Any, to_other: Any, R2: Any, h2: Any, small: float
+    R: Any, p: Any, h: Any, to_other: Any, R2: Any, h2: Any, small: Any
 ) -> tuple[_Face, Any, tuple[Any, Any]]:
     """The face of a box with the largest gap to another one, the gap, and the normal and gap of the next one."""
     across = R.T @ to_other
@@ -154,7 +157,7 @@ def _facing(R: Any, p: Any, h: Any, n: Any) -> _Face:
 
 
 def _polygon(
-    face: _Face, above: _Face, small: float, beside: Any, edge: tuple[Any, Any, Any]
+    face: _Face, above: _Face, small: Any, beside: Any, edge: tuple[Any, Any, Any]
 ) -> list[tuple[Any, Any, Any]]:
     """Corners of what a face and another one above it have in common: whether they are, their gaps, and points.
 
@@ -207,7 +210,7 @@ def _clipped(start: Any, way: Any, wide: Any, small: Any) -> list[tuple[Any, Any
     return [(active, start + at * way) for active, at in places]
 
 
-def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: Any, small: float) -> _Edges:
+def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: Any, small: Any) -> _Edges:
     """The pair of edges that are furthest apart on the axis across both."""
     best: list[Any] = []
     for i, j in itertools.product(range(3), range(3)):
@@ -221,7 +224,7 @@ def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: A
         below = [0.0 if k == i else np.where(a[k] > 0.0, -h1[k], h1[k]) for k in range(3)]
         over = [0.0 if k == j else np.where(b[k] > 0.0, h2[k], -h2[k]) for k in range(3)]
         first, second = p1 + R1 @ np.stack(below), p2 + R2 @ np.stack(over)
-        values = [gap, n, first, R1[:, i], np.array(float(h1[i])), second, R2[:, j], np.array(float(h2[j]))]
+        values = [gap, n, first, R1[:, i], np.array(h1[i]), second, R2[:, j], np.array(h2[j])]
         if not best:
             best = [np.where(usable, gap, -1e9), *values[1:]]
             continue
@@ -230,7 +233,7 @@ def _nearest_edges(R1: Any, p1: Any, h1: Any, R2: Any, p2: Any, h2: Any, away: A
     return _Edges(*best)
 
 
-def _between(edges: _Edges, small: float) -> tuple[Any, Any]:
+def _between(edges: _Edges, small: Any) -> tuple[Any, Any]:
     """Whether two edges cross within their lengths, and the point of the first one that is nearest to the second."""
     d, c = edges.p2 - edges.p1, edges.d1 @ edges.d2
     sine = np.maximum(1.0 - c * c, _PARALLEL)

@@ -1,0 +1,67 @@
+"""The table of pairs of shapes that touch each other: one entry for each, registered beside its function.
+
+    @pair("capsule", "capsule", points=1)
+    def nearest_on_axes(one: Placed, other: Placed) -> list[Touch]: ...
+
+A function returns as many touches as the entry has points, in every state: those that are not in contact have large
+gaps. Normals point from the other shape to the first, points are those of the first. A pair may have several entries;
+one that is `mutual` counts in both directions, the second shape on the first, too. The order in which a scene names two
+shapes does not matter: (box, capsule) is found as (capsule, box).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+from delassus.geometry.shapes.registry import SHAPES, Placed, Touch
+
+PairFunction: TypeAlias = Callable[[Placed, Placed], list[Touch]]
+F = TypeVar("F", bound=PairFunction)
+
+
+@dataclass(frozen=True)
+class PairEntry:
+    """How two kinds of shapes touch: the function, its number of points by the size of the first shape, and whether it
+    counts in both directions."""
+
+    touches: PairFunction
+    points: Callable[[Any], int]
+    mutual: bool = False
+
+
+PAIRS: Final[dict[tuple[str, str], tuple[PairEntry, ...]]] = {}
+"""The entries of all pairs, by the names of both shapes in one order."""
+
+
+def pair(one: str, other: str, *, points: int | Callable[[Any], int], mutual: bool = False) -> Callable[[F], F]:
+    """Enter a function of two placed shapes in the table; `points` may depend on the size of the first shape."""
+    for name in (one, other):
+        if name not in SHAPES:
+            raise ValueError(f"there is no shape {name!r}; there are: {', '.join(SHAPES)}.")
+    if one != other and (other, one) in PAIRS:
+        raise ValueError(f"the pair of {other} and {one} is registered already: keep that order.")
+
+    def register(function: F) -> F:
+        count = points if callable(points) else lambda size: points
+        PAIRS[one, other] = (*PAIRS.get((one, other), ()), PairEntry(function, count, mutual))
+        return function
+
+    return register
+
+
+def partners(name: str) -> list[str]:
+    """The shapes that a shape may touch, in alphabetical order."""
+    return sorted({b if a == name else a for a, b in PAIRS if name in (a, b)})
+
+
+def describe_pairs() -> str:
+    """The table in words, shape by shape; each pair once."""
+    lines, named = [], set[str]()
+    for name in sorted(SHAPES, key=lambda name: -len(partners(name))):
+        others = [other for other in partners(name) if other not in named]
+        named.add(name)
+        if others:
+            lines.append(f"{name} with {', '.join(others)}")
+    return "; ".join(lines)

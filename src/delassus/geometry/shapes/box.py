@@ -1,0 +1,62 @@
+"""Boxes: size (x, y, z), the lengths of their edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.geometry.shapes.distances import distance_from_sides
+from delassus.geometry.shapes.ground import point_touch
+from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, lengths, register_shape
+from delassus.geometry.surfaces import Surface
+
+
+@register_shape("box")
+class Box(ShapeKind):
+    """A box touches the ground with its corners."""
+
+    has_distance = True
+    lengths = 3
+
+    def ground_points(self, size: Any, on_field: bool) -> int:
+        """Its corners."""
+        return 8
+
+    def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
+        """Its corners."""
+        return [point_touch(surface, body.at(np.array(corner))) for corner in corners(body.size)]
+
+    def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
+        """To the nearest point of a face, an edge or a corner; inside, to the nearest face."""
+        local = body.R.T @ (x - body.p)
+        side = np.where(local < 0.0, -1.0, 1.0)
+        return distance_from_sides(np.abs(local) - 0.5 * lengths(body.size), [side[k] * body.R[:, k] for k in range(3)])
+
+    def support(self, body: Placed, direction: Any) -> Any:
+        """A corner."""
+        return body.at(np.where(body.R.T @ direction < 0.0, -0.5, 0.5) * lengths(body.size))
+
+    def flat_lengths(self, size: Any) -> tuple[float, ...]:
+        """Its edges."""
+        return tuple(size)
+
+    def outline(self, size: Any) -> Array:
+        """Its corners."""
+        return corners(size)
+
+    def faces(self, size: Any) -> Array:
+        """(6, 4, 3)."""
+        polygons = []
+        for axis in range(3):
+            n, u, w = (numpy.eye(3)[(axis + k) % 3] for k in range(3))
+            for side in (1.0, -1.0):
+                polygons.append([side * n + a * u + b * side * w for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
+        return 0.5 * numpy.array(polygons) * numpy.asarray(size)
+
+
+def corners(size: Any) -> Array:
+    """(8, 3)."""
+    signs = numpy.array(numpy.meshgrid(*[(0.5, -0.5)] * 3, indexing="ij")).reshape(3, 8).T
+    return signs * numpy.array(size)

@@ -1,0 +1,76 @@
+"""Capsules, cylinders around z with half a ball at each end: size (radius, length without the caps)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.geometry.fields import RoundBody
+from delassus.geometry.shapes.distances import distance_from_ball, norm
+from delassus.geometry.shapes.ground import round_points, round_touches
+from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.shapes.sphere import unit_sphere
+from delassus.geometry.surfaces import Surface
+
+
+@register_shape("capsule")
+class Capsule(ShapeKind):
+    """All points within a radius of an axis; it stands and lies on the balls at its two ends."""
+
+    has_distance = True
+    lengths = 2
+
+    def ground_points(self, size: Any, on_field: bool) -> int:
+        """Those of the balls at its ends."""
+        return 2 * round_points(on_field)
+
+    def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
+        """All of them."""
+        return (True,) * self.ground_points(size, on_field)
+
+    def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
+        """The balls at its ends."""
+        halves = numpy.full(3, body.size[0])
+        ends = list(axis_ends(body))
+        return [touch for end in ends for touch in round_touches(RoundBody(end, halves), surface, on_field)]
+
+    def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
+        """From the nearest point of the axis less the radius; from the axis itself, the way out is across it."""
+        radius, length = body.size
+        axis = body.R[:, 2]
+        nearest = body.p + axis * np.clip(axis @ (x - body.p), -0.5 * length, 0.5 * length)
+        return distance_from_ball(x, nearest, radius, body.R[:, 0])
+
+    def support(self, body: Placed, direction: Any) -> Any:
+        """Of the end that is farther in the direction."""
+        radius, length = body.size
+        axis = body.R[:, 2]
+        side = np.where(axis @ direction < 0.0, -0.5 * length, 0.5 * length)
+        return body.p + side * axis + radius * direction / norm(direction)
+
+    def positive_lengths(self, size: Any) -> tuple[float, ...]:
+        """The radius: without length, it is a ball."""
+        return tuple(size[:1])
+
+    def ball_radius(self, size: Any) -> float:
+        """That of its ends."""
+        return float(size[0])
+
+    def flat_lengths(self, size: Any) -> tuple[float, ...]:
+        """Its thickness and its length."""
+        return (2.0 * size[0], size[1]) if size[1] > 0.0 else ()
+
+    def outline(self, size: Any) -> Array:
+        """The balls at its ends."""
+        radius, length = size
+        ball = radius * unit_sphere()
+        return numpy.concatenate([ball + numpy.array((0.0, 0.0, z)) for z in (-0.5 * length, 0.5 * length)])
+
+
+def axis_ends(body: Placed) -> Iterator[Any]:
+    """The centres (3,) of the balls at both ends of a capsule, the upper one first."""
+    for z in (0.5 * body.size[1], -0.5 * body.size[1]):
+        yield body.p + z * body.R[:, 2]

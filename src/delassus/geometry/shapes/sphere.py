@@ -1,0 +1,60 @@
+"""Balls: size (radius,)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+import delassus.numpy as np
+from delassus.geometry.fields import RoundBody
+from delassus.geometry.shapes.distances import distance_from_ball, norm
+from delassus.geometry.shapes.ground import round_points, round_touches
+from delassus.geometry.shapes.registry import Array, Placed, ShapeKind, Touch, register_shape
+from delassus.geometry.surfaces import Surface
+
+
+@register_shape("sphere")
+class Sphere(ShapeKind):
+    """A ball touches with the point that is nearest to the other surface."""
+
+    has_distance = True
+    lengths = 1
+
+    def ground_points(self, size: Any, on_field: bool) -> int:
+        """One on a plane."""
+        return round_points(on_field)
+
+    def rolling(self, size: Any, on_field: bool) -> tuple[bool, ...]:
+        """All of them."""
+        return (True,) * round_points(on_field)
+
+    def ground_touches(self, body: Placed, surface: Surface, on_field: bool) -> list[Touch]:
+        """Its lowest point: the gap is that of its centre less the radius."""
+        return round_touches(RoundBody(body.p, numpy.full(3, body.size[0])), surface, on_field)
+
+    def distance(self, body: Placed, x: Any) -> tuple[Any, Any]:
+        """From the centre less the radius; the centre itself is left upwards."""
+        return distance_from_ball(x, body.p, body.size[0], np.array((0.0, 0.0, 1.0)))
+
+    def support(self, body: Placed, direction: Any) -> Any:
+        """p + r n."""
+        return body.p + body.size[0] * direction / norm(direction)
+
+    def ball_radius(self, size: Any) -> float:
+        """Its radius."""
+        return float(size[0])
+
+    def outline(self, size: Any) -> Array:
+        """Points on circles of latitude."""
+        return float(size[0]) * unit_sphere()
+
+
+def unit_sphere() -> Array:
+    """(17 · 32, 3) points of the unit sphere on circles of latitude."""
+    turn = numpy.linspace(0.0, 2.0 * math.pi, 32, endpoint=False)
+    rise = numpy.linspace(-0.5 * math.pi, 0.5 * math.pi, 17)
+    across = numpy.outer(numpy.cos(rise), numpy.stack([numpy.cos(turn), numpy.sin(turn)])).reshape(17, 2, 32)
+    height = numpy.broadcast_to(numpy.sin(rise)[:, None, None], (17, 1, 32))
+    return numpy.concatenate([across, height], 1).transpose(0, 2, 1).reshape(-1, 3)
