@@ -108,7 +108,7 @@ def test_velocity_products_are_rates_of_the_rows():
     from delassus.constraints.mechanism.rows import rows_in
 
     motions = LinkMotions.of(model, q, v)
-    found = link_values(rows_in(scene.rows, motions), motions, a) + spot.velocity_product(motions)
+    found = link_values(rows_in(scene.row_mechanism, motions), motions, a) + spot.velocity_product(motions)
     np.testing.assert_allclose(found, (rows(e) - rows(-e)) / (2 * e), atol=1e-7)
 
 
@@ -130,7 +130,7 @@ def test_forces_between_bodies_leave_their_momentum_alone():
     contact = dl.Contact("ball", "plate", corners=[(0.1, 0.2, 0.3)], radius=0.1, torsional=0.1, rolling=0.1)
     scene, _ = scene_for(model, contact, False, False)
     q = moved(model, rng)
-    jump = responding(scene.rows, q, None)(rng.normal(size=6))
+    jump = responding(scene.row_mechanism, q, None)(rng.normal(size=6))
     assert abs(jump).max() > 0.1
     np.testing.assert_allclose(dl.centroidal_momentum.python(model, q, jump), 0.0, atol=1e-12)
 
@@ -545,7 +545,7 @@ def test_rows_and_responses_of_any_tree_are_the_dense_ones(n, seed):
     dense = J @ np.linalg.solve(M, J.T)
     found = assemble_contacts.python(scene, q, v, v, 1e-3)[0]
     np.testing.assert_allclose(found, dense, atol=1e-9 * abs(dense).max())
-    answer = responding(scene.rows, q, None)(x)
+    answer = responding(scene.row_mechanism, q, None)(x)
     wanted = np.linalg.solve(M, J.T @ x)
     np.testing.assert_allclose(answer, wanted, atol=1e-9 * abs(wanted).max())
 

@@ -127,6 +127,7 @@ EXAMPLES = {
     "Equilibrium": dl.control.equilibrium(LOOP, HOME, actuation=["crank*"]),
     "ReactiveControl": REACTIVE,
     "Reaction": REACTIVE(np.zeros(1), np.zeros(1), REACTIVE.reference(np.zeros(1))),
+    "Unilateral": dl.constraints.at_most(dl.Distance("foot", length=1.0)),
     "Support": dl.control.Support("foot", size=(0.2, 0.1)),
     "FollowCenterOfMass": dl.control.FollowCenterOfMass(),
     "FollowForce": dl.control.FollowForce(support="foot"),
@@ -170,7 +171,10 @@ def test_data_can_be_copied_after_all_was_asked_of_it(case, duplicate):
 def test_every_public_data_class_has_an_example():
     rooms = [getattr(dl, room) for room in (*dl.NAMESPACES, *dl.OWN_NAMES)]
     found = [getattr(room, name) for room in rooms for name in room.__all__]
-    public = {x for x in found if dataclasses.is_dataclass(x) and isinstance(x, type)} - {dl.constraints.Constraint}
+    public = {x for x in found if dataclasses.is_dataclass(x) and isinstance(x, type)} - {
+        dl.constraints.Constraint,
+        dl.model.JointMotion,
+    }
     assert public <= {type(x) for x in EXAMPLES.values()}
 
 

@@ -128,7 +128,11 @@ def test_what_is_left_out_at_first_counts_as_soon_as_it_matters():
     )
     q0 = np.array([0.0, 0.0, 0.3, 0.1])
     sim, whole = (dl.Simulation(leg, dl.Ground(friction=0.5), 2e-3, max_contacts=n) for n in (6, 10))
-    assert sim.reduced_scene.reduced is not None and len(sim.reduced_scene.reduced) == 4 and sim.usual.ends == 0
+    assert (
+        sim.reduced_scene.reduced is not None
+        and len(sim.reduced_scene.reduced) == 4
+        and sim.reduced_scene.limit_slots == 0
+    )
     object.__setattr__(whole, "reduced_scene", whole.scene)
     log, other = (one.run(q0, steps=500) for one in (sim, whole))
     touched = {sim.contacts(q0).shape[int(k)] for k in log.contacts.contact[log.impulse[:, 2:18:3] > 0.0]}

@@ -19,7 +19,7 @@ from pkgutil import iter_modules
 from typing import Any, Final, TypeVar
 
 from delassus.contact.systems.protocol import TRACED
-from delassus.errors import UnknownOption
+from delassus.errors import UnknownOption, short
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,12 +84,15 @@ def solver_names(capabilities: Collection[str], law: str = "ncp") -> tuple[str, 
 def find_solver(name: Any, capabilities: Collection[str], law: str = "ncp") -> ContactSolver:
     """The solver of this name for systems with these capabilities."""
     _import_solvers()
-    found = [solver for solver in _SOLVERS if solver.name == name and solver.fits(capabilities, law)]
+    named = name if isinstance(name, str) else None
+    found = [solver for solver in _SOLVERS if solver.name == named and solver.fits(capabilities, law)]
     if found:
         return max(found, key=lambda solver: len(solver.needs))
     fitting = ", ".join(solver_names(capabilities, law))
-    if not any(solver.name == name for solver in _SOLVERS):
-        raise UnknownOption(f"there is no method {name!r}; the methods are: {fitting}.", code="unknown-method")
+    if not any(solver.name == named for solver in _SOLVERS):
+        raise UnknownOption(
+            f"there is no method {short(repr(name))}; the methods are: {fitting}.", code="unknown-method"
+        )
     raise UnknownOption(
         f"the method {name!r} does not solve problems of this kind with the law {law!r}; those that fit are: "
         f"{fitting}.",

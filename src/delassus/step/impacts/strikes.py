@@ -66,14 +66,15 @@ def thrown_back(found: Strikes, blend: Blend, before: Any, after: Any, restituti
 def rebound_at_start(closing: Any, before: Any, after: Any, restitution: Any) -> tuple[Any, Any]:
     """The velocity with which an impact at the beginning of a step leaves, and whether it comes off the ground.
 
-    `closing` is gap/h, `before` and `after` are the velocities u and u + f along the normal, without impulses. The
-    contact meets the ground with w at some time in the step, w² = u (u + f) - 2 f gap/h: that is the energy of a step
-    that begins above the ground. It leaves with v⁺ so that the impulse, (v⁺ - u - f)/G, takes (1 - e²) w²/(2 G) of it:
-    (v⁺ - u - f) (v⁺ + u) = -(1 - e²) w².
+    `closing` is gap/h, `before` and `after` are the velocities u and u + f along the normal, without impulses; half a
+    step later the velocity is s = u + ½ f, and ½ s² is what energy has of it. The contact meets the ground with w,
+    w² = s² - 2 f gap/h, and leaves with v⁺ so that the impulse, (v⁺ - u - f)/G, takes (1 - e²) w²/(2 G) of its energy:
+    (v⁺ - u - f) (v⁺ + u) = (v⁺ - ½ f)² - s² = -(1 - e²) w².
     """
     f = after - before
-    meeting = np.maximum(before * after - 2.0 * f * closing, 0.0)
-    left = (before + 0.5 * f) ** 2 - (1.0 - restitution * restitution) * meeting
+    speed = before + 0.5 * f
+    meeting = np.maximum(speed * speed - 2.0 * f * closing, 0.0)
+    left = speed * speed - (1.0 - restitution * restitution) * meeting
     return 0.5 * f + np.sqrt(np.maximum(left, 0.0)), left > 0.0
 
 

@@ -51,7 +51,7 @@ def _alone(model: Any) -> Mechanism:
 def _scene(
     mechanism: Mechanism, contacts: tuple[Contact, ...], limits: bool, joint_friction: bool, as_in_mujoco: bool
 ) -> Scene:
-    scene = Scene(mechanism, contacts, limits, joint_friction, as_in_mujoco)
+    scene = Scene(mechanism, contacts, None if limits else 0, bool(joint_friction), as_in_mujoco)
     _ = scene.row_mechanism  # which checks that the model has these frames
     return scene
 
