@@ -80,7 +80,7 @@ class Trajectory:
     activation: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name, value in checked_parts(self).items():
+        for name, value in checked_parts(vars(self)).items():
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:

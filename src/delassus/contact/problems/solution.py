@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.constrained.solvers.status import Status, statuses_of, worst_status
 from delassus.contact.problems import measures
-
-if TYPE_CHECKING:
-    from delassus.contact.problems.problem import ContactProblem
+from delassus.contact.problems.data import ContactData
 
 Array = NDArray[np.float64]
 
@@ -34,7 +32,7 @@ class ContactSolution:
         pyramid: Of the model "lcp", the number of faces and "inner" or "outer"; else None.
     """
 
-    problem: ContactProblem
+    problem: ContactData
     model: str
     impulse: Array
     velocity: Array

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import MOST_ITERATIONS, TOLERANCES, Range, number_in_range, one_of, whole_number
 from delassus.contact.references.packages import package
+from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.iterate import UNBOUNDED
 from delassus.control.programmes.measures import errors_of, falls_without_end
 from delassus.control.programmes.shape import ProgrammeError
@@ -18,9 +19,6 @@ from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solve_progr
 from delassus.control.programmes.status import ProgrammeStatus
 from delassus.errors import expect
 
-if TYPE_CHECKING:
-    from delassus.control.programmes.programme import QuadraticProgramme
-
 Array = NDArray[np.float64]
 Answer = tuple[Array, Array, int, ProgrammeStatus]
 
@@ -28,7 +26,7 @@ _TOLERANCES = Range(0.0, 1.0, "zero or more, and below 1, such as 1e-9", TOLERAN
 
 
 def solve_by(
-    programme: QuadraticProgramme,
+    programme: ProgrammeData,
     method: str,
     start: ProgrammeSolution | None,
     tolerance: float | None,
@@ -64,7 +62,7 @@ def solve_by(
     )
 
 
-def _check_start(programme: QuadraticProgramme, start: Any) -> None:
+def _check_start(programme: ProgrammeData, start: Any) -> None:
     expect("start", start, ProgrammeSolution, "another programme's answer")
     ours, theirs = programme.shape, start.programme.shape
     if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
@@ -74,7 +72,7 @@ def _check_start(programme: QuadraticProgramme, start: Any) -> None:
 
 
 def _in_lanes(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
+    programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int
 ) -> ProgrammeSolution:
     given: dict[str, Any] = {"start": start.x, "push": start.multipliers} if start is not None else {}
     if not programme.shape.multipliers:
@@ -89,7 +87,7 @@ def _in_lanes(
 
 
 def _alone(
-    programme: QuadraticProgramme, method: str, start: ProgrammeSolution | None, tolerance: float, iterations: int
+    programme: ProgrammeData, method: str, start: ProgrammeSolution | None, tolerance: float, iterations: int
 ) -> tuple[Array, Array, int, ProgrammeStatus, float, float]:
     """x, multipliers, iterations, status and errors of one programme by a package; a NaN never leaves it."""
     shape = programme.shape
@@ -112,7 +110,7 @@ def _alone(
 
 
 def by_proxsuite(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
+    programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int
 ) -> Answer:
     """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
     if programme.cones:
@@ -141,9 +139,7 @@ def by_proxsuite(
     return np.array(found.x), np.concatenate([found.y, found.z]), int(found.info.iter), status
 
 
-def by_clarabel(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
-) -> Answer:
+def by_clarabel(programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int) -> Answer:
     """An interior-point method, which has no use for a start; of contradicting rows it gives no answer."""
     clarabel, sparse = package("clarabel"), package("scipy.sparse")
     shape = programme.shape

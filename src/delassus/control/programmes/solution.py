@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import array_of_shape
+from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
-
-if TYPE_CHECKING:
-    from delassus.control.programmes.programme import QuadraticProgramme
 
 Array = NDArray[np.float64]
 
@@ -36,7 +34,7 @@ class ProgrammeSolution:
         status: (…) numbers of `ProgrammeStatus`.
     """
 
-    programme: QuadraticProgramme
+    programme: ProgrammeData
     x: Array
     multipliers: Array
     primal: Array

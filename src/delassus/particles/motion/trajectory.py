@@ -20,7 +20,7 @@ from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
 from delassus.particles.motion.energy import energy_of
-from delassus.particles.motion.film import save_film
+from delassus.particles.motion.film import Motion, save_film
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
 
@@ -89,7 +89,7 @@ class ParticleTrajectory:
 
     def plot(self, what: str = "energy", ax: Any = None) -> Any:
         """The axes of a drawing of "energy", "speed", "residual" or "contacts" over time."""
-        return plot_curve(self, what, ax)
+        return plot_curve(what, self.time, lambda: np.asarray(getattr(self, what)), ax)
 
     def draw(self, k: int = -1, ax: Any = None, **options: Any) -> Any:
         """The axes of a drawing in space, at one of the times."""
@@ -97,7 +97,7 @@ class ParticleTrajectory:
 
     def save_html(self, path: str | os.PathLike[str], frames_per_second: float = 30.0) -> None:
         """Write a film: one file for any browser."""
-        save_film(self, path, frames_per_second)
+        save_film(self.particles, Motion(self.time, self.x, self.orientations), path, frames_per_second)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the arrays to a file of NumPy (.npz), without the system; what was there is replaced at the end."""
