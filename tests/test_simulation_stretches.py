@@ -10,7 +10,7 @@ import pytest
 import delassus as dl
 from bodies import BALL, BRICK, H
 from delassus.model import Free, Inertia, Joint, Model
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.placement import Placement
 
 ARM = dl.load("arm7")

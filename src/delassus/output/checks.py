@@ -14,7 +14,7 @@ from delassus.common.frozen import read_only
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import NotANumber, expect, short
 from delassus.model.model import Model
-from delassus.model.parametric import ParametricModel
+from delassus.model.model import ParametricModel
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError
 

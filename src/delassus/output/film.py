@@ -20,7 +20,8 @@ from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.geometry.shapes.registry import SHAPES
-from delassus.model.model import Geometry, Model
+from delassus.model.model import Model
+from delassus.model.parts import Geometry
 from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
 from delassus.output.choices import item_numbers, real
 from delassus.output.errors import TrajectoryError, TrajectoryFileError

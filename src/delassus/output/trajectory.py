@@ -17,7 +17,7 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import short
 from delassus.model.links import links_of
-from delassus.model.traced import sample_of
+from delassus.model.model import sample_of
 from delassus.step.marks import Mark, described
 from delassus.output.status import MotionStatus
 from delassus.output.between import between

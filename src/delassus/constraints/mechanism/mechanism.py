@@ -21,10 +21,9 @@ from delassus.constraints.mechanism.stability import check_gains
 from delassus.constraints.mechanism.ties import constraint_of
 from delassus.dynamics.tree.check import SingularMassMatrix, check_inertias
 from delassus.errors import BadArgument, short
-from delassus.model.model import Frame, Model
+from delassus.model.model import Model, ParametricModel, TracedModel
 from delassus.model.of_model import OfModel
-from delassus.model.parametric import ParametricModel
-from delassus.model.traced import TracedModel
+from delassus.model.parts import Frame
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuation import ActuationError, Floats, read_actuation
 from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
-from delassus.model.model import Model
+from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import OfModel
-from delassus.model.parametric import ParametricModel
 from delassus.model.transmission import Actuator
 
 RANK: Final = 1e-10

@@ -19,9 +19,8 @@ from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.operational.task import Task, TaskError
-from delassus.model.model import Model
+from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import OfModel
-from delassus.model.parametric import ParametricModel
 
 
 @dataclass(frozen=True)

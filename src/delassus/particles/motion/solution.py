@@ -89,7 +89,7 @@ def solution(
         return Found(found, pushed.reshape(-1, 3), found.error, found.iterations, found.status)
     lower = system.lower
     clock("assembly")
-    factor = system.completed(system.assembly.factor.take(lower))
+    factor = system.completed(system.structure.factor.take(lower))
     free = refined(system, factor, flat, impulse, ways.tolerance, ways.iterations)
     clock("solve")
     if not groups:
