@@ -142,7 +142,8 @@ def circles() -> set[frozenset[str]]:
     """Groups of modules that import each other, if only for type checkers, directly or by way of others."""
     names = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in MODULES if p.name != "__init__.py"}
     needs = {
-        name: {other.removeprefix("delassus.") for other in imported_modules(path, for_types=True)} & set(names) - {name}
+        name: {other.removeprefix("delassus.") for other in imported_modules(path, for_types=True)}
+        & set(names) - {name}
         for name, path in names.items()
     }
 

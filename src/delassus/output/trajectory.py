@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.frozen import read_only
+from delassus.common.outcomes import members_of, sentence_with_count, worst_of
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -134,18 +135,17 @@ class Trajectory:
     def statuses(self) -> Any:
         """The `MotionStatus` of one item, or an array of them; of a simulation, `Mark`s."""
         kind = MotionStatus if self.contacts is None else Mark
-        found = np.vectorize(kind, otypes=[object])(self.status)
-        return found.item() if found.ndim == 0 else found
+        return members_of(kind, self.status)
 
     def describe(self) -> str:
         """How it went, in a sentence; of the items that did not get to the end, the worst, where there are several."""
         status = np.asarray(self.status)
         if self.contacts is not None:
             return described(status) + self._fastest_joint(status & int(Mark.TOO_LONG) != 0)
-        worst = next(s for s in reversed(MotionStatus) if s is MotionStatus.DONE or np.any(status == s))
+        worst = worst_of(MotionStatus, status) if status.size else MotionStatus.DONE
         if not status.ndim or worst is MotionStatus.DONE:
             return worst.sentence
-        return f"{worst.sentence[:-1]}, in {np.sum(status == worst)} of {status.size} items."
+        return sentence_with_count(worst, status, "items")
 
     def _fastest_joint(self, chosen: Any) -> str:
         """A sentence about the joint that turns fastest in chosen states (times, …), and the step that follows it."""

@@ -33,6 +33,8 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import iteration_count
+from delassus.common.outcomes import Outcome
+from delassus.common.provenance import Provenance
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_sizes
@@ -41,8 +43,7 @@ from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.references import constraint_error, error_derivative
-from delassus.constrained.rows.told import Told
-from delassus.constrained.solvers.status import Status, described, statuses_of
+from delassus.constrained.solvers.status import Status, described
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.manifold import integrate, normalize
 from delassus.dynamics.mass.crba import mass_matrix
@@ -67,7 +68,7 @@ class _Arrays(NamedTuple):
     status: Any
 
 
-class Assembly(Told, _Arrays):
+class Assembly(Provenance, Outcome, _Arrays):
     """Configurations of a mechanism, one or a batch, and how well they meet its constraints.
 
     Attributes:
@@ -78,18 +79,14 @@ class Assembly(Told, _Arrays):
         mechanism: What was assembled.
     """
 
+    status_type = Status
     mechanism: Mechanism
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], mechanism: Mechanism, _: Any) -> Assembly:
         """That of a call of `assemble`."""
         q, error, iterations, status = values
-        return cls(q, error, whole(iterations), whole(status)).telling(mechanism=mechanism)
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one configuration, or an array of them."""
-        return statuses_of(self.status)
+        return cls(q, error, whole(iterations), whole(status)).with_inputs(mechanism=mechanism)
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst configuration, where there are several."""

@@ -21,6 +21,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import iteration_count
+from delassus.common.outcomes import Outcome
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -29,7 +30,7 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.references import constraint_error, error_derivative
-from delassus.constrained.solvers.status import Status, statuses_of
+from delassus.constrained.solvers.status import Status
 from delassus.control.operational.limits import pressed, within
 from delassus.control.operational.tasks import Tasks, task_error
 from delassus.dynamics.kinematics.manifold import integrate, normalize, rates_per_velocity
@@ -52,7 +53,7 @@ class _Arrays(NamedTuple):
     status: Any
 
 
-class TaskPose(_Arrays):
+class TaskPose(Outcome, _Arrays):
     """Poses for tasks, one or a batch.
 
     Attributes:
@@ -62,16 +63,13 @@ class TaskPose(_Arrays):
         status: (…) numbers of `Status`: CONVERGED, or LEAST_SQUARES where no pose nearby is better.
     """
 
+    status_type = Status
+
     @classmethod
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskPose:
         """That of a call."""
         q, error, iterations, status = values
         return cls(q, error, whole(iterations), whole(status))
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one pose, or an array of them."""
-        return statuses_of(self.status)
 
 
 class _Descent(NamedTuple):

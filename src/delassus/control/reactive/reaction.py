@@ -5,18 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
 from delassus.common.checks import array_of_shape, real_array
+from delassus.common.outcomes import Outcome
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QuadraticProgramme
 from delassus.control.programmes.scaled import Data
 from delassus.control.programmes.solution import ProgrammeSolution
-from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
+from delassus.control.programmes.status import ProgrammeStatus, describe_worst
 from delassus.control.reactive.build import build_programme, task_errors
 from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.react import react, reacted
@@ -29,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Reaction:
+class Reaction(Outcome):
     """Torques of a controller in a state or a batch, and how good they are.
 
     Attributes:
@@ -44,6 +45,8 @@ class Reaction:
         iterations: (…) Newton steps made.
         status: (…) numbers of `ProgrammeStatus`.
     """
+
+    status_type: ClassVar = ProgrammeStatus
 
     control: ControlData
     q: Array
@@ -95,15 +98,10 @@ class Reaction:
             self.status,
         )
 
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return programme_statuses(self.status)
-
     def describe(self) -> str:
         """How it ended, in a sentence or two; of a single state with the task that is missed most."""
         if np.ndim(self.status):
-            return counted(self.status, "states")
+            return describe_worst(self.status, "states")
         if self.status == ProgrammeStatus.NOT_FINITE:
             return f"{ProgrammeStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
         said, errors = self.solution.describe(), self.task_errors

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.common.checks import whole_number
-from delassus.constrained.solvers.status import Status, worst_status
+from delassus.common.outcomes import worst_of
+from delassus.constrained.solvers.status import Status
 from delassus.errors import short
 from delassus.output.errors import TrajectoryFileError
 from delassus.particles.algebra.memory import check_bytes
@@ -81,7 +82,7 @@ class ParticleTrajectory:
 
     def describe(self) -> str:
         """How the worst step ended, in a sentence."""
-        worst = worst_status(self.status)
+        worst = worst_of(Status, self.status)
         count = int(np.sum(self.status == worst))
         return (
             worst.sentence if worst is Status.CONVERGED else f"{worst.sentence[:-1]}, at {count} of {len(self)} times."
@@ -178,7 +179,7 @@ def simulate_particles(
         try:
             made = stepper.step(state)
             state = made.state
-            status = int(worst_status(np.array([status, int(made.status)])))
+            status = int(worst_of(Status, np.array([status, int(made.status)])))
             residual = max(residual, made.residual)
             ends = made.status is Status.NOT_FINITE or (until is not None and until(state))
         except KeyboardInterrupt:
