@@ -31,7 +31,7 @@ from delassus.output.measures import mechanical_energy, velocity_error
 Floats = NDArray[np.float64]
 
 
-class State(NamedTuple):
+class Moment(NamedTuple):
     """One moment of a trajectory: time [s], q (…, nq), v (…, nv)."""
 
     time: float
@@ -93,7 +93,7 @@ class Trajectory:
         items = f", {' × '.join(map(str, batch))} items" if batch else ""
         return f"<Trajectory{name}: {len(self)} times from {self.time[0]:g} to {self.time[-1]:g} s{items}>"
 
-    def __getitem__(self, index: Any) -> Trajectory | State:
+    def __getitem__(self, index: Any) -> Trajectory | Moment:
         """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`."""
         first, *items = index if isinstance(index, tuple) and index else (index,)
         chosen = tuple(items)
@@ -101,7 +101,7 @@ class Trajectory:
         if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
             if not -len(self) <= first < len(self):
                 raise NoSuchTime(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
-            return State(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
+            return Moment(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
         try:
             start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
         except (TypeError, ValueError, OverflowError):  # a step of zero, or of something else
@@ -188,7 +188,7 @@ class Trajectory:
             velocity_error(mechanism, self.q, self.v, time=self._times, **self._given) if mechanism.m else None
         )
 
-    def at(self, times: ArrayLike) -> State:
+    def at(self, times: ArrayLike) -> Moment:
         """States (…) between the times of the trajectory: cubic along the way from each to the next (dense output).
 
         Errors go with the fourth power of the distance of the times, and q keeps to its manifold.
@@ -204,7 +204,7 @@ class Trajectory:
         share, span = ((wanted - self.time[k]) / span)[batch], span[batch]
         robot = self._known("states between its times")
         found = between(robot, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span, **self._given)
-        return State(wanted, *found)  # type: ignore[arg-type]
+        return Moment(wanted, *found)  # type: ignore[arg-type]
 
     # --- what simulations record besides ------------------------------------------------------------------------------
 

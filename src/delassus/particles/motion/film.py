@@ -22,7 +22,7 @@ MOST_LINES: Final = 3000
 """A browser draws no more in time: of more lines, some are shown."""
 
 
-class Motion(NamedTuple):
+class Places(NamedTuple):
     """Times (times,) [s], positions (times, n + b, 3) [m], and quaternions (times, b, 4) of bricks."""
 
     time: Array
@@ -30,13 +30,13 @@ class Motion(NamedTuple):
     orientations: Array
 
 
-def save_film(p: Particles, motion: Motion, path: str | os.PathLike[str], frames_per_second: float) -> None:
+def save_film(p: Particles, motion: Places, path: str | os.PathLike[str], frames_per_second: float) -> None:
     """Write the film."""
     positive(frames_per_second=frames_per_second)
     write_page(film_of(p, motion, frames_per_second), path)
 
 
-def film_of(p: Particles, motion: Motion, frames_per_second: float) -> dict[str, Any]:
+def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str, Any]:
     """What the page shows: shapes, and where they are in each frame."""
     time = motion.time
     count = min(int((time[-1] - time[0]) * frames_per_second + 1.5), len(time))  # no more frames than states

@@ -21,7 +21,7 @@ from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
 from delassus.particles.motion.energy import energy_of
-from delassus.particles.motion.film import Motion, save_film
+from delassus.particles.motion.film import Places, save_film
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
 
@@ -98,7 +98,7 @@ class ParticleTrajectory:
 
     def save_html(self, path: str | os.PathLike[str], frames_per_second: float = 30.0) -> None:
         """Write a film: one file for any browser."""
-        save_film(self.particles, Motion(self.time, self.x, self.orientations), path, frames_per_second)
+        save_film(self.particles, Places(self.time, self.x, self.orientations), path, frames_per_second)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the arrays to a file of NumPy (.npz), without the system; what was there is replaced at the end."""
