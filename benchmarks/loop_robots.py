@@ -24,7 +24,7 @@ from delassus.model import Free, Revolute
 from delassus.model.bundled.build import Assembly, box
 from delassus.model.equality import Connect
 from delassus.model.generators import chain
-from delassus.model.model import WORLD, Frame
+from delassus.model.parts import WORLD, Frame
 
 EMPTY = dl.Model("world", (), (Frame("world", WORLD),))
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)

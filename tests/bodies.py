@@ -3,7 +3,7 @@
 import numpy as np
 
 from delassus.model import Free, Inertia, Joint, Model
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.placement import HERE
 
 G = 9.81

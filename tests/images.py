@@ -28,7 +28,8 @@ from delassus.model.joints import (
     Universal,
     aligned,
 )
-from delassus.model.model import WORLD, Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame, Joint
 from delassus.model.placement import HERE, Inertia, Placement
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio as pin
 
 from delassus.model.joints import Free, Planar, Prismatic, Revolute, Spherical, Translation, Universal
-from delassus.model.model import Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Joint
 from delassus.model.placement import Inertia, Placement
 
 ROWS = ("x", "y", "z", "rx", "ry", "rz")

@@ -15,7 +15,8 @@ from delassus.model.joints import (
     Revolute,
     Spherical,
 )
-from delassus.model.model import Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Joint
 from delassus.model.placement import Inertia, Placement
 
 X, Y, Z = np.eye(3)

@@ -15,7 +15,8 @@ from delassus.model.bundled.build import Assembly, ball, box, rod
 from delassus.model.equality import Connect
 from delassus.model.generators import random_tree
 from delassus.model.joints import Free, Prismatic, Revolute, Spherical, Universal
-from delassus.model.model import WORLD, Frame, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame
 from delassus.model.placement import Placement
 from in_pinocchio import Loop
 from loop_oracles import close

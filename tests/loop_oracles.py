@@ -15,7 +15,8 @@ import numpy as np
 import pinocchio as pin
 
 import delassus as dl
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 from in_pinocchio import Loop, rigid_constraints, to_pinocchio
 from mechanisms import Dense
 

@@ -18,7 +18,8 @@ from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constraints.kinds.joint_lock import JointLock
 from delassus.constraints.kinds.weld import Weld
 from delassus.model.joints import Free
-from delassus.model.model import Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Joint
 from joint_cases import mechanisms as any_joints
 from robots import file
 

@@ -9,7 +9,7 @@ import numpy as np
 import delassus as dl
 from delassus.model import Frame, Joint
 from delassus.model.bundled.build import Assembly, Free, Part, Prismatic, ball, box
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.transmission import Tendon
 
 G = 9.81

@@ -38,6 +38,15 @@ XML = """
 """
 
 
+def mixed(one, other, share):
+    """The relaxation of two geoms that touch, as MuJoCo mixes it by a share of the first."""
+    first, second = (np.array((*x.solref, *x.solimp)) for x in (one, other))
+    both = share * first + (1.0 - share) * second
+    if min(one.solref[0], other.solref[0]) <= 0.0:
+        both[:2] = np.minimum(first[:2], second[:2])
+    return dl.Relaxation(tuple(both[:2]), tuple(both[2:]), one.weight)
+
+
 class Pair:
     """A model in MuJoCo and here, in the same state."""
 
@@ -55,9 +64,8 @@ class Pair:
         self.q = dl.q_from_mujoco(self.model, self.data.qpos)
         self.v = dl.v_from_mujoco(self.model, self.q, self.data.qvel)
         self.tau = np.array(self.data.qfrc_applied)
-        met = dl.Relaxation([float(x) for x in solref.split()], (0.7, 0.97, 0.004, 0.4, 3)).mixed_with(
-            dl.Relaxation(), 2.0, 1.0
-        )
+        ball = dl.Relaxation([float(x) for x in solref.split()], (0.7, 0.97, 0.004, 0.4, 3))
+        met = mixed(ball, dl.Relaxation(), 2.0 / 3.0)
         more = {3: {}, 4: {"torsional": 0.02}, 6: {"torsional": 0.02, "rolling": 0.01}}[condim]
         self.contact = dl.Contact("ball", radius=0.1, friction=0.6, tangent=(0, 1, 0), relaxation=met, **more)
         self.options = {"model": "relaxed", "impratio": impratio, "cone": cone, "tolerance": 1e-12}

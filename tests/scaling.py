@@ -24,7 +24,8 @@ from delassus.constraints.basis.on_frame import OnFrame
 from delassus.constraints.basis.reference import MovingReference
 from delassus.model.equality import Equality, JointCoupling
 from delassus.model.joints import Helical
-from delassus.model.model import Geometry, Joint, Mimic, Model, Posture
+from delassus.model.model import Model
+from delassus.model.parts import Geometry, Joint, Mimic, Posture
 from delassus.model.placement import Inertia, Placement
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import delassus as dl
 import delassus.numpy as dnp
 from delassus.model.joints import Revolute
-from delassus.model.model import WORLD, Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame, Joint
 from delassus.model.placement import Inertia, Placement
 
 D, E, U, ZF, ZT, RR, SS = 28e-3, 2e-2, 4e-2, 2e-2, 4e-2, 7e-3, 35e-3  # m

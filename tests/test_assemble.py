@@ -15,7 +15,8 @@ from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.solvers.status import Status
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
-from delassus.model.model import Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Joint
 from how_many import examples
 from mechanisms import FOUR_BAR, loop, short_four_bar, two_bodies
 from native_bits import FULL

@@ -6,7 +6,7 @@ import pytest
 
 import delassus as dl
 from delassus.model.generators import chain
-from delassus.model.model import Frame
+from delassus.model.parts import Frame
 from delassus.model.placement import Placement
 
 

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ball, box, rod
-from delassus.model.model import Mimic
+from delassus.model.parts import Mimic
 from delassus.step.compliant.acting import Servo
 from delassus.step.compliant.asked import StepError
 from delassus.step.compliant.inputs import structured_step

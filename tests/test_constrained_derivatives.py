@@ -23,7 +23,7 @@ from delassus.constraints.mechanism.rows import compliance_of
 from delassus.model.bundled.linkages import four_bar
 from delassus.model.generators import balanced_tree, random_tree
 from delassus.model.joints import Free, Helical, Planar, Prismatic, Spherical, Universal
-from delassus.model.model import Mimic
+from delassus.model.parts import Mimic
 from differences import STEP, jacobian_of_batch
 from how_many import examples
 from mechanisms import CORNERS, relative, state

@@ -14,7 +14,7 @@ from delassus.constrained.solvers.choice import SOLVERS, best_method
 from delassus.constrained.solvers.status import Status
 from delassus.model.generators import balanced_tree, random_tree
 from delassus.model.joints import Free
-from delassus.model.model import Mimic
+from delassus.model.parts import Mimic
 from how_many import examples
 from mechanisms import dense, relative, state, weighted
 from native_bits import FULL

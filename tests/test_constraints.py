@@ -10,7 +10,8 @@ import delassus as dl
 from delassus.model.equality import Connect
 from delassus.model.generators import chain
 from delassus.model.joints import Free, Spherical
-from delassus.model.model import Frame, Joint, Mimic, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Joint, Mimic
 from delassus.model.placement import Inertia
 from mechanisms import robot, state
 from refusals import refuses

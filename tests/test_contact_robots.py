@@ -14,7 +14,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.model.bundled.build import Assembly, ball, box, rod
 from delassus.model.generators import random_tree
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
-from delassus.model.model import Mimic
+from delassus.model.parts import Mimic
 from delassus.step.contact.rigid import assemble_contacts
 from delassus.step.points.geometry import contact_geometry
 from delassus.step.points.numbers import scene_for

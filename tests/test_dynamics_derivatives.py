@@ -13,7 +13,7 @@ from delassus.compiler import jacobian
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.dynamics.tree.check import SingularMassMatrix
 from delassus.model.generators import random_tree
-from delassus.model.model import WORLD, Frame
+from delassus.model.parts import WORLD, Frame
 from native_bits import FULL
 from robot_cases import REFERENCES, Case, case, every_robot, mass_matrix
 from robots import file

@@ -138,11 +138,12 @@ def test_every_inner_room_is_listed():
     assert not {f for f in folders if f.name not in INNER[f.parent.as_posix()]}
 
 
-def circles(for_types: bool) -> set[frozenset[str]]:
-    """Groups of modules that import each other, directly or by way of others of the group."""
+def circles() -> set[frozenset[str]]:
+    """Groups of modules that import each other, if only for type checkers, directly or by way of others."""
     names = {".".join(p.relative_to(SOURCE).with_suffix("").parts): p for p in MODULES if p.name != "__init__.py"}
     needs = {
-        name: {other.removeprefix("delassus.") for other in imported_modules(path, for_types)} & set(names) - {name}
+        name: {other.removeprefix("delassus.") for other in imported_modules(path, for_types=True)}
+        & set(names) - {name}
         for name, path in names.items()
     }
 
@@ -159,31 +160,9 @@ def circles(for_types: bool) -> set[frozenset[str]]:
     return {frozenset(n for n in reach[name] if name in reach[n]) for name in names if name in reach[name]}
 
 
-KNOWN_CIRCLES = {
-    "compiler.tracing": "array trace",
-    "contact.problems": "by_operator by_pyramids by_reference measures problem solution solving",
-    "control.programmes": "back_ends measures programme solution",
-    "control.reactive": "build control limits react reaction references situation task tasks",
-    "model": "checks coordinates links model of_model parameter_names parametric traced",
-    "particles.motion": "drawing film trajectory",
-    "particles.solvers": "assembly direct lower multigrid system turning",
-    "simulation": "controls recorder runner simulation stretch",
-    "output": "checks trajectory",
-}
-"""Modules that import each other for type checkers: a design that is still to be straightened. This may only shrink."""
-
-
 @pytest.mark.smoke
 def test_modules_import_each_other_in_no_circle():
-    assert not circles(for_types=False)
-
-
-@pytest.mark.smoke
-def test_modules_import_each_other_for_type_checkers_in_known_circles_alone():
-    known = {frozenset(f"{room}.{name}" for name in names.split()) for room, names in KNOWN_CIRCLES.items()}
-    found = circles(for_types=True)
-    assert not {circle for circle in found if not any(circle <= one for one in known)}, "a new circle: break it"
-    assert found == known, "a circle has shrunk: take what is no longer part of it from KNOWN_CIRCLES"
+    assert not circles()
 
 
 @pytest.mark.smoke

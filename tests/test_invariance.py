@@ -26,7 +26,8 @@ from delassus.model.joints import (
     Translation,
     Universal,
 )
-from delassus.model.model import WORLD, Frame, Joint, Mimic, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame, Joint, Mimic
 from delassus.model.placement import Inertia, Placement
 from how_many import examples
 from images import Image, mirror, renamed, reordered, split

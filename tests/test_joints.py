@@ -26,8 +26,9 @@ from delassus.model.joints import (
     Universal,
     aligned,
 )
-from delassus.model.model import Joint, Model
+from delassus.model.model import Model
 from delassus.model.motions.prismatic import PRISMATIC
+from delassus.model.parts import Joint
 from how_many import examples
 from joint_cases import (
     EACH,

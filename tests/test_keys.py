@@ -9,7 +9,8 @@ import pytest
 import delassus as dl
 from delassus.compiler.graph.digest import UNREAD, content_digest
 from delassus.compiler.host.kernel import Kernel
-from delassus.model.model import Geometry, Model, Posture
+from delassus.model.model import Model
+from delassus.model.parts import Geometry, Posture
 from delassus.model.placement import HERE
 
 ROBOT = dl.load("double_pendulum")

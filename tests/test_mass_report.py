@@ -5,7 +5,8 @@ import pytest
 
 import delassus as dl
 from delassus.model.joints import Revolute
-from delassus.model.model import Geometry, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Geometry, Joint
 from delassus.model.placement import Placement
 
 

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import delassus as dl
 from delassus.model.generators import random_tree
 from delassus.model.joints import Helical, Prismatic, Revolute
-from delassus.model.model import Mimic, Model
+from delassus.model.model import Model
+from delassus.model.parts import Mimic
 from differences import jacobian
 from how_many import examples
 from robots import file, pinocchio_model

@@ -24,7 +24,8 @@ from delassus.model.joints import (
     Translation,
     Universal,
 )
-from delassus.model.model import Frame, Geometry, Joint, Mimic, Model, Posture
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Geometry, Joint, Mimic, Posture
 from delassus.model.placement import HERE, Inertia, Placement
 from delassus.model.transmission import Actuator, Tendon
 from refusals import refuses

@@ -6,7 +6,8 @@ import pytest
 
 import delassus as dl
 from delassus.model.joints import Free, Planar, Prismatic, Revolute, Spherical, Universal
-from delassus.model.model import Frame, Joint, Mimic, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Joint, Mimic
 from delassus.model.placement import Inertia, Placement
 from refusals import refuses
 from robots import file

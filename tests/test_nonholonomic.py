@@ -8,7 +8,8 @@ import delassus as dl
 import delassus.numpy as dnp
 from delassus.dynamics.kinematics.manifold import coordinate_rates
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
-from delassus.model.model import Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Joint
 from delassus.spatial.quaternions import quaternion_from_rotation
 from differences import jacobian
 from mechanisms import PROXIMAL

@@ -11,7 +11,7 @@ from delassus.compiler import jacobian
 from delassus.compiler.backends.interpreter import evaluate
 from delassus.model.generators import random_tree
 from delassus.model.joints import Free
-from delassus.model.model import Frame, Joint
+from delassus.model.parts import Frame, Joint
 from delassus.model.placement import Inertia, Placement
 from refusals import refuses
 from robots import file

@@ -17,7 +17,8 @@ from delassus.model.joints import (
     Translation,
     Universal,
 )
-from delassus.model.model import Joint, Mimic, Model
+from delassus.model.model import Model
+from delassus.model.parts import Joint, Mimic
 from delassus.model.transmission import Tendon
 from refusals import refuses
 

@@ -11,7 +11,7 @@ import delassus as dl
 from delassus.model import Joint, Model, Prismatic
 from delassus.model.bundled.build import Assembly, rod
 from delassus.model.joints import Revolute
-from delassus.model.model import Mimic
+from delassus.model.parts import Mimic
 from delassus.model.transmission import Tendon
 from refusals import refuses
 

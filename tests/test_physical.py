@@ -5,7 +5,7 @@ import pytest
 
 import delassus as dl
 from delassus.model.joints import Free
-from delassus.model.model import Joint
+from delassus.model.parts import Joint
 from refusals import refuses
 
 BODY = dl.Model("body", (Joint("free", Free(), inertia=dl.Inertia.of(2.0, (0.1, 0.2, 0.3), np.eye(3))),))

@@ -21,7 +21,6 @@ from delassus.control import (
     Support,
 )
 from delassus.control.reactive.build import build_programme, task_errors
-from delassus.control.reactive.limits import row_names
 from delassus.control.reactive.react import react
 from delassus.control.reactive.supports import ReactiveError
 
@@ -246,7 +245,7 @@ def test_a_reaction_tells_what_tasks_miss(pendulum):
 
 def test_rows_have_names():
     control = standing(cone="second order")
-    names = row_names(control)
+    names = control.row_names
     assert {"front_left_foot normal", "front_left_thigh_joint torque", "front_left_calf_joint range"} <= set(names)
 
 
@@ -355,7 +354,7 @@ def test_limits_that_cannot_be_met_name_the_rows_they_break():
     assert np.isfinite(found.torque).all()
     assert np.all(np.abs(found.torque) <= ROBOT.effort_limit[6:])
     programme = built(control, HOME, np.zeros(18), reference)
-    names = [*(f"{k}" for k in range(18)), *row_names(control)]
+    names = [*(f"{k}" for k in range(18)), *control.row_names]
     programme = dataclasses.replace(programme, names=tuple(names))
     x = np.concatenate([found.acceleration, found.force])
     answer = dl.ProgrammeSolution(programme, x, found.multipliers, *map(np.asarray, (0.0, 0.0)), *map(np.int64, (1, 1)))

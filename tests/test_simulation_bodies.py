@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from bodies import BALL, BRICK, G, H, body
 from delassus.model import Free, Inertia, Joint, Model, Placement, Prismatic
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.placement import HERE
 from physics_measures import energy, largest_rise
 from physics_rooms import ROOMS

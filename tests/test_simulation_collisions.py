@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from bodies import BALL, BRICK, G, body
 from delassus.model import Placement
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from refusals import refuses
 
 SIZES = {"sphere": (0.1,), "capsule": (0.06, 0.3), "box": (0.2, 0.3, 0.1), "cylinder": (0.08, 0.2)}

@@ -13,7 +13,7 @@ import pytest
 
 import delassus as dl
 from bodies import BALL, BRICK
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.placement import HERE
 from delassus.model.readers.meshes import hull_triangles
 from delassus.output.strip import outline

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from bodies import BRICK, G, H, body
 from delassus.model import Free, Inertia, Joint, Model, Placement
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 
 EGG = body("ellipsoid", (0.1, 0.15, 0.05), 1.0, (0.005, 0.0025, 0.0065))
 

@@ -8,7 +8,7 @@ import pytest
 
 import delassus as dl
 from delassus.model import Free, Inertia, Joint, Model, Placement, Prismatic, Revolute
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.simulation import Mark, motors, position_servos, velocity_servos
 from refusals import refuses
 

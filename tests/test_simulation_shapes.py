@@ -8,7 +8,7 @@ import pytest
 
 import delassus as dl
 from bodies import BALL, H, body
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.placement import HERE
 from refusals import refuses
 

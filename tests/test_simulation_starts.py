@@ -9,7 +9,7 @@ import pytest
 import delassus as dl
 from bodies import BALL, BRICK
 from delassus.model import Inertia, Joint, Model, Placement, Prismatic, Revolute
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from refusals import refuses
 
 

@@ -10,7 +10,7 @@ import pytest
 import delassus as dl
 from bodies import BALL, BRICK, H
 from delassus.model import Free, Inertia, Joint, Model
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.placement import Placement
 
 ARM = dl.load("arm7")
@@ -68,11 +68,11 @@ def test_ctrl_c_in_a_run_gives_what_was_simulated(monkeypatch):
     sim, log = thrown(300)
     go, calls = Stretch.go, []
 
-    def interrupted(self, runner, k, periods):
+    def interrupted(self, k, periods):
         calls.append(k)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return go(self, runner, k, periods)
+        return go(self, k, periods)
 
     monkeypatch.setattr(Stretch, "go", interrupted)
     part = sim.run(*START, steps=300)

@@ -17,7 +17,8 @@ from delassus.constrained.solvers.kkt import dense_system
 from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.linkages import four_bar
 from delassus.model.joints import Prismatic, Revolute
-from delassus.model.model import Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Joint
 from how_many import examples
 from mechanisms import Dense, loop, relative
 

@@ -10,7 +10,7 @@ from delassus.dynamics.tree.poses import fixed_pose, poses_of
 from delassus.dynamics.tree.recursion import joint_motions, link_velocities
 from delassus.dynamics.tree.sweep import Inward, carried, world_acceleration
 from delassus.model.links import links_of
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 from robots import file, pinocchio_model
 
 ROBOTS = {"solo12.urdf": "free", "ur5_robot.urdf": "fixed"}

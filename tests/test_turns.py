@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import delassus as dl
 from contacts_in_pinocchio import constraint_dynamics
 from delassus.model.joints import Cylindrical
-from delassus.model.model import Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame, Joint
 from delassus.spatial.turns import turn_about_z, zxz
 from how_many import examples
 from joint_cases import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from delassus.model.joints import Free, Planar, Prismatic, Revolute
-from delassus.model.model import Mimic
+from delassus.model.parts import Mimic
 from delassus.model.placement import IDENTITY, Inertia, Placement
 from delassus.model.readers.urdf import read_urdf
 from urdf_samples import FIXED, LIMIT, arm, joint, link, mimicking, robot

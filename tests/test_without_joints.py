@@ -9,7 +9,8 @@ import pytest
 
 import delassus as dl
 from delassus.compiler.host.kernel import Kernel
-from delassus.model.model import Frame, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame
 from refusals import refuses
 
 STILL = Model("still", (), (Frame("base", -1),))

@@ -11,7 +11,7 @@ import delassus.numpy as dnp
 from delassus.compiler.differentiation.derivatives import jvp
 from delassus.constrained.rows.references import velocities_asked
 from delassus.dynamics.kinematics.manifold import coordinate_rates
-from delassus.model.model import Frame
+from delassus.model.parts import Frame
 from differences import jacobian
 from in_pinocchio import to_pinocchio
 from mechanisms import PROXIMAL, Dense, relative, state, two_bodies

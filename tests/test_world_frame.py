@@ -6,7 +6,8 @@ import pytest
 import delassus as dl
 from delassus.model.equality import Connect
 from delassus.model.joints import Revolute
-from delassus.model.model import WORLD, Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame, Joint
 from delassus.model.placement import HERE, Inertia, Placement
 from refusals import refuses
 from urdf_samples import joint, link, robot

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from delassus.errors import DelassusError
-from delassus.model.model import Frame, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame
 from delassus.model.readers.load import load
 from delassus.model.readers.mjcf_names import _named
 from delassus.model.readers.xml import MAX_BYTES, ModelFileError

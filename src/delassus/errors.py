@@ -7,7 +7,7 @@ import warnings
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 
 class DelassusError(Exception):
@@ -89,6 +89,11 @@ class Sentences(IntEnum):
 
     def __str__(self) -> str:
         return self.sentence
+
+    @classmethod
+    def worst_first(cls) -> tuple[Self, ...]:
+        """All members, from the worst to the best: as they are written, the last first, unless a class says more."""
+        return tuple(reversed(cls))
 
 
 class WrongType(DelassusError, TypeError):

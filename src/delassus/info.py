@@ -12,7 +12,8 @@ from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import DelassusError
 from delassus.model.bundled import robots
-from delassus.model.model import WORLD, WORLD_FRAME, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, WORLD_FRAME, Joint
 from delassus.model.reports.mass_report import MassReport
 from delassus.spatial.quaternions import quaternion_from_rotation
 from delassus.terminal import aligned, shown

@@ -26,9 +26,9 @@ from typing import Any, Final
 import numpy as np
 
 from delassus.compiler.functions import philox
-from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.handlers import HANDLERS
-from delassus.compiler.tracing.trace import Trace, current, trace_of
+from delassus.compiler.tracing.trace import current, trace_of
 from delassus.compiler.words import word_of
 from delassus.errors import BadArgument
 
@@ -75,7 +75,7 @@ def _pairs(seed: Any, counters: tuple[Any, ...], shape: int | tuple[int, ...]) -
     return Array(trace, np.array(ids, np.int64).reshape(blocks, 2))
 
 
-def _scalar(trace: Trace, x: Any) -> int:
+def _scalar(trace: Recording, x: Any) -> int:
     lifted = trace.lift(x)
     return trace.builder.number(lifted.ids.item())
 

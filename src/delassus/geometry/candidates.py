@@ -14,7 +14,7 @@ from delassus.dynamics.tree.poses import Pair
 from delassus.geometry.shapes.registry import SHAPES, Placed, ShapeKind, Touch
 from delassus.geometry.surfaces import Surface
 from delassus.model.links import Links
-from delassus.model.model import WORLD, Geometry
+from delassus.model.parts import WORLD, Geometry
 from delassus.model.placement import Vector
 
 

@@ -22,8 +22,7 @@ from delassus.integrators.choice import integrator_named
 from delassus.integrators.protocol import Integrator
 from delassus.integrators.task import PROJECTIONS, ParametricTask, Task
 from delassus.integrators.written import Event, MotionError, recorded
-from delassus.model.model import Model
-from delassus.model.parametric import ParametricModel
+from delassus.model.model import Model, ParametricModel
 from delassus.output.status import MotionStatus
 from delassus.output.trajectory import Trajectory
 

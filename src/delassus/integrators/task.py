@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import delassus.numpy as np
 from delassus.compiler.differentiation.recorded import Recorded
-from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism
 from delassus.integrators.protocol import Integrator
 from delassus.integrators.written import Event
@@ -64,19 +64,15 @@ class Task:
 
 
 @dataclass(frozen=True)
-class ParametricTask(Task, Parametric):
+class ParametricTask(Task, ParametricComposite):
     """The task of a mechanism with parameters: the kernel takes them, one set per item of a batch."""
 
     mechanism: ParametricMechanism
 
     @property
-    def nparameters(self) -> int:
-        """Number of parameters."""
-        return self.mechanism.nparameters
-
-    def parameters(self) -> Any:
-        """Those of the model (nparameters,)."""
-        return self.mechanism.parameters()
+    def parametric_part(self) -> ParametricMechanism:
+        """The mechanism."""
+        return self.mechanism
 
     def with_parameters(self, parameters: Any) -> Task:
         """The task of the mechanism with these."""

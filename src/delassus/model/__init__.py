@@ -19,10 +19,10 @@ if TYPE_CHECKING:
         Translation,
         Universal,
     )
-    from delassus.model.model import WORLD, Frame, Joint, Mimic, Model, Posture
+    from delassus.model.model import Model, ParametricModel
     from delassus.model.motions import moves
     from delassus.model.motions.motion import JointMotion, register_motion
-    from delassus.model.parametric import ParametricModel
+    from delassus.model.parts import WORLD, Frame, Joint, Mimic, Posture
     from delassus.model.placement import Inertia, Placement
     from delassus.model.readers.load import load
     from delassus.model.reports.comparison import compare
@@ -71,10 +71,10 @@ if not TYPE_CHECKING:
             "model.formats": "register_format",
             "model.joints": "Cylindrical Free Helical JointKind Planar Prismatic Revolute Spherical "
             "Translation Universal",
-            "model.model": "WORLD Frame Joint Mimic Model Posture",
+            "model.model": "Model ParametricModel",
             "model.motions.motion": "JointMotion register_motion",
             "model.motions.moves": "",
-            "model.parametric": "ParametricModel",
+            "model.parts": "WORLD Frame Joint Mimic Posture",
             "model.placement": "Inertia Placement",
             "model.readers.load": "load",
             "model.reports.comparison": "compare",

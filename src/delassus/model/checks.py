@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from delassus.errors import BadArgument, expect, short
+from delassus.model.parts import Frame, Geometry, Joint
 from delassus.model.placement import Inertia, Placement
-
-if TYPE_CHECKING:
-    from delassus.model.model import Frame, Geometry, Joint
 
 _LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
 

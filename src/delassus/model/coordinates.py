@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.errors import BadArgument, expect
-
-if TYPE_CHECKING:
-    from delassus.model.model import Joint
+from delassus.model.parts import Joint
 
 
 class Coordinates:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from delassus.errors import BadArgument
 from delassus.model.equality import JointCoupling, ends, prefixed
 from delassus.model.joints import aligned
-from delassus.model.model import WORLD, WORLD_FRAME, Frame, Joint, Mimic, Model
+from delassus.model.model import Model
 from delassus.model.motions.motion import JointMotion
 from delassus.model.motions.moves import Move, Rotation, Shift
+from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Joint, Mimic
 from delassus.model.placement import HERE, Placement
 from delassus.model.transmission import prefixed_transmissions, transmissions_without
 

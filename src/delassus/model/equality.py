@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from delassus.model.model import WORLD_FRAME
+from delassus.model.parts import WORLD_FRAME
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from delassus.errors import BadArgument
 from delassus.model.joints import Revolute
-from delassus.model.model import WORLD, Frame, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame, Joint
 from delassus.model.placement import Inertia, Placement
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.model.joints import aligned
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model, TracedModel
 from delassus.model.motions.motion import JointMotion
+from delassus.model.parts import WORLD
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector
-from delassus.model.traced import TracedModel
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,15 @@ class Links:
 
 def links_of(model: Model) -> Links:
     """The elementary joints of a model."""
-    return model.links if isinstance(model, TracedModel) else _remembered(model)
+    if not isinstance(model, TracedModel):
+        return _remembered(model)
+    if model not in _of_traced:
+        _of_traced[model] = make_links(model)
+    return _of_traced[model]
+
+
+_of_traced: WeakKeyDictionary[TracedModel, Links] = WeakKeyDictionary()
+"""Links of models that are compared by identity, as long as these live."""
 
 
 @lru_cache(maxsize=256)

@@ -1,119 +1,37 @@
-"""The model of a robot: joints, bodies, frames and shapes, as frozen data that is compared by content."""
+"""Models of robots, frozen data that is compared by content: of plain numbers, with parameters, and traced.
+
+`Model` makes a `ParametricModel` of itself, which makes a `TracedModel` while a kernel is traced: each knows the next.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.common.names import UnknownName, found_by_pattern
+from delassus.common.names import UnknownName
 from delassus.compiler.graph.digest import UNREAD, content_digest, exact, is_frozen
+from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.tracing.trace import trace_of
 from delassus.errors import BadArgument, expect
 from delassus.model.checks import check_inertia, check_numbers, check_parts, check_placements
-from delassus.model.coordinates import Coordinates
-from delassus.model.joints import JointKind
+from delassus.model.of_model import Description, OfModel
+from delassus.model.parameter_names import KINDS, Part, parts_named
+from delassus.model.parametric import PLAIN, TRACED, default_parameters, replaced_fields, with_some_inertia
+from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Posture, is_world
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement, Vector, vector
 from delassus.model.transmission import Actuator, Tendon
 
-if TYPE_CHECKING:
-    from delassus.model.parametric import ParametricModel
-
-WORLD = -1
-
-
-@dataclass(frozen=True)
-class Mimic:
-    """A joint that follows another: its coordinate is `ratio` times that of the joint `source`, plus `offset`."""
-
-    source: int
-    ratio: float = 1.0
-    offset: float = 0.0
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A joint and the body it carries, with everything that is rigidly attached to that body.
-
-    `parent` is the index of the joint whose body carries this one, -1 for the world. `placement` is the joint's frame
-    in the parent's; the body's frame is the joint's frame after the motion, and `inertia` is given there. Limits have
-    one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
-    `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
-    `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
-    """
-
-    name: str
-    kind: JointKind
-    parent: int = WORLD
-    placement: Placement = HERE
-    inertia: Inertia = MASSLESS
-    lower: tuple[float, ...] = ()
-    upper: tuple[float, ...] = ()
-    velocity_limit: tuple[float, ...] = ()
-    effort_limit: tuple[float, ...] = ()
-    armature: tuple[float, ...] = ()
-    damping: tuple[float, ...] = ()
-    friction: tuple[float, ...] = ()
-    stiffness: tuple[float, ...] = ()
-    rest: tuple[float, ...] = ()
-    mimic: Mimic | None = None
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A named frame on the body of a joint (-1: on the world); `role` is "link", "joint" or "frame"."""
-
-    name: str
-    joint: int
-    placement: Placement = HERE
-    role: str = "frame"
-
-
-WORLD_FRAME = Frame("world", WORLD, HERE, "link")
-"""A frame of every model, whether it lists it or not; no other frame has its name."""
-
-
-def is_world(joint: int, placement: Placement) -> bool:
-    """Whether a frame may be called "world": it is fixed to the world, at its origin and with its axes."""
-    return joint == WORLD and placement == HERE
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
-    or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale), `mesh` is the
-    file of a mesh, `role` is "visual" or "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
-    empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
-    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides.
-    """
-
-    name: str
-    joint: int
-    placement: Placement
-    shape: str
-    size: tuple[float, ...]
-    role: str
-    mesh: str = ""
-    color: tuple[float, ...] = ()
-    friction: tuple[float, ...] = ()
-    condim: int = 3
-    priority: int = 0
-
-
-@dataclass(frozen=True)
-class Posture:
-    """A configuration q (nq,) that a model's file names."""
-
-    name: str
-    q: tuple[float, ...]
-
 
 @dataclass(frozen=True, eq=False)
-class Model(Coordinates):
+class Model(Description):
     """A robot. Parents come before their children. Equal if their content is, whatever made them.
 
     `base_inertia` is what is fixed to the world; it counts once the model is attached to another one. `constraints`,
@@ -224,109 +142,6 @@ class Model(Coordinates):
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}, {self.mass:.4g} kg>"
 
-    # --- counts -------------------------------------------------------------------------------------------------
-
-    @property
-    def njoints(self) -> int:
-        """Number of joints, and of bodies."""
-        return len(self.joints)
-
-    @property
-    def ninertial(self) -> int:
-        """Number of inertial parameters, ten for each body."""
-        return 10 * len(self.joints)
-
-    @property
-    def nframes(self) -> int:
-        """Number of named frames."""
-        return len(self.frame_list)
-
-    @property
-    def mass(self) -> float:
-        """The mass [kg] of all bodies that joints carry; `base_inertia.mass` is that of what is fixed to the world."""
-        return sum(joint.inertia.mass for joint in self.joints)
-
-    # --- names --------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _frame_index(self) -> dict[str, int]:
-        return {frame.name: k for k, frame in enumerate(self.frame_list)}
-
-    @cached_property
-    def _joint_index(self) -> dict[str, int]:
-        return {joint.name: k for k, joint in enumerate(self.joints)}
-
-    def frame(self, name: str | Frame) -> Frame:
-        """A frame by its name; "world" is one of every model."""
-        key = name.name if isinstance(name, Frame) else name
-        if isinstance(key, str) and key == WORLD_FRAME.name and key not in self._frame_index:
-            return WORLD_FRAME
-        return self.frame_list[self.frame_index(name)]
-
-    def frame_index(self, name: str | Frame) -> int:
-        """The position of a frame in `frame_list`, which need not have the world's."""
-        key = name.name if isinstance(name, Frame) else str(name)
-        if key not in self._frame_index:
-            if key == WORLD_FRAME.name:
-                raise BadArgument(
-                    f"the model does not list its frame {key!r}, which has no number: take its name.",
-                    code="unknown-frame",
-                )
-            raise UnknownName("frame", key, [*self._frame_index, WORLD_FRAME.name], code="unknown-frame")
-        return self._frame_index[key]
-
-    def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
-        """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error.
-
-        The frame "world" is among them if the model lists it, as those from MJCF do, or if it is asked for by name.
-        """
-        expect("the pattern", pattern, str, '"*_foot"')
-        if pattern == WORLD_FRAME.name:
-            return (self.frame(pattern),)
-        return tuple(found_by_pattern("frame that matches", pattern, self.frame_list, code="unknown-frame"))
-
-    def joint(self, name: str) -> Joint:
-        """A joint by its name."""
-        return self.joints[self.joint_index(name)]
-
-    def joint_index(self, name: str) -> int:
-        """The position of a joint in `joints`."""
-        expect("the name of a joint", name, str, f"{self.joints[0].name!r}" if self.joints else '"elbow"')
-        if name not in self._joint_index:
-            raise UnknownName("joint", name, list(self._joint_index), code="unknown-joint")
-        return self._joint_index[name]
-
-    def body_index(self, name: str) -> int:
-        """The joint that carries a body, by the joint's name, or by that of the link whose frame is the body's."""
-        expect("the name of a body", name, str, f"{self.joints[0].name!r}" if self.joints else '"trunk"')
-        if name in self._joint_index:
-            return self._joint_index[name]
-        links = {frame.name: frame for frame in self.frame_list if frame.role == "link"}
-        if name not in links:
-            raise UnknownName("joint or link", name, [*self._joint_index, *links], code="unknown-joint")
-        link = links[name]
-        if link.joint == WORLD:
-            raise BadArgument(
-                f"the link {name!r} is fixed to the world: its inertia has no part in the dynamics.",
-                code="bad-parameter",
-            )
-        if link.placement != HERE:
-            joint = self.joints[link.joint].name
-            raise BadArgument(
-                f"the link {name!r} is a part of the body of joint {joint!r}, whose frame is another one: give "
-                f"the name {joint!r}, which is that of the whole body.",
-                code="bad-parameter",
-            )
-        return link.joint
-
-    def posture(self, name: str) -> NDArray[np.float64]:
-        """A configuration (nq,) by the name that the model's file gives it."""
-        expect("the name of a posture", name, str, '"home"')
-        found = [posture for posture in self.postures if posture.name == name]
-        if not found:
-            raise UnknownName("posture", name, [posture.name for posture in self.postures], code="unknown-posture")
-        return np.array(found[0].q)
-
     # --- editing: each gives a new model ------------------------------------------------------------------------
 
     def attach(self, other: Model, frame: str | Frame, placement: Placement = HERE, prefix: str = "") -> Model:
@@ -385,9 +200,154 @@ class Model(Coordinates):
         Names are "gravity", "inertia:trunk", "placement:hip", "frame:foot", "armature:knee", patterns such as
         "inertia:*_knee", and kinds alone for all there are; see `delassus.model.parametric`.
         """
-        from delassus.model.parametric import ParametricModel
-
         return ParametricModel(self, names)
+
+
+class TracedModel(Model):
+    """A model some of whose numbers are traced: it holds them as they are, without the checks of plain numbers.
+
+    `sample` is a plain model of the same structure, with inertia wherever these may have some: for questions that are
+    decided when a kernel is compiled. `origin` is the model with parameters that it comes from, and `parameters`
+    (nparameters,) are those that it has.
+    """
+
+    sample: Model
+    origin: Any
+    parameters: Any
+
+    @classmethod
+    def like(cls, sample: Model, origin: Any, parameters: Any, **fields: Any) -> TracedModel:
+        """A model with the fields of `sample`, but for those given."""
+        own = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
+        model = cls(**own | fields)
+        for name, value in (("sample", sample), ("origin", origin), ("parameters", parameters)):
+            object.__setattr__(model, name, value)
+        return model
+
+    def __post_init__(self) -> None:
+        pass
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: nq {self.nq}, nv {self.nv}>"
+
+
+def sample_of(model: Model) -> Model:
+    """A model of plain numbers: the model itself, unless some of its numbers come at run time."""
+    return model.sample if isinstance(model, TracedModel) else model
+
+
+@dataclass(frozen=True)
+class ParametricModel(OfModel, Parametric):
+    """A model, and the `names` of those of its constants that are parameters; frozen and compared by content."""
+
+    model: Model
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        expect("what has parameters", self.model, Model, 'delassus.load("robot.urdf")')
+        expect("names", self.names, tuple, '("gravity", "inertia:trunk")')
+        if not self.names:
+            raise BadArgument(
+                f"name at least one parameter: {', '.join(KINDS)}, or one of them as 'inertia:trunk'.",
+                code="missing-argument",
+            )
+        chosen = [part.name for part in self.parts]
+        bodies = [part.index for part in self.parts if part.kind in ("mass", "inertia")]
+        for name, count in Counter(chosen).items():
+            if count > 1:
+                raise BadArgument(
+                    f"the parameter {name!r} is chosen more than once, by {', '.join(self.names)}.",
+                    code="duplicate-name",
+                )
+        for k, count in Counter(bodies).items():
+            if count > 1:
+                body = self.model.joints[k].name
+                raise BadArgument(
+                    f"'mass:{body}' and 'inertia:{body}' exclude each other: a mass is an inertia's first.",
+                    code="conflicting-arguments",
+                )
+
+    def __repr__(self) -> str:
+        return f"<ParametricModel {self.model.name!r}: {self.nparameters} parameters: {', '.join(self.names)}>"
+
+    @cached_property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        return int(self.parts[-1].at.stop)
+
+    # --- numbers ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[Part, ...], ...]:
+        """The parts that each name stands for."""
+        groups: list[tuple[Part, ...]] = []
+        for name in self.names:
+            groups.append(parts_named(self.model, name, start=groups[-1][-1].at.stop if groups else 0))
+        return tuple(groups)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All parameters by what they belong to, in their order."""
+        return tuple(part for group in self._groups for part in group)
+
+    @property
+    def slices(self) -> Mapping[str, slice]:
+        """Where the parameters of each name are."""
+        # Not kept: a view that cannot be changed cannot be pickled either.
+        ends = [(group[0].at.start, group[-1].at.stop) for group in self._groups]
+        return MappingProxyType({name: slice(*end) for name, end in zip(self.names, ends, strict=True)})
+
+    def parameters(self) -> NDArray[np.float64]:
+        """The parameters (nparameters,) that the model has as its constants."""
+        return np.concatenate([default_parameters(self.model, part.kind, part.index) for part in self.parts])
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+        """Parameters (…, nparameters) from arrays by name, which broadcast; those of the model where none are given."""
+        arrays = {name: np.asarray(value, float) for name, value in values.items()}
+        slices = self.slices
+        for name, array in arrays.items():
+            if name not in slices:
+                raise UnknownName("parameter", name, self.names, code="unknown-parameter")
+            size = slices[name].stop - slices[name].start
+            if array.shape[-1:] != (size,):
+                raise BadArgument(
+                    f"the parameter {name!r} has shape {array.shape}; it needs (…, {size}).", code="wrong-shape"
+                )
+        batch = np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
+        packed = np.broadcast_to(self.parameters(), (*batch, self.nparameters)).copy()
+        for name, array in arrays.items():
+            packed[..., slices[name]] = array
+        return packed
+
+    def with_parameters(self, parameters: Any) -> Model:
+        """The model with these parameters (nparameters,) as its constants: of plain numbers, if these are plain."""
+        if trace_of(parameters) is not None:
+            fields = replaced_fields(self.model, self.parts, parameters, TRACED)
+            return TracedModel.like(self.sample, self, parameters, **fields)
+        given = np.asarray(parameters, float)
+        if given.shape != (self.nparameters,):
+            raise BadArgument(
+                f"the parameters have shape {given.shape}; this model needs ({self.nparameters},).", code="wrong-shape"
+            )
+        return replace(self.model, **replaced_fields(self.model, self.parts, given, PLAIN))
+
+    @cached_property
+    def sample(self) -> Model:
+        """The model, with mass and rotor inertia wherever the parameters may give some and it has none."""
+        joints = list(self.model.joints)
+        for part in self.parts:
+            if part.kind in ("mass", "inertia"):
+                joint = joints[part.index]
+                joints[part.index] = replace(joint, inertia=with_some_inertia(joint.inertia))
+            elif part.kind == "armature" and not any(joints[part.index].armature or ()):
+                joint = joints[part.index]
+                joints[part.index] = replace(joint, armature=(1.0,) * joint.kind.nv)
+        return replace(self.model, joints=tuple(joints))
 
 
 def _expect_placement(placement: Placement) -> None:

@@ -1,19 +1,136 @@
-"""What all that is made of a model offers as the model itself does: counts, names, limits, configurations."""
+"""What follows from the parts of a model, counts, names and coordinates; and what all that has a model offers alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from delassus.model.model import Frame, Joint, Model
+from delassus.common.names import UnknownName, found_by_pattern
+from delassus.errors import BadArgument, expect
+from delassus.model.coordinates import Coordinates
+from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Joint, Posture
+from delassus.model.placement import HERE, Vector
+
+
+class Description(Coordinates):
+    """The joints, frames and postures of a model, found by their names."""
+
+    joints: tuple[Joint, ...]
+    frame_list: tuple[Frame, ...]
+    postures: tuple[Posture, ...]
+    gravity: Vector
+
+    # --- counts -------------------------------------------------------------------------------------------------
+
+    @property
+    def njoints(self) -> int:
+        """Number of joints, and of bodies."""
+        return len(self.joints)
+
+    @property
+    def ninertial(self) -> int:
+        """Number of inertial parameters, ten for each body."""
+        return 10 * len(self.joints)
+
+    @property
+    def nframes(self) -> int:
+        """Number of named frames."""
+        return len(self.frame_list)
+
+    @property
+    def mass(self) -> float:
+        """The mass [kg] of all bodies that joints carry; `base_inertia.mass` is that of what is fixed to the world."""
+        return sum(joint.inertia.mass for joint in self.joints)
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _frame_index(self) -> dict[str, int]:
+        return {frame.name: k for k, frame in enumerate(self.frame_list)}
+
+    @cached_property
+    def _joint_index(self) -> dict[str, int]:
+        return {joint.name: k for k, joint in enumerate(self.joints)}
+
+    def frame(self, name: str | Frame) -> Frame:
+        """A frame by its name; "world" is one of every model."""
+        key = name.name if isinstance(name, Frame) else name
+        if isinstance(key, str) and key == WORLD_FRAME.name and key not in self._frame_index:
+            return WORLD_FRAME
+        return self.frame_list[self.frame_index(name)]
+
+    def frame_index(self, name: str | Frame) -> int:
+        """The position of a frame in `frame_list`, which need not have the world's."""
+        key = name.name if isinstance(name, Frame) else str(name)
+        if key not in self._frame_index:
+            if key == WORLD_FRAME.name:
+                raise BadArgument(
+                    f"the model does not list its frame {key!r}, which has no number: take its name.",
+                    code="unknown-frame",
+                )
+            raise UnknownName("frame", key, [*self._frame_index, WORLD_FRAME.name], code="unknown-frame")
+        return self._frame_index[key]
+
+    def frames(self, pattern: str = "*") -> tuple[Frame, ...]:
+        """The frames whose names match a pattern such as "*_foot", in the model's order; none is an error.
+
+        The frame "world" is among them if the model lists it, as those from MJCF do, or if it is asked for by name.
+        """
+        expect("the pattern", pattern, str, '"*_foot"')
+        if pattern == WORLD_FRAME.name:
+            return (self.frame(pattern),)
+        return tuple(found_by_pattern("frame that matches", pattern, self.frame_list, code="unknown-frame"))
+
+    def joint(self, name: str) -> Joint:
+        """A joint by its name."""
+        return self.joints[self.joint_index(name)]
+
+    def joint_index(self, name: str) -> int:
+        """The position of a joint in `joints`."""
+        expect("the name of a joint", name, str, f"{self.joints[0].name!r}" if self.joints else '"elbow"')
+        if name not in self._joint_index:
+            raise UnknownName("joint", name, list(self._joint_index), code="unknown-joint")
+        return self._joint_index[name]
+
+    def body_index(self, name: str) -> int:
+        """The joint that carries a body, by the joint's name, or by that of the link whose frame is the body's."""
+        expect("the name of a body", name, str, f"{self.joints[0].name!r}" if self.joints else '"trunk"')
+        if name in self._joint_index:
+            return self._joint_index[name]
+        links = {frame.name: frame for frame in self.frame_list if frame.role == "link"}
+        if name not in links:
+            raise UnknownName("joint or link", name, [*self._joint_index, *links], code="unknown-joint")
+        link = links[name]
+        if link.joint == WORLD:
+            raise BadArgument(
+                f"the link {name!r} is fixed to the world: its inertia has no part in the dynamics.",
+                code="bad-parameter",
+            )
+        if link.placement != HERE:
+            joint = self.joints[link.joint].name
+            raise BadArgument(
+                f"the link {name!r} is a part of the body of joint {joint!r}, whose frame is another one: give "
+                f"the name {joint!r}, which is that of the whole body.",
+                code="bad-parameter",
+            )
+        return link.joint
+
+    def posture(self, name: str) -> NDArray[np.float64]:
+        """A configuration (nq,) by the name that the model's file gives it."""
+        expect("the name of a posture", name, str, '"home"')
+        found = [posture for posture in self.postures if posture.name == name]
+        if not found:
+            raise UnknownName("posture", name, [posture.name for posture in self.postures], code="unknown-posture")
+        return np.array(found[0].q)
 
 
 class OfModel:
     """Something with a `model`."""
 
-    model: Model
+    model: Description
 
     @property
     def nq(self) -> int:

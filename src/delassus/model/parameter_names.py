@@ -8,7 +8,8 @@ from typing import Final
 
 from delassus.common.names import Named, UnknownName, matching
 from delassus.errors import BadArgument, expect
-from delassus.model.model import WORLD_FRAME, Model
+from delassus.model.of_model import Description
+from delassus.model.parts import WORLD_FRAME
 
 KINDS: Final = ("gravity", "mass", "inertia", "placement", "frame", "armature")
 _SIZES: Final = {"mass": 1, "inertia": 10, "placement": 7, "frame": 7}  # that of armature is the joint's
@@ -29,7 +30,7 @@ class Part:
         return f"{self.kind}:{self.owner}" if self.owner else self.kind
 
 
-def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
+def parts_named(model: Description, name: str, start: int) -> tuple[Part, ...]:
     """The parts that a name stands for, from the parameter number `start` on."""
     expect("the name of a parameter", name, str, '"inertia:trunk"')
     kind, separator, owner = name.partition(":")
@@ -69,11 +70,11 @@ def parts_named(model: Model, name: str, start: int) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _links(model: Model) -> list[str]:
+def _links(model: Description) -> list[str]:
     return [frame.name for frame in model.frame_list if frame.role == "link"]
 
 
-def _all_names(model: Model) -> list[str]:
+def _all_names(model: Description) -> list[str]:
     """The names of all parameters that a model can have."""
     joints = [joint.name for joint in model.joints]
     return [

@@ -1,4 +1,4 @@
-"""Parts of a model whose numbers are traced: inertias, placements, and the model that holds them.
+"""Parts of a model whose numbers are traced: inertias and placements; `TracedModel` holds them.
 
 Their numbers come at run time. They offer to algorithms what the parts made of plain numbers offer, live as long as the
 trace of a kernel, and are compared by identity.
@@ -7,19 +7,14 @@ trace of a kernel, and are compared by identity.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 import delassus.numpy as np
-from delassus.model.model import Model
 from delassus.model.placement import Inertia, Placement
 from delassus.spatial.inertias import inertia_from_parameters
 from delassus.spatial.quaternions import quaternion_to_rotation
-
-if TYPE_CHECKING:
-    from delassus.model.links import Links
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,48 +96,3 @@ class TracedInertia(Inertia):
         # Parallel axes, with the first moments before and after the move: all of it folds where p is zero.
         about = about + (turned @ p + p @ first) * np.eye(3) - np.outer(turned, p) - np.outer(p, first)
         return TracedInertia(self.mass, p + R @ self.com, R @ self.rotational @ R.T, first=first, about=about)
-
-
-class TracedModel(Model):
-    """A model some of whose numbers are traced: it holds them as they are, without the checks of plain numbers.
-
-    `sample` is a plain model of the same structure, with inertia wherever these may have some: for questions that are
-    decided when a kernel is compiled. `origin` is the model with parameters that it comes from, and `parameters`
-    (nparameters,) are those that it has.
-    """
-
-    sample: Model
-    origin: Any
-    parameters: Any
-
-    @classmethod
-    def like(cls, sample: Model, origin: Any, parameters: Any, **fields: Any) -> TracedModel:
-        """A model with the fields of `sample`, but for those given."""
-        own = {name: getattr(sample, name) for name in sample.__dataclass_fields__}
-        model = cls(**own | fields)
-        for name, value in (("sample", sample), ("origin", origin), ("parameters", parameters)):
-            object.__setattr__(model, name, value)
-        return model
-
-    def __post_init__(self) -> None:
-        pass
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    __hash__ = object.__hash__
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}: nq {self.nq}, nv {self.nv}>"
-
-    @cached_property
-    def links(self) -> Links:
-        """The elementary joints: kept here, since a cache by content has nothing to compare."""
-        from delassus.model.links import make_links
-
-        return make_links(self)
-
-
-def sample_of(model: Model) -> Model:
-    """A model of plain numbers: the model itself, unless some of its numbers come at run time."""
-    return model.sample if isinstance(model, TracedModel) else model

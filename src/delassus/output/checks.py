@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,9 @@ from delassus.common.frozen import read_only
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import NotANumber, expect, short
 from delassus.model.model import Model
-from delassus.model.parametric import ParametricModel
+from delassus.model.model import ParametricModel
 from delassus.output.contacts import ContactRecord
 from delassus.output.errors import TrajectoryError
-
-if TYPE_CHECKING:
-    from delassus.output.trajectory import Trajectory
 
 ARRAYS: Final = ("time", "q", "v", "status", "ended", "steps", "rejected", "residual")
 """What every trajectory has."""
@@ -32,9 +29,9 @@ _AT_TIMES: Final = ("status", "residual")
 """Of simulations, these have a time axis."""
 
 
-def checked_parts(log: Trajectory) -> dict[str, Any]:
+def checked_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a trajectory as arrays that cannot be written to; raises unless they fit each other."""
-    time, q, v = (_numbers(name, getattr(log, name)) for name in ("time", "q", "v"))
+    time, q, v = (_numbers(name, fields[name]) for name in ("time", "q", "v"))
     if time.ndim != 1 or not len(time) or not np.isfinite(time).all() or np.any(np.diff(time) < 0.0):
         raise TrajectoryError(
             f"time has shape {time.shape}; it is a list of finite times that do not decrease.", code="not-increasing"
@@ -51,18 +48,19 @@ def checked_parts(log: Trajectory) -> dict[str, Any]:
     parts: dict[str, Any] = {"time": time, "q": q, "v": v}
     usual = {"status": 0, "ended": time[-1], "steps": len(time) - 1, "rejected": 0, "residual": 0.0}
     for name, value in usual.items():
-        given = getattr(log, name)
+        given = fields[name]
         parts[name] = np.full(batch, value) if given is None else _numbers(name, given, name in _WHOLE)
         _fits(name, parts[name], batch, *([(len(time), *batch)] if name in _AT_TIMES else []))
     for name, shape in (("events", (len(time) - 1, *batch)), ("measures", (len(time), *batch))):
-        parts[name] = {key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _named(log, name).items()}
-    if log.parameters is not None:
-        _check_parameters(log.parameters, batch)
-    parts["mechanism"] = mechanism_of(log.mechanism, q.shape[-1], v.shape[-1])
-    if log.contacts is not None:
-        _check_contacts(log.contacts, q.shape[:-1])
-        impulse, contact = read_only(log.contacts.impulse), read_only(log.contacts.contact)
-        parts["contacts"] = replace(log.contacts, impulse=impulse, contact=contact)
+        parts[name] = {key: read_only(_fits(key, _numbers(key, x), shape)) for key, x in _named(name, fields[name]).items()}
+    if fields["parameters"] is not None:
+        _check_parameters(fields["parameters"], batch)
+    parts["mechanism"] = mechanism_of(fields["mechanism"], q.shape[-1], v.shape[-1])
+    contacts = fields["contacts"]
+    if contacts is not None:
+        _check_contacts(contacts, q.shape[:-1])
+        impulse, contact = read_only(contacts.impulse), read_only(contacts.contact)
+        parts["contacts"] = replace(contacts, impulse=impulse, contact=contact)
     return {name: read_only(x) if isinstance(x, np.ndarray) else x for name, x in parts.items()}
 
 
@@ -100,13 +98,12 @@ def _fits(name: str, array: NDArray[Any], *shapes: tuple[int, ...]) -> NDArray[A
     return array
 
 
-def _named(log: Trajectory, name: str) -> Mapping[str, Any]:
-    found = getattr(log, name)
-    if not isinstance(found, Mapping):
+def _named(name: str, values: Any) -> Mapping[str, Any]:
+    if not isinstance(values, Mapping):
         raise TrajectoryError(
-            f"{name} of a trajectory is {short(repr(found))}; it is a mapping of names to arrays.", code="wrong-type"
+            f"{name} of a trajectory is {short(repr(values))}; it is a mapping of names to arrays.", code="wrong-type"
         )
-    return found
+    return values
 
 
 def _check_parameters(given: Any, batch: tuple[int, ...]) -> None:

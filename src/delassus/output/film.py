@@ -20,7 +20,8 @@ from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.geometry.shapes.registry import SHAPES
-from delassus.model.model import Geometry, Model
+from delassus.model.model import Model
+from delassus.model.parts import Geometry
 from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
 from delassus.output.choices import item_numbers, real
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
@@ -95,8 +96,8 @@ def film(log: Trajectory, items: Any, frames_per_second: float) -> dict[str, Any
         "size": _size(model),
         "shapes": [_shape(g, triangles) for g, triangles in drawn_shapes(model)],
         "ground": None if sim is None else _ground(sim.ground),
-        "poses": _packed(poses),
-        "forces": _packed(forces),
+        "poses": packed(poses),
+        "forces": packed(forces),
         "weight": float(model.mass * np.linalg.norm(model.gravity)) or 1.0,
     }
 
@@ -160,7 +161,7 @@ def _ground(ground: Any) -> dict[str, Any]:
     if ground.heights is not None:
         rows, columns = ground.heights.shape
         shape = {"rows": rows, "columns": columns, "spacing": float(ground.spacing), "origin": list(ground.origin)}
-        return {**shape, "heights": _packed(ground.heights)}
+        return {**shape, "heights": packed(ground.heights)}
     normal, height = np.reshape(ground.normal, (-1, 3))[0], np.reshape(ground.height, -1)[0]
     return {"axes": np.asarray(contact_axes(normal)).reshape(-1).tolist(), "height": float(height)}
 
@@ -175,5 +176,6 @@ def world_forces(sim: Any, q: Any, contact: Any, force: Any) -> Any:
     return np.concatenate([point, (contact_axes(normal) @ force[..., None])[..., 0]], -1)
 
 
-def _packed(x: NDArray[np.float64]) -> str:
+def packed(x: NDArray[np.float64]) -> str:
+    """Numbers as the page reads them: base64 of float32, zero in place of NaN."""
     return base64.b64encode(np.nan_to_num(x).astype("<f4").tobytes()).decode()

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.frozen import read_only
+from delassus.common.outcomes import members_of, sentence_with_count, worst_of
 from delassus.compiler.graph.parameters import PARAMETERS
 from delassus.constrained.rows.references import constraint_error
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.errors import short
 from delassus.model.links import links_of
-from delassus.model.traced import sample_of
+from delassus.model.model import sample_of
 from delassus.step.marks import Mark, described
 from delassus.output.status import MotionStatus
 from delassus.output.between import between
@@ -30,7 +31,7 @@ from delassus.output.measures import mechanical_energy, velocity_error
 Floats = NDArray[np.float64]
 
 
-class State(NamedTuple):
+class Moment(NamedTuple):
     """One moment of a trajectory: time [s], q (…, nq), v (…, nv)."""
 
     time: float
@@ -80,7 +81,7 @@ class Trajectory:
     activation: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for name, value in checked_parts(self).items():
+        for name, value in checked_parts(vars(self)).items():
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
@@ -92,7 +93,7 @@ class Trajectory:
         items = f", {' × '.join(map(str, batch))} items" if batch else ""
         return f"<Trajectory{name}: {len(self)} times from {self.time[0]:g} to {self.time[-1]:g} s{items}>"
 
-    def __getitem__(self, index: Any) -> Trajectory | State:
+    def __getitem__(self, index: Any) -> Trajectory | Moment:
         """A moment, `log[-1]`; a part in time, `log[::10]`; items of a batch, `log[:, 3]`."""
         first, *items = index if isinstance(index, tuple) and index else (index,)
         chosen = tuple(items)
@@ -100,7 +101,7 @@ class Trajectory:
         if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
             if not -len(self) <= first < len(self):
                 raise NoSuchTime(f"there is no time {short(str(first), 20)}: the trajectory has {len(self)}.")
-            return State(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
+            return Moment(float(self.time[first]), self.q[(first, *chosen)], self.v[(first, *chosen)])
         try:
             start, stop, step = (first if isinstance(first, slice) else slice(None)).indices(len(self))
         except (TypeError, ValueError, OverflowError):  # a step of zero, or of something else
@@ -134,18 +135,17 @@ class Trajectory:
     def statuses(self) -> Any:
         """The `MotionStatus` of one item, or an array of them; of a simulation, `Mark`s."""
         kind = MotionStatus if self.contacts is None else Mark
-        found = np.vectorize(kind, otypes=[object])(self.status)
-        return found.item() if found.ndim == 0 else found
+        return members_of(kind, self.status)
 
     def describe(self) -> str:
         """How it went, in a sentence; of the items that did not get to the end, the worst, where there are several."""
         status = np.asarray(self.status)
         if self.contacts is not None:
             return described(status) + self._fastest_joint(status & int(Mark.TOO_LONG) != 0)
-        worst = next(s for s in reversed(MotionStatus) if s is MotionStatus.DONE or np.any(status == s))
+        worst = worst_of(MotionStatus, status) if status.size else MotionStatus.DONE
         if not status.ndim or worst is MotionStatus.DONE:
             return worst.sentence
-        return f"{worst.sentence[:-1]}, in {np.sum(status == worst)} of {status.size} items."
+        return sentence_with_count(worst, status, "items")
 
     def _fastest_joint(self, chosen: Any) -> str:
         """A sentence about the joint that turns fastest in chosen states (times, …), and the step that follows it."""
@@ -188,7 +188,7 @@ class Trajectory:
             velocity_error(mechanism, self.q, self.v, time=self._times, **self._given) if mechanism.m else None
         )
 
-    def at(self, times: ArrayLike) -> State:
+    def at(self, times: ArrayLike) -> Moment:
         """States (…) between the times of the trajectory: cubic along the way from each to the next (dense output).
 
         Errors go with the fourth power of the distance of the times, and q keeps to its manifold.
@@ -204,7 +204,7 @@ class Trajectory:
         share, span = ((wanted - self.time[k]) / span)[batch], span[batch]
         robot = self._known("states between its times")
         found = between(robot, self.q[k], self.v[k], self.q[k + 1], self.v[k + 1], share, span, **self._given)
-        return State(wanted, *found)  # type: ignore[arg-type]
+        return Moment(wanted, *found)  # type: ignore[arg-type]
 
     # --- what simulations record besides ------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from delassus.geometry.candidates import Shape
 from delassus.geometry.collisions import Collision
-from delassus.model.model import WORLD, Geometry, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Geometry
 from delassus.simulation.ground import Ground
 
 Own = tuple[float | None, float | None, float | None]

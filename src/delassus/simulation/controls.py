@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -12,10 +12,8 @@ import numpy as np
 from delassus.common.checks import real_array, whole_number
 from delassus.compiler.host.kernel import Kernel
 from delassus.simulation.checks import RunError, SimulationError, fits
+from delassus.simulation.setup import Setup
 from delassus.step.stages.kernels import simulate, simulate_with
-
-if TYPE_CHECKING:
-    from delassus.simulation.simulation import Simulation
 
 _policies: WeakKeyDictionary[Any, dict[tuple[Any, int], Kernel[..., Any]]] = WeakKeyDictionary()
 """The step's kernel for each kernel of a user that is compiled into it, by robot and number of controls.
@@ -51,7 +49,7 @@ class Control:
     ahead: Callable[[int, int], Any] | None = None
 
 
-def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
+def control_of(sim: Setup, control: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     """Checked."""
     steps = None if steps is None else whole_number("steps", steps, 0)
     if control is not None and not callable(control):
@@ -90,7 +88,7 @@ def control_of(sim: Simulation, control: Any, steps: int | None, batch: tuple[in
     return Control(int(steps), simulate, ask, asks=True)
 
 
-def _from_array(sim: Simulation, u: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
+def _from_array(sim: Setup, u: Any, steps: int | None, batch: tuple[int, ...]) -> Control:
     if not sim.nu and u.shape[-1:] != (0,):
         raise SimulationError(
             f"the controls have shape {u.shape}, and the robot has nothing to drive: leave them out.",
@@ -136,7 +134,7 @@ def _readings(shape: tuple[int, ...], batch: tuple[int, ...], steps: int) -> tup
     return f"give control.reshape{in_time}", f"give np.broadcast_to(control, {constant})"
 
 
-def _compiled_in(sim: Simulation, policy: Kernel[..., Any]) -> Kernel[..., Any]:
+def _compiled_in(sim: Setup, policy: Kernel[..., Any]) -> Kernel[..., Any]:
     """The step's kernel with a user's in it, remembered for each robot."""
     model, nu = sim.model, sim.nu
     known = _policies.setdefault(policy, {})

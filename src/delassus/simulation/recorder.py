@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,11 +12,10 @@ from delassus.output.contacts import ContactRecord
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.runner import Runner
+from delassus.simulation.setup import Setup
 from delassus.simulation.state import State
+from delassus.simulation.stretch import Stretch
 from delassus.step.marks import Mark
-
-if TYPE_CHECKING:
-    from delassus.simulation.simulation import Simulation
 
 _LITTLE: Final = 32 * 1024 * 1024
 """Bytes that there always are."""
@@ -54,13 +53,12 @@ class Recorder:
             array[self.count] = getattr(state, name)
         self.count, self.last = self.count + 1, state.count
 
-    def keep_stretch(self, runner: Runner, k: int, made: int, every: int, steps: int) -> None:
+    def keep_stretch(self, stretch: Stretch, k: int, made: int, every: int, steps: int) -> None:
         """Copy those periods of a stretch from the k-th on that are kept of a run of so many steps."""
-        first = every - k % every
-        stretch = runner.stretch
-        if stretch is not None and first <= made:
+        first, runner = every - k % every, stretch.runner
+        if first <= made:
             count = 1 + (made - first) // every
-            for name, rows in stretch.rows(runner, slice(first, made + 1, every)).items():
+            for name, rows in stretch.rows(slice(first, made + 1, every)).items():
                 self.arrays[name][self.count : self.count + count] = rows
             self.count, self.last = self.count + count, runner.count - (made - first) % every
         if k + made == steps:
@@ -71,7 +69,7 @@ class Recorder:
         if state.count != self.last:
             self.keep(state)
 
-    def trajectory(self, sim: Simulation, interrupted: bool = False) -> Trajectory:
+    def trajectory(self, sim: Setup, interrupted: bool = False) -> Trajectory:
         """What has been kept of a run; the last state of one that was interrupted is marked."""
         if interrupted:
             self.arrays["status"][self.count - 1] |= int(Mark.INTERRUPTED)

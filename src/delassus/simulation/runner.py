@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,13 @@ from delassus.compiler.host.retry import Attempt, Batch, Results, flagged, retry
 from delassus.simulation.checks import RunError
 from delassus.simulation.controls import Control
 from delassus.simulation.ground import structures
+from delassus.simulation.setup import Setup
 from delassus.simulation.state import State, is_alive
-from delassus.simulation.stretch import LONGEST, Stretch
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
 from delassus.step.stages.collide import has_impulse_outside
 from delassus.step.stages.solve import LONGER, QUICKLY
 from delassus.step.stages.types import MAX_ITERATIONS, SolverLimits
-
-if TYPE_CHECKING:
-    from delassus.simulation.simulation import Simulation
 
 _FROZEN: Final = int(Mark.FROZEN)
 NEEDS_ITERATIONS: Final = float(Mark.NEEDS_ITERATIONS)
@@ -39,9 +36,6 @@ NEEDS_FULL_SET: Final = float(Mark.NEEDS_FULL_SET)
 
 _NEW: Final = -1.0
 """The flag of items before the first attempt."""
-
-_WORTH_IT: Final = 64
-"""Periods from which on a stretch pays for what it takes to be made."""
 
 _MANY: Final = 0.05
 """The fraction of items from which on it pays to send those that need it straight to the full contact set."""
@@ -54,7 +48,7 @@ class Runner:
         consistent: Whether arrays, time and count are those of one state: Ctrl-C may come in the middle of a step.
     """
 
-    def __init__(self, sim: Simulation, state: State, control: Control, bound: bool = True) -> None:
+    def __init__(self, sim: Setup, state: State, control: Control, bound: bool = True) -> None:
         self.sim, self.control = sim, control
         self.time, self.count, self.seed = state.time, state.count, state.seed
         self.q, self.v = state.q, state.v
@@ -65,14 +59,17 @@ class Runner:
         self._thorough: Callable[[], None] | None = None
         self._period, self._sizes = sim.period, (sim.scene.m, sim.scene.slots, sim.scene.na)
         self._tick = self._alone() if self.alone and bound else None
-        self.stretch: Stretch | None = None
         self.consistent = True
-        self._ahead = 8
 
     @property
     def moving(self) -> tuple[Any, ...]:
         """The arrays that change."""
         return self.q, self.v, self._rows, self._places
+
+    @property
+    def bound(self) -> bool:
+        """Whether arrays of one item are bound to the kernel."""
+        return self._tick is not None
 
     @property
     def impulse(self) -> Any:
@@ -88,23 +85,6 @@ class Runner:
     def contact(self) -> Any:
         """(…, slots)."""
         return self._places[..., : self._sizes[1]]
-
-    def go(self, k: int, most: int) -> int:
-        """Make control periods from the k-th on, `most` of them or fewer, in a stretch; how many, perhaps none.
-
-        Where periods are marked, one after the other, a stretch is not worth its start.
-        """
-        if self.stretch is None:
-            if most < _WORTH_IT or self._tick is None or self.control.ahead is None:
-                return 0
-            self.stretch = Stretch(self)
-        periods = min(self._ahead, most, LONGEST)
-        if periods < 4:
-            self._ahead = min(2 * self._ahead + 1, LONGEST)
-            return 0
-        made = self.stretch.go(self, k, periods)
-        self._ahead = min(2 * made, LONGEST) if made < periods else min(2 * self._ahead, LONGEST)
-        return made
 
     def step(self, k: int) -> None:
         """Make the k-th control period."""

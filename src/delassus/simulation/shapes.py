@@ -16,7 +16,8 @@ from delassus.geometry.collisions import Collision, collisions_of
 from delassus.geometry.fields import MOST_SPACINGS, Field
 from delassus.geometry.pairs.registry import describe_pairs
 from delassus.geometry.shapes.registry import SHAPES
-from delassus.model.model import WORLD, Geometry, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Geometry
 from delassus.model.readers.meshes import hull_points
 from delassus.simulation.checks import SimulationError
 from delassus.simulation.ground import Ground

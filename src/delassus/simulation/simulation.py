@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from delassus.common.checks import (
     number_in_range,
     whole_number,
 )
-from delassus.common.frozen import Frozen
 from delassus.compiler.graph.parameters import Parametric
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.cones.parameters import ContactParameters
@@ -30,7 +28,8 @@ from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
 from delassus.dynamics.forces.tendons import check_tendons
 from delassus.dynamics.kinematics.manifold import normalize
 from delassus.errors import expect
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 from delassus.model.transmission import Actuator
 from delassus.output.trajectory import Trajectory
 from delassus.simulation.checks import RunError, SimulationError, fits
@@ -38,12 +37,13 @@ from delassus.simulation.coefficients import friction_of
 from delassus.simulation.controls import Control, control_of
 from delassus.simulation.ground import COEFFICIENTS, Ground, structures
 from delassus.simulation.recorder import Recorder
-from delassus.simulation.reduced import reduced_scene
 from delassus.simulation.runner import Runner, report_progress, some
+from delassus.simulation.setup import Setup
 from delassus.simulation.shapes import colliding as shapes_colliding
 from delassus.simulation.shapes import shapes_of, warn_of_ridges, warn_of_scenery
 from delassus.simulation.starting import first_activation, repaired
 from delassus.simulation.state import State, reject_moment
+from delassus.simulation.stretch import Stretch
 from delassus.step.actuators.activation import activate
 from delassus.step.actuators.checks import check_actuators
 from delassus.step.marks import Mark
@@ -83,7 +83,7 @@ class GroundContacts(NamedTuple):
     shape: tuple[str, ...]
 
 
-class Simulation(Frozen):
+class Simulation(Setup):
     """A robot on the ground, and how it is stepped through time.
 
         sim = dl.Simulation(robot, ground=dl.Ground(friction=0.7), time_step=1e-3)
@@ -193,27 +193,6 @@ class Simulation(Frozen):
             f"Simulation({self.model.name!r}: {scene.candidates} candidates for {scene.slots} contacts, {scene.m} "
             f"rows, {scene.nu} controls, steps of {self.time_step:g} s)"
         )
-
-    @cached_property
-    def reduced_scene(self) -> Scene:
-        """The scene with the reduced contact set, with which steps are tried first."""
-        return reduced_scene(self.scene)
-
-    @property
-    def model(self) -> Model:
-        """The robot."""
-        model: Model = self.scene.model
-        return model
-
-    @property
-    def nu(self) -> int:
-        """The number of controls: of actuators, or of velocities of joints without a free base."""
-        return self.scene.nu
-
-    @property
-    def period(self) -> float:
-        """Of the controls [s]."""
-        return self.time_step * self.scene.substeps
 
     # --- states ---------------------------------------------------------------------------------------------------
 
@@ -329,12 +308,13 @@ class Simulation(Frozen):
         given: Control = control_of(self, control, steps, state.q.shape[:-1])
         every = whole_number("every", every)
         log, runner = Recorder(state, 1 + -(-given.steps // every)), Runner(self, state, given)
+        stretch = Stretch(runner)
         try:
             k = 0
             while k < given.steps:
-                made = 0 if progress is not None else runner.go(k, given.steps - k)
+                made = 0 if progress is not None else stretch.advance(k, given.steps - k)
                 if made:
-                    log.keep_stretch(runner, k, made, every, given.steps)
+                    log.keep_stretch(stretch, k, made, every, given.steps)
                 else:
                     runner.step(k)
                     made = 1
@@ -377,11 +357,6 @@ class Simulation(Frozen):
         return u
 
     # --- looking inside -------------------------------------------------------------------------------------------
-
-    @property
-    def candidates(self) -> tuple[str, ...]:
-        """Of each candidate for a contact, the name of its shape."""
-        return tuple(name for _, _, name in self.scene.candidate_shapes)
 
     def contacts(self, q: Any) -> GroundContacts:
         """Where the robot may touch the ground in configurations (…, nq), all candidates."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.common.checks import array_of_shape, real_array, whole_number
 from delassus.errors import short
-from delassus.output.trajectory import State as Moment
-from delassus.output.trajectory import Trajectory
+from delassus.output.trajectory import Moment, Trajectory
 from delassus.simulation.checks import SimulationError
 from delassus.step.marks import Mark, described
 

@@ -6,24 +6,30 @@ A period that is marked ends the stretch: it may have to be made again with more
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from delassus.simulation.runner import Runner
 from delassus.step.stages.types import MAX_ITERATIONS
-
-if TYPE_CHECKING:
-    from delassus.simulation.runner import Runner
 
 LONGEST: Final = 64
 """Periods of a stretch: a millisecond or less, after which Python looks whether somebody has pressed Ctrl-C."""
 
+_WORTH_IT: Final = 64
+"""Periods from which on a stretch pays for what it takes to be bound."""
+
 
 class Stretch:
-    """Rows for the periods of a runner; row 0 is where a stretch starts."""
+    """Rows for the periods of a runner, bound when they are first worth it; row 0 is where a stretch starts."""
 
     def __init__(self, runner: Runner) -> None:
-        sim, takes = runner.sim, runner.control.takes
+        self.runner = runner
+        self._is_bound, self._ahead = False, 8
+
+    def _bind(self) -> None:
+        """Allocate the rows, and bind the kernel to them."""
+        runner, sim, takes = self.runner, self.runner.sim, self.runner.control.takes
         self._moving = tuple(np.empty((LONGEST + 1, *x.shape)) for x in runner.moving)
         self.time = np.empty(LONGEST + 1)
         self.residual, count, self._mark = (np.empty(LONGEST) for _ in range(3))
@@ -40,9 +46,28 @@ class Stretch:
         outputs = (*(x[1:] for x in self._moving), self.residual, count, self._mark)
         arrays = (*inputs, *outputs)
         self._calls = runner.control.kernel.sequence(sim.reduced_scene, *arrays, stop=len(arrays) - 1, inputs=names)
+        self._is_bound = True
 
-    def go(self, runner: Runner, k: int, periods: int) -> int:
+    def advance(self, k: int, most: int) -> int:
+        """Make control periods from the k-th on, `most` of them or fewer; how many, perhaps none.
+
+        Where periods are marked, one after the other, a stretch is not worth its start.
+        """
+        if not self._is_bound:
+            if most < _WORTH_IT or not self.runner.bound or self.runner.control.ahead is None:
+                return 0
+            self._bind()
+        periods = min(self._ahead, most, LONGEST)
+        if periods < 4:
+            self._ahead = min(2 * self._ahead + 1, LONGEST)
+            return 0
+        made = self.go(k, periods)
+        self._ahead = min(2 * made, LONGEST) if made < periods else min(2 * self._ahead, LONGEST)
+        return made
+
+    def go(self, k: int, periods: int) -> int:
         """Make periods from the k-th on and leave the runner at the end of the last that has no mark; how many."""
+        runner = self.runner
         for rows, x in zip(self._moving, runner.moving, strict=True):
             rows[0] = x
         if runner.control.takes and runner.control.ahead is not None:
@@ -61,10 +86,10 @@ class Stretch:
         runner.consistent = True
         return made
 
-    def rows(self, runner: Runner, some: slice) -> dict[str, Any]:
+    def rows(self, some: slice) -> dict[str, Any]:
         """What a log keeps of the periods that were made, by the names of `State`; `some` counts from 1."""
         q, v, impulse, contact = (x[some] for x in self._moving)
-        scene = runner.sim.scene
+        scene = self.runner.sim.scene
         before = slice(some.start - 1, some.stop - 1, some.step)
         return {
             "time": self.time[some],

@@ -7,35 +7,6 @@ be zero: a body without mass has its centre at the origin.
 from typing import Any
 
 import delassus.numpy as np
-from delassus.spatial.rotations import skew
-
-
-def inertia_matrix(mass: Any, com: Any, rotational: Any) -> Any:
-    """The matrix (6, 6) about the frame's origin that takes a motion to its momentum, linear part first."""
-    moment = mass * skew(com)
-    return np.block([[mass * np.eye(3), -moment], [moment, rotational + mass * _from_centre(com)]])
-
-
-def inertia_apply(mass: Any, com: Any, rotational: Any, motion: Any) -> Any:
-    """The momentum (6,) [kg·m/s, kg·m²/s] of a motion (6,), or the force of an acceleration, without the matrix."""
-    linear = mass * (motion[:3] + np.cross(motion[3:], com))
-    return np.concatenate([linear, rotational @ motion[3:] + np.cross(com, linear)])
-
-
-def move_inertia(R: Any, p: Any, mass: Any, com: Any, rotational: Any) -> tuple[Any, Any, Any]:
-    """The inertia of a body of the child's frame, in the parent's, where the child stands at (R, p)."""
-    return mass, R @ com + p, R @ rotational @ R.T
-
-
-def merge_inertias(
-    mass_a: Any, com_a: Any, rotational_a: Any, mass_b: Any, com_b: Any, rotational_b: Any
-) -> tuple[Any, Any, Any]:
-    """The inertia of two bodies of one frame that are fixed to each other."""
-    mass = mass_a + mass_b
-    safe = _or_one(mass)
-    com = (mass_a * com_a + mass_b * com_b) / safe
-    between = (mass_a * mass_b / safe) * _from_centre(com_b - com_a)
-    return mass, com, rotational_a + rotational_b + between
 
 
 def inertia_parameters(mass: Any, com: Any, rotational: Any) -> Any:

@@ -27,11 +27,6 @@ def inverse(R: Any, p: Any) -> tuple[Any, Any]:
     return R.T, -(R.T @ p)
 
 
-def act_on_point(R: Any, p: Any, x: Any) -> Any:
-    """A point x (3,) [m] of the child's frame, in the parent's."""
-    return R @ x + p
-
-
 def placement_exp(twist: Any) -> tuple[Any, Any]:
     """The placement (R, p) that a twist (6,) leads to in one unit of time."""
     v, w = twist[:3], twist[3:]

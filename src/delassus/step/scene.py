@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.constraints.basis.constraint import Constraint
 from delassus.constraints.basis.on_frame import WORLD_FRAME
 from delassus.constraints.kinds.unilateral import UnilateralRow
@@ -333,24 +333,15 @@ class Scene(OfModel):
 
 
 @dataclass(frozen=True)
-class ParametricScene(Scene, Parametric):
+class ParametricScene(Scene, ParametricComposite):
     """The scene of a mechanism whose model has parameters."""
-
-    @property
-    def nparameters(self) -> int:
-        """Number of parameters."""
-        count: int = self._parametric.nparameters
-        return count
-
-    def parameters(self) -> Any:
-        """The parameters (nparameters,) that the model has unless others are given."""
-        return self._parametric.parameters()
 
     def with_parameters(self, parameters: Any) -> Scene:
         """The scene with these parameters (nparameters,)."""
         options = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "mechanism"}
-        return Scene(self._parametric.with_parameters(parameters), **options)
+        return Scene(self.parametric_part.with_parameters(parameters), **options)
 
     @property
-    def _parametric(self) -> Any:
+    def parametric_part(self) -> Any:
+        """The mechanism."""
         return self.mechanism

@@ -37,7 +37,7 @@ from delassus.compiler.differentiation.linear_loop import DerivativeError
 from delassus.compiler.differentiation.linearize import Tape
 from delassus.compiler.graph.graph import ONE, ZERO
 from delassus.compiler.graph.program import Operand
-from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.flow import control
 from delassus.compiler.tracing.flow.nests import leaves, like
 from delassus.compiler.tracing.trace import LeakedTracer, Trace, current, trace_of
@@ -49,7 +49,7 @@ LARGEST_UNROLLED: Final = 60_000
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     """The value of function(*primals), and its derivative along `tangents`, which are like `primals`."""
 
-    def body(trace: Trace, primals: Any, tangents: Any) -> Any:
+    def body(trace: Recording, primals: Any, tangents: Any) -> Any:
         tape, value = _tape(trace, function, primals)
         seeds = _matching("tangent", tangents, primals)
         return value, like(value, _arrays(trace, tape.push(seeds), leaves(value)))
@@ -74,7 +74,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
 
         return value, pullback
 
-    def body(trace: Trace, *primals: Any) -> Any:
+    def body(trace: Recording, *primals: Any) -> Any:
         tape, value = _tape(trace, function, primals)
 
         def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ def jacobian(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0, mo
     if mode not in ("auto", "forward", "reverse"):
         raise DerivativeError(f"jacobian: mode is 'auto', 'forward' or 'reverse', not {mode!r}.", code="unknown-option")
 
-    def body(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
+    def body(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
         tape, result = _tape(trace, function, primals)
         cheaper = len(tape.inputs) <= len(tape.outputs) or not tape.reversible
         forward = cheaper if mode == "auto" else mode == "forward"
@@ -123,7 +123,7 @@ def jacobian(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0, mo
 def grad(function: Callable[..., Any], argnum: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The function that gives the gradient of a scalar in the argument number `argnum`, in that argument's shape."""
 
-    def body(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
+    def body(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ...]) -> Any:
         tape, result = _tape(trace, function, primals)
         if isinstance(result, tuple) or result.shape:
             what = f"{len(result)} values" if isinstance(result, tuple) else f"shape {result.shape}"
@@ -158,7 +158,7 @@ def _of_arguments(body: Any, function: Callable[..., Any], argnum: int | tuple[i
     return derivative
 
 
-def _matrix(trace: Trace, tape: Tape, forward: bool) -> Any:
+def _matrix(trace: Recording, tape: Tape, forward: bool) -> Any:
     """The values of d outputs / d inputs, as a matrix: by columns or by rows, one after the other or in a loop."""
     matrix = np.zeros((len(tape.outputs), len(tape.inputs)), np.int64)
     rows, sweep = (matrix.T, tape.push) if forward else (matrix, tape.pull)
@@ -171,7 +171,7 @@ def _matrix(trace: Trace, tape: Tape, forward: bool) -> Any:
     return matrix
 
 
-def _rolled(trace: Trace, sweep: Callable[..., list[int]], count: int) -> Any:
+def _rolled(trace: Recording, sweep: Callable[..., list[int]], count: int) -> Any:
     """All sweeps in one loop: the seed is made from the number of the sweep."""
 
     def body(number: Array) -> Array:
@@ -184,7 +184,7 @@ def _rolled(trace: Trace, sweep: Callable[..., list[int]], count: int) -> Any:
     return table.ids
 
 
-def _tape(trace: Trace, function: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Tape, Any]:
+def _tape(trace: Recording, function: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Tape, Any]:
     """The tape of a function at some arguments, and its value."""
     returned: Any = None
     arguments = leaves(primals)
@@ -222,13 +222,13 @@ def _run(body: Callable[..., Any], *arguments: Any) -> Any:
     return like(returned, iter(evaluate(program, *numbers)))
 
 
-def _lifted(trace: Trace, x: Any) -> Any:
+def _lifted(trace: Recording, x: Any) -> Any:
     """A nest of tuples with traced arrays of floats as leaves."""
     lifted = (trace.lift(leaf) for leaf in leaves(x))
     return like(x, (array.astype(float) if array.truths else array for array in lifted))
 
 
-def _arrays(trace: Trace, values: list[int], examples: list[Array]) -> Iterator[Array]:
+def _arrays(trace: Recording, values: list[int], examples: list[Array]) -> Iterator[Array]:
     """Flat values, cut into arrays of given shapes."""
     ends = np.cumsum([x.size for x in examples]).tolist()
     for end, x in zip(ends, examples, strict=True):

@@ -27,3 +27,21 @@ class Parametric:
     def with_parameters(self, parameters: Any) -> Any:
         """A model whose numbers are these parameters (nparameters,), traced or plain."""
         raise TypeError(f"{type(self).__name__} does not say what its {len(parameters)} parameters mean.")
+
+
+class ParametricComposite(Parametric):
+    """What is made of a part that has parameters, such as a mechanism of its model: it has the same ones."""
+
+    @property
+    def parametric_part(self) -> Parametric:
+        """The part that has them."""
+        raise TypeError(f"{type(self).__name__} does not say which of its parts has parameters.")
+
+    @property
+    def nparameters(self) -> int:
+        """Number of parameters."""
+        return self.parametric_part.nparameters
+
+    def parameters(self) -> Any:
+        """The parameters (nparameters,) that the model has unless others are given."""
+        return self.parametric_part.parameters()

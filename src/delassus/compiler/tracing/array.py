@@ -10,7 +10,7 @@ changed in place, unless they are views.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,32 @@ from numpy.typing import NDArray
 from delassus.compiler.graph.graph import Builder
 from delassus.compiler.tracing.handlers import HANDLERS, dispatch, store, unsupported
 
-if TYPE_CHECKING:
-    from delassus.compiler.tracing.trace import Trace
-
 Ids: TypeAlias = NDArray[np.int64]
+
+
+class Recording(Protocol):
+    """What an array needs of the trace that it belongs to; `Trace` is the one there is, and documents the parts."""
+
+    builder: Builder
+    open: bool
+    suspended: bool
+    parent: Recording | None
+    depth: int
+    calls: list[object]
+    flags: set[int]
+    active: Array | None
+
+    def lift(self, x: Any) -> Array:
+        """Anything array-like as an array of this trace."""
+
+    def map(self, make: Callable[..., int], *arrays: Array, truths: bool = False) -> Array:
+        """Apply a maker of values element by element."""
+
+    def enter(self, value: int) -> int:
+        """A value of the parent, as one of this trace."""
+
+    def check_changeable(self) -> None:
+        """Raise if an array of this trace must not change now."""
 
 
 def contains_traced(x: Any) -> bool:
@@ -93,7 +115,7 @@ class Array:
     __hash__ = None  # type: ignore[assignment]
     __slots__ = ("ids", "origin", "truths")
 
-    def __init__(self, origin: Trace, ids: Ids, truths: bool = False) -> None:
+    def __init__(self, origin: Recording, ids: Ids, truths: bool = False) -> None:
         """Values of a trace; `truths` if there are truth values among them, which are numbers beside floats."""
         self.origin = origin
         if truths:
@@ -104,7 +126,7 @@ class Array:
         self.ids = ids
         self.truths = truths
 
-    def entered(self, trace: Trace) -> Array:
+    def entered(self, trace: Recording) -> Array:
         """The same array in a trace inside its own, where the body of a loop is recorded."""
         ids = [trace.enter(v) for v in self.ids.ravel().tolist()]
         return Array(trace, np.array(ids, np.int64).reshape(self.shape), self.truths)

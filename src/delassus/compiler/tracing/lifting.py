@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from delassus.compiler.tracing.array import Array
-from delassus.compiler.tracing.trace import Trace, current, trace_of
+from delassus.compiler.tracing.array import Array, Recording
+from delassus.compiler.tracing.trace import current, trace_of
 
 
-def trace_here(*arguments: Any) -> Trace:
+def trace_here(*arguments: Any) -> Recording:
     """The trace that the arguments belong to, or else the current one."""
     trace = trace_of(*arguments) or current()
     if trace is None:

@@ -7,14 +7,11 @@ nothing in the graph.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from delassus.compiler.tracing.array import Array, Ids
-
-if TYPE_CHECKING:
-    from delassus.compiler.tracing.trace import Trace
+from delassus.compiler.tracing.array import Array, Ids, Recording
 
 
 class SharedArray(Array):
@@ -22,7 +19,7 @@ class SharedArray(Array):
 
     __slots__ = ("_made", "operand", "places")
 
-    def __init__(self, origin: Trace, operand: int, places: Ids) -> None:
+    def __init__(self, origin: Recording, operand: int, places: Ids) -> None:
         self.origin, self.operand, self.places, self.truths = origin, operand, places, False
         self._made: Ids | None = None
 
@@ -44,7 +41,7 @@ class SharedArray(Array):
         """Other elements of the same operand."""
         return SharedArray(self.origin, self.operand, np.asarray(places))
 
-    def entered(self, trace: Trace) -> SharedArray:
+    def entered(self, trace: Recording) -> SharedArray:
         """The same array in the body of a loop."""
         return SharedArray(trace, self.operand, self.places)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from delassus.compiler.graph.graph import ZERO, Builder
 from delassus.compiler.graph.precision import DOUBLE, Precision
-from delassus.compiler.tracing.array import Array, contains_traced
+from delassus.compiler.tracing.array import Array, Recording, contains_traced
 from delassus.errors import DelassusError
 
 CAPTURED: Final = 2
@@ -77,8 +77,8 @@ class Trace:
     truth values in memory: 1.0 or 0.0, and never NaN.
     """
 
-    def __init__(self, parent: Trace | None = None) -> None:
-        self.builder = builder_type.get()()
+    def __init__(self, parent: Recording | None = None) -> None:
+        self.builder: Builder = builder_type.get()()
         self.open = True
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
@@ -140,7 +140,7 @@ class Trace:
                 "executions: carry the array, or change a copy."
             )
 
-    def _is_around(self, other: Trace) -> bool:
+    def _is_around(self, other: Recording) -> bool:
         return other.open and _is_inside(self, other)
 
     def enter(self, value: int) -> int:
@@ -169,7 +169,7 @@ class Trace:
         return Array(self, np.array(made, np.int64).reshape(shape), truths)
 
 
-def _is_inside(inner: Trace | None, outer: Trace) -> bool:
+def _is_inside(inner: Recording | None, outer: Recording) -> bool:
     """Whether a trace records (part of) the body of a loop of another one."""
     while inner is not None and inner.depth > outer.depth:
         inner = inner.parent
@@ -178,12 +178,12 @@ def _is_inside(inner: Trace | None, outer: Trace) -> bool:
     return False
 
 
-def trace_of(*arguments: Any) -> Trace | None:
+def trace_of(*arguments: Any) -> Recording | None:
     """The innermost trace that traced values among some arguments belong to, looking into lists and tuples.
 
     While the body of a loop is being recorded, that is the trace of the body, even if it uses values from around alone.
     """
-    found: Trace | None = None
+    found: Recording | None = None
     for x in arguments:
         other = x.origin if isinstance(x, Array) else trace_of(*x) if isinstance(x, (list, tuple)) else None
         if other is not None and (found is None or other.depth > found.depth):

@@ -22,7 +22,7 @@ from delassus.constrained.elimination.articulated_tree import ArticulatedTree
 from delassus.constrained.elimination.row_forces import Piece
 from delassus.dynamics.tree.poses import Pair
 from delassus.dynamics.tree.sweep import ZERO, carried
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 
 
 def efpa(body: ArticulatedTree, pieces: list[Piece], m: int) -> Any:

@@ -20,7 +20,7 @@ from delassus.dynamics.tree.poses import Pair, Pose
 from delassus.dynamics.tree.sums import total
 from delassus.dynamics.tree.sweep import ZERO, carried
 from delassus.model.links import Links
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from delassus.dynamics.tree.poses import Pair
 from delassus.dynamics.tree.sums import total
 from delassus.dynamics.tree.sweep import ZERO
 from delassus.model.links import links_of
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 
 
 class Root(NamedTuple):

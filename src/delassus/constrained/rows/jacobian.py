@@ -10,7 +10,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.constraints.mechanism.rows import Rows, right_hand_side, row_values, rows_in
 from delassus.dynamics.tree.poses import ShiftStep
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 
 if TYPE_CHECKING:
     from delassus.constrained.rows.problem import Problem

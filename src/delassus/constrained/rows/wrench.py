@@ -12,7 +12,7 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.kinematics.kinematics import frame_in_world
 from delassus.dynamics.tree.poses import Pair, fixed_pose
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 
 OWN: Final = "frame"
 """The axes of the constraint's own first frame."""

@@ -38,7 +38,7 @@ from delassus.constraints.mechanism.rows import Wanted, against_gravity
 from delassus.dynamics.tree.articulated import FreeJoint, free_joint
 from delassus.dynamics.tree.poses import Pair
 from delassus.dynamics.tree.sweep import ZERO, Inward, carried, world_acceleration
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 
 
 @kernel(SIGNATURE, inputs=ROW_INPUTS)

@@ -52,7 +52,7 @@ from delassus.dynamics.tree.poses import Blocks
 from delassus.dynamics.tree.recursion import bias_force
 from delassus.dynamics.tree.sweep import carried, rigid_blocks, world_acceleration
 from delassus.errors import BadArgument
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 
 
 @kernel("(nq),(nv),(nv)->(nv),(m),()", inputs={"acceleration": per_row("acceleration"), "time": TIME})

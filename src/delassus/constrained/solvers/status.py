@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.outcomes import Outcome, name_of_row, summary, worst_of
+from delassus.common.provenance import Provenance
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.told import Told
 from delassus.constrained.rows.wrench import constraint_wrench
 from delassus.constrained.solvers.optimality import INPUTS, optimality
 from delassus.constraints.mechanism.mechanism import Mechanism
@@ -30,6 +31,12 @@ class Status(Sentences):
         "No impulses meet all rows, since rows contradict each other; they are met as nearly as they can be.",
     )
     NO_SOLUTION = 7, "There is no solution: with this friction, no impulses obey the laws of contact."
+
+    @classmethod
+    def worst_first(cls) -> tuple[Status, ...]:
+        """From the worst to the best."""
+        middle = cls.NO_SOLUTION, cls.ITERATIONS, cls.PRECISION, cls.INFEASIBLE, cls.RANK_LOSS, cls.LEAST_SQUARES
+        return cls.NOT_FINITE, *middle, cls.CONVERGED
 
 
 class Asked(NamedTuple):
@@ -68,7 +75,7 @@ class _Arrays(NamedTuple):
     imbalance: Any
 
 
-class Solution(Told, _Arrays):
+class Solution(Provenance, Outcome, _Arrays):
     """Accelerations and forces of a mechanism, one state or a batch, and how good they are.
 
     Attributes:
@@ -82,6 +89,7 @@ class Solution(Told, _Arrays):
         asked: The state, forces and further arguments that it is the answer to.
     """
 
+    status_type = Status
     mechanism: Mechanism
     asked: Asked
 
@@ -90,17 +98,12 @@ class Solution(Told, _Arrays):
         """That of a call of `constrained_dynamics`."""
         a, force, residual, iterations, status, imbalance = values
         solution = cls(a, force, residual, whole(iterations), whole(status), imbalance)
-        return solution.telling(mechanism=mechanism, asked=Asked.of(given))
+        return solution.with_inputs(mechanism=mechanism, asked=Asked.of(given))
 
     @property
     def forces(self) -> Mapping[str, NDArray[np.float64]]:
         """Views of `force` by the names of the constraints."""
         return {name: self.force[..., rows] for name, rows in self.mechanism.slices.items()}
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return statuses_of(self.status)
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""
@@ -133,23 +136,11 @@ class Solution(Told, _Arrays):
         return found
 
 
-_WORST_FIRST: Final = (
-    Status.NOT_FINITE,
-    Status.NO_SOLUTION,
-    Status.ITERATIONS,
-    Status.PRECISION,
-    Status.INFEASIBLE,
-    Status.RANK_LOSS,
-    Status.LEAST_SQUARES,
-    Status.CONVERGED,
-)
-
-
 def described(mechanism: Mechanism, status: Any, values: Any, item: str, value: str, unit: str) -> str:
     """How a solve of some items ended, in a sentence or two: of those with the worst status, the largest value."""
     if not status.size:
         return f"There is no {item}."
-    worst = worst_status(status)
+    worst = worst_of(Status, status)
     several = status.size > 1
     if not values.size or worst is Status.NOT_FINITE:
         where = f" in {item} {_index(np.argmax(status == worst), status.shape)}" if several and values.size else ""
@@ -157,22 +148,11 @@ def described(mechanism: Mechanism, status: Any, values: Any, item: str, value: 
     size = np.where((status == worst)[..., None], np.abs(values), -1.0)
     at = int(np.argmax(size))
     row = at % size.shape[-1]
-    name = next(name for name, rows in mechanism.slices.items() if rows.start <= row < rows.stop)
+    name = name_of_row(mechanism.slices, row)
     where = f" in {item} {_index(at // size.shape[-1], status.shape)}" if status.ndim else ""
-    counted = f", in {np.sum(status == worst)} of {status.size} {item}s" if several else ""
-    return f"{worst.sentence[:-1]}{counted}. The largest {value} is {size.max():.3g} ({unit}), of {name!r}{where}."
-
-
-def worst_status(status: Any) -> Status:
-    """The worst of some."""
-    return next(s for s in _WORST_FIRST if np.any(status == s))
+    said = summary(worst, status, f"{item}s")
+    return f"{said} The largest {value} is {size.max():.3g} ({unit}), of {name!r}{where}."
 
 
 def _index(k: Any, shape: tuple[int, ...]) -> str:
     return ", ".join(str(int(i)) for i in np.unravel_index(int(k), shape))
-
-
-def statuses_of(numbers: NDArray[np.int64]) -> Any:
-    """The `Status` of one state, or an array of them."""
-    found = np.vectorize(Status, otypes=[object])(numbers)
-    return found.item() if found.ndim == 0 else found

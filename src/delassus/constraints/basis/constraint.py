@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from delassus.common.checks import real_array
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.errors import BadArgument, OutOfRange, WrongShape
-from delassus.model.model import Model
-from delassus.model.parametric import ParametricModel
+from delassus.model.model import Model, ParametricModel
 from delassus.model.placement import Placement
 
 PerRow: TypeAlias = float | tuple[float, ...]

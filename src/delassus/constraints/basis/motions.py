@@ -9,7 +9,8 @@ import delassus.numpy as np
 from delassus.dynamics.tree.poses import Pair, Pose, poses_of, velocities
 from delassus.dynamics.tree.recursion import joint_motions, link_velocities
 from delassus.model.links import Links, links_of
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 
 
 @dataclass(frozen=True)

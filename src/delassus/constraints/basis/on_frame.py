@@ -13,7 +13,8 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.tree.poses import Pair, fixed_pose
 from delassus.model.checks import check_placements
 from delassus.model.links import links_of
-from delassus.model.model import WORLD, Frame, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame
 from delassus.model.placement import HERE, Placement
 
 ROW_NAMES = ("x", "y", "z", "rx", "ry", "rz")

@@ -14,9 +14,7 @@ from delassus.constraints.basis.constraint import NOT_NEGATIVE, Constraint, Cons
 from delassus.constraints.basis.followed import followed
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.kinematics.kinematics import frame_in_world
-from delassus.model.model import Model
-from delassus.model.parametric import ParametricModel
-from delassus.model.traced import TracedModel
+from delassus.model.model import Model, ParametricModel, TracedModel
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from delassus.constraints.basis.constraint import BodyRows
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import OnFrame
 from delassus.dynamics.tree.check import LEAST
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 from delassus.spatial.rotations import skew
 
 _SHORTEST: Final = math.sqrt(LEAST)

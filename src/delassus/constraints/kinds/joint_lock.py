@@ -16,7 +16,8 @@ from delassus.constraints.basis.constraint import (
 )
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.reference import MovingPoint, MovingReference, is_moving
-from delassus.model.model import Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Joint
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from delassus.constraints.basis.constraint import BodyRows, ConstraintError, fro
 from delassus.constraints.basis.in_axes import InAxes
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.reference import MovingPoint, MovingReference, is_moving
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 from delassus.spatial.rotations import skew
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from delassus.constraints.basis.constraint import BodyRows, Constraint, ConstraintError, JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.some_rows import SomeRows
-from delassus.model.model import Model
-from delassus.model.parametric import ParametricModel
+from delassus.model.model import Model, ParametricModel
 from delassus.model.placement import Placement
 
 

@@ -12,7 +12,8 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import ROW_NAMES, WORLD_FRAME
 from delassus.constraints.basis.reference import MovingFrame, MovingReference, is_moving
 from delassus.dynamics.tree.poses import Pair
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 from delassus.model.placement import Placement
 from delassus.spatial.motions import adjoint, motion_cross
 from delassus.spatial.placements import placement_log

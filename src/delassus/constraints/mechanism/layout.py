@@ -7,7 +7,7 @@ from itertools import combinations
 
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.model.links import Links
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.common.checks import TIME_STEPS, number_in_range
 from delassus.compiler.graph.digest import UNREAD
-from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.compiler.tracing.trace import trace_of
 from delassus.constraints.basis.constraint import Constraint, ConstraintError
 from delassus.constraints.kinds.unilateral import Unilateral, UnilateralRow
@@ -21,10 +21,9 @@ from delassus.constraints.mechanism.stability import check_gains
 from delassus.constraints.mechanism.ties import constraint_of
 from delassus.dynamics.tree.check import SingularMassMatrix, check_inertias
 from delassus.errors import BadArgument, short
-from delassus.model.model import Frame, Model
+from delassus.model.model import Model, ParametricModel, TracedModel
 from delassus.model.of_model import OfModel
-from delassus.model.parametric import ParametricModel
-from delassus.model.traced import TracedModel
+from delassus.model.parts import Frame
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ class Mechanism(OfModel):
 
 
 @dataclass(frozen=True, repr=False)
-class ParametricMechanism(Mechanism, Parametric):
+class ParametricMechanism(Mechanism, ParametricComposite):
     """The mechanism of a model with parameters: its kernels take them, one set per item of a batch.
 
     Attributes:
@@ -155,7 +154,8 @@ class ParametricMechanism(Mechanism, Parametric):
         super().__post_init__()
 
     @property
-    def _parametric(self) -> ParametricModel:
+    def parametric_part(self) -> ParametricModel:
+        """The model."""
         if self.parametric is None:
             raise BadArgument(
                 "a mechanism with parameters is made of a model with parameters: model.parametric(…).",
@@ -166,35 +166,26 @@ class ParametricMechanism(Mechanism, Parametric):
     @property
     def __kernel_model__(self) -> ParametricModel:
         """What kernels of a `Model` get: it takes the same parameters."""
-        return self._parametric
+        return self.parametric_part
 
     def bind(self, constraint: Constraint) -> Constraint:
         """A constraint as it is on the model, whatever its parameters."""
-        return constraint.bound_with(self._parametric)
+        return constraint.bound_with(self.parametric_part)
 
     @property
     def plain(self) -> Mechanism:
         """That of the model's own numbers."""
-        return _nominal(self._parametric, (*self.constraints, *self.unilateral))
-
-    @property
-    def nparameters(self) -> int:
-        """Number of parameters."""
-        return self._parametric.nparameters
-
-    def parameters(self) -> NDArray[numpy.float64]:
-        """The parameters (nparameters,) that the model has as its constants."""
-        return self._parametric.parameters()
+        return _nominal(self.parametric_part, (*self.constraints, *self.unilateral))
 
     def pack(self, values: Mapping[str, ArrayLike]) -> NDArray[numpy.float64]:
         """Parameters (…, nparameters) from arrays by name; those of the model where none are given."""
-        return self._parametric.pack(values)
+        return self.parametric_part.pack(values)
 
     def with_parameters(self, parameters: Any) -> Mechanism:
         """The mechanism with these parameters (nparameters,): of plain numbers, if these are plain."""
         plain = trace_of(parameters) is None
         numbers = tuple(numpy.asarray(parameters, float).tolist()) if plain else parameters
-        return _given(self._parametric.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers)
+        return _given(self.parametric_part.with_parameters(parameters), (*self.constraints, *self.unilateral), numbers)
 
 
 def refuse_unilateral(mechanism: Mechanism, what: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +10,15 @@ from delassus.constrained.solvers.status import Status
 from delassus.contact.large.operator_rows import OperatorRows, operator_capabilities
 from delassus.contact.large.progress import Best, Budget
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.problems.data import ContactData
 from delassus.contact.problems.operators import diagonal
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.solvers.registry import find_solver, solver_names
 from delassus.contact.systems.protocol import BATCH, SHIFT
 
-if TYPE_CHECKING:
-    from delassus.contact.problems.problem import ContactProblem
-
 
 def solve_by_operator(
-    problem: ContactProblem, model: str, method: str, tolerance: float, iterations: int, start: Any
+    problem: ContactData, model: str, method: str, tolerance: float, iterations: int, start: Any
 ) -> ContactSolution:
     """The solution by a solver of batches that needs no entries of the matrix."""
     _check(problem, model, method)
@@ -49,7 +47,7 @@ def solve_by_operator(
     )
 
 
-def _check(problem: ContactProblem, model: str, method: str) -> None:
+def _check(problem: ContactData, model: str, method: str) -> None:
     """Raise if the operator cannot be solved in this way."""
     every = solver_names({BATCH, SHIFT})
     if model not in ("ncp", "ccp") or method not in every:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,10 @@ from delassus.constrained.rows.counts import whole
 from delassus.contact.cones.kinds import NonNegative
 from delassus.contact.cones.pyramid import face_angles
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.problems.data import ContactData
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.solvers.solve_pyramids import PYRAMID_SYSTEM, solve_pyramids
-
-if TYPE_CHECKING:
-    from delassus.contact.problems.problem import ContactProblem
 
 _LARGEST_COMPILED: Final = 24
 """Variables, those of four contacts with four faces, up to which problems are compiled: that takes five seconds then,
@@ -24,7 +22,7 @@ and grows with their square. A larger problem takes NumPy some ten milliseconds.
 
 
 def solve_by_pyramids(
-    problem: ContactProblem, method: str, tolerance: float, iterations: int, faces: int, pyramid: str
+    problem: ContactData, method: str, tolerance: float, iterations: int, faces: int, pyramid: str
 ) -> ContactSolution:
     """The solution of the linear complementarity problem of K faces, inside of the cones or around them."""
     layout = problem.layout
@@ -53,7 +51,7 @@ def solve_by_pyramids(
     )
 
 
-def _one_by_one(problem: ContactProblem, given: dict[str, Any], options: dict[str, Any]) -> list[NDArray[np.float64]]:
+def _one_by_one(problem: ContactData, given: dict[str, Any], options: dict[str, Any]) -> list[NDArray[np.float64]]:
     limits = {name: given[name] for name in ("tolerance", "iterations")}
     found = []
     for at in np.ndindex(*problem.batch):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.problems.data import ContactData
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.references.dual import dual_impulses
 from delassus.contact.systems.scaled import Scaled, shape_of
 
-if TYPE_CHECKING:
-    from delassus.contact.problems.problem import ContactProblem
 
-
-def solve_by_reference(problem: ContactProblem, model: str, method: str, tolerance: float) -> ContactSolution:
+def solve_by_reference(problem: ContactData, model: str, method: str, tolerance: float) -> ContactSolution:
     """The solution of a convex problem by clarabel or proxsuite."""
     rubbing = problem.friction is not None and bool(np.any(problem.friction > 0.0))
     if rubbing and (model != "ccp" or method == "proxsuite"):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.cones.kinds import Free, Interval, NonNegative
 from delassus.contact.cones.pyramid import corners, pyramid_rows, violation
+from delassus.contact.problems.data import ContactData
 from delassus.contact.systems.scaled import LARGEST_FRICTION
-
-if TYPE_CHECKING:
-    from delassus.contact.problems.problem import ContactProblem
 
 Array = NDArray[np.float64]
 
@@ -21,7 +19,7 @@ Pyramid = tuple[int, str]
 """The number of its faces, and "inner" or "outer"."""
 
 
-def contacts_of(problem: ContactProblem, rows: Array) -> Iterator[tuple[Array, Array, Array]]:
+def contacts_of(problem: ContactData, rows: Array) -> Iterator[tuple[Array, Array, Array]]:
     """Of each contact the tangential (and torsional) numbers (…, k), the normal one (…), and coefficients (…, k)."""
     spins = rolls = 0
     for index, places in enumerate(problem.layout.friction):
@@ -38,7 +36,7 @@ def contacts_of(problem: ContactProblem, rows: Array) -> Iterator[tuple[Array, A
         yield rows[..., tangents], rows[..., places[2]], bounded
 
 
-def correction(problem: ContactProblem, velocity: Array, pyramid: Pyramid | None = None) -> Array:
+def correction(problem: ContactData, velocity: Array, pyramid: Pyramid | None = None) -> Array:
     """Γ (…, m) [m/s]: friction times the sliding velocity, on the normals (de Saxcé)."""
     result = np.zeros_like(velocity)
     for places, (sliding, _, c) in zip(problem.layout.friction, contacts_of(problem, velocity), strict=True):
@@ -53,7 +51,7 @@ def _rubbing(sliding: Array, pyramid: Pyramid | None) -> Array:
     return np.asarray(np.maximum(np.max(-sliding @ corners(*pyramid), axis=-1), 0.0))
 
 
-def primal(problem: ContactProblem, impulse: Array, pyramid: Pyramid | None = None) -> Array:
+def primal(problem: ContactData, impulse: Array, pyramid: Pyramid | None = None) -> Array:
     """(…) by how much impulses exceed what friction and bounds allow [N·s]."""
     found = [np.zeros(impulse.shape[:-1])]
     for tangents, normal, c in contacts_of(problem, impulse):
@@ -72,7 +70,7 @@ def primal(problem: ContactProblem, impulse: Array, pyramid: Pyramid | None = No
     return _largest(found)
 
 
-def dual(problem: ContactProblem, corrected: Array, pyramid: Pyramid | None = None) -> Array:
+def dual(problem: ContactData, corrected: Array, pyramid: Pyramid | None = None) -> Array:
     """(…) by how much velocities σ + Γ leave the dual cones [m/s]: penetrating contacts, moving free rows."""
     found = [np.zeros(corrected.shape[:-1])]
     for sliding, normal, c in contacts_of(problem, corrected):
@@ -82,7 +80,7 @@ def dual(problem: ContactProblem, corrected: Array, pyramid: Pyramid | None = No
     return _largest(found)
 
 
-def complementarity(problem: ContactProblem, impulse: Array, corrected: Array) -> Array:
+def complementarity(problem: ContactData, impulse: Array, corrected: Array) -> Array:
     """(…) the largest |λᵀ (σ + Γ)| of a cone [J]."""
     found = [np.zeros(impulse.shape[:-1])]
     found += [np.abs(np.sum(impulse[..., r] * corrected[..., r], -1)) for r in map(list, problem.layout.friction)]
@@ -95,7 +93,7 @@ def complementarity(problem: ContactProblem, impulse: Array, corrected: Array) -
     return _largest(found)
 
 
-def dissipation(problem: ContactProblem, impulse: Array, velocity: Array) -> Array:
+def dissipation(problem: ContactData, impulse: Array, velocity: Array) -> Array:
     """(…, contacts) energy that friction takes, -λ_tᵀ σ_t [J]: not negative for a solution."""
     pairs = zip(contacts_of(problem, impulse), contacts_of(problem, velocity), strict=True)
     found = [-np.sum(push[0] * slide[0], -1) for push, slide in pairs]

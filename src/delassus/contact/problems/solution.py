@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.constrained.solvers.status import Status, statuses_of, worst_status
+from delassus.common.outcomes import Outcome, summary, worst_of
+from delassus.constrained.solvers.status import Status
 from delassus.contact.problems import measures
-
-if TYPE_CHECKING:
-    from delassus.contact.problems.problem import ContactProblem
+from delassus.contact.problems.data import ContactData
 
 Array = NDArray[np.float64]
 
@@ -20,7 +19,7 @@ MODES: Final = ("open", "sticking", "sliding")
 
 
 @dataclass(frozen=True, eq=False)
-class ContactSolution:
+class ContactSolution(Outcome):
     """Impulses and velocities of a contact problem, one or a batch, and how good they are.
 
     Attributes:
@@ -34,7 +33,9 @@ class ContactSolution:
         pyramid: Of the model "lcp", the number of faces and "inner" or "outer"; else None.
     """
 
-    problem: ContactProblem
+    status_type: ClassVar = Status
+
+    problem: ContactData
     model: str
     impulse: Array
     velocity: Array
@@ -47,11 +48,6 @@ class ContactSolution:
     def residual(self) -> Any:
         """(…) the largest residual of a row [m/s]."""
         return np.abs(self.residuals).max(-1)
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one problem, or an array of them."""
-        return statuses_of(self.status)
 
     @property
     def corrected(self) -> Array:
@@ -100,13 +96,11 @@ class ContactSolution:
         status = np.asarray(self.status)
         if not status.size:
             return "There is no problem."
-        worst = worst_status(status)
-        several = status.size > 1
-        counted = f", in {np.sum(status == worst)} of {status.size} problems" if several else ""
-        text = f"{worst.sentence[:-1]}{counted}."
+        worst = worst_of(Status, status)
+        text = summary(worst, status, "problems")
         if worst is Status.NOT_FINITE:
             return text
         residual = np.where(status == worst, self.residual, -1.0)
         at = np.unravel_index(int(np.argmax(residual)), status.shape)
-        where = f" of problem {', '.join(map(str, map(int, at)))}" if several else ""
+        where = f" of problem {', '.join(map(str, map(int, at)))}" if status.size > 1 else ""
         return f"{text} The residual{where} is {residual[at]:.3g} m/s after {int(self.iterations[at])} iterations."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,13 @@ from delassus.contact.problems.by_operator import solve_by_operator
 from delassus.contact.problems.by_pyramids import solve_by_pyramids
 from delassus.contact.problems.by_reference import solve_by_reference
 from delassus.contact.problems.checks import ContactProblemError
+from delassus.contact.problems.data import ContactData
 from delassus.contact.problems.solution import ContactSolution
 from delassus.contact.solvers.choice import plans
 from delassus.contact.solvers.registry import find_solver
 from delassus.contact.solvers.solve import PROBLEM_INPUTS, solve_contacts
 from delassus.contact.systems.protocol import ENTRIES
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
-
-if TYPE_CHECKING:
-    from delassus.contact.problems.problem import ContactProblem
 
 MODELS: Final = ("ncp", "ccp", "lcp")
 
@@ -44,7 +42,7 @@ _MANY: Final = 16
 
 
 def solve_problem(
-    problem: ContactProblem,
+    problem: ContactData,
     model: str,
     method: str,
     tolerance: float,
@@ -108,7 +106,7 @@ def _fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:
 
 
 def _solve_large(
-    problem: ContactProblem, arrays: dict[str, Any], law: str, method: str, tolerance: float, iterations: int
+    problem: ContactData, arrays: dict[str, Any], law: str, method: str, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
     """The solution by NumPy, of one problem or a batch."""
     batch, count = problem.batch, int(np.prod(problem.batch))
@@ -123,7 +121,7 @@ def _solve_large(
 
 
 def _solve_by(
-    problem: ContactProblem,
+    problem: ContactData,
     law: str,
     way: Any,
     tolerance: float,
@@ -145,7 +143,7 @@ def _keep_better(old: Results, new: Results) -> Results:
 
 
 def _solved(
-    problem: ContactProblem, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
+    problem: ContactData, arrays: dict[str, Any], law: str, way: Any, tolerance: float, iterations: int
 ) -> tuple[NDArray[np.float64], ...]:
     """What the kernel gives, for a batch or for one problem."""
     layout, planned = problem.layout, isinstance(way, tuple)

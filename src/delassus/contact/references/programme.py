@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.contact.references.packages import package
+from delassus.contact.references.packages import package, solve_by_clarabel, solve_by_proxsuite
 from delassus.errors import BadArgument
 
 Array = NDArray[np.float64]
@@ -66,23 +66,25 @@ class Answer:
 
 def answers_of_clarabel(programme: Programme) -> Iterator[Answer]:
     """Answers of one attempt after the other: the caller knows which one is good enough."""
-    clarabel, sparse = package("clarabel"), package("scipy.sparse")
-    n = len(programme.h)
-    A = -np.vstack([np.zeros((0, n)), *(a for a, _ in programme.parts)])
-    b = np.concatenate([np.zeros(0), *(b for _, b in programme.parts)])
-    cones = [clarabel.ZeroConeT(len(b)) for _, b in programme.equal]
-    cones += [clarabel.NonnegativeConeT(len(b)) for _, b in programme.positive]
-    cones += [clarabel.SecondOrderConeT(len(b)) for _, b in programme.second_order]
-    ends = np.cumsum([len(b) for _, b in programme.parts])[:-1]
+    statuses = package("clarabel").SolverStatus
+    A, b = _stack(programme, programme.parts)
+    cones = [("Zero", len(b)) for _, b in programme.equal]
+    cones += [("Nonnegative", len(b)) for _, b in programme.positive]
+    cones += [("SecondOrder", len(b)) for _, b in programme.second_order]
     for tolerance, regularization in _ATTEMPTS:
-        settings = clarabel.DefaultSettings()
-        settings.verbose, settings.equilibrate_enable = False, False
-        settings.static_regularization_constant, settings.iterative_refinement_max_iter = regularization, 50
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-        H = sparse.csc_matrix(np.triu(programme.H))
-        found = clarabel.DefaultSolver(H, programme.h, sparse.csc_matrix(A), b, cones, settings).solve()
-        unbounded = found.status in (clarabel.SolverStatus.DualInfeasible, clarabel.SolverStatus.AlmostDualInfeasible)
-        yield Answer(np.array(found.x), np.split(np.array(found.z), ends), int(found.iterations), unbounded)
+        result = solve_by_clarabel(
+            programme.H,
+            programme.h,
+            -A,
+            b,
+            cones,
+            tolerance,
+            equilibrate_enable=False,
+            static_regularization_constant=regularization,
+            iterative_refinement_max_iter=50,
+        )
+        unbounded = result.status in (statuses.DualInfeasible, statuses.AlmostDualInfeasible)
+        yield Answer(np.array(result.x), _split(programme, np.array(result.z)), int(result.iterations), unbounded)
 
 
 def answers_of_proxsuite(programme: Programme) -> Iterator[Answer]:
@@ -91,19 +93,23 @@ def answers_of_proxsuite(programme: Programme) -> Iterator[Answer]:
         raise BadArgument(
             "proxsuite solves problems without friction; with friction, take method='clarabel'.", code="not-supported"
         )
-    proxqp = package("proxsuite").proxqp
-    n = len(programme.h)
-    A, C = (np.vstack([np.zeros((0, n)), *(a for a, _ in parts)]) for parts in (programme.equal, programme.positive))
-    b, d = (np.concatenate([np.zeros(0), *(b for _, b in parts)]) for parts in (programme.equal, programme.positive))
-    solver = proxqp.dense.QP(n, len(b), len(d))
-    solver.settings.eps_abs, solver.settings.eps_rel, solver.settings.max_iter = 1e-12, 0.0, 10_000
-    solver.init(programme.H, programme.h, A, -b, C, -d, np.full(len(d), np.inf))
-    solver.solve()
-    found = solver.results
-    multipliers = -np.concatenate([found.y, found.z])
-    ends = np.cumsum([len(b) for _, b in programme.parts])[:-1]
-    unbounded = found.info.status == proxqp.QPSolverOutput.PROXQP_DUAL_INFEASIBLE
-    yield Answer(np.array(found.x), np.split(multipliers, ends), int(found.info.iter), unbounded)
+    (A, b), (C, d) = _stack(programme, programme.equal), _stack(programme, programme.positive)
+    bounds = (C, -d, np.full(len(d), np.inf))
+    result = solve_by_proxsuite(programme.H, programme.h, (A, -b), bounds, tolerance=1e-12, iterations=10_000)
+    unbounded = result.info.status == package("proxsuite").proxqp.QPSolverOutput.PROXQP_DUAL_INFEASIBLE
+    multipliers = _split(programme, -np.concatenate([result.y, result.z]))
+    yield Answer(np.array(result.x), multipliers, int(result.info.iter), unbounded)
+
+
+def _stack(programme: Programme, parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """A (rows, n) and b (rows,) of some parts."""
+    A = np.vstack([np.zeros((0, len(programme.h))), *(a for a, _ in parts)])
+    return A, np.concatenate([np.zeros(0), *(b for _, b in parts)])
+
+
+def _split(programme: Programme, multipliers: Array) -> list[Array]:
+    """The multipliers of each part."""
+    return np.split(multipliers, np.cumsum([len(b) for _, b in programme.parts])[:-1])
 
 
 def _part(A: Array, b: Any) -> tuple[Array, Array]:

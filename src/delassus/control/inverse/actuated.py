@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.graph.parameters import ParametricComposite
 from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism, ParametricMechanism, refuse_unilateral
 from delassus.constraints.mechanism.rows import compliance_of
 from delassus.control.inverse.actuation import ActuationError, Floats, read_actuation
 from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
-from delassus.model.model import Model
+from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import OfModel
-from delassus.model.parametric import ParametricModel
 from delassus.model.transmission import Actuator
 
 RANK: Final = 1e-10
@@ -147,25 +146,16 @@ class Actuated(OfModel):
 
 
 @dataclass(frozen=True, repr=False)
-class ParametricActuated(Actuated, Parametric):
+class ParametricActuated(Actuated, ParametricComposite):
     """That of a mechanism whose model has parameters."""
-
-    @property
-    def nparameters(self) -> int:
-        """Number of parameters."""
-        found: int = self._parametric.nparameters
-        return found
-
-    def parameters(self) -> Any:
-        """The parameters (nparameters,) that the model has unless others are given."""
-        return self._parametric.parameters()
 
     def with_parameters(self, parameters: Any) -> Actuated:
         """The same with these parameters (nparameters,)."""
-        return Actuated(self._parametric.with_parameters(parameters), self.actuation, self.names)
+        return Actuated(self.parametric_part.with_parameters(parameters), self.actuation, self.names)
 
     @property
-    def _parametric(self) -> Any:
+    def parametric_part(self) -> Any:
+        """The mechanism."""
         return self.mechanism
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.outcomes import Outcome
 from delassus.constrained.solvers.status import Status
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.inverse.actuation import ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
-from delassus.control.inverse.result import ControlStatus, InverseDynamics, control_statuses, worst_of
+from delassus.control.inverse.result import ControlStatus, InverseDynamics, worst_control
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.step.contact.inverse import ContactExplanation, contact_inverse_dynamics
 from delassus.step.sources.contact import contacts_of
@@ -40,7 +41,7 @@ def gravity_compensation(mechanism: Any, q: Any, *, actuation: Any = None, **opt
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibrium:
+class Equilibrium(Outcome):
     """Torques and forces of static poses, one or a batch.
 
     Attributes:
@@ -51,20 +52,17 @@ class Equilibrium:
         explanation: What `contact_inverse_dynamics` says of it, with names of rows.
     """
 
+    status_type: ClassVar = ControlStatus
+
     torque: Floats
     force: Floats
     residual: Floats
     status: NDArray[np.int64]
     explanation: ContactExplanation
 
-    @property
-    def statuses(self) -> Any:
-        """The status of one pose, or an array of them."""
-        return control_statuses(self.status)
-
     def describe(self) -> str:
         """Whether it stands, in a sentence or two: of the worst pose, where there are several."""
-        worst, _ = worst_of(self.status)
+        worst, _ = worst_control(self.status)
         most = float(np.max(np.abs(self.residual), initial=0.0))
         if not np.size(self.status):
             return "There is no pose."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.outcomes import Outcome, name_of_row, worst_of
+from delassus.common.provenance import Provenance
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.rows.told import Told
 from delassus.control.inverse.actuated import Actuated
 from delassus.errors import Sentences
 
@@ -30,15 +31,11 @@ class ControlStatus(Sentences):
     ITERATIONS = 4, "The iterations ended before the tolerance was met."
     SINGULAR = 5, "Some rows of the tasks cannot move, or depend on others; what can be done is done without them."
 
-
-_WORST_FIRST: Final = (
-    ControlStatus.NOT_FINITE,
-    ControlStatus.ITERATIONS,
-    ControlStatus.NEAREST,
-    ControlStatus.SINGULAR,
-    ControlStatus.BREAKS_CONSTRAINTS,
-    ControlStatus.REALISED,
-)
+    @classmethod
+    def worst_first(cls) -> tuple[ControlStatus, ...]:
+        """From the worst to the best."""
+        middle = cls.ITERATIONS, cls.NEAREST, cls.SINGULAR, cls.BREAKS_CONSTRAINTS
+        return cls.NOT_FINITE, *middle, cls.REALISED
 
 
 class _Arrays(NamedTuple):
@@ -49,7 +46,7 @@ class _Arrays(NamedTuple):
     violation: Any
 
 
-class InverseDynamics(Told, _Arrays):
+class InverseDynamics(Provenance, Outcome, _Arrays):
     """Torques of actuators and forces of constraints that make a motion, one state or a batch.
 
     Attributes:
@@ -62,13 +59,14 @@ class InverseDynamics(Told, _Arrays):
         actuated: The mechanism with its actuators.
     """
 
+    status_type = ControlStatus
     actuated: Actuated
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], actuated: Actuated, _: Any) -> InverseDynamics:
         """That of a call."""
         torque, force, residual, status, violation = values
-        return cls(torque, force, residual, whole(status), violation).telling(actuated=actuated)
+        return cls(torque, force, residual, whole(status), violation).with_inputs(actuated=actuated)
 
     @property
     def torques(self) -> Mapping[str, NDArray[np.float64]]:
@@ -80,42 +78,31 @@ class InverseDynamics(Told, _Arrays):
         """Views of `force` by the names of the constraints."""
         return {name: self.force[..., rows] for name, rows in self.actuated.mechanism.slices.items()}
 
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return control_statuses(self.status)
-
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""
-        worst, text = worst_of(self.status)
+        worst, text = worst_control(self.status)
         if worst is ControlStatus.NEAREST:
-            at, most = _largest(self.residual, self.status == worst)
+            at, most = largest_entry(self.residual, self.status == worst)
             names = _velocity_names(self.actuated)
             text += f" The largest part is {most:.3g} (N·m or N), at {names[at]}."
         elif worst is ControlStatus.BREAKS_CONSTRAINTS:
-            row, most = _largest(self.violation, self.status == worst)
-            slices = self.actuated.mechanism.slices
-            name = next(name for name, rows in slices.items() if rows.start <= row < rows.stop)
+            row, most = largest_entry(self.violation, self.status == worst)
+            name = name_of_row(self.actuated.mechanism.slices, row)
             text += f" The largest violation is {most:.3g} (m/s² or rad/s²), of {name!r}."
         return text
 
 
-def control_statuses(numbers: NDArray[np.int64]) -> Any:
-    """The `ControlStatus` of one state, or an array of them."""
-    found = np.vectorize(ControlStatus, otypes=[object])(numbers)
-    return found.item() if found.ndim == 0 else found
-
-
-def worst_of(status: Any) -> tuple[ControlStatus, str]:
+def worst_control(status: Any) -> tuple[ControlStatus, str]:
     """The worst of some, and a sentence about it that counts them."""
     if not np.size(status):
         return ControlStatus.REALISED, "There is no state."
-    worst = next(s for s in _WORST_FIRST if np.any(status == s))
+    worst = worst_of(ControlStatus, status)
     counted = f" ({np.sum(status == worst)} of {status.size} states)" if np.size(status) > 1 else ""
     return worst, f"{worst.sentence[:-1]}{counted}."
 
 
-def _largest(values: Any, among: Any) -> tuple[int, float]:
+def largest_entry(values: Any, among: Any) -> tuple[int, float]:
+    """The row of the largest of values (…, rows) among some items (…), and its size."""
     size = np.where(np.asarray(among)[..., None], np.abs(values), -1.0)
     return int(np.argmax(size)) % size.shape[-1], float(np.max(size))
 

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.outcomes import Outcome
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -30,7 +31,7 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, not_negative
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import velocities_asked
-from delassus.control.inverse.result import ControlStatus, control_statuses
+from delassus.control.inverse.result import ControlStatus
 from delassus.control.operational.limits import velocity_bounds
 from delassus.control.operational.tasks import Tasks, task_jacobian
 from delassus.dynamics.mass.crba import mass_matrix
@@ -55,7 +56,7 @@ class _Arrays(NamedTuple):
     bounded: Any
 
 
-class TaskVelocities(_Arrays):
+class TaskVelocities(Outcome, _Arrays):
     """Velocities for tasks, one state or a batch.
 
     Attributes:
@@ -66,16 +67,13 @@ class TaskVelocities(_Arrays):
         bounded: (…, nv) 1 for velocities at their upper limit, -1 at their lower one, otherwise 0.
     """
 
+    status_type = ControlStatus
+
     @classmethod
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskVelocities:
         """That of a call."""
         velocity, residual, status, bounded = values
         return cls(velocity, residual, whole(status), whole(bounded))
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return control_statuses(self.status)
 
 
 @kernel(

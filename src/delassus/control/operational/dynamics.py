@@ -22,15 +22,16 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.outcomes import Outcome, name_of_row
+from delassus.common.provenance import Provenance
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.jacobian import bias_of, jacobian_of
 from delassus.constrained.rows.problem import Problem
-from delassus.constrained.rows.told import Told
 from delassus.control.inverse.distribution import passive_inertia
 from delassus.control.inverse.dynamics import actuated_inverse_dynamics
-from delassus.control.inverse.result import ControlStatus, control_statuses, worst_of
+from delassus.control.inverse.result import ControlStatus, largest_entry, worst_control
 from delassus.control.inverse.weights import DYNAMICS_INPUTS
 from delassus.control.operational.space import in_energy
 from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
@@ -52,7 +53,7 @@ class _Arrays(NamedTuple):
     status: Any
 
 
-class TaskDynamics(Told, _Arrays):
+class TaskDynamics(Provenance, Outcome, _Arrays):
     """Torques for tasks, one state or a batch.
 
     Attributes:
@@ -64,27 +65,22 @@ class TaskDynamics(Told, _Arrays):
         tasks: What was asked for.
     """
 
+    status_type = ControlStatus
     tasks: Tasks
 
     @classmethod
     def of_call(cls, values: tuple[Any, ...], tasks: Tasks, _: Any) -> TaskDynamics:
         """That of a call."""
         torque, force, acceleration, residual, status = values
-        return cls(torque, force, acceleration, residual, whole(status)).telling(tasks=tasks)
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return control_statuses(self.status)
+        return cls(torque, force, acceleration, residual, whole(status)).with_inputs(tasks=tasks)
 
     def describe(self) -> str:
         """How it ended, in a sentence or two: of the worst state, where there are several."""
-        worst, text = worst_of(self.status)
+        worst, text = worst_control(self.status)
         if worst is ControlStatus.NEAREST:
-            size = numpy.where(numpy.asarray(self.status == worst)[..., None], numpy.abs(self.residual), -1.0)
-            row = int(numpy.argmax(size)) % size.shape[-1]
-            at = next(k for k, rows in self.tasks.slices.items() if rows.start <= row < rows.stop)
-            text += f" The largest that is missing is {size.max():.3g}, of {self.tasks.tasks[at]}."
+            row, most = largest_entry(self.residual, self.status == worst)
+            task = self.tasks.tasks[name_of_row(self.tasks.slices, row)]
+            text += f" The largest that is missing is {most:.3g}, of {task}."
         return text
 
 

@@ -15,34 +15,27 @@ pose take hundreds.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import iteration_count
+from delassus.common.outcomes import Outcome
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import kernel
-from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_sizes
+from delassus.constrained.projection.descent import LeastSquares, descend
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, tolerance_input
 from delassus.constrained.rows.locked import locked_velocities
 from delassus.constrained.rows.references import constraint_error, error_derivative
-from delassus.constrained.solvers.status import Status, statuses_of
+from delassus.constrained.solvers.status import Status
 from delassus.control.operational.limits import pressed, within
 from delassus.control.operational.tasks import Tasks, task_error
 from delassus.dynamics.kinematics.manifold import integrate, normalize, rates_per_velocity
 from delassus.dynamics.mass.crba import mass_matrix
-from delassus.linalg.ldl import ldl
-
-_FIRST: Final = 1e-3
-_LEAST: Final = 1e-10
-_MOST: Final = 1e10
-"""μ as a share of the largest diagonal element of J D⁻¹ Jᵀ: at first, at least, and at most."""
-
-_FLAT: Final = 1e-6
-"""The slope of |e| along the steepest way that limits leave, as a share of the largest it could have."""
 
 
 class _Arrays(NamedTuple):
@@ -52,7 +45,7 @@ class _Arrays(NamedTuple):
     status: Any
 
 
-class TaskPose(_Arrays):
+class TaskPose(Outcome, _Arrays):
     """Poses for tasks, one or a batch.
 
     Attributes:
@@ -62,28 +55,13 @@ class TaskPose(_Arrays):
         status: (…) numbers of `Status`: CONVERGED, or LEAST_SQUARES where no pose nearby is better.
     """
 
+    status_type = Status
+
     @classmethod
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> TaskPose:
         """That of a call."""
         q, error, iterations, status = values
         return cls(q, error, whole(iterations), whole(status))
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one pose, or an array of them."""
-        return statuses_of(self.status)
-
-
-class _Descent(NamedTuple):
-    """Where the damped iteration is: q (nq,), the errors e there, the damping and what it grows by, the slope of the
-    sum of squares, and the steps made."""
-
-    q: Any
-    e: Any
-    damping: Any
-    growth: Any
-    slope: Any
-    count: Any
 
 
 @kernel(
@@ -133,46 +111,11 @@ def inverse_kinematics(
         own = jacobian(lambda q: task_error(tasks, q, targets))(q) @ rates_per_velocity(model, q)
         return np.concatenate([error_derivative(mechanism, q, time), own]) if tasks.m else own
 
-    def size(e: Any) -> Any:
-        return np.max(np.abs(e) / sizes)
+    def move(q: Any, step: Any) -> Any:
+        end = integrate(model, q, step)
+        return within(model, end) if limits else end
 
-    def goes_on(now: _Descent) -> Any:
-        return (size(now.e) > tolerance) & (now.slope > _FLAT) & (now.damping <= _MOST)
-
-    def step(now: _Descent) -> _Descent:
-        q, e, damping, growth, _, count = now
-        shares = e * weights / sizes
-        J = derivative(q) * (weights / sizes)[:, None]
-        pull = J.T @ shares
-        free = inverse * pressed(model, q, -inverse * pull) if limits else inverse
-        G = (J * free) @ J.T
-        scale = np.max(np.diagonal((J * inverse) @ J.T))
-        mu = np.where(scale > 0.0, damping * scale, 1.0)
-        y = ldl(G + mu * np.eye(len(shares))).solve(shares)
-        squares = shares @ shares
-        slope = np.sqrt(np.where(scale > 0.0, pull @ (free * pull) / (scale * squares), 0.0))
-        trial = integrate(model, q, -free * (J.T @ y))
-        trial = within(model, trial) if limits else trial
-        e_trial = error(trial)
-        after = np.sum((e_trial * weights / sizes) ** 2)
-        gain = (squares - after) / (squares - mu * mu * (y @ y))
-        lowered = np.maximum(damping * np.maximum(1 / 3, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST)
-        better = after < squares
-        return _Descent(
-            np.where(better, trial, q),
-            np.where(better, e_trial, e),
-            np.where(better, lowered, damping * growth),
-            np.where(better, 2.0, 2.0 * growth),
-            slope,
-            count + 1.0,
-        )
-
-    first = _Descent(start, error(start), np.array(_FIRST), np.array(2.0), np.array(1.0), np.array(0.0))
-    last: _Descent = while_loop(goes_on, step, first, iterations)
-    q, e = last.q, last.e
-    bottom = (last.slope <= _FLAT) | (last.damping > _MOST)
-    status = np.where(bottom, float(Status.LEAST_SQUARES), float(Status.ITERATIONS))
-    status = np.where(size(e) <= tolerance, float(Status.CONVERGED), status)
-    finite = np.isfinite(np.sum(q) + np.sum(e))
-    status = np.where(finite, status, float(Status.NOT_FINITE))
-    return TaskPose(q, e[tasks.m :], last.count, status)
+    open_ways = partial(pressed, model) if limits else None
+    problem = LeastSquares(error, derivative, sizes, weights, inverse, move, open_ways)
+    last, status = descend(problem, start, tolerance, iterations)
+    return TaskPose(last.q, last.e[tasks.m :], last.count, status)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.outcomes import Outcome
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
@@ -28,7 +29,7 @@ from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.inputs import TIME, per_row
 from delassus.constrained.rows.jacobian import jacobian_of
 from delassus.constrained.rows.problem import Problem
-from delassus.control.inverse.result import ControlStatus, control_statuses
+from delassus.control.inverse.result import ControlStatus
 from delassus.control.operational.tasks import Tasks, task_bias, task_jacobian
 from delassus.dynamics.mass.factor import forward
 from delassus.linalg.jacobi import orthogonalize
@@ -46,7 +47,7 @@ class _Arrays(NamedTuple):
     status: Any
 
 
-class OperationalSpace(_Arrays):
+class OperationalSpace(Outcome, _Arrays):
     """Tasks of a robot in a state, one or a batch.
 
     Attributes:
@@ -58,16 +59,13 @@ class OperationalSpace(_Arrays):
         status: (…) numbers of `ControlStatus`: REALISED, or SINGULAR where tasks cannot move or depend on each other.
     """
 
+    status_type = ControlStatus
+
     @classmethod
     def of_call(cls, values: tuple[Any, ...], *_: Any) -> OperationalSpace:
         """That of a call."""
         jacobian, bias, inertia, inverse, projector, status = values
         return cls(jacobian, bias, inertia, inverse, projector, whole(status))
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return control_statuses(self.status)
 
 
 @kernel(

@@ -23,7 +23,8 @@ from delassus.dynamics.mass.centroid import center_of_mass, center_of_mass_jacob
 from delassus.dynamics.mass.centroidal_map import centroidal_momentum_matrix, centroidal_momentum_matrix_rate
 from delassus.errors import BadArgument, short
 from delassus.model.links import links_of
-from delassus.model.model import Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Joint
 from delassus.spatial.quaternions import quaternion_to_rotation
 from delassus.spatial.rotations import rotation_log
 

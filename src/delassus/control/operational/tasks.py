@@ -13,15 +13,14 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import elements
-from delassus.compiler.graph.parameters import Parametric
+from delassus.compiler.graph.parameters import Parametric, ParametricComposite
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.constrained.delassus.scales import length_of
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.control.inverse.actuated import Actuated, actuated
 from delassus.control.operational.task import Task, TaskError
-from delassus.model.model import Model
+from delassus.model.model import Model, ParametricModel
 from delassus.model.of_model import OfModel
-from delassus.model.parametric import ParametricModel
 
 
 @dataclass(frozen=True)
@@ -133,27 +132,17 @@ class Tasks(OfModel):
 
 
 @dataclass(frozen=True)
-class ParametricTasks(Tasks, Parametric):
+class ParametricTasks(Tasks, ParametricComposite):
     """Those of a robot whose model has parameters."""
 
     @property
-    def _parametric(self) -> Any:
-        robot: Any = self.robot
-        return robot
-
-    @property
-    def nparameters(self) -> int:
-        """Number of parameters."""
-        found: int = self._parametric.nparameters
-        return found
-
-    def parameters(self) -> Any:
-        """The parameters (nparameters,) that the model has unless others are given."""
-        return self._parametric.parameters()
+    def parametric_part(self) -> Any:
+        """The robot."""
+        return self.robot
 
     def with_parameters(self, parameters: Any) -> Tasks:
         """The same with these parameters (nparameters,)."""
-        return Tasks(self._parametric.with_parameters(parameters), self.tasks)
+        return Tasks(self.parametric_part.with_parameters(parameters), self.tasks)
 
 
 @kernel("(nq)->(t,nv)")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import MOST_ITERATIONS, TOLERANCES, Range, number_in_range, one_of, whole_number
-from delassus.contact.references.packages import package
+from delassus.contact.references.packages import package, solve_by_clarabel, solve_by_proxsuite
+from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.iterate import UNBOUNDED
 from delassus.control.programmes.measures import errors_of, falls_without_end
 from delassus.control.programmes.shape import ProgrammeError
@@ -18,9 +19,6 @@ from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solve_progr
 from delassus.control.programmes.status import ProgrammeStatus
 from delassus.errors import expect
 
-if TYPE_CHECKING:
-    from delassus.control.programmes.programme import QuadraticProgramme
-
 Array = NDArray[np.float64]
 Answer = tuple[Array, Array, int, ProgrammeStatus]
 
@@ -28,7 +26,7 @@ _TOLERANCES = Range(0.0, 1.0, "zero or more, and below 1, such as 1e-9", TOLERAN
 
 
 def solve_by(
-    programme: QuadraticProgramme,
+    programme: ProgrammeData,
     method: str,
     start: ProgrammeSolution | None,
     tolerance: float | None,
@@ -64,7 +62,7 @@ def solve_by(
     )
 
 
-def _check_start(programme: QuadraticProgramme, start: Any) -> None:
+def _check_start(programme: ProgrammeData, start: Any) -> None:
     expect("start", start, ProgrammeSolution, "another programme's answer")
     ours, theirs = programme.shape, start.programme.shape
     if (ours.n, ours.equalities, ours.rows, ours.cones) != (theirs.n, theirs.equalities, theirs.rows, theirs.cones):
@@ -74,7 +72,7 @@ def _check_start(programme: QuadraticProgramme, start: Any) -> None:
 
 
 def _in_lanes(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
+    programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int
 ) -> ProgrammeSolution:
     given: dict[str, Any] = {"start": start.x, "push": start.multipliers} if start is not None else {}
     if not programme.shape.multipliers:
@@ -89,7 +87,7 @@ def _in_lanes(
 
 
 def _alone(
-    programme: QuadraticProgramme, method: str, start: ProgrammeSolution | None, tolerance: float, iterations: int
+    programme: ProgrammeData, method: str, start: ProgrammeSolution | None, tolerance: float, iterations: int
 ) -> tuple[Array, Array, int, ProgrammeStatus, float, float]:
     """x, multipliers, iterations, status and errors of one programme by a package; a NaN never leaves it."""
     shape = programme.shape
@@ -112,57 +110,57 @@ def _alone(
 
 
 def by_proxsuite(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
+    programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int
 ) -> Answer:
     """A proximal method of multipliers, without cones; rows that contradict each other are broken least."""
     if programme.cones:
         raise ProgrammeError(
             "proxsuite solves programmes without cones; take pyramids, or method='clarabel'.", code="not-supported"
         )
-    proxqp = package("proxsuite").proxqp
     shape = programme.shape
-    solver = proxqp.dense.QP(shape.n, shape.equalities, shape.rows)
-    settings = solver.settings
-    settings.eps_abs, settings.eps_rel, settings.max_iter = tolerance, 0.0, max(iterations, 1) * 50
     lower, upper = (np.clip(x, -1e20, 1e20) for x in (programme.lower, programme.upper))
-    solver.init(programme.H, programme.g, programme.A, programme.b, programme.C, lower, upper)
-    if start is None:
-        solver.solve()
-    else:
-        y, z = np.split(start.multipliers, [shape.equalities])
-        solver.solve(start.x, y, z)
-    found, outcome = solver.results, proxqp.QPSolverOutput
+    near = () if start is None else (start.x, *np.split(start.multipliers, [shape.equalities]))
+    result = solve_by_proxsuite(
+        programme.H,
+        programme.g,
+        (programme.A, programme.b),
+        (programme.C, lower, upper),
+        tolerance,
+        max(iterations, 1) * 50,
+        near,
+    )
+    outcome = package("proxsuite").proxqp.QPSolverOutput
     status = {
         outcome.PROXQP_SOLVED: ProgrammeStatus.SOLVED,
         outcome.PROXQP_PRIMAL_INFEASIBLE: ProgrammeStatus.INFEASIBLE,
         outcome.PROXQP_SOLVED_CLOSEST_PRIMAL_FEASIBLE: ProgrammeStatus.INFEASIBLE,
         outcome.PROXQP_DUAL_INFEASIBLE: ProgrammeStatus.NOT_FINITE,
-    }.get(found.info.status, ProgrammeStatus.ITERATIONS)
-    return np.array(found.x), np.concatenate([found.y, found.z]), int(found.info.iter), status
+    }.get(result.info.status, ProgrammeStatus.ITERATIONS)
+    return np.array(result.x), np.concatenate([result.y, result.z]), int(result.info.iter), status
 
 
-def by_clarabel(
-    programme: QuadraticProgramme, start: ProgrammeSolution | None, tolerance: float, iterations: int
-) -> Answer:
+def by_clarabel(programme: ProgrammeData, start: ProgrammeSolution | None, tolerance: float, iterations: int) -> Answer:
     """An interior-point method, which has no use for a start; of contradicting rows it gives no answer."""
-    clarabel, sparse = package("clarabel"), package("scipy.sparse")
     shape = programme.shape
     low, high = np.isfinite(programme.lower), np.isfinite(programme.upper)
     rows = [programme.A, programme.C[high], -programme.C[low]]
     sides = [programme.b, programme.upper[high], -programme.lower[low]]
-    cones = [clarabel.ZeroConeT(shape.equalities), clarabel.NonnegativeConeT(int(high.sum() + low.sum()))]
+    cones = [("Zero", shape.equalities), ("Nonnegative", int(high.sum() + low.sum()))]
     for span in shape.spans:
         order = [span.stop - 1, *range(span.start, span.stop - 1)]
         rows.append(-programme.K[order])
         sides.append(programme.k[order])
-        cones.append(clarabel.SecondOrderConeT(len(order)))
-    settings = clarabel.DefaultSettings()
-    settings.verbose, settings.max_iter = False, iterations
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-    H = sparse.csc_matrix(np.triu(programme.H))
-    A = sparse.csc_matrix(np.vstack(rows))
-    found = clarabel.DefaultSolver(H, programme.g, A, np.concatenate(sides), cones, settings).solve()
-    dual = np.array(found.z)
+        cones.append(("SecondOrder", len(order)))
+    result = solve_by_clarabel(
+        programme.H,
+        programme.g,
+        np.vstack(rows),
+        np.concatenate(sides),
+        cones,
+        tolerance,
+        max_iter=iterations,
+    )
+    dual = np.array(result.z)
     y, above, below, rest = np.split(dual, np.cumsum([shape.equalities, int(high.sum()), int(low.sum())]))
     z = np.zeros(shape.rows)
     z[high] += above
@@ -170,13 +168,13 @@ def by_clarabel(
     w = np.zeros(shape.cone_rows)
     for span in shape.spans:
         w[[span.stop - 1, *range(span.start, span.stop - 1)]] = -rest[span]
-    outcome = clarabel.SolverStatus
-    infeasible = found.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
-    status = ProgrammeStatus.SOLVED if found.status == outcome.Solved else ProgrammeStatus.ITERATIONS
+    outcome = package("clarabel").SolverStatus
+    infeasible = result.status in (outcome.PrimalInfeasible, outcome.AlmostPrimalInfeasible)
+    status = ProgrammeStatus.SOLVED if result.status == outcome.Solved else ProgrammeStatus.ITERATIONS
     status = ProgrammeStatus.INFEASIBLE if infeasible else status
-    if found.status in (outcome.DualInfeasible, outcome.AlmostDualInfeasible):
+    if result.status in (outcome.DualInfeasible, outcome.AlmostDualInfeasible):
         status = ProgrammeStatus.NOT_FINITE
-    return np.array(found.x), np.concatenate([y, z, w]), int(found.iterations), status
+    return np.array(result.x), np.concatenate([y, z, w]), int(result.iterations), status
 
 
 PACKAGES: Final[dict[str, Callable[..., Answer]]] = {"proxsuite": by_proxsuite, "clarabel": by_clarabel}

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from delassus.common.checks import elements, real_array
-from delassus.common.frozen import read_only
 from delassus.control.programmes.back_ends import solve_by
-from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
+from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.solution import ProgrammeSolution
-from delassus.errors import short
-
-Array = NDArray[np.float64]
-
-SYMMETRIC: Final = 1e-10
-"""The share of its largest number by which H may differ from its transpose."""
-
-_MATRICES = ("H", "A", "C", "K")
-_VECTORS = {"g": None, "b": "A", "lower": "C", "upper": "C", "k": "K"}
 
 
-@dataclass(frozen=True, eq=False)
-class QuadraticProgramme:
+@dataclass(frozen=True, eq=False, repr=False)
+class QuadraticProgramme(ProgrammeData):
     """min ½ xᵀ H x + gᵀ x  with  A x = b,  lower ≤ C x ≤ upper,  and K x + k in second-order cones.
 
         answer = QuadraticProgramme(H, g, C=C, upper=u).solve()
@@ -42,172 +27,6 @@ class QuadraticProgramme:
         names: Of the rows of A, of C, and of the cones, in this order; by default "equality 0", "row 0", "cone 0".
         unknowns: Names of the unknowns; by default "x 0" and so on.
     """
-
-    H: Array
-    g: Array
-    A: Array = None  # type: ignore[assignment]
-    b: Array = None  # type: ignore[assignment]
-    C: Array = None  # type: ignore[assignment]
-    lower: Array = None  # type: ignore[assignment]
-    upper: Array = None  # type: ignore[assignment]
-    K: Array = None  # type: ignore[assignment]
-    k: Array = None  # type: ignore[assignment]
-    cones: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
-    unknowns: tuple[str, ...] = ()
-    shape: ProgrammeShape = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        g = real_array("g", self.g)
-        if g.ndim < 1 or not g.shape[-1]:
-            raise ProgrammeError(
-                f"g has shape {g.shape}; its last axis has one number for each unknown, at least one.",
-                code="wrong-shape",
-            )
-        n = g.shape[-1]
-        given = {name: getattr(self, name) for name in (*_MATRICES, *_VECTORS)}
-        for name in _MATRICES:
-            given[name] = _matrix(name, given[name], n)
-        if given["H"].shape[-2] != n:
-            raise ProgrammeError(
-                f"H has shape {given['H'].shape}; with {n} unknowns it is (…, {n}, {n}).", code="wrong-shape"
-            )
-        uneven = np.abs(given["H"] - np.swapaxes(given["H"], -1, -2))
-        if np.any(uneven > SYMMETRIC * np.max(np.abs(given["H"]), (-1, -2), keepdims=True)):
-            raise ProgrammeError(
-                f"H differs from its transpose by {np.nanmax(uneven):.3g}; it is symmetric: give (H + Hᵀ) / 2.",
-                code="not-symmetric",
-            )
-        for name, of in _VECTORS.items():
-            rows = n if of is None else given[of].shape[-2]
-            none = {"lower": -np.inf, "upper": np.inf}.get(name, 0.0)
-            given[name] = _vector(name, given[name], rows, none)
-        sizes = elements(self.cones)
-        if not all(isinstance(size, (int, np.integer)) for size in sizes):
-            raise ProgrammeError(
-                f"cones is {short(repr(self.cones))}; it has the number of rows of each cone.",
-                code="not-a-whole-number",
-            )
-        for what in ("names", "unknowns"):
-            if not all(isinstance(name, str) for name in elements(getattr(self, what))):
-                raise ProgrammeError(
-                    f"{what} is {short(repr(getattr(self, what)))}; they are texts.", code="wrong-type"
-                )
-        cones = tuple(int(size) for size in sizes)
-        if sum(cones) != given["K"].shape[-2] or any(size < 1 for size in cones):
-            raise ProgrammeError(
-                f"cones is {cones}; K has {given['K'].shape[-2]} rows, of which each cone has one or more.",
-                code="wrong-shape",
-            )
-        for name, value in given.items():
-            object.__setattr__(self, name, read_only(value))
-        object.__setattr__(self, "cones", cones)
-        equalities, rows = given["A"].shape[-2], given["C"].shape[-2]
-        usual = [f"equality {i}" for i in range(equalities)] + [f"row {i}" for i in range(rows)]
-        usual += [f"cone {i}" for i in range(len(cones))]
-        names = tuple(self.names) or tuple(usual)
-        if len(names) != len(usual) or len(set(names)) != len(names):
-            raise ProgrammeError(
-                f"there are {len(names)} names, {len(set(names))} of them different, for {len(usual)}.",
-                code="wrong-shape",
-            )
-        object.__setattr__(self, "names", names)
-        unknowns = tuple(self.unknowns) or tuple(f"x {i}" for i in range(n))
-        if len(unknowns) != n:
-            raise ProgrammeError(f"there are {len(unknowns)} names of unknowns, for {n}.", code="wrong-shape")
-        object.__setattr__(self, "unknowns", unknowns)
-        try:
-            _ = self.batch
-        except ValueError:
-            axes = [f"{name} {getattr(self, name).shape[:-2]}" for name in _MATRICES]
-            axes += [f"{name} {getattr(self, name).shape[:-1]}" for name in _VECTORS]
-            raise ProgrammeError(f"the batch axes do not fit: {', '.join(axes)}.", code="batch-mismatch") from None
-        if self.shape is None:
-            H, A, C, K = (pattern_of(given[name]) for name in _MATRICES)
-            object.__setattr__(self, "shape", ProgrammeShape(n, equalities, rows, cones, (H, A, C, K)))
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        """The batch axes."""
-        return np.broadcast_shapes(
-            *(getattr(self, name).shape[:-2] for name in _MATRICES),
-            *(getattr(self, name).shape[:-1] for name in _VECTORS),
-        )
-
-    @property
-    def arrays(self) -> tuple[Array, ...]:
-        """H, g, A, b, C, lower, upper, K and k."""
-        return (self.H, self.g, self.A, self.b, self.C, self.lower, self.upper, self.K, self.k)
-
-    @property
-    def bounded_names(self) -> tuple[str, ...]:
-        """Names of the rows of C and of the cones."""
-        return self.names[self.shape.equalities :]
-
-    @property
-    def places(self) -> dict[str, slice]:
-        """Where the rows of each name are among all multipliers."""
-        single = self.shape.equalities + self.shape.rows
-        found = {name: slice(i, i + 1) for i, name in enumerate(self.names[:single])}
-        for name, span in zip(self.names[single:], self.shape.spans, strict=True):
-            found[name] = slice(single + span.start, single + span.stop)
-        return found
-
-    def item(self, *index: Any) -> QuadraticProgramme:
-        """One programme of a batch."""
-        batch, chosen = self.batch, {}
-        for name in (*_MATRICES, *_VECTORS):
-            value = getattr(self, name)
-            own = 2 if name in _MATRICES else 1
-            try:
-                np.broadcast_to(False, batch)[index]
-            except (IndexError, TypeError, ValueError, OverflowError):
-                raise ProgrammeError(
-                    f"there is no programme {short(repr(index))} in the batch {batch}.", code="index-out-of-range"
-                ) from None
-            chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-own:]))[index]
-        return replace(self, **chosen)
-
-    def missed(self, x: Any) -> Array:
-        """(…, multipliers) by how much x breaks each row, in its own units; rows of one cone share its distance."""
-        x = self._unknowns(x)
-        equal = np.abs(_times(self.A, x) - self.b)
-        rows = _times(self.C, x)
-        over = np.maximum(np.maximum(rows - self.upper, self.lower - rows), 0.0)
-        parts = [equal, over]
-        parts += [np.maximum(-left, 0.0)[..., None] * np.ones(size) for left, size in self._cones_left(x)]
-        batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-        return np.concatenate([np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts], axis=-1)
-
-    def _unknowns(self, x: Any) -> Array:
-        found = real_array("x", x)
-        if found.shape[-1:] != (self.shape.n,):
-            raise ProgrammeError(
-                f"x has shape {found.shape}; its last axis has the {self.shape.n} unknowns.", code="wrong-shape"
-            )
-        return found
-
-    def slack(self, x: Any) -> Array:
-        """(…, rows + cones) how far x is from the nearer bound of each row of C and the edge of each cone."""
-        x = self._unknowns(x)
-        rows = _times(self.C, x)
-        parts = [np.minimum(self.upper - rows, rows - self.lower)]
-        parts += [left[..., None] for left, _ in self._cones_left(x)]
-        return np.concatenate(parts, axis=-1)
-
-    def _cones_left(self, x: Array) -> list[tuple[Array, int]]:
-        s = _times(self.K, x) + self.k
-        found = []
-        for span, size in zip(self.shape.spans, self.cones, strict=True):
-            own = s[..., span]
-            found.append(((own[..., -1] - np.linalg.norm(own[..., :-1], axis=-1)), size))
-        return found
-
-    def value(self, x: Any) -> Array:
-        """(…) ½ xᵀ H x + gᵀ x."""
-        x = self._unknowns(x)
-        found: Array = np.sum(x * (0.5 * _times(self.H, x) + self.g), -1)
-        return found
 
     def solve(
         self,
@@ -228,33 +47,3 @@ class QuadraticProgramme:
             iterations: At most so many, by default 200.
         """
         return solve_by(self, method, start, tolerance, iterations)
-
-    def __repr__(self) -> str:
-        shape = self.shape
-        return (
-            f"QuadraticProgramme({shape.n} unknowns, {shape.equalities} equalities, {shape.rows} rows, "
-            f"{len(shape.cones)} cones, batch {self.batch})"
-        )
-
-
-def _times(M: Array, x: Array) -> Array:
-    found: Array = np.matmul(M, x[..., None])[..., 0]
-    return found
-
-
-def _matrix(name: str, value: Any, n: int) -> Array:
-    if value is None:
-        return np.zeros((0, n))
-    found = real_array(name, value)
-    if found.ndim < 2 or found.shape[-1] != n:
-        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has the {n} unknowns.", code="wrong-shape")
-    return found
-
-
-def _vector(name: str, value: Any, rows: int, none: float) -> Array:
-    found = real_array(name, none if value is None else value)
-    if found.ndim == 0:
-        found = np.full(rows, float(found))
-    if found.shape[-1] != rows:
-        raise ProgrammeError(f"{name} has shape {found.shape}; its last axis has {rows} numbers.", code="wrong-shape")
-    return found

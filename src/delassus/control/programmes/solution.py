@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import array_of_shape
+from delassus.common.outcomes import Outcome
+from delassus.control.programmes.data import ProgrammeData
 from delassus.control.programmes.shape import ProgrammeError
-from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
-
-if TYPE_CHECKING:
-    from delassus.control.programmes.programme import QuadraticProgramme
+from delassus.control.programmes.status import ProgrammeStatus, describe_worst
 
 Array = NDArray[np.float64]
 
@@ -22,7 +21,7 @@ BROKEN: Final = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class ProgrammeSolution:
+class ProgrammeSolution(Outcome):
     """The answer to a programme, or to each of a batch.
 
     Attributes:
@@ -36,7 +35,9 @@ class ProgrammeSolution:
         status: (…) numbers of `ProgrammeStatus`.
     """
 
-    programme: QuadraticProgramme
+    status_type: ClassVar = ProgrammeStatus
+
+    programme: ProgrammeData
     x: Array
     multipliers: Array
     primal: Array
@@ -79,7 +80,7 @@ class ProgrammeSolution:
     def describe(self) -> str:
         """How it ended, in a sentence or two: the worst, of a batch."""
         if np.ndim(self.status):
-            return counted(self.status, "programmes")
+            return describe_worst(self.status, "programmes")
         worst = self.statuses
         broken = {} if worst is ProgrammeStatus.NOT_FINITE else self.broken()
         if worst is ProgrammeStatus.SOLVED or not broken:
@@ -87,11 +88,6 @@ class ProgrammeSolution:
         rows = [f"{name} by {amount:.3g}" for name, amount in broken.items()]
         more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
         return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one programme, or an array of them."""
-        return programme_statuses(self.status)
 
     def _single(self, values: Array, what: str) -> Array:
         if values.ndim > 1:

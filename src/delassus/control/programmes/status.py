@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from delassus.common.outcomes import sentence_with_count, worst_of
 from delassus.errors import Sentences
 
 
@@ -18,15 +19,8 @@ class ProgrammeStatus(Sentences):
     NOT_FINITE = 3, "A number is not finite or too large, or the cost has no least value; the answer is zero."
 
 
-def programme_statuses(numbers: Any) -> Any:
-    """The `ProgrammeStatus` of one programme, or an array of them."""
-    found = np.vectorize(ProgrammeStatus, otypes=[object])(numbers)
-    return found.item() if found.ndim == 0 else found
-
-
-def counted(status: Any, what: str) -> str:
+def describe_worst(status: Any, items: str) -> str:
     """A sentence about the worst of some, which are so many."""
     if not np.size(status):
-        return f"There are no {what}."
-    worst = list(ProgrammeStatus)[int(np.max(status))]
-    return f"{worst.sentence[:-1]}, in {int(np.sum(status == worst))} of {np.size(status)} {what}."
+        return f"There are no {items}."
+    return sentence_with_count(worst_of(ProgrammeStatus, status), status, items)

@@ -16,17 +16,17 @@ import numpy
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.control.programmes.scaled import Data
-from delassus.control.reactive.control import ReactiveControl
+from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.limits import cones_of, rows_of
 from delassus.control.reactive.situation import Situation
 from delassus.control.reactive.task import Task, Term
 from delassus.linalg.products import gram
 
 
-def data_of(s: Situation) -> Data:
+def data_of(s: Situation, tasks: tuple[Task, ...]) -> Data:
     """The numbers of the programme."""
     control = s.control
-    H, g = objective(s)
+    H, g = objective(s, tasks)
     passive = np.array(control.actuated.passive.T)
     A = np.concatenate([passive @ s.motion, np.concatenate([s.J, np.array(numpy.diag(s.gives))], 1)])
     b = np.concatenate([-(passive @ s.c), s.held])
@@ -35,11 +35,11 @@ def data_of(s: Situation) -> Data:
     return Data(H, g, A, b, C, lower, upper, K, np.zeros(len(K)))
 
 
-def objective(s: Situation) -> tuple[Any, Any]:
+def objective(s: Situation, tasks: tuple[Task, ...]) -> tuple[Any, Any]:
     """H (n, n) and g (n,) of all tasks."""
     n = s.control.n
     H, g = np.zeros((n, n)), np.zeros(n)
-    for task in s.control.tasks:
+    for task in tasks:
         share = s.given(f"{task.name}.weight")[0]
         for term in task.terms(s):
             J = on_x(s, term)
@@ -75,13 +75,13 @@ def errors_in(s: Situation, x: Any, task: Task) -> Any:
     "(nq),(nv),(references)->(n,n),(n),(equalities,n),(equalities),(rows,n),(rows),(rows),(cone_rows,n),(cone_rows)",
     result=Data,
 )
-def build_programme(control: ReactiveControl, q: Any, v: Any, reference: Any) -> tuple[Floats, ...]:
+def build_programme(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[Floats, ...]:
     """H, g, A, b, C, lower, upper, K and k."""
-    return data_of(Situation.of(control, q, v, reference))
+    return data_of(Situation.of(control, control.places, q, v, reference), control.tasks)
 
 
 @kernel("(nq),(nv),(references),(n)->(task_rows)")
-def task_errors(control: ReactiveControl, q: Any, v: Any, reference: Any, x: Any) -> Floats:
+def task_errors(control: ControlData, q: Any, v: Any, reference: Any, x: Any) -> Floats:
     """What tasks miss (task_rows,), in their own units, one after the other."""
-    s = Situation.of(control, q, v, reference)
+    s = Situation.of(control, control.places, q, v, reference)
     return np.concatenate([errors_in(s, x, task) for task in control.tasks])

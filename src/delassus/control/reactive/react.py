@@ -12,7 +12,7 @@ from delassus.control.programmes.shape import ProgrammeShape
 from delassus.control.programmes.solve import ITERATIONS, TOLERANCE, solved_programme
 from delassus.control.programmes.status import ProgrammeStatus
 from delassus.control.reactive.build import data_of
-from delassus.control.reactive.control import ReactiveControl
+from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.situation import Situation
 
 
@@ -30,7 +30,7 @@ class Reacted(NamedTuple):
 
 
 def reacted(
-    control: ReactiveControl,
+    control: ControlData,
     q: Any,
     v: Any,
     reference: Any,
@@ -40,10 +40,10 @@ def reacted(
     iterations: Any = ITERATIONS,
 ) -> Reacted:
     """For a function that is traced. Torques are finite, and within their limits, whatever the state is."""
-    s = Situation.of(control, q, v, reference)
+    s = Situation.of(control, control.places, q, v, reference)
     cones = (3,) * (control.cone_rows // 3)
     shape = ProgrammeShape(control.n, control.equalities, control.rows, cones)  # zeros are known in a trace
-    found = solved_programme(shape, data_of(s), start, push, tolerance, iterations)
+    found = solved_programme(shape, data_of(s, control.tasks), start, push, tolerance, iterations)
     U, u0 = s.torque
     torque = U @ found.x + u0
     lower, upper = (np.array(ends) for ends in numpy.array(control.torque_limit))
@@ -62,7 +62,7 @@ def reacted(
     result=Reacted,
 )
 def react(
-    control: ReactiveControl,
+    control: ControlData,
     q: Any,
     v: Any,
     reference: Any,

@@ -5,31 +5,32 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import delassus.numpy as dnp
 from delassus.common.checks import array_of_shape, real_array
+from delassus.common.outcomes import Outcome
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QuadraticProgramme
 from delassus.control.programmes.scaled import Data
 from delassus.control.programmes.solution import ProgrammeSolution
-from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
+from delassus.control.programmes.status import ProgrammeStatus, describe_worst
 from delassus.control.reactive.build import build_programme, task_errors
-from delassus.control.reactive.control import ReactiveControl
-from delassus.control.reactive.limits import row_names
+from delassus.control.reactive.data import ControlData
 from delassus.control.reactive.react import react, reacted
 from delassus.control.reactive.supports import ReactiveError
 from delassus.control.reactive.tasks import Nominal
+from delassus.control.reactive.zeros import shape_of
 from delassus.errors import expect
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Reaction:
+class Reaction(Outcome):
     """Torques of a controller in a state or a batch, and how good they are.
 
     Attributes:
@@ -45,7 +46,9 @@ class Reaction:
         status: (…) numbers of `ProgrammeStatus`.
     """
 
-    control: ReactiveControl
+    status_type: ClassVar = ProgrammeStatus
+
+    control: ControlData
     q: Array
     v: Array
     reference: Array
@@ -95,15 +98,10 @@ class Reaction:
             self.status,
         )
 
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return programme_statuses(self.status)
-
     def describe(self) -> str:
         """How it ended, in a sentence or two; of a single state with the task that is missed most."""
         if np.ndim(self.status):
-            return counted(self.status, "states")
+            return describe_worst(self.status, "states")
         if self.status == ProgrammeStatus.NOT_FINITE:
             return f"{ProgrammeStatus.NOT_FINITE.sentence[:-1]}, and so are the torques."
         said, errors = self.solution.describe(), self.task_errors
@@ -116,7 +114,7 @@ class Reaction:
         return said if most is None else f"{said} Of all tasks, {most!r} misses most, by {asked[most]:.3g}."
 
 
-def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+def programme_of(control: ControlData, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
     """The programme of a state or a batch, with names."""
     q, v, reference = _checked(control, q, v, reference)
     data: Any = build_programme(control, q, v, reference)
@@ -124,18 +122,17 @@ def programme_of(control: ReactiveControl, q: Any, v: Any, reference: Any) -> Qu
     names = [f"motion {control.velocity_names[k]}" for k in passive]
     for name, rows in control.force_slices.items():
         names += [f"{name} held {k}" for k in range(rows.stop - rows.start)]
-    names += row_names(control)
+    names += control.row_names
     names += [f"{support.frame} cone" for support in control.supports if control.cone == "second order"]
     unknowns = [f"a {name}" for name in control.velocity_names]
     for name, rows in control.force_slices.items():
         unknowns += [f"f {name} {k}" for k in range(rows.stop - rows.start)]
+    shape = shape_of(control)
     given = dict(zip(Data._fields, data, strict=True))
-    return QuadraticProgramme(
-        **given, cones=control.shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=control.shape
-    )
+    return QuadraticProgramme(**given, cones=shape.cones, names=tuple(names), unknowns=tuple(unknowns), shape=shape)
 
 
-def reaction_of(control: ReactiveControl, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:
+def reaction_of(control: ControlData, q: Any, v: Any, reference: Any, start: Reaction | None) -> Reaction:
     """By the project's own solver, in one kernel."""
     q, v, reference = _checked(control, q, v, reference)
     if start is not None:
@@ -158,7 +155,7 @@ def reaction_of(control: ReactiveControl, q: Any, v: Any, reference: Any, start:
     )
 
 
-def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
+def policy_of(control: ControlData, reference: Any) -> Kernel[..., Any]:
     """Torques with a reference that is an array, or a function of time, or of time, q and v."""
     if control.plain.actuators and any(
         (actuator.gain, actuator.bias) != ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) for actuator in control.plain.actuators
@@ -200,7 +197,7 @@ def policy_of(control: ReactiveControl, reference: Any) -> Kernel[..., Any]:
     return policy
 
 
-def _checked(control: ReactiveControl, q: Any, v: Any, reference: Any) -> tuple[Array, Array, Array]:
+def _checked(control: ControlData, q: Any, v: Any, reference: Any) -> tuple[Array, Array, Array]:
     sizes = {"q": control.nq, "v": control.nv, "reference": control.references}
     found = []
     for (name, size), value in zip(sizes.items(), (q, v, reference), strict=True):

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 import delassus.numpy as np
 from delassus.common.names import UnknownName
 from delassus.compiler.tracing.trace import trace_of
-from delassus.constrained.rows.jacobian import constraint_bias
-from delassus.constraints.basis.constraint import ConstraintError
-from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.control.reactive.supported import SupportedRobot
 from delassus.control.reactive.supports import ReactiveError
-
-if TYPE_CHECKING:
-    from delassus.control.reactive.control import ReactiveControl
+from delassus.control.reactive.task import Task
 
 
-def moves_in_time(mechanism: Mechanism) -> bool:
-    """Whether a constraint moves in time: it says so when nobody says what time it is."""
-    try:
-        if mechanism.m:
-            constraint_bias.python(mechanism, mechanism.model.neutral(), numpy.zeros(mechanism.nv))
-    except ConstraintError:
-        return True
-    return False
-
-
-def rest_of(control: ReactiveControl, q: Any) -> dict[str, Any]:
+def rest_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any) -> dict[str, Any]:
     """All parts of a reference by name, with the values that keep the robot as it is in a configuration q (nq,)."""
     found: dict[str, Any] = {}
-    for task in control.tasks:
+    for task in tasks:
         for field, value in task.rest(control.plain, q, control.sizes).items():
             found[f"{task.name}.{field}"] = value
         found[f"{task.name}.weight"] = np.ones(1)
@@ -43,20 +29,21 @@ def rest_of(control: ReactiveControl, q: Any) -> dict[str, Any]:
     return found
 
 
-def reference_of(control: ReactiveControl, q: Any, changed: Mapping[str, Any]) -> Any:
+def reference_of(control: SupportedRobot, tasks: tuple[Task, ...], q: Any, changed: Mapping[str, Any]) -> Any:
     """A reference (…, references) that keeps the robot as in a configuration q (nq,), but for what is changed."""
+    parts = list(rest_of(control, tasks, control.plain.neutral()))
     for name in changed:
-        if name not in control.places:
-            raise UnknownName("part of the reference", name, list(control.places), code="unknown-name")
+        if name not in parts:
+            raise UnknownName("part of the reference", name, parts, code="unknown-name")
     q = numpy.asarray(q, float)
     if q.shape != (control.nq,):
         raise ReactiveError(
             f"q has shape {q.shape}; a configuration of {control.model.name!r} is ({control.nq},).", code="wrong-shape"
         )
-    rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in rest_of(control, q).items()}
+    rest = {name: numpy.atleast_1d(numpy.asarray(value, float)) for name, value in rest_of(control, tasks, q).items()}
     if trace_of(tuple(changed.values())) is not None:
-        parts = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        traced = [np.zeros(len(value)) + changed.get(name, value) for name, value in rest.items()]
+        return np.concatenate(traced) if traced else np.zeros(0)
     values = {}
     for name, value in rest.items():
         given = numpy.asarray(changed.get(name, value), float)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy
 
 import delassus.numpy as np
 from delassus.constrained.rows.jacobian import constraint_bias, constraint_jacobian
 from delassus.constraints.mechanism.rows import compliance_of
+from delassus.control.reactive.supported import SupportedRobot
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import crba
-
-if TYPE_CHECKING:
-    from delassus.control.reactive.control import ReactiveControl
 
 
 class Situation(NamedTuple):
     """A robot in a state: M a + c = B u + Jᵀ f, and J a + C f = `held` for what is held, C the diagonal of `gives`.
 
     Attributes:
-        control: What is asked for.
+        control: The robot, its supports and limits.
         q, v: (nq,) and (nv,).
         M: (nv, nv) mass matrix.
         c: (nv,) forces of gravity and velocities, less those of springs and dampers.
@@ -29,9 +28,10 @@ class Situation(NamedTuple):
         held: (nf,) accelerations [m/s², rad/s²].
         gives: (nf,) by how much rows give way per force, for constraints that do [1/kg, 1/(kg·m²)].
         reference: (references,) what tasks are to follow.
+        places: Where each part of it is.
     """
 
-    control: ReactiveControl
+    control: SupportedRobot
     q: Any
     v: Any
     M: Any
@@ -40,28 +40,29 @@ class Situation(NamedTuple):
     held: Any
     gives: Any
     reference: Any
+    places: Mapping[str, slice]
 
     @classmethod
-    def of(cls, control: ReactiveControl, q: Any, v: Any, reference: Any) -> Situation:
+    def of(cls, control: SupportedRobot, places: Mapping[str, slice], q: Any, v: Any, reference: Any) -> Situation:
         """In a state."""
         model, mechanism = control.model, control.actuated.mechanism
         c = rnea(model, q, v, np.zeros(model.nv)) - passive_forces(model, q, v)
         J, held = [np.zeros((0, model.nv))], [np.zeros(0)]
         for support in control.supports:
             own, still = support.motion(model, q, v)
-            active = np.where(reference[control.places[f"{support.frame}.active"]][0] > 0.5, 1.0, 0.0)
+            active = np.where(reference[places[f"{support.frame}.active"]][0] > 0.5, 1.0, 0.0)
             J.append(active * own)
             held.append(active * still)
         if mechanism.m:
-            time = reference[control.places["time"]][0] if control.moves else None
+            time = reference[places["time"]][0] if control.moves else None
             J.append(constraint_jacobian(mechanism, q, time=time))
             held.append(-constraint_bias(mechanism, q, v, time=time))
         gives = numpy.concatenate([numpy.zeros(control.nf - mechanism.m), compliance_of(mechanism)])
-        return cls(control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(held), gives, reference)
+        return cls(control, q, v, crba(model, q), c, np.concatenate(J), np.concatenate(held), gives, reference, places)
 
     def given(self, name: str) -> Any:
         """A part of the reference by its name."""
-        return self.reference[self.control.places[name]]
+        return self.reference[self.places[name]]
 
     @property
     def motion(self) -> Any:

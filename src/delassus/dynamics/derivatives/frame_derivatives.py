@@ -20,7 +20,8 @@ from delassus.dynamics.kinematics.kinematics import check_reference
 from delassus.dynamics.tree.base_frame import moving_links
 from delassus.dynamics.tree.poses import fixed_pose, poses_of
 from delassus.model.links import links_of
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 from delassus.spatial.motions import motion_cross, motion_to_child, motion_to_parent
 
 

@@ -21,7 +21,8 @@ from delassus.dynamics.tree.poses import Pair, poses_of
 from delassus.dynamics.tree.recursion import FORCES, external_forces, joint_motions, link_velocities
 from delassus.dynamics.tree.sweep import Inward, carried, world_acceleration
 from delassus.model.links import links_of
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 
 
 @kernel("(nq),(nv),(nv)->(nv)", inputs=FORCES)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.forces.tendons import TendonState, tendon_states
-from delassus.model.model import Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Joint
 
 
 @kernel("(nq),(nv)->(nv)")

@@ -6,7 +6,8 @@ import delassus.numpy as np
 from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.kinematics.kinematics import check_reference, frame_in_world, world_poses
 from delassus.model.links import links_of
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 
 
 @kernel("(nq)->(6,nv)")

@@ -12,7 +12,8 @@ from delassus.compiler.host.kernel import Floats, kernel
 from delassus.dynamics.tree.poses import Pair, fixed_pose, poses_of
 from delassus.dynamics.tree.recursion import joint_motions, link_velocities
 from delassus.model.links import Links, links_of
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 
 REFERENCES: Final = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 

@@ -11,8 +11,7 @@ from delassus.dynamics.tree.recursion import joint_motions, link_velocities, mom
 from delassus.dynamics.tree.sums import total
 from delassus.errors import DelassusError
 from delassus.model.links import Link, Links, links_of
-from delassus.model.model import Model
-from delassus.model.traced import sample_of
+from delassus.model.model import Model, sample_of
 
 
 @kernel("(nq)->(3)")

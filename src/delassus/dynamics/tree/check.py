@@ -7,8 +7,7 @@ import numpy as np
 
 from delassus.errors import DelassusError
 from delassus.model.links import Link, links_of
-from delassus.model.model import Model
-from delassus.model.traced import sample_of
+from delassus.model.model import Model, sample_of
 
 LEAST: Final = float(np.finfo(float).tiny / np.finfo(float).eps)
 """The least inertia [kg, kg·m²] that a joint may feel. Kernels take numbers below 2.2e-308 as zero; from here on, what

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from delassus.model.bundled.build import Assembly, Prismatic, Revolute, X, Y, Z, box, rod
-from delassus.model.model import Mimic, Model
+from delassus.model.model import Model
+from delassus.model.parts import Mimic
 
 
 def arm7() -> Model:

@@ -10,7 +10,8 @@ import numpy as np
 
 from delassus.model.equality import Connect, Equality, WeldEquality
 from delassus.model.joints import Free, JointKind, Prismatic, Revolute, Spherical, Universal
-from delassus.model.model import WORLD, Frame, Geometry, Joint, Model, Posture
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, Frame, Geometry, Joint, Posture
 from delassus.model.placement import HERE, MASSLESS, Inertia, Placement
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

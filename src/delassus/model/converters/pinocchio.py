@@ -27,7 +27,8 @@ from delassus.model.joints import (
     Y,
     Z,
 )
-from delassus.model.model import WORLD_FRAME, Frame, Joint, Model, is_world
+from delassus.model.model import Model
+from delassus.model.parts import WORLD_FRAME, Frame, Joint, is_world
 from delassus.model.placement import Inertia, Placement, vector
 
 _AXES = {"X": X, "Y": Y, "Z": Z}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import BadArgument
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.placement import Vector
 
 DIRECTIONS = 42

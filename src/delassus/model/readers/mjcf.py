@@ -20,7 +20,8 @@ from typing import Any
 
 from delassus.errors import BadArgument, DelassusError
 from delassus.model.formats import register_format
-from delassus.model.model import Model, Posture
+from delassus.model.model import Model
+from delassus.model.parts import Posture
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_names import MjcfNames, read_names, text_at
 from delassus.model.readers.mjcf_numbers import bad_number, written_bad_number

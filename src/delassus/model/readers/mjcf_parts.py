@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from delassus.model.equality import Connect, Equality, JointCoupling, WeldEquality
-from delassus.model.model import Frame, Geometry
+from delassus.model.parts import Frame, Geometry
 from delassus.model.placement import vector
 from delassus.model.readers.mjcf_names import MjcfNames, text_at
 from delassus.model.readers.mjcf_tree import MjcfTree, placement

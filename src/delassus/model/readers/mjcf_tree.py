@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delassus.model.editing import joint_placement
 from delassus.model.joints import Free, JointKind, Prismatic, Revolute, Spherical
-from delassus.model.model import WORLD, Frame, Joint
+from delassus.model.parts import WORLD, Frame, Joint
 from delassus.model.placement import HERE, ZERO, Inertia, Placement, vector
 from delassus.model.readers.mjcf_names import MjcfNames
 from delassus.spatial.quaternions import quaternion_to_rotation

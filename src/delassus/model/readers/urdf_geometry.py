@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from delassus.common.checks import elements
 from delassus.errors import BadArgument, short
-from delassus.model.model import Geometry
+from delassus.model.parts import Geometry
 from delassus.model.placement import Placement
 from delassus.model.readers.urdf_parts import origin
 from delassus.model.readers.xml import Element

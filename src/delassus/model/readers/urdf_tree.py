@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from delassus.errors import short
 from delassus.model.joints import JointKind
-from delassus.model.model import Mimic
+from delassus.model.parts import Mimic
 from delassus.model.readers.xml import Element
 
 _SDF = " This looks like SDF, which is not read; convert it to URDF."

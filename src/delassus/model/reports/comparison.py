@@ -16,7 +16,8 @@ from typing import Any
 
 from delassus.common.checks import NOT_NEGATIVE, number_in_range
 from delassus.errors import expect
-from delassus.model.model import WORLD, WORLD_FRAME, Frame, Geometry, Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD, WORLD_FRAME, Frame, Geometry, Joint
 from delassus.model.placement import Inertia, Placement
 
 _NOISE = 1e-12  # lengths [m], angles and the like below this are zero; masses and moments may be as small as they like

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.errors import expect
-from delassus.model.model import Geometry, Model
+from delassus.model.model import Model
 from delassus.model.moments import negative_moment, principal_moments, violates_triangle
+from delassus.model.parts import Geometry
 from delassus.model.placement import Inertia, Vector
 
 _SMALL = 0.02  # a solid box of 20 by 1 by 1 has a radius of gyration of 4 % of its half-diagonal about its long axis

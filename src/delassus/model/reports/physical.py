@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from delassus.errors import BadArgument, Sentences, expect
-from delassus.model.parametric import ParametricModel
+from delassus.model.model import ParametricModel
 
 _ROUNDING = 1e-12  # relative to the trace: what a body at the border may be beyond it
 

@@ -42,7 +42,7 @@ class ContactOperator:
     def __init__(self, system: System, factor: Any, groups: list[Touches], known: dict[str, Any]) -> None:
         """Of a system whose A is factored; `known` keeps patterns from step to step."""
         self.system, self.factor, self.groups, self.known = system, factor, groups, known
-        self.J = contact_rows(groups, system.assembly.particles.nodes)
+        self.J = contact_rows(groups, system.structure.particles.nodes)
         self.JT = self.J.T.tocsr()
         self._damping: Array | None = None
 
@@ -65,7 +65,7 @@ class ContactOperator:
         """Impulses (m,) and velocities σ (m,) where λ = offset - N σ, N (c, 3, 3), and σ = g without impulses."""
         pattern, factor = self._pattern
         blocks = np.zeros((pattern.blocks, 3, 3))
-        blocks[pattern.places(self.system.assembly.pattern)] = self.system.A
+        blocks[pattern.places(self.system.structure.pattern)] = self.system.A
         parts, start = [], 0
         for number, touches in enumerate(self.groups):
             stop = start + len(touches.gap)
@@ -91,7 +91,7 @@ class ContactOperator:
         if self._damping is None or not np.array_equal(self._damping, damping):
             pattern, factor = self._pattern
             blocks = np.zeros((pattern.blocks, 3, 3))
-            blocks[pattern.places(self.system.assembly.pattern)] = self.system.A
+            blocks[pattern.places(self.system.structure.pattern)] = self.system.A
             start, parts = 0, []
             for number, touches in enumerate(self.groups):
                 stop = start + 3 * len(touches.gap)
@@ -106,14 +106,14 @@ class ContactOperator:
     @cached_property
     def _pattern(self) -> tuple[Pattern, Any]:
         """The pattern of A with contacts, and an empty factor of it, kept while the pattern stays."""
-        assembly = self.system.assembly
-        pattern = Pattern.extended(assembly.pattern, [touches.nodes for touches in self.groups])
-        if pattern.keys is assembly.pattern.keys:
+        structure = self.system.structure
+        pattern = Pattern.extended(structure.pattern, [touches.nodes for touches in self.groups])
+        if pattern.keys is structure.pattern.keys:
             if "plain" not in self.known:
-                self.known["plain"] = assembly.new_factor()
+                self.known["plain"] = structure.new_factor()
             return pattern, self.known["plain"]
         if not np.array_equal(self.known.get("keys", 0), pattern.keys):
-            fronts = assembly.fronts(pattern)
-            check_bytes(f"a factor of {assembly.particles!r} with contacts", fronts.memory)
+            fronts = structure.fronts(pattern)
+            check_bytes(f"a factor of {structure.particles!r} with contacts", fronts.memory)
             self.known["keys"], self.known["with contacts"] = pattern.keys, Cholesky(fronts)
         return pattern, self.known["with contacts"]

@@ -69,7 +69,7 @@ def swept_together(
 ) -> tuple[Solved, Array]:  # fmt: skip
     """Elements and contacts in the same sweeps, projected Gauss-Seidel: the solution, and impulses of contacts (m,)."""
     response = by_blocks(system)
-    JT = contact_rows(groups, system.assembly.particles.nodes).T
+    JT = contact_rows(groups, system.structure.particles.nodes).T
     pushed, pulled = np.array(start), np.array(impulse)
     moved = response.free(v) + response.solve(system.JT @ pulled + JT @ pushed)
     at = moved.reshape(-1, 3)

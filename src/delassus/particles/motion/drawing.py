@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.errors import DelassusError
 from delassus.geometry.shapes.registry import SHAPES
+from delassus.output.plots import pyplot
 from delassus.particles.description.bodies import rotations
 from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.obstacles import Box, Plane, Sphere
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.lines import lines_of
 from delassus.particles.motion.state import ParticleState
-
-if TYPE_CHECKING:
-    from delassus.particles.motion.trajectory import ParticleTrajectory
 
 Array = NDArray[np.float64]
 
@@ -33,29 +31,15 @@ _FACES: Final = np.asarray(SHAPES["box"].faces((2.0, 2.0, 2.0)))
 _BLUE, _GREY, _ORANGE = "#4570a0", "#b8bcc4", "#d97b45"
 
 
-class DrawingError(DelassusError, ImportError):
-    """A drawing without what draws it."""
-
-    code = "missing-package"
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise DrawingError("drawings need matplotlib: pip install 'delassus[plot]'.") from error
-    return pyplot
-
-
-def plot_curve(log: ParticleTrajectory, what: str, ax: Any) -> Any:
-    """The axes of a drawing over time."""
+def plot_curve(what: str, time: Array, values: Callable[[], Array], ax: Any) -> Any:
+    """The axes of a drawing over time; `values` are computed once their name is known to be one."""
     if what not in LABELS:
         raise ParticlesError(
             f"there is no drawing of {what!r}; there are those of: {', '.join(LABELS)}.", code="unknown-option"
         )
     if ax is None:
-        _, ax = _pyplot().subplots(layout="constrained")
-    ax.plot(log.time, getattr(log, what))
+        _, ax = pyplot().subplots(layout="constrained")
+    ax.plot(time, values())
     ax.set_xlabel("time [s]")
     ax.set_ylabel(LABELS[what])
     return ax
@@ -66,7 +50,7 @@ def draw_state(
 ) -> Any:
     """The axes of a drawing in space: faces, lines, bricks and obstacles."""
     if ax is None:
-        ax = _pyplot().figure(figsize=(4.5, 4.5), layout="constrained").add_subplot(projection="3d")
+        ax = pyplot().figure(figsize=(4.5, 4.5), layout="constrained").add_subplot(projection="3d")
     from matplotlib.colors import LightSource
     from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 

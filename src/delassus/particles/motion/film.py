@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.contact.cones.tangents import contact_axes
-from delassus.output.film import _packed, write_page
+from delassus.output.film import packed, write_page
 from delassus.particles.description.bodies import rotations
 from delassus.particles.description.checks import positive
 from delassus.particles.description.obstacles import Box, Plane, Sphere
+from delassus.particles.description.particles import Particles
 from delassus.particles.motion.lines import lines_of
-
-if TYPE_CHECKING:
-    from delassus.particles.motion.trajectory import ParticleTrajectory
 
 Array = NDArray[np.float64]
 
@@ -24,20 +22,28 @@ MOST_LINES: Final = 3000
 """A browser draws no more in time: of more lines, some are shown."""
 
 
-def save_film(log: ParticleTrajectory, path: str | os.PathLike[str], frames_per_second: float) -> None:
+class Places(NamedTuple):
+    """Times (times,) [s], positions (times, n + b, 3) [m], and quaternions (times, b, 4) of bricks."""
+
+    time: Array
+    x: Array
+    orientations: Array
+
+
+def save_film(p: Particles, motion: Places, path: str | os.PathLike[str], frames_per_second: float) -> None:
     """Write the film."""
     positive(frames_per_second=frames_per_second)
-    write_page(film_of(log, frames_per_second), path)
+    write_page(film_of(p, motion, frames_per_second), path)
 
 
-def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]:
+def film_of(p: Particles, motion: Places, frames_per_second: float) -> dict[str, Any]:
     """What the page shows: shapes, and where they are in each frame."""
-    p = log.particles
-    count = min(int((log.time[-1] - log.time[0]) * frames_per_second + 1.5), len(log))  # no more frames than states
-    wanted = np.linspace(log.time[0], log.time[-1], max(count, 2))
-    times = np.unique(np.clip(np.searchsorted(log.time, wanted - 1e-12), 0, len(log) - 1))
-    times = times[np.isfinite(log.x[times]).all((1, 2))]
-    x = log.x[times]
+    time = motion.time
+    count = min(int((time[-1] - time[0]) * frames_per_second + 1.5), len(time))  # no more frames than states
+    even = np.linspace(time[0], time[-1], max(count, 2))
+    times = np.unique(np.clip(np.searchsorted(time, even - 1e-12), 0, len(time) - 1))
+    times = times[np.isfinite(motion.x[times]).all((1, 2))]
+    x = motion.x[times]
     edges, loose = (found[:: max(1, -(-len(found) // MOST_LINES))] for found in lines_of(p))
     size = float(np.ptp(x.reshape(-1, 3), axis=0).max()) or 1.0
     shapes: list[dict[str, Any]] = []
@@ -54,7 +60,7 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
         poses.append(_pose(x[:, loose], np.broadcast_to(np.eye(3), (len(times), len(loose), 3, 3))))
         shapes += [_shape("sphere", (float(r),) * 3) for r in np.maximum(p.radius[loose], 0.01 * size)]
     if p.bricks is not None:
-        R = np.asarray(rotations(None, log.orientations[times]))
+        R = np.asarray(rotations(None, motion.orientations[times]))
         poses.append(_pose(x[:, p.n :], R))
         shapes += [_shape("box", tuple(2.0 * half)) for half in p.bricks.half]
     planes = [o for o in p.obstacles if isinstance(o, Plane)]
@@ -68,11 +74,11 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
             shapes.append(_shape("box" if box else "sphere", sides) | {"color": [0.7, 0.72, 0.76]})
     for number, shape in enumerate(shapes):
         shape["body"] = number
-    plane = planes[0] if planes else Plane(height=float(log.x[..., 2].min()) - 0.1)
-    packed = np.concatenate(poses, 1)[:, None]
+    plane = planes[0] if planes else Plane(height=float(motion.x[..., 2].min()) - 0.1)
+    places = np.concatenate(poses, 1)[:, None]
     return {
         "name": p.name,
-        "time": log.time[times].tolist(),
+        "time": time[times].tolist(),
         "items": 1,
         "bodies": len(shapes),
         "slots": 0,
@@ -81,8 +87,8 @@ def film_of(log: ParticleTrajectory, frames_per_second: float) -> dict[str, Any]
         "size": 0.2 * size,
         "shapes": shapes,
         "ground": {"axes": np.asarray(contact_axes(plane.normal)).reshape(-1).tolist(), "height": float(plane.height)},
-        "poses": _packed(packed),
-        "forces": _packed(np.zeros((len(times), 1, 0, 6))),
+        "poses": packed(places),
+        "forces": packed(np.zeros((len(times), 1, 0, 6))),
         "weight": 1.0,
     }
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delassus.constrained.solvers.status import Status, worst_status
+from delassus.common.outcomes import worst_of
+from delassus.constrained.solvers.status import Status
 from delassus.particles.contact.bricks import Touches
 from delassus.particles.contact.solve import touched
 from delassus.particles.contact.sweeps import swept_together
@@ -45,7 +46,7 @@ class Found(NamedTuple):
 
     def worst(self, other: Status = Status.CONVERGED) -> Status:
         """The worst status of rows, contacts, and another one."""
-        return worst_status(np.array([int(self.solved.status), int(self.status), int(other)]))
+        return worst_of(Status, np.array([int(self.solved.status), int(self.status), int(other)]))
 
 
 class Clock:
@@ -89,7 +90,7 @@ def solution(
         return Found(found, pushed.reshape(-1, 3), found.error, found.iterations, found.status)
     lower = system.lower
     clock("assembly")
-    factor = system.completed(system.assembly.factor.take(lower))
+    factor = system.completed(system.structure.factor.take(lower))
     free = refined(system, factor, flat, impulse, ways.tolerance, ways.iterations)
     clock("solve")
     if not groups:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from delassus.common.archives import read_arrays, write_arrays
 from delassus.common.checks import whole_number
-from delassus.constrained.solvers.status import Status, worst_status
+from delassus.common.outcomes import worst_of
+from delassus.constrained.solvers.status import Status
 from delassus.errors import short
 from delassus.output.errors import TrajectoryFileError
 from delassus.particles.algebra.memory import check_bytes
@@ -20,7 +21,7 @@ from delassus.particles.description.checks import ParticlesError
 from delassus.particles.description.particles import Particles
 from delassus.particles.motion.drawing import draw_state, plot_curve
 from delassus.particles.motion.energy import energy_of
-from delassus.particles.motion.film import save_film
+from delassus.particles.motion.film import Places, save_film
 from delassus.particles.motion.state import ParticleState, check_state, start_of
 from delassus.particles.motion.step import Stepper
 
@@ -81,7 +82,7 @@ class ParticleTrajectory:
 
     def describe(self) -> str:
         """How the worst step ended, in a sentence."""
-        worst = worst_status(self.status)
+        worst = worst_of(Status, self.status)
         count = int(np.sum(self.status == worst))
         return (
             worst.sentence if worst is Status.CONVERGED else f"{worst.sentence[:-1]}, at {count} of {len(self)} times."
@@ -89,7 +90,7 @@ class ParticleTrajectory:
 
     def plot(self, what: str = "energy", ax: Any = None) -> Any:
         """The axes of a drawing of "energy", "speed", "residual" or "contacts" over time."""
-        return plot_curve(self, what, ax)
+        return plot_curve(what, self.time, lambda: np.asarray(getattr(self, what)), ax)
 
     def draw(self, k: int = -1, ax: Any = None, **options: Any) -> Any:
         """The axes of a drawing in space, at one of the times."""
@@ -97,7 +98,7 @@ class ParticleTrajectory:
 
     def save_html(self, path: str | os.PathLike[str], frames_per_second: float = 30.0) -> None:
         """Write a film: one file for any browser."""
-        save_film(self, path, frames_per_second)
+        save_film(self.particles, Places(self.time, self.x, self.orientations), path, frames_per_second)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the arrays to a file of NumPy (.npz), without the system; what was there is replaced at the end."""
@@ -178,7 +179,7 @@ def simulate_particles(
         try:
             made = stepper.step(state)
             state = made.state
-            status = int(worst_status(np.array([status, int(made.status)])))
+            status = int(worst_of(Status, np.array([status, int(made.status)])))
             residual = max(residual, made.residual)
             ends = made.status is Status.NOT_FINITE or (until is not None and until(state))
         except KeyboardInterrupt:

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 def by_cholesky(system: System, v: Array, impulse: Array, tolerance: float, iterations: int) -> Solved:
     """The solution, from velocities (3 nodes,), those given included, and impulses (m,) to start with."""
-    factor = system.assembly.factor.take(system.lower)
+    factor = system.structure.factor.take(system.lower)
     return refined(system, factor, v, impulse, tolerance, iterations)
 
 

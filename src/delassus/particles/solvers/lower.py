@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from delassus.particles.solvers.assembly import Assembly
-    from delassus.particles.solvers.system import System
+from delassus.particles.algebra.pattern import Pattern
+from delassus.particles.solvers.rows import Rows
 
 Array = NDArray[np.float64]
 
@@ -25,31 +24,31 @@ class _Kept(NamedTuple):
 class Lower:
     """Sums of the groups' blocks; what groups add whose rows never change, such as bends, is kept."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        self.assembly, self.source = assembly, assembly.symbolic.source
-        self.sums = {number: assembly.pattern.sums[number][self.source] for number, _, _ in assembly.rows.groups}
-        order = np.argsort(self.source)
-        self.diagonal = order[np.searchsorted(self.source[order], assembly.pattern.diagonal[assembly.free])]
+    def __init__(self, source: NDArray[np.int64], pattern: Pattern, rows: Rows, free: NDArray[np.bool_]) -> None:
+        self.source, self.rows, self.free = source, rows, free
+        self.sums = {number: pattern.sums[number][source] for number, _, _ in rows.groups}
+        order = np.argsort(source)
+        self.diagonal = order[np.searchsorted(source[order], pattern.diagonal[free])]
         self.kept: _Kept | None = None
 
-    def blocks(self, system: System) -> Array:
-        """(source, 9) of a step."""
-        kept, own, E = self.kept, system.diagonal, system.E[: self.assembly.rows.m]
-        if kept is None or not (np.array_equal(kept.E, E) and np.array_equal(kept.diagonal, own)):
-            total = self._sum(system, steady=True)
-            total[self.diagonal] += own[self.assembly.free].reshape(-1, 9)
-            self.kept = kept = _Kept(E, own, total)
-        found = self._sum(system, steady=False)
-        found += kept.total
-        if system.stiff is not None:
-            found += system.stiff.reshape(-1, 9)[self.source]
-            found[self.diagonal] -= own[self.assembly.free].reshape(-1, 9)
-        return found
+    def blocks(self, diagonal: Array, stiff: Array | None, J: Any, E: Array) -> Array:
+        """(source, 9) of a step: its W by the blocks on the diagonal, or all of them, and its rows."""
+        kept, yields = self.kept, E[: self.rows.m]
+        if kept is None or not (np.array_equal(kept.E, yields) and np.array_equal(kept.diagonal, diagonal)):
+            total = self._sum(J, E, steady=True)
+            total[self.diagonal] += diagonal[self.free].reshape(-1, 9)
+            self.kept = kept = _Kept(yields, diagonal, total)
+        result = self._sum(J, E, steady=False)
+        result += kept.total
+        if stiff is not None:
+            result += stiff.reshape(-1, 9)[self.source]
+            result[self.diagonal] -= diagonal[self.free].reshape(-1, 9)
+        return result
 
-    def _sum(self, system: System, steady: bool) -> Array:
+    def _sum(self, J: Any, E: Array, steady: bool) -> Array:
         """(source, 9) of Jᵀ E⁻¹ J of the groups whose rows never change, or of the others."""
         total: Any = None
-        for number, square in self.assembly.rows.squares(system.J, system.E, (steady,)):
+        for number, square in self.rows.squares(J, E, (steady,)):
             added = self.sums[number] @ square.reshape(-1, 9)
             total = added if total is None else np.add(total, added, out=total)
         return np.zeros((len(self.source), 9)) if total is None else np.asarray(total)

@@ -10,26 +10,16 @@ points has D⁻¹ A ≤ k, and so has their sum: ω = 4/(3 k).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.spatial import cKDTree
 
-from delassus.particles.algebra.cholesky import Cholesky, Fronts
-from delassus.particles.algebra.memory import check_bytes
-from delassus.particles.algebra.pattern import Pattern
 from delassus.particles.solvers.direct import refined
 from delassus.particles.solvers.system import Solved, System
 
-if TYPE_CHECKING:
-    from delassus.particles.solvers.assembly import Assembly
-
 Array = NDArray[np.float64]
-
-TOGETHER: Final = 12
-"""So many nodes, at most, are one node of the coarse grid."""
 
 SMOOTHED: Final = 2
 """How often the smoother is used before and after the coarse grid."""
@@ -43,73 +33,29 @@ def by_multigrid(system: System, v: Array, impulse: Array, tolerance: float, ite
     return refined(system, TwoGrids(system, 0.3 * tolerance), v, impulse, tolerance, iterations)
 
 
-class CoarseGrid:
-    """What is known of a coarse grid before numbers are: which nodes are together, and where their blocks go."""
-
-    def __init__(self, assembly: Assembly) -> None:
-        pattern, free = assembly.pattern, np.flatnonzero(assembly.free)
-        points = assembly.places[free]
-        leaf = _leaves(points)
-        self.count = int(leaf.max(initial=-1)) + 1
-        self.of = np.full(pattern.nodes, self.count)
-        self.of[free] = leaf
-        ones = np.ones(len(free))
-        self.gather = sparse.csr_matrix((ones, (leaf, free)), shape=(self.count, pattern.nodes))
-        row, column = self.of[pattern.rows], self.of[pattern.indices]
-        kept = np.flatnonzero((row < self.count) & (column < self.count))
-        row, column = row[kept], column[kept]
-        self.pattern = Pattern(self.count, [np.stack([row, column], 1)[row < column]])
-        place = np.searchsorted(self.pattern.keys, row * np.int64(self.count) + column)
-        shape = (self.pattern.blocks, pattern.blocks)
-        self.sum = sparse.csr_matrix((np.ones(len(kept)), (place, kept)), shape=shape)
-        middle = (self.gather @ assembly.places) / np.bincount(leaf)[:, None]
-        fronts = Fronts(self.pattern, middle, np.ones(self.count, bool))
-        check_bytes(f"a coarse factor of {assembly.particles!r}", fronts.memory)
-        self.factor = Cholesky(fronts)
-
-    def correction(self, r: Array) -> Array:
-        """P A_c⁻¹ Pᵀ r (3 nodes,)."""
-        found = self.factor.solve((self.gather @ r.reshape(-1, 3)).reshape(-1)).reshape(-1, 3)
-        return np.concatenate([found, np.zeros((1, 3))])[self.of].reshape(-1)
-
-
-def _leaves(points: Array) -> NDArray[np.int64]:
-    """(n,) the number of the leaf of a tree of halves that each point (n, 3) is in."""
-    number, count = np.zeros(len(points), np.int64), 0
-    waiting = [cKDTree(points, leafsize=TOGETHER).tree] if len(points) else []
-    while waiting:
-        node = waiting.pop()
-        if node.split_dim == -1:
-            number[node.indices] = count
-            count += 1
-        else:
-            waiting += [node.greater, node.lesser]
-    return number
-
-
 class TwoGrids:
     """A⁻¹ b by conjugate gradients; `least` is what is left, as `System.unbalanced` has it."""
 
     def __init__(self, system: System, least: float) -> None:
         self.system, self.least = system, least
-        assembly = system.assembly
+        structure = system.structure
         blocks = system.A
-        self.matrix = assembly.pattern.matrix(blocks)
+        self.matrix = structure.pattern.matrix(blocks)
         self.scale = float(np.abs(blocks).max(initial=0.0)) or 1.0
-        self.rough = assembly.pattern.matrix((blocks / self.scale).astype(np.float32))
-        self.grid = assembly.coarse
+        self.rough = structure.pattern.matrix((blocks / self.scale).astype(np.float32))
+        self.grid = structure.coarse
         self.grid.factor.factor((self.grid.sum @ blocks.reshape(-1, 9)).reshape(-1, 3, 3))
-        inverse = np.linalg.inv(blocks[assembly.pattern.diagonal][assembly.free])
-        free, n = np.flatnonzero(assembly.free), assembly.pattern.nodes
-        most = max((group.kind.points for group in assembly.particles.elements), default=1)
-        starts = np.concatenate([[0], np.cumsum(assembly.free)])
+        inverse = np.linalg.inv(blocks[structure.pattern.diagonal][structure.free])
+        free, n = np.flatnonzero(structure.free), structure.pattern.nodes
+        most = max((group.kind.points for group in structure.particles.elements), default=1)
+        starts = np.concatenate([[0], np.cumsum(structure.free)])
         weighted = (4.0 / (3.0 * most) * self.scale * inverse).astype(np.float32)
         self.jacobi = sparse.bsr_matrix((weighted, free, starts), shape=(3 * n, 3 * n))
 
     def apply(self, x: Array) -> Array:
         """A x (3 nodes,), 0 for velocities that are given."""
         found = self.matrix @ x
-        found[self.system.assembly.held] = 0.0
+        found[self.system.structure.held] = 0.0
         return np.asarray(found)
 
     def cycle(self, r: Array) -> Array:

@@ -17,12 +17,12 @@ class Response:
 
     def __init__(self, system: System, factored: bool = True) -> None:
         self.system = system
-        free = system.assembly.free
+        free = system.structure.free
         blocks = np.where(free[:, None, None], system.diagonal, np.eye(3))
         self.inverse = np.where(free[:, None, None], np.linalg.inv(blocks), 0.0)
         self.masses = np.trace(blocks, axis1=1, axis2=2) / 3.0
         self.factor = (
-            system.assembly.new_factor().factor(system.stiff) if factored and system.stiff is not None else None
+            system.structure.new_factor().factor(system.stiff) if factored and system.stiff is not None else None
         )
 
     @property
@@ -34,7 +34,7 @@ class Response:
         """W⁻¹ b (3 nodes,), 0 for velocities that are given."""
         if self.factor is not None:
             return self.factor.solve(b)
-        n = self.system.assembly.particles.n  # the blocks of particles are multiples of the identity
+        n = self.system.structure.particles.n  # the blocks of particles are multiples of the identity
         light = (self.inverse[:n, 0, 0, None] * b[: 3 * n].reshape(-1, 3)).reshape(-1)
         return np.concatenate([light, (self.inverse[n:] @ b[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
 

@@ -57,7 +57,7 @@ def by_impulses(system: System, v: Array, impulse: Array, tolerance: float, iter
 def element_work(system: System, response: Response) -> list[Any]:
     """What a sweep does, colour by colour: the kind, the points, its numbers, and where its impulses are."""
     work = []
-    for (_, group, at), rows in zip(system.assembly.rows.groups, system.assembly.rows.blocks(system.J), strict=True):
+    for (_, group, at), rows in zip(system.structure.rows.groups, system.structure.rows.blocks(system.J), strict=True):
         kind = group.kind
         J = rows.reshape(-1, kind.rows, 3 * kind.points)
         blocks = response.inverse[group.points]
@@ -68,7 +68,7 @@ def element_work(system: System, response: Response) -> list[Any]:
         D[dead] += np.eye(kind.rows)[np.nonzero(dead)[1]]
         inverse = np.linalg.inv(D)
         b = system.b[at].reshape(-1, kind.rows)
-        for chosen in colors(group.points, system.assembly.particles.nodes):
+        for chosen in colors(group.points, system.structure.particles.nodes):
             where = at.start + kind.rows * chosen[:, None] + np.arange(kind.rows)
             numbers = (J[chosen], towards[chosen], R[chosen], b[chosen], inverse[chosen])
             work.append((kind, group.points[chosen], numbers, where))
@@ -114,8 +114,8 @@ def by_gauss_seidel(system: System, v: Array, impulse: Array, tolerance: float, 
 def _row_colors(system: System) -> list[NDArray[np.int64]]:
     """Rows that do not share a particle, colour by colour; those of one element have colours of their own."""
     found = []
-    for _, group, at in system.assembly.rows.groups:
-        for chosen in colors(group.points, system.assembly.particles.nodes):
+    for _, group, at in system.structure.rows.groups:
+        for chosen in colors(group.points, system.structure.particles.nodes):
             found += [at.start + group.kind.rows * chosen + k for k in range(group.kind.rows)]
     return found
 

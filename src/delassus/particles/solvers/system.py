@@ -9,16 +9,14 @@ values b, and R = C/(h²αβ) of elastic rows. Velocities that are given stay as
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from delassus.constrained.solvers.status import Status
-
-if TYPE_CHECKING:
-    from delassus.particles.solvers.assembly import Assembly
+from delassus.particles.solvers.structure import Structure
 
 Array = NDArray[np.float64]
 
@@ -35,10 +33,10 @@ class System:
     """
 
     def __init__(
-        self, assembly: Assembly, diagonal: Array, stiff: Array | None, c: Array, J: Any, R: Array, b: Array, E: Array,
-        g: Array,
+        self, structure: Structure, diagonal: Array, stiff: Array | None, c: Array, J: Any, R: Array, b: Array,
+        E: Array, g: Array,
     ) -> None:  # fmt: skip
-        self.assembly, self.diagonal, self.stiff = assembly, diagonal, stiff
+        self.structure, self.diagonal, self.stiff = structure, diagonal, stiff
         self.c, self.J, self.R, self.b, self.E, self.g = c, J, R, b, E, g
 
     @property
@@ -51,21 +49,21 @@ class System:
     @cached_property
     def free(self) -> NDArray[np.bool_]:
         """(3 nodes,) which velocities are unknown."""
-        return np.repeat(self.assembly.free, 3)
+        return np.repeat(self.structure.free, 3)
 
     @cached_property
     def W(self) -> Any:
         """(3 nodes, 3 nodes), sparse."""
         if self.stiff is not None:
-            return self.assembly.pattern.matrix(self.stiff)
+            return self.structure.pattern.matrix(self.stiff)
         n = len(self.diagonal)
         return sparse.bsr_matrix((self.diagonal, np.arange(n), np.arange(n + 1)), shape=(3 * n, 3 * n))
 
     @cached_property
     def A(self) -> Array:
         """(blocks, 3, 3) of W + Jᵀ E⁻¹ J in the pattern."""
-        pattern = self.assembly.pattern
-        total = pattern.summed(self.assembly.rows.squares(self.J, self.E))
+        pattern = self.structure.pattern
+        total = pattern.summed(self.structure.rows.squares(self.J, self.E))
         if self.stiff is None:
             total[pattern.diagonal] += self.diagonal
         else:
@@ -75,7 +73,7 @@ class System:
     @cached_property
     def lower(self) -> Array:
         """The blocks (…, 9) of W + Jᵀ E⁻¹ J that a factor reads, in its order."""
-        return self.assembly.lower.blocks(self)
+        return self.structure.lower.blocks(self.diagonal, self.stiff, self.J, self.E)
 
     def completed(self, factor: Any) -> Any:
         """A factor of A with what the pattern has no room for: here, nothing."""
@@ -90,9 +88,9 @@ class System:
         """W v (3 nodes,)."""
         if self.stiff is not None:
             return np.asarray(self.W @ v)
-        if self.assembly.particles.bricks is None:
+        if self.structure.particles.bricks is None:
             return self.masses * v
-        n = self.assembly.particles.n  # the blocks of particles are multiples of the identity
+        n = self.structure.particles.n  # the blocks of particles are multiples of the identity
         light = (self.diagonal[:n, 0, 0, None] * v[: 3 * n].reshape(-1, 3)).reshape(-1)
         return np.concatenate([light, (self.diagonal[n:] @ v[3 * n :].reshape(-1, 3, 1)).reshape(-1)])
 
@@ -105,12 +103,12 @@ class System:
     def heavy(self) -> Array:
         """(free nodes,) what turns a momentum into a velocity [m/s]: the mean mass of each, or inertia by an arm."""
         m = self.masses
-        return np.asarray(((m[::3] + m[1::3] + m[2::3]) / (3.0 * self.assembly.arms))[self.assembly.free])
+        return np.asarray(((m[::3] + m[1::3] + m[2::3]) / (3.0 * self.structure.arms))[self.structure.free])
 
     def kept(self, x: Array) -> Array:
         """x (3 nodes,) with zeros for velocities that are given."""
         kept = np.array(x)
-        kept[self.assembly.held] = 0.0
+        kept[self.structure.held] = 0.0
         return kept
 
     def imbalance(self, v: Array, impulse: Array) -> Array:
@@ -118,7 +116,7 @@ class System:
         found = self.JT @ impulse
         found += self.c
         found -= self.pushed(v)
-        found[self.assembly.held] = 0.0
+        found[self.structure.held] = 0.0
         return np.asarray(found)
 
     def left(self, v: Array, impulse: Array) -> Array:
@@ -131,13 +129,13 @@ class System:
     @cached_property
     def speed(self) -> float:
         """A scale of velocities [m/s]."""
-        moved = _largest(self.c)[self.assembly.free] / self.heavy
+        moved = _largest(self.c)[self.structure.free] / self.heavy
         return float(max(np.max(moved, initial=0.0), np.max(self.length * np.abs(self.b), initial=0.0), 1e-300))
 
     @cached_property
     def length(self) -> Array:
         """(m,) what turns a rate of each row into a velocity [m/s]: one by the size of the row."""
-        return self.assembly.rows.length
+        return self.structure.rows.length
 
     def unmet(self, left: Array) -> float:
         """What is left of rows (m,), as velocities, by their scale."""
@@ -149,7 +147,7 @@ class System:
 
     def unbalanced(self, r: Array) -> float:
         """A momentum (3 nodes,) as velocities, by their scale."""
-        share = _largest(r)[self.assembly.free] / self.heavy
+        share = _largest(r)[self.structure.free] / self.heavy
         return float(np.max(share, initial=0.0) / self.speed)
 
 

@@ -58,13 +58,13 @@ class TiedSystem(System):
         E = np.maximum(R, yields / lightest)
         R, b, E = (np.concatenate(pair) for pair in ((system.R, R), (system.b, b), (system.E, E)))
         rows = sparse.vstack([system.J, J], format="csr")
-        super().__init__(system.assembly, system.diagonal, system.stiff, system.c, rows, R, b, E, system.g)
+        super().__init__(system.structure, system.diagonal, system.stiff, system.c, rows, R, b, E, system.g)
         self.tied, self.k = J, k
 
     @cached_property
     def length(self) -> Array:
         """As of systems; rows of the tie are those of velocities."""
-        return np.concatenate([self.assembly.rows.length, np.ones(self.k)])
+        return np.concatenate([self.structure.rows.length, np.ones(self.k)])
 
     def completed(self, factor: Any) -> Any:
         """A factor of A with the rows of the tie, from one without them."""

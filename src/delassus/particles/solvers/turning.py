@@ -12,7 +12,7 @@ compression are in balance, what remains would hold back motions that nothing ho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ from scipy import sparse
 
 from delassus.particles.description.elements import Elements
 from delassus.particles.description.lanes import curvature
+from delassus.particles.description.particles import Particles
+from delassus.particles.solvers.rows import Rows
 from delassus.step.scheme.blend import Blend
-
-if TYPE_CHECKING:
-    from delassus.particles.solvers.assembly import Assembly
 
 Array = NDArray[np.float64]
 
@@ -43,10 +42,9 @@ _CHUNK: Final = 50_000
 class Turning:
     """Bounds of the stiffness that impulses of rows have by turning."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        p = assembly.particles
+    def __init__(self, p: Particles, deformations: Rows) -> None:
         nodes, rows, sizes = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)]
-        for _, group, at in assembly.rows.groups:
+        for _, group, at in deformations.groups:
             if not group.kind.steady:
                 k = group.kind.rows
                 shape = (len(group), k, group.kind.points)
@@ -58,7 +56,7 @@ class Turning:
         light[: p.n][~p.held] = 1.0 / p.masses[~p.held]
         node = np.concatenate(nodes)
         shares = np.concatenate(sizes) * light[node]
-        self.bounds = sparse.csr_matrix((shares, (node, np.concatenate(rows))), shape=(p.nodes, assembly.rows.m))
+        self.bounds = sparse.csr_matrix((shares, (node, np.concatenate(rows))), shape=(p.nodes, deformations.m))
 
     def unstable(self, impulse: Array, blend: Blend) -> bool:
         """Whether a step with impulses like those (m,) of the step before [N·s] needs their turning implicit."""

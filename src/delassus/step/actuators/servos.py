@@ -9,7 +9,8 @@ from typing import Any, Final
 from delassus.common.checks import Range, number_in_range
 from delassus.common.names import found_by_pattern, name_patterns
 from delassus.errors import expect
-from delassus.model.model import Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Joint
 from delassus.model.transmission import Actuator
 
 _GAINS: Final = Range(0.0, math.inf, "finite and not negative", open_above=True)

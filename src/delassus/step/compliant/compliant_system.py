@@ -52,13 +52,6 @@ class CompliantSystem:
     rubbing: dict[str, Any]
     coupling: Array | None = None
 
-    @property
-    def schur(self) -> Array:
-        """(…, m, m) the Schur complement J W⁻¹ Jᵀ + R."""
-        towards = np.linalg.solve(self.W, np.swapaxes(self.J, -1, -2))
-        coupling = 0.0 if self.coupling is None else self.coupling
-        return np.asarray(self.J @ towards + self.R[..., None] * np.eye(self.scene.m) + coupling)
-
     def solve(self, method: str = "ldl", *, tolerance: float = 1e-8, iterations: int = 1000) -> SystemSolution:
         """x, λ, what rows leave, iterations and status, by "ldl", "cg", "minres", "gauss_seidel", "pgs" or
         "sequential_impulses".

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import one_of
+from delassus.common.outcomes import Outcome, worst_of
 from delassus.constrained.rows.counts import whole
-from delassus.constrained.solvers.status import statuses_of, worst_status
+from delassus.constrained.solvers.status import Status
 from delassus.contact.solvers.registry import solver_names
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.contact.systems.scaled import CAPABILITIES as COMPILED
@@ -37,7 +38,7 @@ METHODS: Final = ("auto", *SOLVERS, *(name for name in solver_names(COMPILED) if
 
 
 @dataclass(frozen=True, eq=False)
-class CompliantStep:
+class CompliantStep(Outcome):
     """A robot after a step of time, one state or a batch.
 
     Attributes:
@@ -55,6 +56,8 @@ class CompliantStep:
         system_velocity: (…, nv) the velocities that solve the system of the step, W v⁺ = c + Jᵀ λ, in the axes and
             inertias of its beginning, or of its middle; `v` where nothing turns.
     """
+
+    status_type: ClassVar = Status
 
     scene: Scene
     time_step: Array
@@ -89,16 +92,11 @@ class CompliantStep:
         """(…) the largest residual of a row."""
         return np.abs(self.residuals).max(-1) if self.scene.m else np.zeros(np.shape(self.status))
 
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return statuses_of(self.status)
-
     def describe(self) -> str:
         """How it ended, in a sentence: of the worst state, where there are several."""
         if not np.size(self.status):
             return "There is no state."
-        worst = worst_status(np.asarray(self.status))
+        worst = worst_of(Status, np.asarray(self.status))
         counted = (
             f", in {np.sum(self.status == worst)} of {np.size(self.status)} states" if np.ndim(self.status) else ""
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import real_array
-from delassus.constrained.solvers.status import Status, statuses_of, worst_status
+from delassus.common.outcomes import Outcome, name_of_row, summary, worst_of
+from delassus.constrained.solvers.status import Status
 from delassus.contact.problems.checks import ContactProblemError
 from delassus.contact.problems.problem import ContactProblem
 from delassus.contact.problems.solution import ContactSolution
@@ -23,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class InContact:
+class InContact(Outcome):
     """What all results share, of one state or a batch.
 
     Attributes:
@@ -35,6 +36,8 @@ class InContact:
         status: (…) numbers of `Status`.
         origin: What it is of, from which the contact problem is built when it is asked for.
     """
+
+    status_type: ClassVar = Status
 
     scene: Scene
     model: str
@@ -48,11 +51,6 @@ class InContact:
     def residual(self) -> Any:
         """(…) the largest residual of a row."""
         return np.abs(self.residuals).max(-1) if self.scene.m else np.zeros(np.shape(self.status))
-
-    @property
-    def statuses(self) -> Any:
-        """The status of one state, or an array of them."""
-        return statuses_of(self.status)
 
     @cached_property
     def problem(self) -> ContactProblem:
@@ -74,16 +72,14 @@ class InContact:
         status = np.asarray(self.status)
         if not status.size:
             return "There is no state."
-        worst = worst_status(status)
-        several = status.size > 1
-        counted = f", in {np.sum(status == worst)} of {status.size} states" if several else ""
-        text = f"{worst.sentence[:-1]}{counted}."
+        worst = worst_of(Status, status)
+        text = summary(worst, status, "states")
         if worst is Status.NOT_FINITE or not self.scene.m:
             return text
         size = np.where((status == worst)[..., None], np.abs(self.residuals), -1.0)
         at = np.unravel_index(int(np.argmax(size)), size.shape)
-        name = next(n for n, rows in self.scene.row_mechanism.slices.items() if rows.start <= at[-1] < rows.stop)
-        where = f" in state {', '.join(map(str, map(int, at[:-1])))}" if several else ""
+        name = name_of_row(self.scene.row_mechanism.slices, int(at[-1]))
+        where = f" in state {', '.join(map(str, map(int, at[:-1])))}" if status.size > 1 else ""
         made = int(np.asarray(self.iterations)[at[:-1]])
         return f"{text} The largest residual is {size.max():.3g}, of {name!r}{where}, after {made} iterations."
 

@@ -48,12 +48,3 @@ class Relaxation:
                 "zero or less, stiffness and damping.",
                 code="out-of-range",
             )
-
-    def mixed_with(self, other: Relaxation, solmix: float = 1.0, other_solmix: float = 1.0) -> Relaxation:
-        """What two bodies that touch have together, by their weights `solmix`, as MuJoCo mixes those of two geoms."""
-        share = solmix / (solmix + other_solmix)
-        mine, others = (np.array((*x.solref, *x.solimp)) for x in (self, other))
-        mixed = share * mine + (1.0 - share) * others
-        if min(self.solref[0], other.solref[0]) <= 0.0:
-            mixed[:2] = np.minimum(mine[:2], others[:2])
-        return Relaxation(tuple(mixed[:2]), tuple(mixed[2:]), self.weight)

@@ -18,7 +18,8 @@ from delassus.constraints.basis.motions import LinkMotions
 from delassus.dynamics.kinematics.jacobians import frame_jacobian
 from delassus.dynamics.mass.crba import crba
 from delassus.model.links import links_of
-from delassus.model.model import Frame, Model
+from delassus.model.model import Model
+from delassus.model.parts import Frame
 from delassus.model.placement import Placement
 from delassus.step.scene import Scene
 

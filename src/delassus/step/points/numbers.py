@@ -14,8 +14,7 @@ from delassus.contact.problems.checks import ContactProblemError, not_negative, 
 from delassus.contact.systems.scaled import LARGEST_FRICTION
 from delassus.errors import expect
 from delassus.errors import short as text_of
-from delassus.model.model import Model
-from delassus.model.parametric import ParametricModel
+from delassus.model.model import Model, ParametricModel
 from delassus.step.scene import Scene
 from delassus.step.sources.contact import Contact, contacts_of
 

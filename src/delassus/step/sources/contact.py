@@ -15,7 +15,7 @@ from delassus.common.checks import FINITE, FRICTIONS, RESTITUTIONS, Range, eleme
 from delassus.constraints.basis.constraint import ConstraintError, frozen_numbers
 from delassus.constraints.basis.on_frame import WORLD_FRAME
 from delassus.contact.cones.tangents import contact_axes
-from delassus.model.model import Frame
+from delassus.model.parts import Frame
 from delassus.model.placement import ZERO, Vector, vector
 
 UP: Final[Vector] = (0.0, 0.0, 1.0)

@@ -15,7 +15,8 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import Constraint, JointRow
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.kinds.joint_lock import JointLock
-from delassus.model.model import Joint, Model
+from delassus.model.model import Model
+from delassus.model.parts import Joint
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ import delassus.numpy as np
 from delassus.constraints.basis.constraint import BodyRows
 from delassus.constraints.basis.motions import LinkMotions
 from delassus.constraints.basis.on_frame import WORLD_FRAME, OnFrame
-from delassus.model.model import WORLD, Model
+from delassus.model.model import Model
+from delassus.model.parts import WORLD
 from delassus.model.placement import Placement
 from delassus.spatial.rotations import skew
 from delassus.step.sources.contact import Contact

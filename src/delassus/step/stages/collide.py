@@ -18,7 +18,7 @@ from delassus.geometry.collisions import collision_touches
 from delassus.geometry.fields import HeightField
 from delassus.geometry.surfaces import Surface, plane_surface
 from delassus.model.links import Links
-from delassus.model.model import WORLD
+from delassus.model.parts import WORLD
 from delassus.step.scene import Scene
 from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import GroundShape, StepState

@@ -13,7 +13,7 @@ import numpy as np
 
 from delassus.compiler.graph.program import Operand, Program, arguments
 from delassus.compiler.graph.replay import remake
-from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.trace import CAPTURED, Trace, builder_type
 from delassus.errors import DelassusError
 
@@ -24,7 +24,9 @@ class LoopError(DelassusError):
     code = "bad-loop"
 
 
-def inputs_of(trace: Trace, operand: int, arrays: Sequence[Array], shape: Callable[[Array], Any]) -> Iterator[Array]:
+def inputs_of(
+    trace: Recording, operand: int, arrays: Sequence[Array], shape: Callable[[Array], Any]
+) -> Iterator[Array]:
     """One array of the body for each of some arrays around it; truth values come as numbers and are made such again."""
     start = 0
     for x in arrays:
@@ -34,7 +36,7 @@ def inputs_of(trace: Trace, operand: int, arrays: Sequence[Array], shape: Callab
         start += size
 
 
-def array_of(trace: Trace, ids: Any, truths: bool) -> Array:
+def array_of(trace: Recording, ids: Any, truths: bool) -> Array:
     """Numbers that come out of a body or go into it, as an array of the kind that they stand for."""
     array = Array(trace, ids)
     if not truths:
@@ -43,7 +45,7 @@ def array_of(trace: Trace, ids: Any, truths: bool) -> Array:
     return array.astype(bool)
 
 
-def arrays_of(trace: Trace, parts: list[int], arrays: Sequence[Array]) -> Iterator[Array]:
+def arrays_of(trace: Recording, parts: list[int], arrays: Sequence[Array]) -> Iterator[Array]:
     """Parts of a loop as arrays like some others."""
     start = 0
     for x in arrays:
@@ -70,9 +72,9 @@ def keep_unless(active: Array, new: Sequence[Array]) -> Iterator[Array]:
         yield Array(active.origin, np.array(ids, np.int64).reshape(x.shape))
 
 
-def while_active(trace: Trace, go: Array) -> Array:
+def while_active(trace: Recording, go: Array) -> Array:
     """A condition, for states that take part: one that has left a loop around this place does not."""
-    around: Trace | None = trace
+    around: Recording | None = trace
     while around is not None and around.active is None:
         around = around.parent
     result: Array = go if around is None else go & trace.lift(around.active)
@@ -96,7 +98,7 @@ def one_truth(name: str, example: str, x: Any) -> Any:
 
 
 def finish_body(
-    inner: Trace, trace: Trace, sizes: tuple[int, int], results: Sequence[Sequence[Array]], hoist: bool = True
+    inner: Trace, trace: Recording, sizes: tuple[int, int], results: Sequence[Sequence[Array]], hoist: bool = True
 ) -> tuple[Program, list[int]]:
     """The body as a program, and the values that it captures; `hoist` takes out what depends on those alone."""
     flat = tuple(tuple(i for x in arrays for i in numbers_of(x)) for arrays in results)

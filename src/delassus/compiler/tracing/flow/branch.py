@@ -20,7 +20,7 @@ import numpy as np
 
 from delassus.compiler.graph.graph import FALSE, TRUE
 from delassus.compiler.graph.program import Loop
-from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.flow.bodies import (
     LoopError,
     arrays_of,
@@ -59,7 +59,7 @@ def cond(condition: Any, function: Callable[..., Any], otherwise: Any, *operands
     return _block(trace, holds, function, other, operands)
 
 
-def _block(trace: Trace, holds: Array, function: Callable[..., Any], other: Any, operands: tuple[Any, ...]) -> Any:
+def _block(trace: Recording, holds: Array, function: Callable[..., Any], other: Any, operands: tuple[Any, ...]) -> Any:
     """The results of a function where a condition holds; others, or zeros if there are none, elsewhere."""
     go = while_active(trace, holds)
     inner = Trace(trace)
@@ -78,7 +78,7 @@ def _block(trace: Trace, holds: Array, function: Callable[..., Any], other: Any,
     return like(returned, arrays_of(trace, parts[1:], before))
 
 
-def _like(trace: Trace, returned: Any, new: list[Array], other: Any) -> list[Array]:
+def _like(trace: Recording, returned: Any, new: list[Array], other: Any) -> list[Array]:
     """What a state gets that the function is not executed for, in the shapes and kinds of what the function gave."""
     if other is None:
         return [trace.lift(np.zeros(x.shape, bool if x.truths else float)) for x in new]

@@ -33,7 +33,7 @@ import numpy as np
 
 from delassus.compiler.graph.graph import Builder
 from delassus.compiler.graph.program import Loop
-from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.flow.bodies import (
     LoopError,
     array_of,
@@ -180,7 +180,7 @@ def _pair(returned: Any) -> tuple[Any, Any]:
     return returned[0], returned[1]
 
 
-def _checked(trace: Trace | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
+def _checked(trace: Recording | None, name: str, carry: Any, held: Sequence[Any], new: Any) -> list[Any]:
     """What the body wants to carry on, which must be like what it got."""
     difference = find_difference(carry, new)
     if difference is not None:
@@ -207,7 +207,7 @@ def _checked(trace: Trace | None, name: str, carry: Any, held: Sequence[Any], ne
     return lifted
 
 
-def _condition(trace: Trace, returned: Any) -> Array:
+def _condition(trace: Recording, returned: Any) -> Array:
     """A condition as a truth value that is false where it compares NaN."""
     lifted = one_truth("while_loop", _EXAMPLE, trace.lift(returned))
     g, value = trace.builder, lifted.ids.item()

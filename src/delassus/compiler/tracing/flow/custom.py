@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from delassus.compiler.graph.rules import Rule
-from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.flow.bodies import LoopError, arrays_of, finish_body, inputs_of
 from delassus.compiler.tracing.flow.nests import find_difference, labels, leaves, like
 from delassus.compiler.tracing.trace import Trace, current, trace_of
@@ -49,7 +49,7 @@ def custom_tangent(function: Callable[..., Any], tangent: Callable[[Any, Any, An
 
 
 def _with_rule(
-    trace: Trace, tangent: Callable[..., Any], value: tuple[Any, list[Array]], primals: tuple[Any, list[Array]]
+    trace: Recording, tangent: Callable[..., Any], value: tuple[Any, list[Array]], primals: tuple[Any, list[Array]]
 ) -> list[Array | None]:
     """The arrays of a value with a rule for their tangents; None for those that hold truth values."""
     floats = [x for x in value[1] if not x.truths]
@@ -71,7 +71,7 @@ def _with_rule(
     return [None if x.truths else next(arrays) for x in value[1]]
 
 
-def _checked(trace: Trace, value: tuple[Any, list[Array]], returned: Any) -> list[Array]:
+def _checked(trace: Recording, value: tuple[Any, list[Array]], returned: Any) -> list[Array]:
     """The tangents of all arrays of a value that hold numbers."""
     difference = find_difference(value[0], returned)
     if difference is not None:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from delassus.compiler.graph.graph import FALSE, ZERO
-from delassus.compiler.tracing.array import Array
+from delassus.compiler.tracing.array import Array, Recording
 from delassus.compiler.tracing.handlers import HANDLERS, Handler, handles
 from delassus.compiler.tracing.lifting import lift, trace_here
 from delassus.compiler.tracing.shared import SharedArray
-from delassus.compiler.tracing.trace import Trace, trace_of
+from delassus.compiler.tracing.trace import trace_of
 
 _PLACES = {np.reshape, np.ravel, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip}
 """Functions that neither repeat elements nor add any."""
@@ -35,7 +35,7 @@ def moves(function: Any) -> Handler:
     return handler
 
 
-def _lifted(trace: Trace, x: Any, kinds: set[bool]) -> Any:
+def _lifted(trace: Recording, x: Any, kinds: set[bool]) -> Any:
     """An array, or each array of a sequence, as a traced one; notes which kinds there are, truth values or not."""
     if isinstance(x, (list, tuple)):
         return [_lifted(trace, e, kinds) for e in x]
@@ -51,7 +51,7 @@ def _ids(x: Any, as_floats: bool) -> Any:
     return (x.astype(float) if as_floats else x).ids
 
 
-def _wrap(trace: Trace, moved: Any, truths: bool) -> Any:
+def _wrap(trace: Recording, moved: Any, truths: bool) -> Any:
     if isinstance(moved, (list, tuple)):
         return [_wrap(trace, m, truths) for m in moved]
     ids = np.asarray(moved)

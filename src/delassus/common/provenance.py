@@ -1,12 +1,12 @@
-"""Results that know what they are of."""
+"""Results that keep what they are computed from."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn, Self
 
 
-class Told:
-    """What a class of results derives from, next to a named tuple, to have attributes beside its fields.
+class Provenance:
+    """What a class of results derives from, next to a named tuple, to keep its inputs as attributes beside its fields.
 
     They are as frozen as the fields, and go along when some of these are replaced.
     """
@@ -14,11 +14,11 @@ class Told:
     def __setattr__(self, name: str, _: Any) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot be changed; _replace makes another one.")
 
-    def telling(self, **facts: Any) -> Self:
-        """The same results, told some facts."""
-        vars(self).update(facts)
+    def with_inputs(self, **inputs: Any) -> Self:
+        """The same results, with what they are computed from."""
+        vars(self).update(inputs)
         return self
 
     def _replace(self, **fields: Any) -> Self:
         replaced: Self = super()._replace(**fields)  # type: ignore[misc]  # that of the named tuple
-        return replaced.telling(**vars(self))
+        return replaced.with_inputs(**vars(self))

@@ -1,0 +1,194 @@
+"""The numbers of a contact problem: checked, looked at, taken apart, and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delassus.common.archives import read_arrays, write_arrays
+from delassus.common.checks import boolean, real_array
+from delassus.common.frozen import read_only
+from delassus.contact.cones.kinds import Cone, Free, Friction, Interval, NonNegative
+from delassus.contact.cones.layout import Layout
+from delassus.contact.problems.checks import (
+    ContactFileError,
+    ContactProblemError,
+    NoSuchProblem,
+    check_matrix,
+    layout_of,
+    not_negative,
+    ordered,
+    spread,
+)
+from delassus.contact.problems.operators import operator_of
+from delassus.errors import short
+
+_KINDS: Final = {kind.__name__: kind for kind in (Friction, Free, NonNegative, Interval)}
+_NUMBERS: Final = ("friction", "torsional", "rolling", "lower", "upper", "compliance")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ContactData:
+    """What `ContactProblem` says of its attributes, without ways to solve it: what solvers and measures read."""
+
+    G: NDArray[np.float64]
+    operator: Any
+    g: NDArray[np.float64]
+    layout: Layout
+    friction: NDArray[np.float64] | None
+    torsional: NDArray[np.float64] | None
+    rolling: NDArray[np.float64] | None
+    lower: NDArray[np.float64] | None
+    upper: NDArray[np.float64] | None
+    compliance: NDArray[np.float64] | None
+
+    def __init__(
+        self,
+        G: Any,
+        g: Any,
+        cones: Sequence[Cone] | None = None,
+        *,
+        friction: Any = None,
+        torsional: Any = None,
+        rolling: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        compliance: Any = None,
+        check: bool = True,
+    ) -> None:
+        """Put numbers together and check them.
+
+        Args:
+            G: (…, m, m) Delassus matrix, or an operator that stands for it (see `DelassusOperator`).
+            g: (…, m) free velocities [m/s].
+            cones: Those of the rows, in their order; by default every three rows t1, t2, n are a contact.
+            friction: Coefficients of the contacts, one or one for each; zero and infinity are allowed.
+            torsional: Coefficients [m] of contacts with four or more rows.
+            rolling: Coefficients [m] of contacts with six rows.
+            lower: Bounds of the interval rows [N·s].
+            upper: The same from above.
+            compliance: R, one number or one for each row.
+            check: Whether to test that G is symmetric and not indefinite, which takes some time for large batches.
+        """
+        operator = operator_of(G)
+        G = G.toarray() if hasattr(G, "toarray") else G  # a sparse matrix
+        # An operator has no entries: an array of zeros that takes no memory stands for its shape.
+        form = "an array of real numbers"
+        entries = np.broadcast_to(0.0, () if operator is None else operator.shape)
+        G = real_array("G", G, form) if operator is None else entries
+        g = real_array("g", g, form)
+        layout = layout_of(G, g, cones)
+        values = {
+            "friction": spread("friction", friction, layout.contacts, "contacts"),
+            "torsional": spread("torsional", torsional, layout.torsional, "contacts with torsional friction"),
+            "rolling": spread("rolling", rolling, layout.rolling, "contacts with rolling friction"),
+            "lower": spread("lower", lower, layout.intervals, "interval rows"),
+            "upper": spread("upper", upper, layout.intervals, "interval rows"),
+            "compliance": None if compliance is None else spread("compliance", compliance, layout.m, "rows"),
+        }
+        not_negative("compliance", values["compliance"])
+        ordered(values["lower"], values["upper"])
+        try:
+            np.broadcast_shapes(G.shape[:-2], g.shape[:-1], *(x.shape[:-1] for x in values.values() if x is not None))
+        except ValueError:
+            shapes = {"G": G.shape, "g": g.shape} | {k: x.shape for k, x in values.items() if x is not None}
+            named = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise ContactProblemError(
+                f"the batch axes do not fit each other: {named}.", code="batch-mismatch"
+            ) from None
+        boolean("check", check)
+        if check and operator is None:
+            check_matrix(G)
+        for name, value in {"G": G, "operator": operator, "g": g, "layout": layout, **values}.items():
+            object.__setattr__(self, name, read_only(value) if isinstance(value, np.ndarray) else value)
+
+    @property
+    def m(self) -> int:
+        """The number of rows."""
+        return self.layout.m
+
+    @property
+    def contacts(self) -> int:
+        """The number of contacts with friction."""
+        return self.layout.contacts
+
+    @cached_property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes: () for one problem."""
+        arrays = [x.shape[:-1] for x in self.numbers.values()]
+        return np.broadcast_shapes(self.G.shape[:-2], self.g.shape[:-1], *arrays)
+
+    @cached_property
+    def numbers(self) -> dict[str, NDArray[np.float64]]:
+        """The coefficients, bounds and compliances that there are."""
+        return {name: getattr(self, name) for name in _NUMBERS if getattr(self, name) is not None}
+
+    def __getitem__(self, index: Any) -> Self:
+        """One problem of a batch, or some of them."""
+        batch = self.batch
+        if not batch:
+            raise IndexError("this is one problem, not a batch of them.")
+        self._needs_entries("be taken apart")
+
+        def at(x: NDArray[np.float64], core: int) -> NDArray[np.float64]:
+            return np.broadcast_to(x, (*batch, *x.shape[x.ndim - core :]))[index]
+
+        try:
+            np.broadcast_to(False, batch)[index]
+        except (IndexError, TypeError, ValueError, OverflowError):
+            raise NoSuchProblem(f"there is no problem {short(repr(index))} in the batch {batch}.") from None
+
+        rest = {name: at(x, 1) for name, x in self.numbers.items()}
+        return type(self)(at(self.G, 2), at(self.g, 1), self.layout.cones, **rest, check=False)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{type(c).__name__}({c.rows})" for c in self.layout.cones[:6])
+        more = ", …" if len(self.layout.cones) > 6 else ""
+        return f"{type(self).__name__}({self.m} rows: {kinds}{more}; batch {self.batch})"
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a `.npz` file."""
+        self._needs_entries("be saved")
+        cones = np.array([f"{type(c).__name__} {c.rows}" for c in self.layout.cones])
+        arrays: dict[str, Any] = {"G": self.G, "g": self.g, "cones": cones, **self.numbers}
+        write_arrays("the contact problem", path, arrays, ContactFileError)
+
+    def _needs_entries(self, what: str) -> None:
+        if self.operator is not None:
+            raise ContactProblemError(
+                f"G is an operator: only a problem whose matrix is there can {what}.", code="not-supported"
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` has written."""
+        arrays = read_arrays("the contact problem", path, ContactFileError)
+        missing = {"G", "g", "cones"} - set(arrays)
+        if missing:
+            raise ContactProblemError(
+                f"{path} is not a contact problem: it has no {', '.join(sorted(missing))}.", code="other-file"
+            )
+        texts = {name: x.shape for name, x in arrays.items() if (x.dtype.kind == "U") != (name == "cones")}
+        if texts or arrays["cones"].ndim != 1:
+            raise ContactProblemError(
+                f"{path} is not a contact problem: cones are a list of texts, the rest numbers.", code="other-file"
+            )
+        cones = [_cone(str(text), path) for text in arrays["cones"]]
+        numbers: dict[str, Any] = {name: arrays[name] for name in _NUMBERS if name in arrays}
+        return cls(arrays["G"], arrays["g"], cones, **numbers)
+
+
+def _cone(text: str, path: str | Path) -> Cone:
+    name, _, rows = text.partition(" ")
+    if name not in _KINDS or not rows.isdecimal() or len(rows) > 9:
+        raise ContactProblemError(
+            f"{path} has a cone {text!r}; there are {', '.join(_KINDS)}, each with a number of rows.", code="other-file"
+        )
+    cone: Cone = _KINDS[name](int(rows))
+    return cone

@@ -1,0 +1,49 @@
+"""What actuators and joints of a robot are able to do: the ranges of forces, positions and velocities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from delassus.control.inverse.actuated import Actuated
+from delassus.model.model import Model
+from delassus.model.transmission import Actuator
+
+
+def torque_limits(actuated: Actuated) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
+    """(nu,) the least and the largest force of each actuator [N·m, N], infinite where nobody says.
+
+    That of its joints counts, its own range of forces, and for a motor that of its controls.
+    """
+    model, B = actuated.mechanism.plain.model, actuated.B
+    effort = numpy.asarray(model.effort_limit)
+    most = numpy.full(actuated.nu, numpy.inf)
+    for v, k in numpy.argwhere(B):
+        most[k] = min(most[k], effort[v] / abs(B[v, k]))
+    lower, upper = -most, most.copy()
+    known = {actuator.name: actuator for actuator in model.actuators}
+    for k, name in enumerate(actuated.names):
+        for low, high in _forces(known[name]) if name in known else ():
+            lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
+    return lower, upper
+
+
+def _forces(actuator: Actuator) -> list[tuple[float, float]]:
+    """The ranges of an actuator's force."""
+    gain, *rest = actuator.gain
+    found = [actuator.force_range] if actuator.force_range else []
+    if actuator.control_range and not any((*rest, *actuator.bias)):
+        found.append(tuple(gain * u for u in actuator.control_range))
+    return [(min(ends), max(ends)) for ends in found]
+
+
+def limited_joints(model: Model) -> list[tuple[str, int, int]]:
+    """Name, coordinate and velocity of joints with one coordinate and limits of position or velocity."""
+    found = []
+    for joint, i, j in zip(model.joints, model.q_starts, model.v_starts, strict=True):
+        if joint.mimic is None and joint.kind.nq == joint.kind.nv == 1:
+            limits = (model.lower[i], model.upper[i], model.velocity_limit[j])
+            if any(numpy.isfinite(x) for x in limits):
+                found.append((joint.name, i, j))
+    return found

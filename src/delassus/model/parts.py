@@ -1,0 +1,96 @@
+"""The parts of a model as frozen data: joints with their bodies, frames, shapes, postures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delassus.model.joints import JointKind
+from delassus.model.placement import HERE, MASSLESS, Inertia, Placement
+
+WORLD = -1
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another: its coordinate is `ratio` times that of the joint `source`, plus `offset`."""
+
+    source: int
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint and the body it carries, with everything that is rigidly attached to that body.
+
+    `parent` is the index of the joint whose body carries this one, -1 for the world. `placement` is the joint's frame
+    in the parent's; the body's frame is the joint's frame after the motion, and `inertia` is given there. Limits have
+    one number per coordinate (`lower`, `upper`; infinite without limit) or per velocity (`velocity_limit`,
+    `effort_limit`); so have rotor inertia `armature` [kg·m² or kg], viscous `damping` [N·m·s/rad or N·s/m], dry
+    `friction` [N·m or N], and a spring of `stiffness` [N·m/rad or N/m] at rest at `rest`. An empty tuple means none.
+    """
+
+    name: str
+    kind: JointKind
+    parent: int = WORLD
+    placement: Placement = HERE
+    inertia: Inertia = MASSLESS
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    velocity_limit: tuple[float, ...] = ()
+    effort_limit: tuple[float, ...] = ()
+    armature: tuple[float, ...] = ()
+    damping: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
+    stiffness: tuple[float, ...] = ()
+    rest: tuple[float, ...] = ()
+    mimic: Mimic | None = None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame on the body of a joint (-1: on the world); `role` is "link", "joint" or "frame"."""
+
+    name: str
+    joint: int
+    placement: Placement = HERE
+    role: str = "frame"
+
+
+WORLD_FRAME = Frame("world", WORLD, HERE, "link")
+"""A frame of every model, whether it lists it or not; no other frame has its name."""
+
+
+def is_world(joint: int, placement: Placement) -> bool:
+    """Whether a frame may be called "world": it is fixed to the world, at its origin and with its axes."""
+    return joint == WORLD and placement == HERE
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A shape on a body: `shape` names it, `size` are its lengths [m] (a box's sides, a sphere's radius, a cylinder's
+    or capsule's radius and length, an ellipsoid's half-axes, a plane's half-lengths, a mesh's scale), `mesh` is the
+    file of a mesh, `role` is "visual" or "collision"; `friction` are coefficients: sliding, torsional [m], rolling [m],
+    empty if the file says nothing. `condim` is how many of them count: 1 for none, 3 for sliding, 4 for torsional
+    friction too, 6 for all. Of two shapes that touch, the one with the larger `priority` decides.
+    """
+
+    name: str
+    joint: int
+    placement: Placement
+    shape: str
+    size: tuple[float, ...]
+    role: str
+    mesh: str = ""
+    color: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
+    condim: int = 3
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Posture:
+    """A configuration q (nq,) that a model's file names."""
+
+    name: str
+    q: tuple[float, ...]

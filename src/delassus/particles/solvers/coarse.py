@@ -1,0 +1,64 @@
+"""The coarse grid of multigrid: some ten nodes that are neighbours at rest move as one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial import cKDTree
+
+from delassus.particles.algebra.cholesky import Cholesky, Fronts
+from delassus.particles.algebra.memory import check_bytes
+from delassus.particles.algebra.pattern import Pattern
+from delassus.particles.description.particles import Particles
+
+Array = NDArray[np.float64]
+
+TOGETHER: Final = 12
+"""So many nodes, at most, are one node of the coarse grid."""
+
+
+class CoarseGrid:
+    """What is known of a coarse grid before numbers are: which nodes are together, and where their blocks go."""
+
+    def __init__(self, particles: Particles, pattern: Pattern, is_free: NDArray[np.bool_], places: Array) -> None:
+        free = np.flatnonzero(is_free)
+        points = places[free]
+        leaf = _leaves(points)
+        self.count = int(leaf.max(initial=-1)) + 1
+        self.of = np.full(pattern.nodes, self.count)
+        self.of[free] = leaf
+        ones = np.ones(len(free))
+        self.gather = sparse.csr_matrix((ones, (leaf, free)), shape=(self.count, pattern.nodes))
+        row, column = self.of[pattern.rows], self.of[pattern.indices]
+        kept = np.flatnonzero((row < self.count) & (column < self.count))
+        row, column = row[kept], column[kept]
+        self.pattern = Pattern(self.count, [np.stack([row, column], 1)[row < column]])
+        place = np.searchsorted(self.pattern.keys, row * np.int64(self.count) + column)
+        shape = (self.pattern.blocks, pattern.blocks)
+        self.sum = sparse.csr_matrix((np.ones(len(kept)), (place, kept)), shape=shape)
+        middle = (self.gather @ places) / np.bincount(leaf)[:, None]
+        fronts = Fronts(self.pattern, middle, np.ones(self.count, bool))
+        check_bytes(f"a coarse factor of {particles!r}", fronts.memory)
+        self.factor = Cholesky(fronts)
+
+    def correction(self, r: Array) -> Array:
+        """P A_c⁻¹ Pᵀ r (3 nodes,)."""
+        found = self.factor.solve((self.gather @ r.reshape(-1, 3)).reshape(-1)).reshape(-1, 3)
+        return np.concatenate([found, np.zeros((1, 3))])[self.of].reshape(-1)
+
+
+def _leaves(points: Array) -> NDArray[np.int64]:
+    """(n,) the number of the leaf of a tree of halves that each point (n, 3) is in."""
+    number, count = np.zeros(len(points), np.int64), 0
+    waiting = [cKDTree(points, leafsize=TOGETHER).tree] if len(points) else []
+    while waiting:
+        node = waiting.pop()
+        if node.split_dim == -1:
+            number[node.indices] = count
+            count += 1
+        else:
+            waiting += [node.greater, node.lesser]
+    return number

@@ -1,0 +1,56 @@
+"""What a simulation is of: a robot, the ground, the scene that they are compiled into, and the steps of time."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from delassus.common.frozen import Frozen
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.model.model import Model
+from delassus.simulation.ground import Ground
+from delassus.simulation.reduced import reduced_scene
+from delassus.step.scene import Scene
+
+
+class Setup(Frozen):
+    """The parts of a simulation that its runs, controls and logs read.
+
+    Attributes:
+        mechanism: The robot and its constraints.
+        ground: What it stands on.
+        time_step: Of one step of time [s].
+        tolerance: Of the contact solve.
+        scene: All that is known when the step is compiled.
+    """
+
+    mechanism: Mechanism
+    ground: Ground
+    time_step: float
+    tolerance: float
+    scene: Scene
+
+    @cached_property
+    def reduced_scene(self) -> Scene:
+        """The scene with the reduced contact set, with which steps are tried first."""
+        return reduced_scene(self.scene)
+
+    @property
+    def model(self) -> Model:
+        """The robot."""
+        model: Model = self.scene.model
+        return model
+
+    @property
+    def nu(self) -> int:
+        """The number of controls: of actuators, or of velocities of joints without a free base."""
+        return self.scene.nu
+
+    @property
+    def period(self) -> float:
+        """Of the controls [s]."""
+        return self.time_step * self.scene.substeps
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Of each candidate for a contact, the name of its shape."""
+        return tuple(name for _, _, name in self.scene.candidate_shapes)
