@@ -22,7 +22,7 @@ from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.linalg.products import mirror
-from delassus.step.actuators.drive import Drive
+from delassus.step.actuators.forces import Forces
 from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components
@@ -70,7 +70,7 @@ class StepSystem(NamedTuple):
     scale: Any
     free_velocity: Any
     start: Any
-    forces: Drive
+    forces: Forces
     inertia: Any
     weight: Any
     products: Any
@@ -95,7 +95,7 @@ def _respond(factor: TreeFactor, rows: ConstraintRows, impulse: Any) -> Any:
 
 
 def assemble(
-    scene: Scene, state: StepState, kinematics: Kinematics, contacts: Contacts, forces: Drive, inputs: StepInputs
+    scene: Scene, state: StepState, kinematics: Kinematics, contacts: Contacts, forces: Forces, inputs: StepInputs
 ) -> StepSystem:
     """The system of a step."""
     model, h, q, v = scene.model, inputs.time_step, state.q, state.v
