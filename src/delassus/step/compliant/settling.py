@@ -16,9 +16,10 @@ from delassus.model.links import links_of
 from delassus.step.compliant.acting import Acting
 from delassus.step.compliant.values import State
 from delassus.step.scheme.components import Component
-from delassus.step.scheme.energy import Kick, allowance_of, contact_excess, gravity_forces, restore
+from delassus.step.scheme.energy import Kick, gravity_forces
 from delassus.step.scheme.flying import turning, without_flight
-from delassus.step.scheme.grounding import is_pulled_by_world
+from delassus.step.scheme.grounding import is_grounded
+from delassus.step.scheme.restoration import PartContact, is_articulated, part_allowances, restore_parts, shared_excess
 
 
 def settle(
@@ -43,7 +44,8 @@ def settle(
         end: Configuration and velocity that the step has led to.
         elastic: Whether contacts give back what they have stored.
     """
-    if all(part.rigid or part.driven for part in parts):
+    articulated = [part for part in parts if is_articulated(part)]
+    if not articulated:
         return end
     model, (q, there), (v, free, after) = state.mechanism.model, (state.place.q, state.motions.q), velocities
     M, change = mass_matrix(model, q), after - v
@@ -52,31 +54,24 @@ def settle(
     kick = kick if acting.more is None else kick - acting.more @ change
     moving = without_flight(parts, v)
     products = h * (newton_euler(model, q, moving, turning(model, moving)) + gravity_forces(model, q, M, parts))
-    excess = [np.array(0.0)] * len(parts)
+    excess, grounded = [np.array(0.0)] * len(parts), [np.array(False)] * len(articulated)
     if impulse is not None:
         J, contacts = np.array(jacobian_in(state.rows, state.motions)), np.array(impulse)
         contacts[state.scene.bilateral] = 0.0
         kick = kick + J.T @ impulse
         if not elastic:  # a contact may strike before the forces of the step have acted, or after that
-            push = J.T @ contacts
-            early, late = contact_excess(parts, push, v + after), contact_excess(parts, push, free + after)
-            excess = [np.minimum(one, other) for one, other in zip(early, late, strict=True)]
-    q_end, v_end = end
-    for part, more in zip(parts, excess, strict=True):
-        if part.rigid or part.driven:
-            continue
-        middle = None if state.motions is state.place else there
-        target = allowance_of(model, q, M, Kick(v, after, products, after, kick), part, more, middle=middle)
-        grounded = np.array(False) if impulse is None else _is_grounded(state, part, impulse)
-        q_end, v_end = restore(model, q_end, v_end, part, target._replace(grounded=grounded))
-    return q_end, v_end
+            excess = shared_excess(parts, J.T @ contacts, after, [v, free])
+        tree = links_of(model)
+        grounded = [is_grounded(state.scene, tree, part, impulse, _touches_world(state, part)) for part in articulated]
+    gained = [more for part, more in zip(parts, excess, strict=True) if is_articulated(part)]
+    touched = [PartContact(*both) for both in zip(gained, grounded, strict=True)]
+    middle = None if state.motions is state.place else there
+    allowances = part_allowances(model, q, M, Kick(v, after, products, after, kick), parts, touched, h, middle)
+    return restore_parts(model, *end, allowances)
 
 
-def _is_grounded(state: State, part: Component, impulse: Any) -> Any:
-    """Whether the world pushes a part."""
-    scene, tree, result = state.scene, links_of(state.mechanism.model), np.array(False)
-    for spot, row in zip(scene.spots, scene.normals, strict=True):
-        links = spot.links(state.mechanism.model)
-        if len(links) == 1 and tree.path(links[0])[0] in part.roots:
-            result = result | (impulse[row] > 0.0)
-    return result | is_pulled_by_world(scene, tree, part, impulse)
+def _touches_world(state: State, part: Component) -> list[bool]:
+    """Which contacts are those of a part with the world."""
+    model, tree = state.mechanism.model, links_of(state.mechanism.model)
+    links = [spot.links(model) for spot in state.scene.spots]
+    return [len(own) == 1 and tree.path(own[0])[0] in part.roots for own in links]

@@ -13,7 +13,6 @@ v⁺ is put on the energy and momentum that the impulses allow, see `scheme.ener
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -30,8 +29,7 @@ from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
 from delassus.linalg.ldl import Ldl, ldl_regularized
 from delassus.step.scene import Scene
-from delassus.step.scheme.components import Component
-from delassus.step.scheme.energy import Allowance, restore
+from delassus.step.scheme.restoration import Allowances, restore_parts
 from delassus.step.stages.assemble import StepSystem
 
 TOLERANCE: Final = 1e-12
@@ -67,15 +65,13 @@ def close_loops(
     system: StepSystem,
     q: Any,
     v: Any,
-    allowances: Sequence[tuple[Component, Allowance]],
+    allowances: Allowances,
     time: Any,
 ) -> tuple[Any, Any]:
     """Configuration (nq,) and velocity (nv,) near those at the end of a step, with closed loops and restored energy."""
     if scene.mechanism.m:
         q, v = _project_with_factors(scene, system, q, v, time)
-    for part, allowance in allowances:
-        q, v = restore(scene.model, q, v, part, allowance)
-    return q, v
+    return restore_parts(scene.model, q, v, allowances)
 
 
 def loop_factors(scene: Scene, S: Any) -> Ldl:

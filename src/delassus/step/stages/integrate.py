@@ -19,9 +19,10 @@ from delassus.compiler.tracing.flow.control import while_loop
 from delassus.linalg.lu import solve_without_pivots
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, turning_dofs
-from delassus.step.scheme.energy import Allowance, Kick, allowance_of, contact_excess
+from delassus.step.scheme.energy import Kick
 from delassus.step.scheme.flying import integrate_velocity
-from delassus.step.scheme.grounding import is_pulled_by_world
+from delassus.step.scheme.grounding import is_grounded
+from delassus.step.scheme.restoration import Allowances, PartContact, is_articulated, part_allowances, shared_excess
 from delassus.step.stages.assemble import StepSystem
 from delassus.step.stages.close_loops import loop_factors
 from delassus.step.stages.collide import SLOP, Contacts
@@ -55,7 +56,7 @@ class Motion(NamedTuple):
 
     q: Any
     v: Any
-    allowances: list[tuple[Component, Allowance]]
+    allowances: Allowances
     angle: Any
     substeps: Any
 
@@ -112,14 +113,15 @@ def _allowances(
     impulse: Any,
     shift: Any,
     time_step: Any,
-) -> list[tuple[Component, Allowance]]:
+) -> Allowances:
     """The momentum and energy that each articulated part may have after a step with impulses (m,) of the rows.
 
     Contacts add no energy, nor does the shift (nv,) that corrects penetrations: what it lifts is paid for.
     """
-    if all(part.rigid or part.driven for part in system.parts):
+    articulated = [part for part in system.parts if is_articulated(part)]
+    if not articulated:
         return []
-    h, pushing, rubbing = time_step, np.array(impulse), np.array(impulse)
+    pushing, rubbing = np.array(impulse), np.array(impulse)
     rubbing[scene.bilateral] = 0.0
     pushing[scene.bilateral] = 0.0
     pushing[scene.m - len(scene.friction_rows) :] = 0.0
@@ -128,33 +130,26 @@ def _allowances(
         return system.rows.J.T @ system.rows.motion_impulses(impulse) if scene.m else np.zeros(scene.nv)
 
     by_contacts, by_friction = joint_impulses(pushing), joint_impulses(rubbing)
-    excess, result = contact_excess(system.parts, by_friction, kick.before + kick.after), []
-    for part, gained in zip(system.parts, excess, strict=True):
-        if part.rigid or part.driven:
-            continue
+    excess, touched = shared_excess(system.parts, by_friction, kick.after, [kick.before]), []
+    for part in articulated:
         dofs = list(part.dofs)
         lifted = -(system.weight[dofs] @ shift[dofs])
-        flies = np.all(by_contacts[dofs] == 0.0)
-        allowance = allowance_of(
-            scene.model, state.q, system.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies
-        )
-        grounded = _is_grounded(scene, kinematics, contacts, part, pushing)
-        result.append((part, allowance._replace(angle=h * allowance.angle, grounded=grounded)))
-    return result
+        touches = _touches_world(scene, kinematics, contacts, part)
+        grounded = is_grounded(scene, kinematics.tree, part, pushing, touches)
+        gained = excess[system.parts.index(part)] + np.maximum(lifted, 0.0)
+        touched.append(PartContact(gained, grounded, np.all(by_contacts[dofs] == 0.0)))
+    return part_allowances(scene.model, state.q, system.inertia, kick, system.parts, touched, time_step)
 
 
-def _is_grounded(scene: Scene, kinematics: Kinematics, contacts: Contacts, part: Component, impulse: Any) -> Any:
-    """Whether the world itself pushes a part in the contacts that are solved for."""
-    pulled = is_pulled_by_world(scene, kinematics.tree, part, impulse)
-    roots = [_root(scene, kinematics, k) for k in range(scene.ground_candidates)]
-    inside = [float(root in part.roots) for root in roots]
-    if not scene.slots or not any(inside):
-        return pulled
-    pushed = impulse[2 : scene.contact_end : scene.contact_rows] > 0.0
+def _touches_world(scene: Scene, kinematics: Kinematics, contacts: Contacts, part: Component) -> Any:
+    """Which contacts that are solved for (slots,) are those of a part with the world."""
+    inside = [_root(scene, kinematics, k) in part.roots for k in range(scene.ground_candidates)]
+    if not any(inside):
+        return [False] * scene.slots
     if not scene.collisions and all(inside):
-        return pulled | np.any(pushed)
-    on_ground = [*inside, *[0.0] * (scene.candidates - scene.ground_candidates)]
-    return pulled | np.any(pushed & (np.take(numpy.array(on_ground), contacts.candidate) > 0.5))
+        return [True] * scene.slots
+    on_ground = [*map(float, inside), *[0.0] * (scene.candidates - scene.ground_candidates)]
+    return np.take(numpy.array(on_ground), contacts.candidate) > 0.5
 
 
 def _root(scene: Scene, kinematics: Kinematics, candidate: int) -> int:
