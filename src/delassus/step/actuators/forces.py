@@ -61,10 +61,10 @@ class Forces(NamedTuple):
 
     def resistance(self, v: Any) -> Any:
         """(M̂ - M) v (nv,)."""
-        total = self.added * v
+        total = np.zeros(len(v)) if self.added is None else self.added * v
         for term in self.rank_ones:
             total = total + term.times(v)
-        return total
+        return total if self.coupling is None else total + self.coupling @ v
 
 
 def servo_modes(forces: Forces, v: Any) -> Any:

@@ -9,7 +9,7 @@ is lost or gained on the way to q⁺, and how it is restored.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import delassus.numpy as np
 from delassus.constrained.rows.jacobian import jacobian_in
@@ -34,30 +34,27 @@ from delassus.step.scheme.restoration import (
     part_allowances,
     shared_excess,
 )
-
-_FAR: Final = 100.0
-"""Gaps count as at most so many times the largest error in the correction phase."""
+from delassus.step.stages.correction import Correction, correct_positions, limited_bias
 
 
-def correct_positions(
+def correct_errors(
     state: RowKinematics,
     response: Response,
-    G: Any,
+    A: Any,
     R: Any,
     inputs: RowInputs,
     cones: ConeInputs,
     options: StepOptions,
-) -> tuple[Any, Any]:
-    """u (nv,) of the correction phase, and how it ended: W u = Jᵀ μ, J u + R μ + b = 0, without friction."""
-    scene, b = state.scene, correction_bias(state, inputs, options)
-    pushing = scene.unilateral_rows
-    if pushing:  # rows that are farther off than anything is to be moved would make the tolerance theirs
-        violated = np.array(b)
-        violated[pushing] = np.minimum(b[pushing], 0.0)
-        b[pushing] = np.minimum(b[pushing], _FAR * np.max(np.abs(violated)))
+) -> Correction:
+    """The correction phase: W u = Jᵀ μ, J u + R μ + b = 0, without friction, A (m, m) and R (m,) as in the dynamics."""
+    scene, b = state.scene, limited_bias(state.scene, correction_bias(state, inputs, options))
     accuracy = state.accuracy(options.elastic, inputs.blend.h, state.place.v, b)
-    solution = solve_rows(scene, G, b, R, accuracy, cones.frictionless)
-    return response.respond(solution.impulse), solution.status
+
+    def solve(demand: Any) -> tuple[Any, Any]:
+        solution = solve_rows(scene, A, -demand, R, accuracy, cones.frictionless)
+        return solution.impulse, solution.status
+
+    return correct_positions(response, -b, solve)
 
 
 def move(

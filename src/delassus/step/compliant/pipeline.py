@@ -11,19 +11,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import delassus.numpy as np
-from delassus.constrained.projection.project import project
 from delassus.constrained.solvers.status import Status
-from delassus.constraints.basis.some_rows import SomeRows
 from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.contact.solvers.solve_pyramids import solve_pyramids
 from delassus.dynamics.kinematics.manifold import integrate
-from delassus.model.model import Model
 from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.assemble import assemble, form_system
 from delassus.step.compliant.inputs import FORMED
-from delassus.step.compliant.integrate import correct_positions, displace, move, step_allowances
+from delassus.step.compliant.integrate import correct_errors, displace, move, step_allowances
 from delassus.step.compliant.kinematics import RowKinematics
 from delassus.step.compliant.response import Driven, free_response
 from delassus.step.compliant.solve import FilteredRows, filter_rows, measure_residual, solve_rows
@@ -35,6 +32,7 @@ from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components, undriven
 from delassus.step.scheme.flying import fly_all, without_flight
 from delassus.step.scheme.restoration import restore_parts
+from delassus.step.stages.close_loops import project_loops
 from delassus.step.stages.types import StepState
 
 
@@ -79,7 +77,7 @@ def run_stages(
         mean = mean_velocity(strikes, blend, before, step.free_velocity - before, step.v)
     if system is not None and options.stabilization == "pre":
         R = system.values.compliance
-        u, status = correct_positions(kinematics, step.response, system.A, R, inputs, cones, options)
+        u, status = correct_errors(kinematics, step.response, system.A, R, inputs, cones, options)
         mean = mean + u
     q_end, v_end = move(kinematics, q, step.v, mean, inputs, options, parts)
     if options.midpoint:  # free bodies fly to the middle, are kicked there, and fly on
@@ -91,12 +89,10 @@ def run_stages(
         driven = Driven(options.driven, inputs.driven_velocity)
         _, response = free_response(there.motions, there.rows, v_end, forces, blend.h, driven)
         A, R = system.values.coupled_with(response.delassus()), system.values.compliance
-        u, status = correct_positions(there, response, A, R, inputs, cones, options)
+        u, status = correct_errors(there, response, A, R, inputs, cones, options)
         q_end, v_end = displace(kinematics, q_end, v_end, u, inputs, options)
     if options.stabilization == "project":
-        rigid = _rigid_mechanism(scene, options.elastic)
-        if rigid.m:
-            q_end, v_end = project(rigid, q_end, v_end, locked=_joints_of(rigid.model, options.driven), time=later)
+        q_end, v_end = project_loops(scene, q_end, v_end, later, options.elastic, options.driven)
     allowances = step_allowances(kinematics, parts, v, step, forces, inputs)
     q_end, v_end = restore_parts(model, q_end, v_end, allowances)
     return CompliantStages(kinematics, step, q_end, v_end, status)
@@ -186,19 +182,3 @@ def _solve_formed(
     solution = RowSolution(*solve_system(layout, formed, cones, options.method)[1:])
     contradict = np.array(False) if rows.contradict is None else rows.contradict
     return measure_residual(scene, system.A, g, system.values.compliance, cones, solution, contradict)
-
-
-def _rigid_mechanism(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
-    """The robot with its kinematic rows alone."""
-    own, start, kept = scene.mechanism, scene.bilateral.start, []
-    for constraint, at in zip(own.constraints, own.row_ranges(), strict=True):
-        count = at.stop - at.start
-        rigid = tuple(k for k in range(count) if start + at.start + k not in elastic)
-        kept += [SomeRows.within(constraint, rigid, count)] if rigid else []
-    return Mechanism(own.model, tuple(kept), model_constraints=False)
-
-
-def _joints_of(model: Model, dofs: tuple[int, ...]) -> tuple[str, ...]:
-    """The joints all of whose velocities are among some, by their numbers."""
-    joints = zip(model.joints, model.v_starts, strict=True)
-    return tuple(joint.name for joint, j in joints if dofs and set(range(j, j + joint.kind.nv)) <= set(dofs))

@@ -14,6 +14,7 @@ above the ground.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -39,7 +40,7 @@ _FAR: Final = 10.0
 
 
 class StepSystem(NamedTuple):
-    """A step before its impulses are known.
+    """A step before its impulses are known: a `Response` by the factors of M̂.
 
     Attributes:
         rows: J, and what rows share.
@@ -84,6 +85,24 @@ class StepSystem(NamedTuple):
     def respond(self, impulse: Any) -> Any:
         """M̂⁻¹ Jᵀ λ (nv,) of impulses (m,) of the rows."""
         return _respond(self.factor, self.rows, impulse)
+
+    def velocities(self, v: Any) -> Any:
+        """J v (m,) of velocities (nv,)."""
+        return self.rows.velocities(v)
+
+    def delassus(self, count: int | None = None) -> Any:
+        """G (count, count) of the first rows, all by default."""
+        return self.rows.delassus(self.S, count)
+
+    def delassus_times(self, impulse: Any) -> Any:
+        """G λ (m,) of impulses (m,) of the rows, without G."""
+        motion = self.S @ self.rows.motion_impulses(impulse)
+        return motion if self.rows.sharing is None else self.rows.sharing.P @ motion
+
+    def delassus_of(self, rows: Sequence[int]) -> Any:
+        """G of some rows that are motions of their own, such as those of loops."""
+        motions = [row + len(self.S) - len(self.g) for row in rows]
+        return self.S[motions][:, motions]
 
 
 def _solve(factor: TreeFactor, force: Any) -> Any:

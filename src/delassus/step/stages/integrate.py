@@ -9,14 +9,11 @@ gravity and motors act at once, as the step begins. In contact, J v⁺ is what c
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.branch import cond
-from delassus.compiler.tracing.flow.control import while_loop
-from delassus.linalg.lu import solve_without_pivots
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, turning_dofs
 from delassus.step.scheme.energy import Kick
@@ -25,22 +22,10 @@ from delassus.step.scheme.grounding import is_grounded
 from delassus.step.scheme.restoration import Allowances, PartContact, is_articulated, part_allowances, shared_excess
 from delassus.step.stages.assemble import StepSystem
 from delassus.step.stages.close_loops import loop_factors
-from delassus.step.stages.collide import SLOP, Contacts
+from delassus.step.stages.collide import Contacts
+from delassus.step.stages.correction import correct_penetration
 from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import StepState
-
-_CORRECTED: Final = 0.2
-"""The fraction of a penetration that a step corrects."""
-
-_FASTEST: Final = 1.0
-"""The speed [m/s] at which a contact is moved out of the ground at most: δ is that of a small motion."""
-
-_LEAN: Final = 1e-2
-"""Added to the response of a contact along its normal, relative to that along its tangents: joints that hardly move it
-out of the ground, or not at all, would be moved far."""
-
-_REDUNDANT: Final = 1e-9
-"""Added to the response of rows of loops, relative to it: some may be redundant."""
 
 
 class Motion(NamedTuple):
@@ -95,7 +80,7 @@ def _kicked_velocity(scene: Scene, system: StepSystem, state: StepState, impulse
         change = change + system.respond(friction)
     if scene.mechanism.m:
         reaction = np.zeros(scene.m)
-        reaction[loops] = -loop_factors(scene, system.S).solve(system.rows.velocities(change)[loops])
+        reaction[loops] = -loop_factors(scene, system).solve(system.velocities(change)[loops])
         change = change + system.respond(reaction)
     return state.v + change
 
@@ -126,10 +111,7 @@ def _allowances(
     pushing[scene.bilateral] = 0.0
     pushing[scene.m - len(scene.friction_rows) :] = 0.0
 
-    def joint_impulses(impulse: Any) -> Any:
-        return system.rows.J.T @ system.rows.motion_impulses(impulse) if scene.m else np.zeros(scene.nv)
-
-    by_contacts, by_friction = joint_impulses(pushing), joint_impulses(rubbing)
+    by_contacts, by_friction = system.rows.joint_impulses(pushing), system.rows.joint_impulses(rubbing)
     excess, touched = shared_excess(system.parts, by_friction, kick.after, [kick.before]), []
     for part in articulated:
         dofs = list(part.dofs)
@@ -157,56 +139,3 @@ def _root(scene: Scene, kinematics: Kinematics, candidate: int) -> int:
     geometry = scene.candidate_shapes[candidate][0].geometry
     link: int = kinematics.tree.place(geometry.joint, geometry.placement)[0]
     return kinematics.tree.path(link)[0] if link >= 0 else link
-
-
-# --- penetration ------------------------------------------------------------------------------------------------------
-
-
-def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v: Any, time_step: Any) -> Any:
-    """δ (nv,): the motion that corrects a fraction of penetrations and closes no gap; zero where nothing penetrates.
-
-    Ten sweeps of projected Gauss–Seidel on the normals of contacts and limits, with loops kept closed.
-    """
-    rows, h = scene.unilateral_rows, time_step
-    if not rows:
-        return np.zeros(scene.nv)
-    gap = np.concatenate([contacts.gap, system.rows.stop_gap])
-
-    def correct(v: Any) -> Any:
-        predicted = gap + h * system.rows.velocities(v)[rows]
-        most = np.concatenate([np.full(scene.slots, _FASTEST * h), np.full(len(scene.stop_rows), np.inf)])
-        target = np.where(gap < -SLOP, np.minimum(-_CORRECTED * gap, most), -np.maximum(predicted, 0.0))
-        delassus = system.rows.delassus(system.S, scene.m - len(scene.friction_rows))
-        G, reaction = _response_beside_loops(scene, delassus, rows)
-        diagonal = np.array([G[k, k] for k in range(len(rows))])
-        for k, n in enumerate(scene.normals):
-            diagonal[k] = diagonal[k] + _LEAN * np.maximum(delassus[n - 2, n - 2], delassus[n - 1, n - 1])
-        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
-
-        def sweep(carry: Any) -> Any:
-            push, count = np.array(carry[0]), carry[1]
-            for k in range(len(rows)):
-                push[k] = np.maximum((target[k] - G[k] @ push + G[k, k] * push[k]) / diagonal[k], 0.0)
-            return push, count + 1.0
-
-        push, _ = while_loop(lambda carry: carry[1] < 10.0, sweep, (np.zeros(len(rows)), np.array(0.0)), 10)
-        impulse = np.zeros(scene.m)
-        for k, row in enumerate(rows):
-            impulse[row] = push[k]
-        impulse[scene.bilateral] = reaction @ push
-        return system.respond(impulse)
-
-    return cond(np.min(gap) < -SLOP, correct, np.zeros(scene.nv), v)
-
-
-def _response_beside_loops(scene: Scene, G: Any, rows: list[int]) -> tuple[Any, Any]:
-    """The response of some rows to each other while loops stay closed, and the impulses of loops per impulse of each
-    row."""
-    loops = list(range(scene.m)[scene.bilateral])
-    if not loops:
-        return G[rows][:, rows], np.zeros((0, len(rows)))
-    diagonal = np.array([G[k, k] for k in loops])
-    across = G[loops][:, rows]
-    regularization = np.diag(np.where(diagonal > 0.0, _REDUNDANT * diagonal, 1.0))
-    reaction = -solve_without_pivots(G[loops][:, loops] + regularization, across)
-    return G[rows][:, rows] + across.T @ reaction, reaction

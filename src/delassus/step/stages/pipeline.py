@@ -102,14 +102,10 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
         solution = solve(system.g, system.start)
         return Impulses(solution.impulse, solution.residual, solution.iterations, solution.done)
 
-    def respond(impulse: Any) -> Any:
-        motion = system.S @ system.rows.motion_impulses(impulse)
-        return motion if system.rows.sharing is None else system.rows.sharing.P @ motion
-
     zero = np.array(0.0)
     solution, fraction = solve_without_gain(
         solve,
-        respond,
+        system.delassus_times,
         0.5 * (system.before + system.after),
         np.any(system.rebound != 0.0),
         system.g,
