@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
+from delassus.step.compliant.acting import Servo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -16,9 +17,10 @@ from scipy.spatial.transform import Rotation
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.model.bundled.build import Assembly, Free, Prismatic, Revolute, ball, box, rod
+from delassus.model.model import Mimic
 from delassus.model.parts import Mimic
-from delassus.step.compliant.acting import Servo
 from delassus.step.compliant.asked import StepError
+from delassus.step.compliant.forces import Servo
 from delassus.step.compliant.inputs import structured_step
 from delassus.step.compliant.kernel import compliant_kernel
 from delassus.step.points.numbers import scene_for

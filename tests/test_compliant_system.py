@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import delassus as dl
 from delassus.constrained.solvers.status import Status
 from delassus.step.compliant.geometric import geometric_stiffness, not_negative
-from delassus.step.compliant.solve import Known, bilateral
+from delassus.step.compliant.solve import solve_bilateral
+from delassus.step.compliant.types import RowAccuracy
 from refusals import refuses
 from stepped import G, balls_in_a_row, governor, length, on_rod, slider
 
@@ -131,7 +132,7 @@ def test_rows_of_any_rank_get_the_smallest_impulses_and_say_whether_they_agree(s
     unit = np.sqrt(np.where(np.diag(A) > 1e-12, np.diag(A), 1.0))
     A = 10.0**size * A / np.outer(unit, unit)  # as rows respond to themselves: alike
     b = A @ rng.normal(size=m) if agree else rng.normal(size=m) * 10.0**size
-    found = bilateral(A, -b, np.zeros(m), Known(np.zeros(m)))
+    found = solve_bilateral(A, -b, np.zeros(m), RowAccuracy(np.zeros(m)))
     expected = np.linalg.pinv(A, rcond=1e-9, hermitian=True) @ b
     scale = np.abs(expected).max() + np.abs(b).max() / 10.0**size
     np.testing.assert_allclose(found.impulse, expected, atol=1e-8 * scale)

@@ -33,16 +33,15 @@ def test_the_stages_lead_where_the_step_does(sim):
 def test_the_system_of_a_step_is_its_contact_problem(sim):
     state = landed(sim)
     system, problem = sim.stages(state).system, sim.problem(state)
-    np.testing.assert_allclose(system.rows.delassus(system.S), problem.G, atol=1e-12)
+    np.testing.assert_allclose(system.delassus(), problem.G, atol=1e-12)
     np.testing.assert_allclose(system.g, problem.g, atol=1e-12)
 
 
 def test_impulses_change_the_velocity_as_momentum_says(sim):
     stages = sim.stages(landed(sim))
     system, change = stages.system, stages.velocity - stages.system.free_velocity
-    J = system.rows.J if system.rows.sharing is None else system.rows.sharing.P @ system.rows.J
-    added = np.diag(system.forces.added)
-    np.testing.assert_allclose((system.inertia + added) @ change, J.T @ stages.impulses.impulse, atol=1e-12)
+    momentum = system.inertia @ change + system.forces.resistance(change)
+    np.testing.assert_allclose(momentum, system.rows.joint_impulses(stages.impulses.impulse), atol=1e-12)
 
 
 def test_contacts_name_their_bodies(sim):
@@ -61,3 +60,12 @@ def test_a_robot_without_contacts_has_stages(sim):
 def test_stages_are_those_of_one_item(sim):
     with refuses("wrong-shape"):
         sim.stages(sim.start(np.tile(HOME, (2, 1))))
+
+
+def test_impulses_move_rows_as_the_delassus_matrix_says(sim):
+    system, impulse = sim.stages(landed(sim)).system, np.arange(sim.scene.m, dtype=float)
+    moved = system.velocities(system.respond(impulse))
+    scale = np.max(np.abs(moved))
+    np.testing.assert_allclose(system.delassus() @ impulse, moved, atol=1e-12 * scale)
+    np.testing.assert_allclose(system.delassus_times(impulse), moved, atol=1e-12 * scale)
+    np.testing.assert_allclose(system.solve(system.rows.joint_impulses(impulse)), system.respond(impulse), atol=1e-9)

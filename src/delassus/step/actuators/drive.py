@@ -9,8 +9,7 @@ step's end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import numpy
 
@@ -22,31 +21,7 @@ from delassus.model.model import Model
 from delassus.model.transmission import STATELESS, Actuator
 from delassus.step.actuators.checks import driven_velocities, driving_terms
 from delassus.step.actuators.force_law import LAWS
-
-_ROUNDING: Final = 1e-9
-"""Forces that pass a limit by a smaller share of what is between both are at it."""
-
-
-class Drive(NamedTuple):
-    """Generalised forces (nv,), what is added to the diagonal of M (nv,) and what couples joints; clipped controls.
-
-    `modes` (servos,) says of each servo with limits whether it is within (0) or at its upper (1) or lower (-1) one, and
-    `modes_at` what they are with the velocity (nv,) of the step's end.
-    """
-
-    force: Any
-    added: Any
-    rank_ones: tuple[RankOne, ...]
-    clipped: Any
-    modes: Any
-    modes_at: Callable[[Any], Any]
-
-    def resistance(self, v: Any) -> Any:
-        """(M̂ - M) v (nv,)."""
-        total = self.added * v
-        for term in self.rank_ones:
-            total = total + term.times(v)
-        return total
+from delassus.step.actuators.forces import Forces, LimitedServos, force_mode
 
 
 def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
@@ -58,7 +33,7 @@ def limited_servos(actuators: tuple[Actuator, ...]) -> list[int]:
     ]
 
 
-def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any, h: Any, modes: Any = None) -> Drive:
+def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any, h: Any, modes: Any = None) -> Forces:
     """Forces of actuators, springs and dampers at the end of a step h [s], in which the velocity would stay v.
 
     A servo is implicit within its limits, and pushes with the limit elsewhere: which of the two is said by `modes`, or
@@ -75,8 +50,8 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             taken = np.clip(u[k], -most, most)
             clipped = clipped + np.where(taken != u[k], 1.0, 0.0)
             force[i] = force[i] + taken
-        return Drive(force, added, tuple(rank_ones), clipped, np.zeros(0), lambda end: np.zeros(0))
-    servos, taken_modes, later = limited_servos(actuators), [], []  # type: list[int], list[Any], list[Any]
+        return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.zeros(0))
+    servos, active_modes, laws = limited_servos(actuators), [], []  # type: list[int], list[Any], list[Any]
     for k, actuator in enumerate(actuators):
         control, law = u[k], LAWS[actuator.law]
         if actuator.control_range and actuator.dynamics == STATELESS:
@@ -94,21 +69,22 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
         length = sum(c * q[i] for i, _, c in terms) + h * rate
         pull = law.force(actuator, control, length, rate)
         slope = law.slope(actuator, control, length, rate, h)
+        moment_arms = numpy.zeros(model.nv)
+        for _, j, c in terms:
+            moment_arms[j] += c
         if actuator.force_range:
-            mode = _mode(pull, *actuator.force_range)
+            mode = force_mode(pull, *actuator.force_range)
             if k in servos:
-                mode = mode if modes is None else modes[len(taken_modes)]
-                taken_modes.append(mode)
-                later.append((pull, slope, rate, terms, actuator.force_range))
+                mode = mode if modes is None else modes[len(active_modes)]
+                active_modes.append(mode)
+                laws.append(LimitedServos(pull, slope, rate, moment_arms, *actuator.force_range))
             at_limit = mode != 0.0
             clipped = clipped + np.where(at_limit, 1.0, 0.0)
             lower, upper = actuator.force_range
             pull = np.where(mode > 0.0, upper, np.where(mode < 0.0, lower, pull))
             slope = np.where(at_limit, 0.0, slope)
-        moment_arms = numpy.zeros(model.nv)
         for _, j, c in terms:
             force[j] = force[j] + c * pull
-            moment_arms[j] += c
         if len(terms) == 1:
             ((_, j, c),) = terms
             added[j] = added[j] + np.maximum(-h * c * c * slope, 0.0)
@@ -116,22 +92,12 @@ def drive(model: Model, actuators: tuple[Actuator, ...], q: Any, v: Any, u: Any,
             (*actuator.gain[1:], *actuator.bias[1:])
         ):  # a tendon, which resists its joints together
             rank_ones.append(RankOne(moment_arms, np.maximum(-h * slope, 0.0)))
-
-    def modes_at(end: Any) -> Any:
-        found = []
-        for pull, slope, rate, terms, limits in later:
-            changed = sum(c * end[j] for _, j, c in terms) - rate
-            found.append(_mode(pull + slope * changed, *limits))
-        return np.stack(found) if found else np.zeros(0)
-
-    found_modes = np.stack(taken_modes) if taken_modes else np.zeros(0)
-    return Drive(force, added, tuple(rank_ones), clipped, found_modes, modes_at)
-
-
-def _mode(pull: Any, lower: float, upper: float) -> Any:
-    """1 beyond the upper limit, -1 beyond the lower one, 0 within; a force at its limit but for rounding is within."""
-    slack = _ROUNDING * (upper - lower)
-    return np.where(pull > upper + slack, 1.0, np.where(pull < lower - slack, -1.0, 0.0))
+    if not laws:
+        return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.zeros(0))
+    pulls, slopes, rates = (np.stack([np.array(law[k]) for law in laws]) for k in range(3))
+    arms, low, high = (numpy.array([law[k] for law in laws]) for k in range(3, 6))
+    limited = LimitedServos(pulls, slopes, rates, arms, low, high)
+    return Forces(force, added, tuple(rank_ones), clipped=clipped, modes=np.stack(active_modes), servos=limited)
 
 
 def _site_moment(model: Model, actuator: Actuator, q: Any) -> Any:

@@ -28,7 +28,7 @@ from delassus.errors import BadArgument
 from delassus.model.model import Model
 from delassus.step.compliant.inputs import IMPACTS, STABILIZATIONS
 from delassus.step.compliant.scheme import EXPLICIT
-from delassus.step.compliant.solve import RUBBING
+from delassus.step.compliant.types import RUBBING
 from delassus.step.points.numbers import numbers_of, scene_for
 from delassus.step.scene import Scene
 

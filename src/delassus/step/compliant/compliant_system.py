@@ -12,8 +12,8 @@ from delassus.common.checks import TOLERANCES, iteration_count, number_in_range,
 from delassus.constrained.solvers.status import Status
 from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
 from delassus.step.compliant.asked import batch_of, prepared
-from delassus.step.compliant.forming import system_of_step
 from delassus.step.compliant.inputs import structured_step
+from delassus.step.compliant.kernel import system_of_step
 from delassus.step.compliant.system import SOLVERS, SystemSolution, check_rows, system_kernel
 from delassus.step.scene import Scene
 

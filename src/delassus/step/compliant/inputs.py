@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from delassus.compiler.host.inputs import Group, Input
 from delassus.contact.cones.parameters import ContactParameters
-from delassus.step.compliant.acting import Servo
+from delassus.step.compliant.forces import Servo
 from delassus.step.compliant.system import SOLVERS
 from delassus.step.laws.inputs import KINDS, PLANES, SOLVER, structured
 

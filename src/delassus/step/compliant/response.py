@@ -1,8 +1,8 @@
-"""The response matrix W = M + h α D + h² α β K in a state: how velocities answer to forces and to impulses of rows.
+"""The response of velocities in a state: W = M + h α D + h² α β K, to forces and to impulses of rows.
 
 W Δv = h (τ - bias) + Jᵀ λ is solved by the articulated-body recursion with D and K on the joints' diagonals, O(n), and
 J W⁻¹ Jᵀ by a sweep over the tree (see `pv_osim`). Where joints share coordinates (mimicry), or something that is not
-diagonal is added to W (geometric stiffness), W is formed and its sparse factors do the work.
+diagonal is added to W (tendons, geometric stiffness), W is formed and its sparse factors do the work.
 
 Joints can be driven: their velocity after the step is given, and no force changes it (a projective constraint, in
 which rows and columns of W are projected out; here the joint's D⁻¹ is zero).
@@ -10,8 +10,8 @@ which rows and columns of W are projected out; here the joint's D⁻¹ is zero).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -21,18 +21,19 @@ from delassus.constrained.elimination.elimination import Loads, eliminated
 from delassus.constrained.elimination.row_forces import pieces_of
 from delassus.constrained.rows.jacobian import jacobian_in
 from delassus.constraints.basis.motions import LinkMotions
-from delassus.constraints.mechanism.rows import Rows
+from delassus.constraints.mechanism.rows import Rows, row_values
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import ancestors, factor_tree, substitute
 from delassus.dynamics.tree.check import check_inertias
 from delassus.dynamics.tree.poses import velocities
 from delassus.dynamics.tree.sums import total
-from delassus.dynamics.tree.sweep import world_acceleration
+from delassus.dynamics.tree.sweep import ZERO, world_acceleration
 from delassus.linalg.products import mirror
-from delassus.step.compliant.acting import Acting
+from delassus.step.actuators.forces import Forces
 from delassus.step.scheme.components import Component
 from delassus.step.scheme.flying import turning, without_flight
+from delassus.step.scheme.response import Response
 
 
 class Driven(NamedTuple):
@@ -46,47 +47,110 @@ FREE: Final = Driven()
 """No joint is driven."""
 
 
-@dataclass(frozen=True)
-class Response:
-    """A robot and its rows in a state.
+class ArticulatedResponse(NamedTuple):
+    """By sweeps over the tree, O(n) each: a `Response`.
 
     Attributes:
-        free: (nv,) the velocity after the step without impulses of rows.
-        delassus: Gives J W⁻¹ Jᵀ (m, m).
-        apply: Takes impulses (m,) of the rows; gives W⁻¹ Jᵀ λ (nv,).
+        body: The joints after elimination.
+        rows: J.
+        motions: Where both are taken.
     """
 
-    free: Any
-    delassus: Callable[[], Any]
-    apply: Callable[[Any], Any]
+    body: ArticulatedTree
+    rows: Rows
+    motions: LinkMotions
+
+    def solve(self, force: Any) -> Any:
+        """W⁻¹ f (nv,)."""
+        tree, carried, push = self.body.tree, {}, np.zeros(self.motions.model.nv)  # type: Any, dict[int, Any], Any
+        for i in self.body.order:
+            joint, parent, (f, n) = self.body.joints[i], tree.links[i].parent, carried.pop(i, ZERO)
+            u, passed = self.body.inward(i, f, n, force[joint.at])
+            push[joint.at] = joint.push(u)
+            if parent >= 0:
+                carried[parent] = total(carried.get(parent, ZERO), passed)
+        return self.body.accelerations(push, self.body.order)[1]
+
+    def respond(self, impulse: Any) -> Any:
+        """W⁻¹ Jᵀ λ (nv,)."""
+        push = np.zeros(self.motions.model.nv)
+        for i, (_, own) in self.body.pushes(self.rows, impulse).items():
+            push[self.body.joints[i].at] = own
+        return self.body.accelerations(push, range(len(self.body.tree.links)))[1]
+
+    def velocities(self, v: Any) -> Any:
+        """J v (m,)."""
+        return row_velocities(self.rows, self.motions, v)
+
+    def delassus(self) -> Any:
+        """J W⁻¹ Jᵀ (m, m)."""
+        return mirror(pv_osim(self.body, pieces_of(self.body.tree, self.rows), self.rows.m))
 
 
-def respond(
+class FactoredResponse(NamedTuple):
+    """By sparse factors of W = U D Uᵀ that is formed: a `Response`.
+
+    Attributes:
+        above: Of each velocity those that it is coupled with.
+        U: (nv, nv).
+        D: (nv,).
+        J: (m, nv).
+        free_J: (m, nv) J without velocities of driven joints, which no impulse changes.
+    """
+
+    above: Any
+    U: Any
+    D: Any
+    J: Any
+    free_J: Any
+
+    def solve(self, force: Any) -> Any:
+        """W⁻¹ f (nv,)."""
+        return substitute(self.above, self.U, self.D, force)
+
+    def respond(self, impulse: Any) -> Any:
+        """W⁻¹ Jᵀ λ (nv,)."""
+        return self.solve(self.free_J.T @ impulse)
+
+    def velocities(self, v: Any) -> Any:
+        """J v (m,)."""
+        return self.J @ v
+
+    def delassus(self) -> Any:
+        """J W⁻¹ Jᵀ (m, m)."""
+        return self.free_J @ np.stack([self.solve(row) for row in self.free_J], axis=1)
+
+
+def row_velocities(rows: Rows, motions: LinkMotions, v: Any) -> Any:
+    """J v (m,) of velocities (nv,), in the configuration of some motions."""
+    return row_values(rows, LinkMotions.of(motions.model, motions.q, v).velocity, v)
+
+
+def free_response(
     motions: LinkMotions,
     rows: Rows,
     v: Any,
-    acting: Acting,
+    forces: Forces,
     h: Any,
     driven: Driven = FREE,
     straight: bool = False,
     parts: Sequence[Component] = (),
-) -> Response:
-    """A step h from the velocity v (nv,), under what acts; `straight` in the axes of its beginning (see `flying`).
+) -> tuple[Any, Response]:
+    """The velocity (nv,) after a step h from v (nv,) without impulses of rows, and the response to these.
 
-    Free bodies among the parts have their velocity products in their flight, not here.
+    `straight` in the axes of its beginning (see `flying`). Free bodies among the parts have their velocity products in
+    their flight, not here.
     """
     check_inertias(motions.model)
     motions = kicked_motions(motions, parts)
     given = _accelerations(motions, driven, v, h)
     turned = turning_of(motions, driven) if straight else None
-    if motions.tree.mimics or acting.more is not None:
-        return _formed(motions, rows, v, acting, h, driven, given, turned)
+    if motions.tree.mimics or forces.coupling is not None:
+        return _by_factors(motions, rows, v, forces, h, driven, given, turned)
     motions, links = _carried_by(motions, driven, given, turned)
-    body, push = eliminated(motions, rows, None, Loads(acting.push, None), acting.added, links)
-    world = world_acceleration(motions.tree)
-    a = body.accelerations(push, body.order, world, motions.product)[1]
-    free = v + h * (a if given is None else a + given)
-    return Response(free, lambda: _by_tree(body, rows), lambda x: _answer(body, rows, x, motions.model.nv))
+    body, push = eliminated(motions, rows, None, Loads(forces.force, None), forces.added, links)
+    a = body.accelerations(push, body.order, world_acceleration(motions.tree), motions.product)[1]
+    return v + h * (a if given is None else a + given), ArticulatedResponse(body, rows, motions)
 
 
 def kicked_motions(motions: LinkMotions, parts: Sequence[Component]) -> LinkMotions:
@@ -94,17 +158,6 @@ def kicked_motions(motions: LinkMotions, parts: Sequence[Component]) -> LinkMoti
     if not any(part.rigid for part in parts):
         return motions
     return LinkMotions.of(motions.model, motions.q, without_flight(parts, motions.v), motions.time)
-
-
-def _by_tree(body: ArticulatedTree, rows: Rows) -> Any:
-    return mirror(pv_osim(body, pieces_of(body.tree, rows), rows.m))
-
-
-def _answer(body: ArticulatedTree, rows: Rows, x: Any, nv: int) -> Any:
-    push = np.zeros(nv)
-    for i, (_, own) in body.pushes(rows, x).items():
-        push[body.joints[i].at] = own
-    return body.accelerations(push, range(len(body.tree.links)))[1]
 
 
 def _accelerations(motions: LinkMotions, driven: Driven, v: Any, h: Any) -> Any:
@@ -139,35 +192,28 @@ def _carried_by(motions: LinkMotions, driven: Driven, given: Any, turned: Any) -
     return replace(motions, product=product), links
 
 
-def _formed(
-    motions: LinkMotions, rows: Rows, v: Any, acting: Acting, h: Any, driven: Driven, given: Any, turned: Any
-) -> Response:
+def _by_factors(
+    motions: LinkMotions, rows: Rows, v: Any, forces: Forces, h: Any, driven: Driven, given: Any, turned: Any
+) -> tuple[Any, FactoredResponse]:
     """By the sparse factors of W."""
     model = motions.model
-    W, J = response_matrix(motions, acting), np.array(jacobian_in(rows, motions))
-    push = acting.push - newton_euler(model, motions.q, motions.v, np.zeros(model.nv) if turned is None else turned)
+    W, J = response_matrix(motions, forces), jacobian_in(rows, motions)
+    free_J = np.array(J)
+    push = forces.force - newton_euler(model, motions.q, motions.v, np.zeros(model.nv) if turned is None else turned)
     if given is not None:
         push = push - W @ given
         for k in driven.dofs:
-            W[k, :], W[:, k], J[:, k], push[k] = 0.0, 0.0, 0.0, 0.0
+            W[k, :], W[:, k], free_J[:, k], push[k] = 0.0, 0.0, 0.0, 0.0
             W[k, k] = 1.0
     every = [list(range(model.nv))]
-    above = ancestors(model, every if acting.more is not None else ())
-    U, D = factor_tree(above, W)
-
-    def solve(b: Any) -> Any:
-        return substitute(above, U, D, b)
-
-    a = solve(push)
-    return Response(
-        v + h * (a if given is None else a + given),
-        lambda: J @ np.stack([solve(row) for row in J], axis=1),
-        lambda x: solve(J.T @ x),
-    )
+    above = ancestors(model, every if forces.coupling is not None else ())
+    response = FactoredResponse(above, *factor_tree(above, W), J, free_J)
+    a = response.solve(push)
+    return v + h * (a if given is None else a + given), response
 
 
-def response_matrix(motions: LinkMotions, acting: Acting) -> Any:
+def response_matrix(motions: LinkMotions, forces: Forces) -> Any:
     """W (nv, nv), formed."""
     W = np.array(mass_matrix(motions.model, motions.q))
-    W = W if acting.added is None else W + np.diag(acting.added)
-    return W if acting.more is None else W + acting.more
+    W = W if forces.added is None else W + np.diag(forces.added)
+    return W if forces.coupling is None else W + forces.coupling

@@ -23,6 +23,7 @@ from delassus.constrained.solvers.status import Status
 from delassus.contact.cones.kinds import Free
 from delassus.contact.solvers.solve import solve_contacts, velocity_and_residual
 from delassus.linalg.filtered import FilteredSystem
+from delassus.step.compliant.types import ConeInputs, RowAccuracy, RowSolution
 from delassus.step.scene import Scene
 
 _LEFT: Final = {"float64": 1e-9, "float32": 1e-4}
@@ -40,86 +41,30 @@ _ROUGH: Final = 1e-6
 _LOOSE: Final = 16.0
 """What rows may leave over δ, as a share of the velocities in them; at most a tenth."""
 
-RUBBING: Final = ("friction", "torsional", "rolling")
-
-
-class Cones(NamedTuple):
-    """Friction of the contacts, and how their problem is solved: inputs of `solve_contacts`."""
-
-    friction: Any = None
-    torsional: Any = None
-    rolling: Any = None
-    start: Any = None
-    tolerance: Any = None
-    iterations: Any = None
-
-    @property
-    def frictionless(self) -> Cones:
-        """Of the correction phase, in which nothing rubs."""
-        slip = {name: None if x is None else np.zeros(x.shape) for name, x in self._asdict().items() if name in RUBBING}
-        return self._replace(**slip, start=None)
-
-
-class Solved(NamedTuple):
-    """Impulses (m,), what rows leave of J v⁺ + R λ + b (m,), iterations, and the number of a `Status`."""
-
-    impulse: Any
-    residual: Any
-    count: Any
-    status: Any
-
-
-class Known(NamedTuple):
-    """How well rows are known.
-
-    Attributes:
-        reach: (m,) the velocities that cancel in them.
-        off: () δ, how far J is taken from where rows are met, as a share of the robot's size or of a radian.
-        slack: (m,) what they may leave besides: what rounding makes of errors of position, as velocities.
-        groups: Rows of one constraint and one unit have the same, and count alike; none for each row by itself.
-    """
-
-    reach: Any
-    off: Any = 0.0
-    slack: Any = 0.0
-    groups: tuple[Any, ...] = ()
-
 
 def solve_rows(
-    scene: Scene, G: Any, g: Any, R: Any, known: Known, cones: Cones, bounds: Any, method: str = "auto"
-) -> Solved:
-    """G = J W⁻¹ Jᵀ (m, m), g = J v_f + b (m,), R (m,); `bounds` of dry friction as impulses."""
+    scene: Scene, G: Any, g: Any, R: Any, accuracy: RowAccuracy, cones: ConeInputs, method: str = "auto"
+) -> RowSolution:
+    """G = J W⁻¹ Jᵀ (m, m), g = J v_f + b (m,), R (m,)."""
     if is_bilateral(scene) and method == "auto":
-        return bilateral(G, g, R, known)
-    rows = agreeing(scene, G, g, R, known)
+        return solve_bilateral(G, g, R, accuracy)
+    rows = filter_rows(scene, G, g, R, accuracy)
     impulse, _, residual, count, status = solve_contacts(
-        scene.layout,
-        G,
-        rows.g,
-        friction=cones.friction,
-        torsional=cones.torsional,
-        rolling=cones.rolling,
-        lower=None if bounds is None else -bounds,
-        upper=bounds,
-        compliance=rows.R,
-        start=cones.start,
-        tolerance=cones.tolerance,
-        iterations=cones.iterations,
-        method=method,
+        scene.layout, G, rows.g, **cones.coefficients, compliance=rows.R, **cones.limits, method=method
     )
-    if rows.contradict is None:
-        return Solved(impulse, residual, count, status)
-    return judged(scene, G, g, R, cones, bounds, Solved(impulse, residual, count, status), rows.contradict)
+    solution = RowSolution(impulse, residual, count, status)
+    return solution if rows.contradict is None else measure_residual(scene, G, g, R, cones, solution, rows.contradict)
 
 
-def judged(scene: Scene, G: Any, g: Any, R: Any, cones: Cones, bounds: Any, solved: Solved, contradict: Any) -> Solved:
+def measure_residual(
+    scene: Scene, G: Any, g: Any, R: Any, cones: ConeInputs, solution: RowSolution, contradict: Any
+) -> RowSolution:
     """A solution of rows that agree, with the residual and the status of the rows g (m,), R (m,) that were stated."""
-    limits = (None, None) if bounds is None else (-bounds, bounds)
-    numbers = (cones.friction, cones.torsional, cones.rolling, *limits)
-    _, residual = velocity_and_residual(scene.layout, "ncp", G, g, solved.impulse, numbers, R)
-    met = solved.status == float(Status.CONVERGED)
-    status = np.where(met & contradict, float(Status.LEAST_SQUARES), solved.status)
-    return solved._replace(residual=residual, status=status)
+    numbers = tuple(cones.coefficients.values())
+    _, residual = velocity_and_residual(scene.layout, "ncp", G, g, solution.impulse, numbers, R)
+    met = solution.status == float(Status.CONVERGED)
+    status = np.where(met & contradict, float(Status.LEAST_SQUARES), solution.status)
+    return solution._replace(residual=residual, status=status)
 
 
 def is_bilateral(scene: Scene) -> bool:
@@ -127,24 +72,24 @@ def is_bilateral(scene: Scene) -> bool:
     return all(isinstance(cone, Free) for cone in scene.layout.cones)
 
 
-def bilateral(G: Any, g: Any, R: Any, known: Known) -> Solved:
+def solve_bilateral(G: Any, g: Any, R: Any, accuracy: RowAccuracy) -> RowSolution:
     """The smallest impulses that rows are met with, or come nearest to it."""
     if not len(g):
-        return Solved(np.zeros(0), np.zeros(0), np.array(0.0), np.array(float(Status.CONVERGED)))
-    system, b, unit = _scaled(G, g, R, known)
+        return RowSolution(np.zeros(0), np.zeros(0), np.array(0.0), np.array(float(Status.CONVERGED)))
+    system, b, unit = _scaled(G, g, R, accuracy)
     impulse = unit * system.solve(b)
     left = G @ impulse + R * impulse + g
-    met = np.all(np.abs(left) <= _allowed(b, unit, known))
+    met = np.all(np.abs(left) <= _allowed(b, unit, accuracy))
     status = np.where(met, float(Status.CONVERGED), float(Status.LEAST_SQUARES))
     finite = np.isfinite(np.sum(impulse) + np.sum(left))
-    return Solved(impulse, left, np.array(1.0), np.where(finite, status, float(Status.NOT_FINITE)))
+    return RowSolution(impulse, left, np.array(1.0), np.where(finite, status, float(Status.NOT_FINITE)))
 
 
-def _allowed(b: Any, unit: Any, known: Known) -> Any:
+def _allowed(b: Any, unit: Any, accuracy: RowAccuracy) -> Any:
     """What rows (m,) may leave and still count as met, where they ask for b (m,) in their units (m,)."""
-    moving = np.max(unit * known.reach)
+    moving = np.max(unit * accuracy.reach)
     share = _LEFT[computing_in().name] * np.maximum(moving, np.max(np.abs(b)))
-    return (share + np.minimum(_LOOSE * known.off, 0.1) * moving) / unit + known.slack
+    return (share + np.minimum(_LOOSE * accuracy.deviation, 0.1) * moving) / unit + accuracy.slack
 
 
 class Scaled(NamedTuple):
@@ -155,15 +100,15 @@ class Scaled(NamedTuple):
     unit: Any
 
 
-def _scaled(G: Any, g: Any, R: Any, known: Known) -> Scaled:
+def _scaled(G: Any, g: Any, R: Any, accuracy: RowAccuracy) -> Scaled:
     m, least = len(g), _RANK[computing_in().name]
-    unit = 1.0 / np.sqrt(_responses(G, R, known.groups or tuple(range(m))))
+    unit = 1.0 / np.sqrt(_responses(G, R, accuracy.groups or tuple(range(m))))
     A = (G + np.diag(R)) * (unit[:, None] * unit[None, :])
-    epsilon = np.clip(_CURVED * known.off * known.off, least, max(_ROUGH, least))
+    epsilon = np.clip(_CURVED * accuracy.deviation * accuracy.deviation, least, max(_ROUGH, least))
     return Scaled(FilteredSystem.of(A, epsilon), -unit * g, unit)
 
 
-class AgreeingRows(NamedTuple):
+class FilteredRows(NamedTuple):
     """g (m,), R (m,), and whether the rows that they come from contradict each other; None if there are none."""
 
     g: Any
@@ -171,22 +116,22 @@ class AgreeingRows(NamedTuple):
     contradict: Any
 
 
-def agreeing(scene: Scene, G: Any, g: Any, R: Any, known: Known) -> AgreeingRows:
+def filter_rows(scene: Scene, G: Any, g: Any, R: Any, accuracy: RowAccuracy) -> FilteredRows:
     """g (m,) without what no impulse of the bilateral rows reaches, and R (m,) with ε where there is some of that.
 
     Rows of loops come to a solver as rows that agree, and that no longer seem to be independent.
     """
     at = scene.bilateral
     if at.start == at.stop:
-        return AgreeingRows(g, R, None)
-    own = Known(known.reach[at], known.off, known.slack[at], known.groups[at])
+        return FilteredRows(g, R, None)
+    own = RowAccuracy(accuracy.reach[at], accuracy.deviation, accuracy.slack[at], accuracy.groups[at])
     system, b, unit = _scaled(G[at, at], g[at], R[at], own)
     left = system.unreachable(b)
     loose = np.max(np.abs(left)) > 1e-10 * np.max(np.abs(b))
     contradict = np.any(np.abs(left) / unit > _allowed(b, unit, own))
     g, R = np.array(g), np.array(R)
     g[at], R[at] = g[at] + left / unit, R[at] + np.where(loose, system.epsilon, 0.0) / (unit * unit)
-    return AgreeingRows(g, R, contradict)
+    return FilteredRows(g, R, contradict)
 
 
 def _responses(G: Any, R: Any, groups: tuple[Any, ...]) -> Any:

@@ -29,7 +29,8 @@ from delassus.contact.solvers.solve import solve_contacts
 from delassus.errors import BadArgument
 from delassus.linalg.krylov import Iterated, conjugate_gradients, minimal_residuals
 from delassus.linalg.ldl import ldl
-from delassus.step.compliant.solve import Cones, Known, Solved, bilateral
+from delassus.step.compliant.solve import solve_bilateral
+from delassus.step.compliant.types import ConeInputs, RowAccuracy, RowSolution
 
 BILATERAL: Final = ("ldl", "cg", "minres", "gauss_seidel")
 SOLVERS: Final = (*BILATERAL, "pgs", "sequential_impulses")
@@ -90,7 +91,7 @@ def check_rows(layout: RowsOnVelocities, method: str) -> None:
         )
 
 
-def solve_system(layout: RowsOnVelocities, system: System, cones: Cones, bounds: Any, method: str) -> SystemSolution:
+def solve_system(layout: RowsOnVelocities, system: System, cones: ConeInputs, method: str) -> SystemSolution:
     """By one of `SOLVERS`, inside a kernel."""
     W, c, J, R, b, coupling = system
     tolerance = 1e-8 if cones.tolerance is None else cones.tolerance
@@ -104,26 +105,24 @@ def solve_system(layout: RowsOnVelocities, system: System, cones: Cones, bounds:
     if method == "cg":
         found = _by_cg(system, factors, g, tolerance, iterations)
     elif method == "ldl":
-        found = bilateral(G, g, R, Known(np.abs(J) @ np.abs(free)))
+        found = solve_bilateral(G, g, R, RowAccuracy(np.abs(J) @ np.abs(free)))
     elif method == "sequential_impulses":
-        return _by_impulses(layout, system, towards, free, cones, bounds)
+        return _by_impulses(layout, system, towards, free, cones)
     else:
         impulse, _, left, count, status = solve_contacts(
             layout,
             G,
             g,
-            **_numbers(cones, bounds),
+            **cones.coefficients,
             compliance=R,
-            start=cones.start,
-            tolerance=cones.tolerance,
-            iterations=cones.iterations,
+            **cones.limits,
             method="pgs",
         )
-        found = Solved(impulse, left, count, status)
+        found = RowSolution(impulse, left, count, status)
     return SystemSolution(free + towards @ found.impulse, *found)
 
 
-def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any) -> Solved:
+def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any) -> RowSolution:
     """(J W⁻¹ Jᵀ + R) λ = -g, in units of its diagonal."""
     J, R = system.J, system.R
     response = np.stack([row @ factors.solve(row) for row in J]) + R
@@ -134,7 +133,7 @@ def _by_cg(system: System, factors: Any, g: Any, tolerance: Any, iterations: Any
         return unit * (J @ factors.solve(J.T @ x) + system.yielded(x))
 
     found = conjugate_gradients(apply, -unit * g, tolerance, iterations)
-    return Solved(unit * found.x, -found.left / unit, found.count, _status(found, tolerance))
+    return RowSolution(unit * found.x, -found.left / unit, found.count, _status(found, tolerance))
 
 
 def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolution:
@@ -160,7 +159,7 @@ def _by_minres(system: System, tolerance: Any, iterations: Any) -> SystemSolutio
 
 
 def _by_impulses(
-    layout: RowsOnVelocities, system: System, towards: Any, free: Any, cones: Cones, bounds: Any
+    layout: RowsOnVelocities, system: System, towards: Any, free: Any, cones: ConeInputs
 ) -> SystemSolution:
     """Row by row on velocities. What rows ask for, b, is the velocity of one more body, that impulses move as rows
     yield to those of others."""
@@ -173,11 +172,9 @@ def _by_impulses(
         J,
         np.concatenate([towards, across]),
         np.concatenate([free, system.b]),
-        **_numbers(cones, bounds),
+        **cones.coefficients,
         compliance=system.R,
-        start=cones.start,
-        tolerance=cones.tolerance,
-        iterations=cones.iterations,
+        **cones.limits,
     )
     return SystemSolution(moved[: layout.n], impulse, _left(layout, sigma), count, status)
 
@@ -190,12 +187,6 @@ def _left(layout: RowsOnVelocities, sigma: Any) -> Any:
     for row in (*layout.rows(NonNegative), *(rows[2] for rows in layout.friction)):
         left[row] = np.minimum(sigma[row], 0.0)
     return left
-
-
-def _numbers(cones: Cones, bounds: Any) -> dict[str, Any]:
-    lower = None if bounds is None else -bounds
-    rubbing = {"friction": cones.friction, "torsional": cones.torsional, "rolling": cones.rolling}
-    return rubbing | {"lower": lower, "upper": bounds}
 
 
 def _status(found: Iterated, tolerance: Any) -> Any:
@@ -241,5 +232,5 @@ def system_kernel(
     method: str = "ldl",
 ) -> SystemSolution:
     """A system that is formed, solved."""
-    cones = Cones(friction, torsional, rolling, start, tolerance, iterations)
-    return solve_system(layout, System(W, c, J, R, b, coupling), cones, bounds, method)
+    cones = ConeInputs(friction, torsional, rolling, bounds, start, tolerance, iterations)
+    return solve_system(layout, System(W, c, J, R, b, coupling), cones, method)

@@ -25,8 +25,10 @@ from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.solve import solve_contacts
 from delassus.dynamics.forces.rnea import rnea
 from delassus.dynamics.mass.crba import crba
-from delassus.step.compliant.values import State
-from delassus.step.contact.assembly import PointNumbers, row_values_of, seen_from_start
+from delassus.step.compliant.kinematics import RowKinematics
+from delassus.step.compliant.rows import dynamics_values
+from delassus.step.compliant.types import RowInputs
+from delassus.step.contact.rigid import STEP, row_inputs
 from delassus.step.laws.explaining import explained
 from delassus.step.laws.inputs import PLANES, ContactPlanes, RowRelaxation, SolverInputs
 from delassus.step.laws.pyramids import edges_of, pyramids
@@ -34,7 +36,7 @@ from delassus.step.laws.relaxed import RELAXED_INPUTS, rows_relaxed
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import components
-from delassus.step.scheme.flying import turning, without_flight
+from delassus.step.scheme.flying import turning, velocity_at_start, without_flight
 
 _INVERSE: Final[dict[str, Group | str]] = {
     "contact": Group(
@@ -72,9 +74,9 @@ def explain_yielding(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Torques (nv,), forces (m,), gaps (points,) and a `Status`, where rows give way by `yielding` (m,) [1/kg]."""
     friction, torsional, rolling, *_ = contact
-    numbers = PointNumbers(None, contact.compliance, stabilization, *planes)
     mechanism = scene.on_planes(*planes)
-    motion = _motion_of_step(scene, q, v, a, time_step, numbers, time)
+    inputs = row_inputs(scene, time_step, contact.compliance, None, stabilization)
+    motion = _motion_of_step(RowKinematics.of(scene, mechanism, q, v, time), a, inputs)
     R = yielding + motion.compliance
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
         for row, coefficient in zip(own[3:], others[2:], strict=True):
@@ -120,9 +122,9 @@ def explain_rigid(
     `passive` (nv,) is 1 for velocities without a motor and 0 for others; `tau` (nv,) are forces that are known.
     """
     friction, torsional, rolling, *_ = contact
-    numbers = PointNumbers(None, contact.compliance, stabilization, *planes)
     mechanism = scene.on_planes(*planes)
-    motion = _motion_of_step(scene, q, v, a, time_step, numbers, time)
+    inputs = row_inputs(scene, time_step, contact.compliance, None, stabilization)
+    motion = _motion_of_step(RowKinematics.of(scene, mechanism, q, v, time), a, inputs)
     J = constraint_jacobian.function(mechanism, q, time=time)
     needed = motion.torque
     known = needed if tau is None else needed - tau
@@ -202,15 +204,14 @@ class StepMotion(NamedTuple):
     gap: Any
 
 
-def _motion_of_step(scene: Scene, q: Any, v: Any, a: Any, h: Any, numbers: PointNumbers, time: Any) -> StepMotion:
+def _motion_of_step(state: RowKinematics, a: Any, inputs: RowInputs) -> StepMotion:
     """The step h from v (nv,) to v + h a, in the axes of its end."""
-    state = State.of(scene, scene.on_planes(numbers.normal, numbers.height), q, v, time)
-    model = state.mechanism.model
-    after = seen_from_start(scene.mechanism, q, v + h * a, h)
-    moving = without_flight(components(scene.mechanism, q), v)
+    model, q, v, h = state.mechanism.model, state.place.q, state.place.v, inputs.blend.h
+    parts = components(state.scene.mechanism, q)
+    after, moving = velocity_at_start(state.scene.model, parts, q, v + h * a, h), without_flight(parts, v)
     torque = rnea(model, q, moving, (after - v) / h + turning(model, moving))
-    rates, values = state.moving(after), row_values_of(state, h, numbers)
-    return StepMotion(torque, rates, rates + values.value, values.compliance, state.gap)
+    rates, values = state.velocities(after), dynamics_values(state, inputs, STEP)
+    return StepMotion(torque, rates, rates + values.bias, values.compliance, state.gap)
 
 
 def _directions(scene: Scene, moving: Any, c: Any, friction: Any, torsional: Any, rolling: Any, slow: Any) -> Any:

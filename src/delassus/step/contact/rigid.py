@@ -1,4 +1,18 @@
-"""The kernels of a step of time with contact: the problem, and the problem solved."""
+"""The kernels of a step of time with contact: the problem σ = (G + R) λ + g, and the problem solved.
+
+It is the step of the compliant scheme (see `compliant.pipeline`) with α = β = 1, rigid but for contacts with a
+compliance, and without springs and dampers of joints: W = M. What g has beyond J v_f says what rows must not fall
+below:
+
+    contacts, limits    J v⁺ + gap/h ≥ 0: a gap may close, and not more. Of a penetration, a part may be given back,
+                        `stabilization` of it; none by default, so that nobody is thrown out of the ground.
+    contacts that strike    J v⁺ ≥ what is left of their approach after restitution (see `strikes`), or a share of it,
+                        where friction would make it add energy (see `dissipation`).
+    compliant contacts  J v⁺ + gap/h + C/h² λ ≥ 0: a spring of stiffness 1/C at the end of the step.
+    constraints         J v⁺ = the velocity of the reference, less `stabilization` of the error; those with gains or an
+                        acceleration of their own pull by these, J v⁺ = J v + h a*.
+    dry friction        J v⁺: it brakes.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +21,21 @@ from typing import Any, Final
 import delassus.numpy as np
 from delassus.compiler.host.inputs import Group
 from delassus.compiler.host.kernel import Floats, kernel
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.contact.cones.parameters import ContactParameters
-from delassus.contact.solvers.solve import solve_contacts
-from delassus.contact.solvers.solve_pyramids import solve_pyramids
-from delassus.step.compliant.solve import Solved
-from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
-from delassus.step.impacts.dissipation import solve_without_gain
+from delassus.model.model import Model
+from delassus.step.actuators.forces import Forces
+from delassus.step.compliant.assemble import assemble
+from delassus.step.compliant.kinematics import RowKinematics
+from delassus.step.compliant.pipeline import solve_contact_law, solve_with_restitution
+from delassus.step.compliant.types import ConeInputs, Recovery, RowInputs, RowNumbers, StepOptions
 from delassus.step.laws.inputs import CONTACT, PLANES, SOLVER, ContactPlanes, SolverInputs
 from delassus.step.laws.marks import marked
 from delassus.step.scene import Scene
+from delassus.step.scheme.blend import Blend
+from delassus.step.scheme.components import components
+from delassus.step.scheme.flying import free_bodies, integrate_velocity, turning
+from delassus.step.scheme.rigid_flight import kick_acceleration
 
 STATE_INPUTS: Final[dict[str, Group | str]] = {
     "contact": CONTACT,
@@ -24,6 +44,9 @@ STATE_INPUTS: Final[dict[str, Group | str]] = {
     "time": "()",
 }
 """Optional inputs of all that assembles a problem."""
+
+STEP: Final = StepOptions(impacts="start")
+"""Impacts at the beginning of a step."""
 
 
 @kernel("(nq),(nv),(nv),()->(m,m),(m),(m),(points),(nv)", inputs={**STATE_INPUTS, "restitution_share": "()"})
@@ -41,10 +64,11 @@ def assemble_contacts(
     restitution_share: Any = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """G (m, m), g (m,), R (m,), gaps (points,) and the free velocity (nv,) of a step."""
-    numbers = PointNumbers(contact.restitution, contact.compliance, stabilization, *planes)
-    problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
-    g = problem.freely + problem.bias(restitution_share)
-    return problem.G, g, problem.values.compliance, problem.state.gap, problem.response.free
+    kinematics = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time)
+    inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
+    system = assemble(kinematics, v, Forces(tau), inputs, STEP, components(scene.mechanism, q))
+    g = system.after + system.values.biased(restitution_share)
+    return system.G, g, system.values.compliance, kinematics.gap, system.free_velocity
 
 
 @kernel(
@@ -70,51 +94,42 @@ def contact_step(
 ) -> tuple[Floats, ...]:
     """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status, and the share of
     restitution that added no energy."""
-    numbers = PointNumbers(contact.restitution, contact.compliance, stabilization, *planes)
-    problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
+    options = STEP._replace(law=law, method=method, faces=faces, pyramid=pyramid)
+    kinematics, parts = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time), components(scene.mechanism, q)
+    inputs = row_inputs(scene, time_step, contact.compliance, contact.restitution, stabilization)
     bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
-    given = {
-        "friction": contact.friction,
-        "torsional": contact.torsional,
-        "rolling": contact.rolling,
-        "lower": None if bounds is None else -bounds,
-        "upper": bounds,
-        "compliance": problem.compliance,
-        "tolerance": solver.tolerance,
-        "iterations": solver.iterations,
-        "method": method,
-    }
+    cones = ConeInputs(contact.friction, contact.torsional, contact.rolling, bounds, *solver)
+    system = assemble(kinematics, v, Forces(tau), inputs, options, parts)
+    solution, fraction = solve_with_restitution(
+        scene, system, lambda b: solve_contact_law(scene, system, system.after + b, cones, options)
+    )
+    impulse, residual, count, status = solution
+    values, after = system.values, system.velocity + system.response.respond(impulse)
+    sigma = system.G @ impulse + (system.after + values.biased(None if values.strikes is None else fraction))
+    if values.yields:
+        sigma = sigma + values.compliance * impulse
+    q_end, v_end, _ = integrate_velocity(scene.model, parts, q, after, time_step)
+    gap = kinematics.gap
+    status = marked(status, gap, contact.restitution, contact.compliance, stabilization, *planes)
+    return q_end, v_end, impulse, sigma, residual, gap, count, status, fraction
 
-    def solve(b: Any) -> Solved:
-        g = problem.freely + b
-        if law == "lcp":
-            found = solve_pyramids(scene.layout, problem.G, g, **given, faces=faces, pyramid=pyramid)
-        else:
-            found = solve_contacts(scene.layout, problem.G, g, **given, start=solver.start, law=law)
-        impulse, _, residual, count, status = found
-        return Solved(impulse, residual, count, status)
 
-    strikes, share = problem.values.strikes, np.array(1.0)
-    if strikes is None:
-        solved, b = solve(problem.bias()), problem.bias()
-    else:
-        full, plastic = problem.values.value, problem.values.plastic
-        nothing = Solved(np.zeros(scene.m), np.zeros(scene.m), np.array(0.0), np.array(0.0))
-        solved, share = solve_without_gain(
-            lambda b, _: solve(b),
-            lambda x: problem.G @ x,
-            problem.impact_velocity,
-            strikes.any,
-            full,
-            plastic,
-            nothing,
-        )
-        b = problem.bias(share)
-    impulse = solved.impulse
-    sigma = problem.G @ impulse + problem.freely + b
-    if problem.compliance is not None:
-        sigma = sigma + problem.compliance * impulse
-    q_after, v_after = reach(scene.mechanism, q, problem.after(impulse), time_step)
-    gap = problem.state.gap
-    status = marked(solved.status, gap, *numbers)
-    return q_after, v_after, impulse, sigma, solved.residual, gap, solved.count, status, share
+def row_inputs(scene: Scene, h: Any, compliance: Any, restitution: Any, stabilization: Any) -> RowInputs:
+    """What stages take of a step h with contact: compliance and restitution (points,), and the share () of errors that
+    velocities take off; None for none."""
+    C = None
+    if compliance is not None:
+        C = np.zeros(scene.m)
+        C[list(scene.normals)] = compliance
+    share = 0.0 if stabilization is None else stabilization
+    return RowInputs(Blend(h), RowNumbers(C, None, restitution), Recovery(share, share))
+
+
+@kernel("(nq),(nv),(nv),()->(nq),(nv)")
+def advance_freely(model: Model, q: Any, v: Any, a: Any, time_step: Any) -> tuple[Floats, Floats]:
+    """q⁺ (nq,) and v⁺ (nv,) after a step with accelerations v̇ (nv,) in the axes of the bodies."""
+    parts, after = components(Mechanism(model, ()), q), v + time_step * (a - turning(model, v))
+    for link, _, j in free_bodies(model, parts):
+        after[j] = v[j] + time_step * kick_acceleration(link, v[j], a[j])
+    q_end, v_end, _ = integrate_velocity(model, parts, q, after, time_step)
+    return q_end, v_end

@@ -19,11 +19,16 @@ from delassus.contact.cones.kinds import Friction
 from delassus.contact.cones.layout import Layout
 from delassus.contact.cones.parameters import ContactParameters
 from delassus.contact.solvers.solve import solve_contacts
-from delassus.step.contact.assembly import PointNumbers, assemble_step, reach
+from delassus.step.actuators.forces import Forces
+from delassus.step.compliant.assemble import assemble
+from delassus.step.compliant.kinematics import RowKinematics
+from delassus.step.contact.rigid import STEP, row_inputs
 from delassus.step.laws.inputs import CONES, PLANES, SOLVER, ContactPlanes, SolverInputs
 from delassus.step.laws.marks import marked
 from delassus.step.points.coefficients import coefficients_of
 from delassus.step.scene import Scene
+from delassus.step.scheme.components import components
+from delassus.step.scheme.flying import integrate_velocity
 
 _INPUTS: Final[dict[str, Group | str]] = {
     "contact": CONES,
@@ -57,10 +62,10 @@ def soft_step(
 ) -> tuple[Floats, ...]:
     """q⁺ (nq,), v⁺ (nv,), impulses (m,), σ (m,), residual (m,), gaps (points,), iterations, status."""
     friction, torsional, rolling, *_ = contact
-    start, tolerance, iterations = solver
-    numbers = PointNumbers(None, None, stabilization, *planes)
-    problem = assemble_step(scene, q, v, tau, time_step, numbers, time)
-    moving, gaps = problem.state.rate, problem.state.gap
+    kinematics, parts = RowKinematics.of(scene, scene.on_planes(*planes), q, v, time), components(scene.mechanism, q)
+    inputs = row_inputs(scene, time_step, None, None, stabilization)
+    system = assemble(kinematics, v, Forces(tau), inputs, STEP, parts)
+    moving, gaps = kinematics.rate, kinematics.gap
     impulse = np.zeros(scene.m)
     for k, (own, others) in enumerate(coefficients_of(scene, friction, torsional, rolling)):
         gap = gaps[k]
@@ -74,28 +79,28 @@ def soft_step(
     residual, count = np.zeros(scene.m), np.array(0.0)
     status = np.array(float(Status.CONVERGED))
     at = scene.bilateral.start
-    asked = problem.freely + problem.bias()
-    g = asked + problem.G @ impulse
+    free = system.after + system.values.bias
+    g = free + system.G @ impulse
     if at < scene.m:
         bounds = np.array(scene.friction_bounds) * time_step if scene.friction_bounds else None
-        found = solve_contacts(
+        solution = solve_contacts(
             Layout(tuple(cone for cone in scene.layout.cones if not isinstance(cone, Friction))),
-            problem.G[at:, at:],
+            system.G[at:, at:],
             g[at:],
             lower=None if bounds is None else -bounds,
             upper=bounds,
-            compliance=None if problem.compliance is None else problem.compliance[at:],
-            start=None if start is None else start[at:],
-            tolerance=tolerance,
-            iterations=iterations,
+            compliance=system.values.compliance[at:] if system.values.yields else None,
+            start=None if solver.start is None else solver.start[at:],
+            tolerance=solver.tolerance,
+            iterations=solver.iterations,
             method=method,
         )
-        impulse[at:], residual[at:], count, status = found[0], found[2], found[3], found[4]
-    after = problem.after(impulse)
+        impulse[at:], residual[at:], count, status = solution[0], solution[2], solution[3], solution[4]
+    after = system.free_velocity + system.response.respond(impulse)
     finite = np.isfinite(np.sum(after) + np.sum(impulse))
     status = marked(np.where(finite, status, float(Status.NOT_FINITE)), gaps)
-    q_after, v_after = reach(scene.mechanism, q, after, time_step)
-    return q_after, v_after, impulse, asked + problem.G @ impulse, residual, gaps, count, status
+    q_end, v_end, _ = integrate_velocity(scene.model, parts, q, after, time_step)
+    return q_end, v_end, impulse, free + system.G @ impulse, residual, gaps, count, status
 
 
 def _ways(own: range, others: list[Any]) -> list[tuple[list[int], Any]]:

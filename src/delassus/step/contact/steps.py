@@ -13,10 +13,9 @@ from delassus.contact.problems.checks import ContactProblemError
 from delassus.dynamics.forces.aba import aba
 from delassus.errors import expect
 from delassus.step.contact.asked import Asked, resting
-from delassus.step.contact.assembly import advance_freely
 from delassus.step.contact.origins import Origin
 from delassus.step.contact.result import ContactForces, ContactStep, InContact
-from delassus.step.contact.rigid import contact_step
+from delassus.step.contact.rigid import advance_freely, contact_step
 from delassus.step.contact.soft import soft_step
 from delassus.step.laws.inputs import structured
 from delassus.step.laws.relaxation import Relaxation

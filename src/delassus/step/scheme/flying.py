@@ -8,7 +8,7 @@ momentum to it every second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import delassus.numpy as np
@@ -77,3 +77,17 @@ def free_bodies(model: Model, parts: Iterable[Component]) -> Iterator[tuple[Link
     links = links_of(model).links
     for link in (links[part.roots[0]] for part in parts if part.rigid):
         yield link, slice(link.q, link.q + 7), slice(link.v, link.v + 6)
+
+
+def velocity_at_start(model: Model, parts: Sequence[Component], q: Any, v_end: Any, h: Any) -> Any:
+    """Velocities (nv,) in the axes of the beginning of a step, from those in the axes of its end: undoes
+    `integrate_velocity`.
+
+    A flight backwards undoes one forwards but for the little turns that keep its energy: two corrections remove these.
+    """
+    aim = v_end
+    start = integrate_velocity(model, parts, q, aim, -h)[1]
+    for _ in range(2 if any(part.rigid for part in parts) else 0):
+        aim = aim + v_end - integrate_velocity(model, parts, q, start, h)[1]
+        start = integrate_velocity(model, parts, q, aim, -h)[1]
+    return start

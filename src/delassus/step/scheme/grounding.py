@@ -1,7 +1,8 @@
-"""One-sided constraints as parts of a robot's motion: which of them tie it to the world."""
+"""Which parts of a scene the world pushes or pulls: their momentum is not kept."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import delassus.numpy as np
@@ -10,8 +11,21 @@ from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component
 
 
-def is_pulled_by_world(scene: Scene, tree: Links, part: Component, impulse: Any) -> Any:
-    """Whether a one-sided constraint between a part and the world has an impulse, of impulses (m,) of all rows."""
+def is_grounded(scene: Scene, tree: Links, part: Component, impulse: Any, touches: Sequence[bool] | Any) -> Any:
+    """Whether the world pushes or pulls a part, of impulses (m,) of all rows.
+
+    `touches` (contacts,) says of each contact whether it is one of the part with the world: known when a kernel is
+    compiled, as a list, or in each state, as an array.
+    """
+    pulled = _is_pulled(scene, tree, part, impulse)
+    if isinstance(touches, Sequence):
+        rows = [row for row, touch in zip(scene.normals, touches, strict=True) if touch]
+        return pulled | np.any(impulse[rows] > 0.0) if rows else pulled
+    return pulled | np.any((impulse[list(scene.normals)] > 0.0) & touches)
+
+
+def _is_pulled(scene: Scene, tree: Links, part: Component, impulse: Any) -> Any:
+    """Whether a one-sided constraint between a part and the world has an impulse."""
     result = np.array(False)
     for row, stop in zip(scene.stop_rows, scene.one_sided, strict=False):
         links = stop.links(scene.model)

@@ -14,6 +14,7 @@ above the ground.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import delassus.numpy as np
@@ -22,7 +23,7 @@ from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.mass.crba import mass_matrix
 from delassus.dynamics.mass.factor import forward, substitute
 from delassus.linalg.products import mirror
-from delassus.step.actuators.drive import Drive
+from delassus.step.actuators.forces import Forces
 from delassus.step.impacts.strikes import SLOW, fall_speed, rebound_at_start
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, components
@@ -39,7 +40,7 @@ _FAR: Final = 10.0
 
 
 class StepSystem(NamedTuple):
-    """A step before its impulses are known.
+    """A step before its impulses are known: a `Response` by the factors of M̂.
 
     Attributes:
         rows: J, and what rows share.
@@ -70,7 +71,7 @@ class StepSystem(NamedTuple):
     scale: Any
     free_velocity: Any
     start: Any
-    forces: Drive
+    forces: Forces
     inertia: Any
     weight: Any
     products: Any
@@ -85,6 +86,24 @@ class StepSystem(NamedTuple):
         """M̂⁻¹ Jᵀ λ (nv,) of impulses (m,) of the rows."""
         return _respond(self.factor, self.rows, impulse)
 
+    def velocities(self, v: Any) -> Any:
+        """J v (m,) of velocities (nv,)."""
+        return self.rows.velocities(v)
+
+    def delassus(self, count: int | None = None) -> Any:
+        """G (count, count) of the first rows, all by default."""
+        return self.rows.delassus(self.S, count)
+
+    def delassus_times(self, impulse: Any) -> Any:
+        """G λ (m,) of impulses (m,) of the rows, without G."""
+        motion = self.S @ self.rows.motion_impulses(impulse)
+        return motion if self.rows.sharing is None else self.rows.sharing.P @ motion
+
+    def delassus_of(self, rows: Sequence[int]) -> Any:
+        """G of some rows that are motions of their own, such as those of loops."""
+        motions = [row + len(self.S) - len(self.g) for row in rows]
+        return self.S[motions][:, motions]
+
 
 def _solve(factor: TreeFactor, force: Any) -> Any:
     return substitute(factor.above, factor.U, factor.D, force)
@@ -95,7 +114,7 @@ def _respond(factor: TreeFactor, rows: ConstraintRows, impulse: Any) -> Any:
 
 
 def assemble(
-    scene: Scene, state: StepState, kinematics: Kinematics, contacts: Contacts, forces: Drive, inputs: StepInputs
+    scene: Scene, state: StepState, kinematics: Kinematics, contacts: Contacts, forces: Forces, inputs: StepInputs
 ) -> StepSystem:
     """The system of a step."""
     model, h, q, v = scene.model, inputs.time_step, state.q, state.v

@@ -13,7 +13,6 @@ v⁺ is put on the energy and momentum that the impulses allow, see `scheme.ener
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -26,12 +25,14 @@ from delassus.constrained.delassus.scales import row_mobilities, row_sizes
 from delassus.constrained.projection.project import project
 from delassus.constrained.rows.jacobian import constraint_jacobian
 from delassus.constrained.rows.references import constraint_error, velocities_asked
+from delassus.constraints.basis.some_rows import SomeRows
+from delassus.constraints.mechanism.mechanism import Mechanism
 from delassus.dynamics.forces.rnea import newton_euler
 from delassus.dynamics.kinematics.manifold import integrate
 from delassus.linalg.ldl import Ldl, ldl_regularized
+from delassus.model.model import Model
 from delassus.step.scene import Scene
-from delassus.step.scheme.components import Component
-from delassus.step.scheme.energy import Allowance, restore
+from delassus.step.scheme.restoration import Allowances, restore_parts
 from delassus.step.stages.assemble import StepSystem
 
 TOLERANCE: Final = 1e-12
@@ -67,22 +68,32 @@ def close_loops(
     system: StepSystem,
     q: Any,
     v: Any,
-    allowances: Sequence[tuple[Component, Allowance]],
+    allowances: Allowances,
     time: Any,
 ) -> tuple[Any, Any]:
     """Configuration (nq,) and velocity (nv,) near those at the end of a step, with closed loops and restored energy."""
     if scene.mechanism.m:
         q, v = _project_with_factors(scene, system, q, v, time)
-    for part, allowance in allowances:
-        q, v = restore(scene.model, q, v, part, allowance)
+    return restore_parts(scene.model, q, v, allowances)
+
+
+def loop_factors(scene: Scene, system: StepSystem) -> Ldl:
+    """The factors of the response of rows of loops to each other."""
+    return ldl_regularized(system.delassus_of(range(scene.m)[scene.bilateral]), _EPSILON)
+
+
+def project_loops(
+    scene: Scene, q: Any, v: Any, time: Any, elastic: tuple[int, ...] = (), driven: tuple[int, ...] = ()
+) -> tuple[Any, Any]:
+    """Configuration (nq,) and velocity (nv,) that meet the constraints, by factors of their own (see `project`).
+
+    Elastic rows, by their numbers, are left alone; driven velocities, by theirs, stay what they are.
+    """
+    rigid = _rigid_mechanism(scene, elastic)
+    if not rigid.m:
+        return q, v
+    q, v = project(rigid, q, v, locked=_joints_of(rigid.model, driven), time=time)
     return q, v
-
-
-def loop_factors(scene: Scene, S: Any) -> Ldl:
-    """The factors of the response of rows of loops to each other, out of the response S of all motions."""
-    first = scene.contact_end + len(S) - scene.m
-    motions = list(range(first, first + scene.mechanism.m))
-    return ldl_regularized(S[motions][:, motions], _EPSILON)
 
 
 def _project_with_factors(scene: Scene, system: StepSystem, q: Any, v: Any, time: Any) -> tuple[Any, Any]:
@@ -90,7 +101,7 @@ def _project_with_factors(scene: Scene, system: StepSystem, q: Any, v: Any, time
     mechanism = scene.mechanism
     weightless = replace(scene.model, gravity=(0.0, 0.0, 0.0))
     sizes, unit = numpy.array(row_sizes(mechanism)), numpy.sqrt(row_mobilities(mechanism))
-    factors = loop_factors(scene, system.S)
+    factors = loop_factors(scene, system)
 
     def measure(q: Any) -> tuple[Any, Any]:
         error = constraint_error(mechanism, q, time=time)
@@ -134,4 +145,22 @@ def _project_with_factors(scene: Scene, system: StepSystem, q: Any, v: Any, time
         opens, correct_velocity, _Velocity(first, *opening_speed(first), np.array(0.0)), _MAX_ITERATIONS
     )
     fails = ~((position.size <= TOLERANCE) & (velocity.excess <= 0.0))
-    return cond(fails, lambda q, v: tuple(project(mechanism, q, v, time=time)), (near, velocity.v), q, v)
+    return cond(fails, lambda q, v: project_loops(scene, q, v, time), (near, velocity.v), q, v)
+
+
+def _rigid_mechanism(scene: Scene, elastic: tuple[int, ...]) -> Mechanism:
+    """The robot with its kinematic rows alone."""
+    own, start, kept = scene.mechanism, scene.bilateral.start, []
+    if not elastic:
+        return own
+    for constraint, at in zip(own.constraints, own.row_ranges(), strict=True):
+        count = at.stop - at.start
+        rigid = tuple(k for k in range(count) if start + at.start + k not in elastic)
+        kept += [SomeRows.within(constraint, rigid, count)] if rigid else []
+    return Mechanism(own.model, tuple(kept), model_constraints=False)
+
+
+def _joints_of(model: Model, dofs: tuple[int, ...]) -> tuple[str, ...]:
+    """The joints all of whose velocities are among some, by their numbers."""
+    joints = zip(model.joints, model.v_starts, strict=True)
+    return tuple(joint.name for joint, j in joints if dofs and set(range(j, j + joint.kind.nv)) <= set(dofs))

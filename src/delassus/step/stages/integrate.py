@@ -9,37 +9,23 @@ gravity and motors act at once, as the step begins. In contact, J v⁺ is what c
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
 import delassus.numpy as np
-from delassus.compiler.tracing.flow.branch import cond
-from delassus.compiler.tracing.flow.control import while_loop
-from delassus.linalg.lu import solve_without_pivots
 from delassus.step.scene import Scene
 from delassus.step.scheme.components import Component, turning_dofs
-from delassus.step.scheme.energy import Allowance, Kick, allowance_of, contact_excess
+from delassus.step.scheme.energy import Kick
 from delassus.step.scheme.flying import integrate_velocity
-from delassus.step.scheme.grounding import is_pulled_by_world
+from delassus.step.scheme.grounding import is_grounded
+from delassus.step.scheme.restoration import Allowances, PartContact, is_articulated, part_allowances, shared_excess
 from delassus.step.stages.assemble import StepSystem
 from delassus.step.stages.close_loops import loop_factors
-from delassus.step.stages.collide import SLOP, Contacts
+from delassus.step.stages.collide import Contacts
+from delassus.step.stages.correction import correct_penetration
 from delassus.step.stages.kinematics import Kinematics
 from delassus.step.stages.types import StepState
-
-_CORRECTED: Final = 0.2
-"""The fraction of a penetration that a step corrects."""
-
-_FASTEST: Final = 1.0
-"""The speed [m/s] at which a contact is moved out of the ground at most: δ is that of a small motion."""
-
-_LEAN: Final = 1e-2
-"""Added to the response of a contact along its normal, relative to that along its tangents: joints that hardly move it
-out of the ground, or not at all, would be moved far."""
-
-_REDUNDANT: Final = 1e-9
-"""Added to the response of rows of loops, relative to it: some may be redundant."""
 
 
 class Motion(NamedTuple):
@@ -55,7 +41,7 @@ class Motion(NamedTuple):
 
     q: Any
     v: Any
-    allowances: list[tuple[Component, Allowance]]
+    allowances: Allowances
     angle: Any
     substeps: Any
 
@@ -94,7 +80,7 @@ def _kicked_velocity(scene: Scene, system: StepSystem, state: StepState, impulse
         change = change + system.respond(friction)
     if scene.mechanism.m:
         reaction = np.zeros(scene.m)
-        reaction[loops] = -loop_factors(scene, system.S).solve(system.rows.velocities(change)[loops])
+        reaction[loops] = -loop_factors(scene, system).solve(system.velocities(change)[loops])
         change = change + system.respond(reaction)
     return state.v + change
 
@@ -112,49 +98,40 @@ def _allowances(
     impulse: Any,
     shift: Any,
     time_step: Any,
-) -> list[tuple[Component, Allowance]]:
+) -> Allowances:
     """The momentum and energy that each articulated part may have after a step with impulses (m,) of the rows.
 
     Contacts add no energy, nor does the shift (nv,) that corrects penetrations: what it lifts is paid for.
     """
-    if all(part.rigid or part.driven for part in system.parts):
+    articulated = [part for part in system.parts if is_articulated(part)]
+    if not articulated:
         return []
-    h, pushing, rubbing = time_step, np.array(impulse), np.array(impulse)
+    pushing, rubbing = np.array(impulse), np.array(impulse)
     rubbing[scene.bilateral] = 0.0
     pushing[scene.bilateral] = 0.0
     pushing[scene.m - len(scene.friction_rows) :] = 0.0
 
-    def joint_impulses(impulse: Any) -> Any:
-        return system.rows.J.T @ system.rows.motion_impulses(impulse) if scene.m else np.zeros(scene.nv)
-
-    by_contacts, by_friction = joint_impulses(pushing), joint_impulses(rubbing)
-    excess, result = contact_excess(system.parts, by_friction, kick.before + kick.after), []
-    for part, gained in zip(system.parts, excess, strict=True):
-        if part.rigid or part.driven:
-            continue
+    by_contacts, by_friction = system.rows.joint_impulses(pushing), system.rows.joint_impulses(rubbing)
+    excess, touched = shared_excess(system.parts, by_friction, kick.after, [kick.before]), []
+    for part in articulated:
         dofs = list(part.dofs)
         lifted = -(system.weight[dofs] @ shift[dofs])
-        flies = np.all(by_contacts[dofs] == 0.0)
-        allowance = allowance_of(
-            scene.model, state.q, system.inertia, kick, part, gained + np.maximum(lifted, 0.0), flies
-        )
-        grounded = _is_grounded(scene, kinematics, contacts, part, pushing)
-        result.append((part, allowance._replace(angle=h * allowance.angle, grounded=grounded)))
-    return result
+        touches = _touches_world(scene, kinematics, contacts, part)
+        grounded = is_grounded(scene, kinematics.tree, part, pushing, touches)
+        gained = excess[system.parts.index(part)] + np.maximum(lifted, 0.0)
+        touched.append(PartContact(gained, grounded, np.all(by_contacts[dofs] == 0.0)))
+    return part_allowances(scene.model, state.q, system.inertia, kick, system.parts, touched, time_step)
 
 
-def _is_grounded(scene: Scene, kinematics: Kinematics, contacts: Contacts, part: Component, impulse: Any) -> Any:
-    """Whether the world itself pushes a part in the contacts that are solved for."""
-    pulled = is_pulled_by_world(scene, kinematics.tree, part, impulse)
-    roots = [_root(scene, kinematics, k) for k in range(scene.ground_candidates)]
-    inside = [float(root in part.roots) for root in roots]
-    if not scene.slots or not any(inside):
-        return pulled
-    pushed = impulse[2 : scene.contact_end : scene.contact_rows] > 0.0
+def _touches_world(scene: Scene, kinematics: Kinematics, contacts: Contacts, part: Component) -> Any:
+    """Which contacts that are solved for (slots,) are those of a part with the world."""
+    inside = [_root(scene, kinematics, k) in part.roots for k in range(scene.ground_candidates)]
+    if not any(inside):
+        return [False] * scene.slots
     if not scene.collisions and all(inside):
-        return pulled | np.any(pushed)
-    on_ground = [*inside, *[0.0] * (scene.candidates - scene.ground_candidates)]
-    return pulled | np.any(pushed & (np.take(numpy.array(on_ground), contacts.candidate) > 0.5))
+        return [True] * scene.slots
+    on_ground = [*map(float, inside), *[0.0] * (scene.candidates - scene.ground_candidates)]
+    return np.take(numpy.array(on_ground), contacts.candidate) > 0.5
 
 
 def _root(scene: Scene, kinematics: Kinematics, candidate: int) -> int:
@@ -162,56 +139,3 @@ def _root(scene: Scene, kinematics: Kinematics, candidate: int) -> int:
     geometry = scene.candidate_shapes[candidate][0].geometry
     link: int = kinematics.tree.place(geometry.joint, geometry.placement)[0]
     return kinematics.tree.path(link)[0] if link >= 0 else link
-
-
-# --- penetration ------------------------------------------------------------------------------------------------------
-
-
-def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v: Any, time_step: Any) -> Any:
-    """δ (nv,): the motion that corrects a fraction of penetrations and closes no gap; zero where nothing penetrates.
-
-    Ten sweeps of projected Gauss–Seidel on the normals of contacts and limits, with loops kept closed.
-    """
-    rows, h = scene.unilateral_rows, time_step
-    if not rows:
-        return np.zeros(scene.nv)
-    gap = np.concatenate([contacts.gap, system.rows.stop_gap])
-
-    def correct(v: Any) -> Any:
-        predicted = gap + h * system.rows.velocities(v)[rows]
-        most = np.concatenate([np.full(scene.slots, _FASTEST * h), np.full(len(scene.stop_rows), np.inf)])
-        target = np.where(gap < -SLOP, np.minimum(-_CORRECTED * gap, most), -np.maximum(predicted, 0.0))
-        delassus = system.rows.delassus(system.S, scene.m - len(scene.friction_rows))
-        G, reaction = _response_beside_loops(scene, delassus, rows)
-        diagonal = np.array([G[k, k] for k in range(len(rows))])
-        for k, n in enumerate(scene.normals):
-            diagonal[k] = diagonal[k] + _LEAN * np.maximum(delassus[n - 2, n - 2], delassus[n - 1, n - 1])
-        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
-
-        def sweep(carry: Any) -> Any:
-            push, count = np.array(carry[0]), carry[1]
-            for k in range(len(rows)):
-                push[k] = np.maximum((target[k] - G[k] @ push + G[k, k] * push[k]) / diagonal[k], 0.0)
-            return push, count + 1.0
-
-        push, _ = while_loop(lambda carry: carry[1] < 10.0, sweep, (np.zeros(len(rows)), np.array(0.0)), 10)
-        impulse = np.zeros(scene.m)
-        for k, row in enumerate(rows):
-            impulse[row] = push[k]
-        impulse[scene.bilateral] = reaction @ push
-        return system.respond(impulse)
-
-    return cond(np.min(gap) < -SLOP, correct, np.zeros(scene.nv), v)
-
-
-def _response_beside_loops(scene: Scene, G: Any, rows: list[int]) -> tuple[Any, Any]:
-    """The response of some rows to each other while loops stay closed, and the impulses of loops per impulse of each
-    row."""
-    loops = list(range(scene.m)[scene.bilateral])
-    if not loops:
-        return G[rows][:, rows], np.zeros((0, len(rows)))
-    diagonal = np.array([G[k, k] for k in loops])
-    across = G[loops][:, rows]
-    regularization = np.diag(np.where(diagonal > 0.0, _REDUNDANT * diagonal, 1.0))
-    reaction = -solve_without_pivots(G[loops][:, loops] + regularization, across)
-    return G[rows][:, rows] + across.T @ reaction, reaction

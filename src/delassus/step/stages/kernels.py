@@ -125,7 +125,7 @@ def assemble_step(
     if scene.bounces:
         fraction = solve_contacts_without_gain(scene, contacts, system, inputs).restitution_fraction
         g = g - (1.0 - fraction) * system.rebound
-    return system.rows.delassus(system.S), g
+    return system.delassus(), g
 
 
 @kernel("(nq)->(candidates),(candidates,3),(candidates,3)", inputs={"ground": GROUND})

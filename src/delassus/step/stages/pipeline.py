@@ -18,7 +18,8 @@ from delassus.compiler.tracing.flow.branch import cond
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.dynamics.tree.check import check_inertias
 from delassus.step.actuators.activation import activate, count_clipped
-from delassus.step.actuators.drive import Drive, drive, limited_servos
+from delassus.step.actuators.drive import drive, limited_servos
+from delassus.step.actuators.forces import Forces, servo_modes
 from delassus.step.impacts.dissipation import solve_without_gain
 from delassus.step.marks import Mark
 from delassus.step.scene import Scene
@@ -54,7 +55,7 @@ class Stages(NamedTuple):
 
     kinematics: Kinematics
     contacts: Contacts
-    forces: Drive
+    forces: Forces
     system: StepSystem
     impulses: Impulses
     velocity: Any
@@ -63,12 +64,12 @@ class Stages(NamedTuple):
     v: Any
 
 
-def run_stages(scene: Scene, state: StepState, inputs: StepInputs, servo_modes: Any = None) -> Stages:
-    """The seven stages of one step; `servo_modes` as in `Drive`, None for those of the step's beginning."""
+def run_stages(scene: Scene, state: StepState, inputs: StepInputs, modes: Any = None) -> Stages:
+    """The seven stages of one step; `modes` as in `Forces`, None for those of the step's beginning."""
     h = inputs.time_step
     kinematics = compute_kinematics(scene, state.q)
     contacts = collide(scene, kinematics, inputs.ground)
-    forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, servo_modes)
+    forces = drive(scene.model, scene.actuators, state.q, state.v, inputs.control, h, modes)
     system = assemble(scene, state, kinematics, contacts, forces, inputs)
     impulses = solve_contacts_without_gain(scene, contacts, system, inputs)
     v = system.free_velocity + system.respond(impulses.impulse) if scene.m else system.free_velocity
@@ -101,14 +102,10 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
         solution = solve(system.g, system.start)
         return Impulses(solution.impulse, solution.residual, solution.iterations, solution.done)
 
-    def respond(impulse: Any) -> Any:
-        motion = system.S @ system.rows.motion_impulses(impulse)
-        return motion if system.rows.sharing is None else system.rows.sharing.P @ motion
-
     zero = np.array(0.0)
     solution, fraction = solve_without_gain(
         solve,
-        respond,
+        system.delassus_times,
         0.5 * (system.before + system.after),
         np.any(system.rebound != 0.0),
         system.g,
@@ -122,12 +119,12 @@ def solve_contacts_without_gain(scene: Scene, contacts: Contacts, system: StepSy
 # --- one step ---------------------------------------------------------------------------------------------------------
 
 
-def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, servo_modes: Any = None) -> tuple[StepResult, Any]:
+def _try_step(scene: Scene, last: StepResult, inputs: StepInputs, modes: Any = None) -> tuple[StepResult, Any]:
     """One step with guessed modes of servos, and the modes at its end."""
     state, h = last.state, inputs.time_step
-    stages = run_stages(scene, state, inputs, servo_modes)
+    stages = run_stages(scene, state, inputs, modes)
     contacts, forces, motion, impulse = stages.contacts, stages.forces, stages.motion, stages.impulses.impulse
-    modes = forces.modes_at(stages.velocity)
+    modes = servo_modes(forces, stages.velocity)
     omitted = penetrates_outside(scene, stages.kinematics, contacts, state.q, stages.velocity, h)
     candidate = contacts.candidate
     if scene.reduced is not None:

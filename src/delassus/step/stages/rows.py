@@ -52,6 +52,10 @@ class ConstraintRows(NamedTuple):
         """Impulses (motions,) on the motions, of impulses (m,) of the rows."""
         return impulse if self.sharing is None else self.sharing.P.T @ impulse
 
+    def joint_impulses(self, impulse: Any) -> Any:
+        """Generalised impulses Jᵀ λ (nv,), of impulses (m,) of the rows."""
+        return self.J.T @ self.motion_impulses(impulse) if len(self.J) else np.zeros(self.J.shape[1])
+
     def delassus(self, S: Any, count: int | None = None) -> Any:
         """G (count, count) of the first rows, all by default, from the response S (motions, motions) of the motions.
 

@@ -3,7 +3,7 @@
 StepState, StepInputs
   → kinematics   Kinematics     poses of the links, and the directions in which velocities move them
   → collide      Contacts       the contacts that are solved for: gap, point, axes, bodies
-  → forces       Drive          forces of actuators, springs and dampers, and their implicit part
+  → forces       Forces         forces of actuators, springs and dampers, and their implicit part
   → assemble     ConstraintRows and StepSystem     rows J, the factors of M̂, the response S, velocities g
   → solve        Impulses       impulses of all rows, with restitution that adds no energy
   → integrate    q⁺, v⁺         penetrations corrected

@@ -1,4 +1,4 @@
-"""What acts in a step besides rows: springs, dampers and servos in joints, tendons over joints, forces that turn.
+"""Stage 3 of a compliant step: forces of springs, dampers and servos in joints, of tendons, and of rows that turn.
 
     W = M + h α D + h² α β K,      c = W v + h (τ - bias + f - α h K v),
 
@@ -18,6 +18,7 @@ from delassus.dynamics.forces.passive import PassiveElements
 from delassus.dynamics.forces.tendons import TendonState
 from delassus.dynamics.kinematics.manifold import difference
 from delassus.model.model import Model
+from delassus.step.actuators.forces import Forces
 from delassus.step.compliant.geometric import geometric_stiffness, not_negative
 from delassus.step.scheme.blend import Blend
 
@@ -66,28 +67,23 @@ class Elements(NamedTuple):
         return tau
 
 
-class Acting(NamedTuple):
-    """h α D + h² α β K (nv,) of the joints, and (nv, nv) of the rest, None each where there is none; the push (nv,)."""
+def compliant_forces(
+    mechanism: Mechanism, q: Any, v: Any, tau: Any, blend: Blend, servo: Servo, geometric: Any, time: Any
+) -> Forces:
+    """The forces of a step, with h α D + h² α β K of joints (nv,) and of all else (nv, nv), None where there is none.
 
-    added: Any
-    more: Any
-    push: Any
-
-    @classmethod
-    def of(
-        cls, mechanism: Mechanism, q: Any, v: Any, tau: Any, blend: Blend, servo: Servo, geometric: Any, time: Any
-    ) -> Acting:
-        """In a state; `geometric` (m,) are impulses of the step before, whose forces turn with the robot, or None."""
-        (h, alpha, beta), more = blend, None
-        elements = Elements.of(mechanism.model, q, v, servo)
-        added, push = elements.added(blend), elements.push(tau, v, blend)
-        for tendon in elements.tendons:
-            own = h * alpha * tendon.damping + h * h * alpha * beta * tendon.stiffness
-            more = _sum(more, own * numpy.outer(tendon.moment_arms, tendon.moment_arms))
-        if geometric is not None:
-            K = not_negative(geometric_stiffness(mechanism, q, geometric / h, time))
-            more, push = _sum(more, h * h * alpha * beta * K), push - alpha * h * (K @ v)
-        return cls(added, more, push)
+    `geometric` (m,) are impulses of the step before, whose forces turn with the robot, or None.
+    """
+    (h, alpha, beta), coupling = blend, None
+    elements = Elements.of(mechanism.model, q, v, servo)
+    added, push = elements.added(blend), elements.push(tau, v, blend)
+    for tendon in elements.tendons:
+        own = h * alpha * tendon.damping + h * h * alpha * beta * tendon.stiffness
+        coupling = _sum(coupling, own * numpy.outer(tendon.moment_arms, tendon.moment_arms))
+    if geometric is not None:
+        K = not_negative(geometric_stiffness(mechanism, q, geometric / h, time))
+        coupling, push = _sum(coupling, h * h * alpha * beta * K), push - alpha * h * (K @ v)
+    return Forces(push, added, coupling=coupling)
 
 
 def _sum(one: Any, other: Any) -> Any:

@@ -1,0 +1,111 @@
+"""Stage 4 of a compliant step: the system that its impulses solve.
+
+    W v⁺ = c + Jᵀ λ,      J v⁺ + R λ + b = 0  (or complementary)
+
+Without impulses the robot goes on with v_f = W⁻¹ c, its rows with J v_f. An impact by reflections takes no time: it
+comes before the step, with W = M, and the step begins with the velocities that it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import delassus.numpy as np
+from delassus.constrained.rows.jacobian import jacobian_in
+from delassus.constrained.solvers.status import Status
+from delassus.constraints.basis.motions import LinkMotions
+from delassus.dynamics.forces.rnea import newton_euler
+from delassus.step.actuators.forces import Forces
+from delassus.step.compliant.kinematics import RowKinematics
+from delassus.step.compliant.response import Driven, free_response, kicked_motions, response_matrix, turning_of
+from delassus.step.compliant.rows import dynamics_values
+from delassus.step.compliant.system import System
+from delassus.step.compliant.types import Reflections, RowInputs, RowSystem, RowValues, StepOptions
+from delassus.step.impacts.reflecting import held, reflected
+from delassus.step.impacts.strikes import strikes, touching
+from delassus.step.scheme.blend import Blend
+from delassus.step.scheme.components import Component
+from delassus.step.scheme.response import Response
+
+
+def assemble(
+    state: RowKinematics,
+    v: Any,
+    forces: Forces,
+    inputs: RowInputs,
+    options: StepOptions,
+    parts: Sequence[Component],
+) -> RowSystem:
+    """The system of a step from velocities v (nv,), with the inertias and rows of a state."""
+    blend, restitution = inputs.blend, inputs.numbers.restitution
+    driven = Driven(options.driven, inputs.driven_velocity)
+    free, response = free_response(state.motions, state.rows, v, forces, blend.h, driven, options.straight, parts)
+    G, after, velocity, reflections = response.delassus(), state.velocities(free), free, None
+    if options.impacts == "reflections" and restitution is not None:
+        bare, bare_G = response, G
+        if forces.added is not None or forces.coupling is not None:
+            push, rows = Forces(forces.force), state.rows
+            _, bare = free_response(state.motions, rows, v, push, blend.h, driven, options.straight, parts)
+            bare_G = bare.delassus()
+        reflections = apply_reflections(state, bare, bare_G, blend, after, restitution)
+        velocity, jump = free + reflections.change, state.velocities(reflections.change)
+        state, after = state._replace(rate=state.rate + jump), after + jump
+    values = dynamics_values(state, inputs, options, after if reflections is None else None)
+    meeting = None
+    if values.strikes is not None and options.impacts == "start":
+        meeting = 0.5 * (state.velocities(_coasting_velocity(state, v, blend.h, parts)) + after)
+    elif values.strikes is not None:
+        meeting = state.rate + (values.strikes.share + blend.beta - 0.5) * (after - state.rate)
+    return RowSystem(response, free, velocity, after, G, values, meeting, reflections)
+
+
+def _coasting_velocity(state: RowKinematics, v: Any, h: Any, parts: Sequence[Component]) -> Any:
+    """v_c (nv,) after the step without any force, v - h M⁻¹ c: no energy is gained on the way there.
+
+    From there on, forces and impulses change the velocity by v⁺ - v_c, and impulses add λᵀ ½ J (v_c + v⁺), that is
+    λᵀ (u + ½ G λ) with u = ½ J (v_c + v_f).
+    """
+    model = state.mechanism.model.with_gravity((0.0, 0.0, 0.0))
+    motions = LinkMotions.of(model, state.place.q, v, state.place.time)
+    return free_response(motions, state.rows, v, Forces(np.zeros(model.nv)), h, straight=True, parts=parts)[0]
+
+
+def apply_reflections(
+    state: RowKinematics, response: Response, G: Any, blend: Blend, after: Any, restitution: Any
+) -> Reflections:
+    """The impact of contacts that strike, by reflections; W is M in it.
+
+    G (m, m) and the response are those of M, `after` (m,) are velocities of rows after the free step.
+    """
+    scene, normals = state.scene, list(state.scene.normals)
+    before, after = state.rate[normals], after[normals]
+    found = strikes(state.motions.model, blend, state.gap, before, after, restitution)
+    on = touching(found, blend, state.gap, before, after)
+    ahead = (found.share + blend.beta - 0.5) * (after - before)
+    ties = list(range(scene.m)[scene.bilateral])
+    inner, reaction = held(G, normals, ties)
+    rounds = reflected(inner, before + ahead, on, restitution)
+    impulse = np.zeros(scene.m)
+    impulse[normals] = rounds.impulse
+    if reaction is not None:
+        impulse[ties] = reaction @ rounds.impulse
+    status = np.where(rounds.settled, float(Status.CONVERGED), float(Status.ITERATIONS))
+    return Reflections(found, response.respond(impulse), impulse, status)
+
+
+def form_system(
+    state: RowKinematics,
+    v: Any,
+    forces: Forces,
+    h: Any,
+    values: RowValues,
+    straight: bool = True,
+    parts: Sequence[Component] = (),
+) -> System:
+    """The system of a step as matrices, in the form of velocities, in the axes of its beginning if it is `straight`."""
+    motions = kicked_motions(state.motions, parts)
+    W = response_matrix(motions, forces)
+    bias = newton_euler(motions.model, motions.q, motions.v, turning_of(motions) if straight else np.zeros(len(v)))
+    c = W @ v + h * (forces.force - bias)
+    return System(W, c, jacobian_in(state.rows, motions), values.compliance, values.bias, values.coupling)

@@ -1,0 +1,184 @@
+"""A step of the compliant scheme as stages: see `types`, and `stages.pipeline` for the same in a simulation.
+
+    kinematics → forces → assemble → solve → integrate → close loops
+
+The rigid and soft steps of `contact_dynamics` are made of the same stages with α = β = 1, impacts at the beginning of
+the step, and laws of contact that take rows as they are stated (`solve_contact_law`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import delassus.numpy as np
+from delassus.constrained.solvers.status import Status
+from delassus.constraints.mechanism.mechanism import Mechanism
+from delassus.contact.solvers.sequential_impulses import RowsOnVelocities
+from delassus.contact.solvers.solve import solve_contacts
+from delassus.contact.solvers.solve_pyramids import solve_pyramids
+from delassus.dynamics.kinematics.manifold import integrate
+from delassus.step.actuators.forces import Forces
+from delassus.step.compliant.assemble import assemble, form_system
+from delassus.step.compliant.inputs import FORMED
+from delassus.step.compliant.integrate import correct_errors, displace, move, step_allowances
+from delassus.step.compliant.kinematics import RowKinematics
+from delassus.step.compliant.response import Driven, free_response
+from delassus.step.compliant.solve import FilteredRows, filter_rows, measure_residual, solve_rows
+from delassus.step.compliant.system import System, solve_system
+from delassus.step.compliant.types import ConeInputs, RowInputs, RowSolution, RowSystem, StepOptions, VelocityStep
+from delassus.step.impacts.dissipation import solve_without_gain
+from delassus.step.impacts.strikes import mean_velocity
+from delassus.step.scene import Scene
+from delassus.step.scheme.components import Component, components, undriven
+from delassus.step.scheme.flying import fly_all, without_flight
+from delassus.step.scheme.restoration import restore_parts
+from delassus.step.stages.close_loops import project_loops
+from delassus.step.stages.types import StepState
+
+
+class CompliantStages(NamedTuple):
+    """What the stages of a step gave: rows in its beginning, or in its middle, the velocities that solve its system,
+    q⁺ (nq,), v⁺ (nv,), and the status of the correction of positions."""
+
+    kinematics: RowKinematics
+    step: VelocityStep
+    q: Any
+    v: Any
+    correction_status: Any
+
+
+def run_stages(
+    scene: Scene,
+    mechanism: Mechanism,
+    state: StepState,
+    forces: Forces,
+    inputs: RowInputs,
+    cones: ConeInputs,
+    options: StepOptions,
+) -> CompliantStages:
+    """One step of a mechanism, that of the scene on its planes."""
+    q, v, blend, model = state.q, state.v, inputs.blend, mechanism.model
+    parts = undriven(components(scene.mechanism, q), options.driven)
+    kinematics = RowKinematics.of(scene, mechanism, q, v, state.time)
+    step, before = velocity_step(kinematics, v, forces, inputs, cones, options, parts), v
+    middle = q
+    if options.midpoint:
+        mean = 0.5 * (v + step.v)
+        middle = integrate(model, q, 0.5 * blend.h * mean)
+        middle, before = fly_all(model, parts, (q, v), 0.5 * blend.h, (middle, v))
+        kinematics = kinematics.moved_to(middle, without_flight(parts, mean), before)
+        step = velocity_step(kinematics, before, forces, inputs, cones, options, parts)
+    mean, status = blend.velocity(before, step.v), np.array(float(Status.CONVERGED))
+    system = step.system
+    strikes = None if system is None else system.values.strikes
+    if system is not None and system.reflections is not None:
+        strikes = system.reflections.strikes
+    if strikes is not None:
+        mean = mean_velocity(strikes, blend, before, step.free_velocity - before, step.v)
+    if system is not None and options.stabilization == "pre":
+        R = system.values.compliance
+        u, status = correct_errors(kinematics, step.response, system.A, R, inputs, cones, options)
+        mean = mean + u
+    q_end, v_end = move(kinematics, q, step.v, mean, inputs, options, parts)
+    if options.midpoint:  # free bodies fly to the middle, are kicked there, and fly on
+        shift = blend.h * (mean - 0.5 * (before + step.v))
+        q_end, v_end = fly_all(model, parts, (middle, step.v), 0.5 * blend.h, (q_end, v_end), shift)
+    later = None if state.time is None else state.time + blend.h
+    if system is not None and options.stabilization == "post":
+        there = RowKinematics.of(scene, mechanism, q_end, v_end, later)
+        driven = Driven(options.driven, inputs.driven_velocity)
+        _, response = free_response(there.motions, there.rows, v_end, forces, blend.h, driven)
+        A, R = system.values.coupled_with(response.delassus()), system.values.compliance
+        u, status = correct_errors(there, response, A, R, inputs, cones, options)
+        q_end, v_end = displace(kinematics, q_end, v_end, u, inputs, options)
+    if options.stabilization == "project":
+        q_end, v_end = project_loops(scene, q_end, v_end, later, options.elastic, options.driven)
+    allowances = step_allowances(kinematics, parts, v, step, forces, inputs)
+    q_end, v_end = restore_parts(model, q_end, v_end, allowances)
+    return CompliantStages(kinematics, step, q_end, v_end, status)
+
+
+def velocity_step(
+    state: RowKinematics,
+    v: Any,
+    forces: Forces,
+    inputs: RowInputs,
+    cones: ConeInputs,
+    options: StepOptions,
+    parts: tuple[Component, ...],
+) -> VelocityStep:
+    """Stages 4 and 5: the step from velocities v (nv,), with the inertias and rows of a state."""
+    scene, h = state.scene, inputs.blend.h
+    if not scene.m:
+        driven = Driven(options.driven, inputs.driven_velocity)
+        free, response = free_response(state.motions, state.rows, v, forces, h, driven, options.straight, parts)
+        return VelocityStep(free, free, response, None, None, np.array(1.0))
+    system = assemble(state, v, forces, inputs, options, parts)
+    accuracy = state.accuracy(options.elastic, h, system.velocity)
+
+    def solve(b: Any) -> RowSolution:
+        g, R = system.after + b, system.values.compliance
+        if options.method not in FORMED:
+            return solve_rows(scene, system.A, g, R, accuracy, cones, options.method)
+        rows = filter_rows(scene, system.A, g, R, accuracy)
+        values = system.values._replace(bias=rows.g - system.after, compliance=rows.R)
+        formed = form_system(state, v, forces, h, values, options.straight, parts)
+        return _solve_formed(scene, system, formed, rows, g, inputs, cones, options)
+
+    solution, fraction = solve_with_restitution(scene, system, solve)
+    after = system.velocity + system.response.respond(solution.impulse)
+    impact = system.reflections
+    if impact is not None:
+        status = np.where(impact.status != float(Status.CONVERGED), impact.status, solution.status)
+        solution = solution._replace(impulse=solution.impulse + impact.impulse, status=status)
+    return VelocityStep(after, system.free_velocity, system.response, system, solution, fraction)
+
+
+def solve_with_restitution(scene: Scene, system: RowSystem, solve: Any) -> tuple[RowSolution, Any]:
+    """The solution with as much restitution as adds no energy, and its fraction; `solve` takes b (m,)."""
+    values = system.values
+    if values.strikes is None:
+        return solve(values.bias), np.array(1.0)
+    nothing = RowSolution(np.zeros(scene.m), np.zeros(scene.m), np.array(0.0), np.array(0.0))
+    solution, fraction = solve_without_gain(
+        lambda b, _: solve(b),
+        lambda impulse: system.G @ impulse,
+        system.meeting_velocity,
+        values.strikes.any,
+        values.bias,
+        values.plastic_bias,
+        nothing,
+    )
+    return solution, fraction
+
+
+def solve_contact_law(scene: Scene, system: RowSystem, g: Any, cones: ConeInputs, options: StepOptions) -> RowSolution:
+    """Impulses that obey a law of contact, with rows as they are stated: g = J v_f + b (m,)."""
+    given = cones.coefficients | {"compliance": system.values.compliance if system.values.yields else None}
+    given |= {"tolerance": cones.tolerance, "iterations": cones.iterations, "method": options.method}
+    if options.law == "lcp":
+        found = solve_pyramids(scene.layout, system.G, g, **given, faces=options.faces, pyramid=options.pyramid)
+    else:
+        found = solve_contacts(scene.layout, system.G, g, **given, start=cones.start, law=options.law)
+    impulse, _, residual, count, status = found
+    return RowSolution(impulse, residual, count, status)
+
+
+def _solve_formed(
+    scene: Scene,
+    system: RowSystem,
+    formed: System,
+    rows: FilteredRows,
+    g: Any,
+    inputs: RowInputs,
+    cones: ConeInputs,
+    options: StepOptions,
+) -> RowSolution:
+    """By a solver of the system that is formed of filtered rows; g (m,) is that of the rows that were stated."""
+    formed, impact = formed.driven(options.driven, inputs.driven_velocity), system.reflections
+    if impact is not None:
+        formed = formed._replace(c=formed.c + formed.W @ impact.change)
+    layout = RowsOnVelocities(scene.layout.cones, scene.nv)
+    solution = RowSolution(*solve_system(layout, formed, cones, options.method)[1:])
+    contradict = np.array(False) if rows.contradict is None else rows.contradict
+    return measure_residual(scene, system.A, g, system.values.compliance, cones, solution, contradict)

@@ -1,0 +1,136 @@
+"""Positions moved onto their rows in a step, without any velocity.
+
+    W δ = Jᵀ μ,      J δ ≥ d  ⊥  μ ≥ 0  for contacts and limits,      J δ = d  for constraints
+
+d (m,) is what is demanded of rows: a fraction of penetrations, and no more than gaps allow, or all of the errors. Which
+solver finds μ is said by the caller: a few sweeps are enough where the next step goes on, and what is to be reported
+is solved to a tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import delassus.numpy as np
+from delassus.compiler.tracing.flow.branch import cond
+from delassus.compiler.tracing.flow.control import while_loop
+from delassus.linalg.lu import solve_without_pivots
+from delassus.step.scene import Scene
+from delassus.step.scheme.response import Response
+from delassus.step.stages.assemble import StepSystem
+from delassus.step.stages.collide import SLOP, Contacts
+
+_CORRECTED: Final = 0.2
+"""The fraction of a penetration that a step corrects."""
+
+_FASTEST: Final = 1.0
+"""The speed [m/s] at which a contact is moved out of the ground at most: δ is that of a small motion."""
+
+_LEAN: Final = 1e-2
+"""Added to the response of a contact along its normal, relative to that along its tangents: joints that hardly move it
+out of the ground, or not at all, would be moved far."""
+
+_REDUNDANT: Final = 1e-9
+"""Added to the response of rows of loops, relative to it: some may be redundant."""
+
+_SWEEPS: Final = 10
+"""Of projected Gauss–Seidel."""
+
+_FAR: Final = 100.0
+"""Gaps count as at most so many times the largest error."""
+
+
+class Correction(NamedTuple):
+    """A displacement (nv,), and how its solver ended."""
+
+    displacement: Any
+    status: Any
+
+
+def correct_positions(response: Response, demand: Any, solve: Callable[[Any], tuple[Any, Any]]) -> Correction:
+    """δ (nv,) that meets a demand (m,); `solve` takes it, and gives impulses (m,) and how it ended."""
+    impulse, status = solve(demand)
+    return Correction(response.respond(impulse), status)
+
+
+def correct_penetration(scene: Scene, contacts: Contacts, system: StepSystem, v: Any, time_step: Any) -> Any:
+    """δ (nv,): the motion that corrects a fraction of penetrations and closes no gap; zero where nothing penetrates.
+
+    A few sweeps of projected Gauss–Seidel on the normals of contacts and limits, with loops kept closed.
+    """
+    rows = scene.unilateral_rows
+    if not rows:
+        return np.zeros(scene.nv)
+    gap = np.concatenate([contacts.gap, system.rows.stop_gap])
+
+    def correct(v: Any) -> Any:
+        predicted = gap + time_step * system.velocities(v)[rows]
+        demand = penetration_demand(scene, gap, predicted, time_step)
+        return correct_positions(system, demand, lambda d: (sweep_beside_loops(scene, system, d), None)).displacement
+
+    return cond(np.min(gap) < -SLOP, correct, np.zeros(scene.nv), v)
+
+
+def penetration_demand(scene: Scene, gap: Any, predicted: Any, time_step: Any) -> Any:
+    """d of unilateral rows: a fraction of a penetration, else no more than the gap predicted at the step's end."""
+    most = np.concatenate([np.full(scene.slots, _FASTEST * time_step), np.full(len(scene.stop_rows), np.inf)])
+    return np.where(gap < -SLOP, np.minimum(-_CORRECTED * gap, most), -np.maximum(predicted, 0.0))
+
+
+def limited_bias(scene: Scene, b: Any) -> Any:
+    """b = -d (m,) with gaps that are not far from the largest error: rows that are farther off than anything is to be
+    moved would make the tolerance of a solver theirs."""
+    pushing = scene.unilateral_rows
+    if not pushing:
+        return b
+    violated = np.array(b)
+    violated[pushing] = np.minimum(b[pushing], 0.0)
+    b = np.array(b)
+    b[pushing] = np.minimum(b[pushing], _FAR * np.max(np.abs(violated)))
+    return b
+
+
+class _Sweep(NamedTuple):
+    """Impulses (rows,) after some sweeps."""
+
+    impulse: Any
+    count: Any
+
+
+def sweep_beside_loops(scene: Scene, system: StepSystem, demand: Any) -> Any:
+    """Impulses (m,) of unilateral rows that meet their demand, by sweeps, and of loops, which stay closed."""
+    rows = scene.unilateral_rows
+    delassus = system.delassus(scene.m - len(scene.friction_rows))
+    G, reaction = _response_beside_loops(scene, delassus, rows)
+    diagonal = np.array([G[k, k] for k in range(len(rows))])
+    for k, n in enumerate(scene.normals):
+        diagonal[k] = diagonal[k] + _LEAN * np.maximum(delassus[n - 2, n - 2], delassus[n - 1, n - 1])
+    diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+
+    def sweep(now: _Sweep) -> _Sweep:
+        push = np.array(now.impulse)
+        for k in range(len(rows)):
+            push[k] = np.maximum((demand[k] - G[k] @ push + G[k, k] * push[k]) / diagonal[k], 0.0)
+        return _Sweep(push, now.count + 1.0)
+
+    start = _Sweep(np.zeros(len(rows)), np.array(0.0))
+    push = while_loop(lambda now: now.count < float(_SWEEPS), sweep, start, _SWEEPS).impulse
+    impulse = np.zeros(scene.m)
+    for k, row in enumerate(rows):
+        impulse[row] = push[k]
+    impulse[scene.bilateral] = reaction @ push
+    return impulse
+
+
+def _response_beside_loops(scene: Scene, G: Any, rows: list[int]) -> tuple[Any, Any]:
+    """The response of some rows to each other while loops stay closed, and the impulses of loops per impulse of each
+    row."""
+    loops = list(range(scene.m)[scene.bilateral])
+    if not loops:
+        return G[rows][:, rows], np.zeros((0, len(rows)))
+    diagonal = np.array([G[k, k] for k in loops])
+    across = G[loops][:, rows]
+    regularization = np.diag(np.where(diagonal > 0.0, _REDUNDANT * diagonal, 1.0))
+    reaction = -solve_without_pivots(G[loops][:, loops] + regularization, across)
+    return G[rows][:, rows] + across.T @ reaction, reaction
