@@ -21,7 +21,7 @@ from delassus.contact.cones.tangents import contact_axes
 from delassus.dynamics.kinematics.kinematics import forward_kinematics
 from delassus.geometry.shapes.registry import SHAPES
 from delassus.model.model import Geometry, Model
-from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles
+from delassus.model.readers.meshes import MeshError, hull_points, hull_triangles, support_points
 from delassus.output.choices import item_numbers, real
 from delassus.output.errors import TrajectoryError, TrajectoryFileError
 
@@ -110,7 +110,7 @@ def _frames(time: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
 
 
 def drawn_shapes(model: Model) -> list[tuple[Geometry, Any]]:
-    """Visual shapes that can be drawn, meshes with the triangles of their hulls; collision shapes of other bodies."""
+    """Visual shapes, or else collision shapes, of all bodies; those that are no primitive with triangles of their hulls."""
     drawn: list[tuple[Geometry, Any]] = []
     for role in ("visual", "collision"):
         bodies = {g.joint for g, _ in drawn}
@@ -124,6 +124,8 @@ def drawn_shapes(model: Model) -> list[tuple[Geometry, Any]]:
                     drawn.append((g, hull_triangles(hull_points(g))))
                 except MeshError:  # it is not here: what touches is shown
                     continue
+            elif g.shape in SHAPES and g.shape != "plane":
+                drawn.append((g, hull_triangles(support_points(SHAPES[g.shape].outline(g.size)))))
     return drawn
 
 
