@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
+from delassus.errors import UnknownOption
 from delassus.model.model import Model
 
 Reader: TypeAlias = Callable[..., Model]
@@ -105,7 +106,7 @@ def format_named(name: object) -> Format:
     """The format of a name."""
     found = FORMATS.get(name) if isinstance(name, str) else None
     if found is None:
-        raise ValueError(f"format is {name!r}; it is None or one of {', '.join(map(repr, sorted(FORMATS)))}.")
+        raise UnknownOption(f"format is {name!r}; it is None or one of {', '.join(map(repr, sorted(FORMATS)))}.")
     return found
 
 
