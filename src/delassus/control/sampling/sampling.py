@@ -221,7 +221,7 @@ class Sampling(Frozen):
         return np.asarray(cost)
 
     def _rolled(self, state: State, u: Array) -> Rolled:
-        """Rollouts in the usual world; those that need more are taken up in the whole one where they stopped."""
+        """Rollouts with the reduced contact set; those that need the full one go on with it from where they stopped."""
         scene = self.sim.scene
         q, v = (np.where(is_alive(state.status)[..., None] > 0.5, x, np.nan) for x in (state.q, state.v))
         impulse, contact = state.rows, state.contact
