@@ -4,6 +4,7 @@ import pytest
 
 import delassus as dl
 from delassus.model.formats import FORMATS, register_format
+from refusals import refuses
 from urdf_samples import arm
 
 MJCF = '<mujoco><worldbody><body><joint/><geom size="0.1"/></body></worldbody></mujoco>'
@@ -69,7 +70,7 @@ def test_a_robot_of_the_package_takes_no_options():
 
 
 def test_an_unknown_format_is_refused_with_those_there_are():
-    with pytest.raises(ValueError, match="format is 'sdf'; it is None or one of 'mjcf', 'urdf'"):
+    with refuses("unknown-option", "'sdf'", "'mjcf'", "'urdf'"):
         dl.load(arm(), format="sdf")
 
 

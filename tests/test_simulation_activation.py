@@ -121,7 +121,7 @@ def test_a_run_goes_on_from_a_state_with_activations(log):
 def test_activations_to_begin_with_are_taken():
     sim, first = simulation(), np.array([0.1, 0.2, 0.05, 0.4])
     assert sim.start(np.stack([MODEL.neutral()] * 3), activation=first).activation.shape == (3, NA)
-    with refuses("wrong-shape"):
+    with refuses("wrong-shape", "activation"):
         sim.start(MODEL.neutral(), activation=np.zeros(NA + 1))
 
 

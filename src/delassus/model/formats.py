@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from delassus.errors import UnknownOption
+from delassus.errors import UnknownOption, short
 from delassus.model.model import Model
 
 Reader: TypeAlias = Callable[..., Model]
@@ -106,7 +106,8 @@ def format_named(name: object) -> Format:
     """The format of a name."""
     found = FORMATS.get(name) if isinstance(name, str) else None
     if found is None:
-        raise UnknownOption(f"format is {name!r}; it is None or one of {', '.join(map(repr, sorted(FORMATS)))}.")
+        known = ", ".join(map(repr, sorted(FORMATS)))
+        raise UnknownOption(f"format is {short(repr(name))}; it is None or one of {known}.")
     return found
 
 

@@ -33,6 +33,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import iteration_count
+from delassus.common.types import Objects, Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
 from delassus.constrained.delassus.scales import row_sizes
@@ -87,7 +88,7 @@ class Assembly(Told, _Arrays):
         return cls(q, error, whole(iterations), whole(status)).telling(mechanism=mechanism)
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> Status | Objects:
         """The status of one configuration, or an array of them."""
         return statuses_of(self.status)
 
@@ -99,12 +100,12 @@ class Assembly(Told, _Arrays):
 @kernel("(nq)->(nq),(m),(),()", inputs={"time": TIME, "tolerance": tolerance_input(1e-10)}, result=Assembly)
 def assemble(
     mechanism: Mechanism,
-    q0: Any,
+    q0: Traced,
     *,
     locked: Iterable[str] = (),
     iterations: int = 100,
-    time: Any = None,
-    tolerance: Any = 1e-10,
+    time: Traced = None,
+    tolerance: Traced = 1e-10,
 ) -> Assembly:
     """A configuration near q0 that meets the constraints, or the best in the least-squares sense; one or a batch.
 

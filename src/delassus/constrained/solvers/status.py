@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.types import Bools, Objects
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.told import Told
 from delassus.constrained.rows.wrench import constraint_wrench
@@ -98,7 +99,7 @@ class Solution(Told, _Arrays):
         return {name: self.force[..., rows] for name, rows in self.mechanism.slices.items()}
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> Status | Objects:
         """The status of one state, or an array of them."""
         return statuses_of(self.status)
 
@@ -106,7 +107,7 @@ class Solution(Told, _Arrays):
         """How it ended, in a sentence or two: of the worst state, where there are several."""
         return described(self.mechanism, self.status, self.residual, "state", "residual", "m/s² or rad/s²")
 
-    def is_optimal(self, tolerance: float = 1e-10) -> Any:
+    def is_optimal(self, tolerance: float = 1e-10) -> bool | Bools:
         """Whether it is a solution to a tolerance, a truth value or (…) of them, computed anew from its fields.
 
         The equation of motion holds at every joint, and rows are met, or as nearly as they can be (least squares).
@@ -172,7 +173,7 @@ def _index(k: Any, shape: tuple[int, ...]) -> str:
     return ", ".join(str(int(i)) for i in np.unravel_index(int(k), shape))
 
 
-def statuses_of(numbers: NDArray[np.int64]) -> Any:
+def statuses_of(numbers: NDArray[np.int64]) -> Status | Objects:
     """The `Status` of one state, or an array of them."""
     found = np.vectorize(Status, otypes=[object])(numbers)
     return found.item() if found.ndim == 0 else found

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.types import ArrayLike, Objects
 from delassus.constrained.solvers.status import Status
+from delassus.constraints.mechanism.mechanism import Robot
 from delassus.control.inverse.actuated import Actuated, actuated
-from delassus.control.inverse.actuation import ActuationError
+from delassus.control.inverse.actuation import Actuation, ActuationError
 from delassus.control.inverse.dynamics import inverse_dynamics
 from delassus.control.inverse.result import ControlStatus, InverseDynamics, control_statuses, worst_of
 from delassus.dynamics.forces.passive import passive_forces
 from delassus.step.contact.inverse import ContactExplanation, contact_inverse_dynamics
-from delassus.step.sources.contact import contacts_of
+from delassus.step.sources.contact import Contact, contacts_of
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +26,9 @@ _STEP: Final = 1e-3
 """[s] In which nothing moves, so that it does not matter."""
 
 
-def gravity_compensation(mechanism: Any, q: Any, *, actuation: Any = None, **options: Any) -> InverseDynamics:
+def gravity_compensation(
+    mechanism: Robot | Actuated, q: ArrayLike, *, actuation: Actuation | None = None, **options: Any
+) -> InverseDynamics:
     """Torques (…, nu) that hold a mechanism where it is, and the forces of its constraints; see `inverse_dynamics`.
 
     They hold it against its weight and its springs.
@@ -58,7 +63,7 @@ class Equilibrium:
     explanation: ContactExplanation
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> ControlStatus | Objects:
         """The status of one pose, or an array of them."""
         return control_statuses(self.status)
 
@@ -76,11 +81,11 @@ class Equilibrium:
 
 
 def equilibrium(
-    mechanism: Any,
-    q: Any,
+    mechanism: Robot | Actuated,
+    q: ArrayLike,
     *,
-    contacts: Any = (),
-    actuation: Any = None,
+    contacts: Contact | Iterable[Contact] = (),
+    actuation: Actuation | None = None,
     tolerance: float = 1e-8,
     share: float = 1e-6,
     **options: Any,

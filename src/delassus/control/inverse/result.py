@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from delassus.common.types import Objects
 from delassus.constrained.rows.counts import whole
 from delassus.constrained.rows.told import Told
 from delassus.control.inverse.actuated import Actuated
@@ -81,7 +82,7 @@ class InverseDynamics(Told, _Arrays):
         return {name: self.force[..., rows] for name, rows in self.actuated.mechanism.slices.items()}
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> ControlStatus | Objects:
         """The status of one state, or an array of them."""
         return control_statuses(self.status)
 
@@ -100,7 +101,7 @@ class InverseDynamics(Told, _Arrays):
         return text
 
 
-def control_statuses(numbers: NDArray[np.int64]) -> Any:
+def control_statuses(numbers: NDArray[np.int64]) -> ControlStatus | Objects:
     """The `ControlStatus` of one state, or an array of them."""
     found = np.vectorize(ControlStatus, otypes=[object])(numbers)
     return found.item() if found.ndim == 0 else found

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.types import Objects, Traced
 from delassus.compiler.host.inputs import Input
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -73,7 +74,7 @@ class TaskVelocities(_Arrays):
         return cls(velocity, residual, whole(status), whole(bounded))
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> ControlStatus | Objects:
         """The status of one state, or an array of them."""
         return control_statuses(self.status)
 
@@ -91,14 +92,14 @@ class TaskVelocities(_Arrays):
 )
 def differential_inverse_kinematics(
     tasks: Tasks,
-    q: Any,
-    rates: Any,
+    q: Traced,
+    rates: Traced,
     *,
-    time: Any = None,
-    step: Any = None,
-    damping: Any = 1e-10,
-    lower: Any = None,
-    upper: Any = None,
+    time: Traced = None,
+    step: Traced = None,
+    damping: Traced = 1e-10,
+    lower: Traced = None,
+    upper: Traced = None,
 ) -> TaskVelocities:
     """Velocities that move tasks as they are asked to, within limits, constraints kept; of one state or a batch.
 

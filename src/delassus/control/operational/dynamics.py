@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.types import Objects, Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.rows.counts import whole
@@ -73,7 +74,7 @@ class TaskDynamics(Told, _Arrays):
         return cls(torque, force, acceleration, residual, whole(status)).telling(tasks=tasks)
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> ControlStatus | Objects:
         """The status of one state, or an array of them."""
         return control_statuses(self.status)
 
@@ -95,18 +96,18 @@ class TaskDynamics(Told, _Arrays):
 )
 def task_inverse_dynamics(
     tasks: Tasks,
-    q: Any,
-    v: Any,
-    demands: Any,
+    q: Traced,
+    v: Traced,
+    demands: Traced,
     *,
-    mask: Any = None,
-    time: Any = None,
-    tau: Any = None,
-    torque_weight: Any = None,
-    torque_target: Any = None,
-    force_weight: Any = None,
-    force_target: Any = None,
-    acceleration: Any = None,
+    mask: Traced = None,
+    time: Traced = None,
+    tau: Traced = None,
+    torque_weight: Traced = None,
+    torque_target: Traced = None,
+    force_weight: Traced = None,
+    force_target: Traced = None,
+    acceleration: Traced = None,
 ) -> TaskDynamics:
     """Torques that accelerate tasks as they are asked to, of one state or a batch, against springs and dampers, too.
 

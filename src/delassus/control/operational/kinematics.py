@@ -21,6 +21,7 @@ import numpy
 
 import delassus.numpy as np
 from delassus.common.checks import iteration_count
+from delassus.common.types import Objects, Traced
 from delassus.compiler.differentiation.derivatives import jacobian
 from delassus.compiler.host.kernel import kernel
 from delassus.compiler.tracing.flow.control import while_loop
@@ -69,7 +70,7 @@ class TaskPose(_Arrays):
         return cls(q, error, whole(iterations), whole(status))
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> Status | Objects:
         """The status of one pose, or an array of them."""
         return statuses_of(self.status)
 
@@ -93,14 +94,14 @@ class _Descent(NamedTuple):
 )
 def inverse_kinematics(
     tasks: Tasks,
-    q0: Any,
-    targets: Any,
+    q0: Traced,
+    targets: Traced,
     *,
     locked: Iterable[str] = (),
     iterations: int = 100,
     limits: bool = True,
-    time: Any = None,
-    tolerance: Any = 1e-10,
+    time: Traced = None,
+    tolerance: Traced = 1e-10,
 ) -> TaskPose:
     """A pose near q0 in which tasks are at their targets, constraints met, limits kept; one or a batch.
 

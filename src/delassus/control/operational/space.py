@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy
 
 import delassus.numpy as np
+from delassus.common.types import Objects, Traced
 from delassus.compiler.host.kernel import kernel
 from delassus.constrained.delassus.scales import row_mobilities
 from delassus.constrained.elimination.tree_factor import TreeFactor, tree_factor
@@ -65,7 +66,7 @@ class OperationalSpace(_Arrays):
         return cls(jacobian, bias, inertia, inverse, projector, whole(status))
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> ControlStatus | Objects:
         """The status of one state, or an array of them."""
         return control_statuses(self.status)
 
@@ -75,7 +76,9 @@ class OperationalSpace(_Arrays):
     inputs={"mask": per_row("mask"), "time": TIME},
     result=OperationalSpace,
 )
-def operational_space(tasks: Tasks, q: Any, v: Any, *, mask: Any = None, time: Any = None) -> OperationalSpace:
+def operational_space(
+    tasks: Tasks, q: Traced, v: Traced, *, mask: Traced = None, time: Traced = None
+) -> OperationalSpace:
     """Jacobian, bias, inertia, consistent inverse and null-space projector of tasks, of one state or a batch.
 
     Args:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from delassus.common.checks import elements, real_array
 from delassus.common.frozen import read_only
+from delassus.common.types import ArrayLike
 from delassus.control.programmes.back_ends import solve_by
 from delassus.control.programmes.shape import ProgrammeError, ProgrammeShape, pattern_of
 from delassus.control.programmes.solution import ProgrammeSolution
@@ -153,7 +154,7 @@ class QuadraticProgramme:
             found[name] = slice(single + span.start, single + span.stop)
         return found
 
-    def item(self, *index: Any) -> QuadraticProgramme:
+    def item(self, *index: int) -> QuadraticProgramme:
         """One programme of a batch."""
         batch, chosen = self.batch, {}
         for name in (*_MATRICES, *_VECTORS):
@@ -168,7 +169,7 @@ class QuadraticProgramme:
             chosen[name] = np.broadcast_to(value, (*batch, *value.shape[-own:]))[index]
         return replace(self, **chosen)
 
-    def missed(self, x: Any) -> Array:
+    def missed(self, x: ArrayLike) -> Array:
         """(…, multipliers) by how much x breaks each row, in its own units; rows of one cone share its distance."""
         x = self._unknowns(x)
         equal = np.abs(_times(self.A, x) - self.b)
@@ -187,7 +188,7 @@ class QuadraticProgramme:
             )
         return found
 
-    def slack(self, x: Any) -> Array:
+    def slack(self, x: ArrayLike) -> Array:
         """(…, rows + cones) how far x is from the nearer bound of each row of C and the edge of each cone."""
         x = self._unknowns(x)
         rows = _times(self.C, x)
@@ -203,7 +204,7 @@ class QuadraticProgramme:
             found.append(((own[..., -1] - np.linalg.norm(own[..., :-1], axis=-1)), size))
         return found
 
-    def value(self, x: Any) -> Array:
+    def value(self, x: ArrayLike) -> Array:
         """(…) ½ xᵀ H x + gᵀ x."""
         x = self._unknowns(x)
         found: Array = np.sum(x * (0.5 * _times(self.H, x) + self.g), -1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delassus.common.checks import array_of_shape
+from delassus.common.types import Objects
 from delassus.control.programmes.shape import ProgrammeError
 from delassus.control.programmes.status import ProgrammeStatus, counted, programme_statuses
 
@@ -80,7 +81,7 @@ class ProgrammeSolution:
         """How it ended, in a sentence or two: the worst, of a batch."""
         if np.ndim(self.status):
             return counted(self.status, "programmes")
-        worst = self.statuses
+        worst: ProgrammeStatus = self.statuses  # type: ignore[assignment]  # of one programme
         broken = {} if worst is ProgrammeStatus.NOT_FINITE else self.broken()
         if worst is ProgrammeStatus.SOLVED or not broken:
             return f"{worst.sentence} The largest error is {float(self.residual):.3g}."
@@ -89,7 +90,7 @@ class ProgrammeSolution:
         return f"{worst.sentence} Broken: {', '.join(rows[:4])}{more}."
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> ProgrammeStatus | Objects:
         """The status of one programme, or an array of them."""
         return programme_statuses(self.status)
 
@@ -101,7 +102,7 @@ class ProgrammeSolution:
             )
         return values
 
-    def item(self, *index: Any) -> ProgrammeSolution:
+    def item(self, *index: int) -> ProgrammeSolution:
         """The answer to one programme of a batch."""
         numbers = (self.x, self.multipliers, self.primal, self.dual, self.iterations, self.status)
         return ProgrammeSolution(self.programme.item(*index), *(x[index] for x in numbers))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from delassus.common.types import Objects
 from delassus.errors import Sentences
 
 
@@ -18,7 +19,7 @@ class ProgrammeStatus(Sentences):
     NOT_FINITE = 3, "A number is not finite or too large, or the cost has no least value; the answer is zero."
 
 
-def programme_statuses(numbers: Any) -> Any:
+def programme_statuses(numbers: Any) -> ProgrammeStatus | Objects:
     """The `ProgrammeStatus` of one programme, or an array of them."""
     found = np.vectorize(ProgrammeStatus, otypes=[object])(numbers)
     return found.item() if found.ndim == 0 else found

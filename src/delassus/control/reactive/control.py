@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from delassus.common.checks import elements, one_of, positive_number
+from delassus.common.types import ArrayLike, Traced
 from delassus.control.inverse.actuated import RANK, actuated
 from delassus.control.reactive.limits import limited_joints, row_names, torque_limits
 from delassus.control.reactive.references import moves_in_time, reference_of, rest_of
@@ -97,7 +98,7 @@ class ReactiveControl(OfModel):
         return hash((self.actuated, self.tasks, self.supports, self.cone, self.torque_limits, self.joint_limits))
 
     @property
-    def model(self) -> Any:  # type: ignore[override]
+    def model(self) -> Model:  # type: ignore[override]
         """The robot."""
         return self.actuated.model
 
@@ -252,7 +253,7 @@ class ReactiveControl(OfModel):
         """Whether a constraint moves in time: the reference has a "time" [s] then."""
         return moves_in_time(self.actuated.mechanism.plain)
 
-    def reference(self, q: Any, changed: Mapping[str, Any] | None = None, **more: Any) -> Any:
+    def reference(self, q: ArrayLike, changed: Mapping[str, Any] | None = None, **more: Traced) -> Traced:
         """A reference (…, references): to stay as in a configuration q (nq,), but for what is given by its name.
 
             control.reference(q0, {"com.position": c, "right_foot.active": 0.0})
@@ -270,7 +271,7 @@ class ReactiveControl(OfModel):
 
         return shape_of(self)
 
-    def programme(self, q: Any, v: Any, reference: Any) -> QuadraticProgramme:
+    def programme(self, q: ArrayLike, v: ArrayLike, reference: ArrayLike) -> QuadraticProgramme:
         """The programme of a state or a batch of them, with names, not solved."""
         from delassus.control.reactive.reaction import programme_of
 
@@ -288,7 +289,7 @@ class ReactiveControl(OfModel):
 
         return reaction_of(self, q, v, reference, start)
 
-    def policy(self, reference: Any) -> Kernel[..., Any]:
+    def policy(self, reference: ArrayLike | Callable[..., Traced]) -> Kernel[..., Any]:
         """A kernel for `Simulation.run(control=…)`, compiled into the step: torques with a reference.
 
         `reference` is an array (references,), or a function of time that gives one (and of q and v, if it takes three).

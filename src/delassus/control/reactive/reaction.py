@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import delassus.numpy as dnp
 from delassus.common.checks import array_of_shape, real_array
+from delassus.common.types import Objects
 from delassus.compiler.host.kernel import Kernel, kernel
 from delassus.control.programmes.programme import QuadraticProgramme
 from delassus.control.programmes.scaled import Data
@@ -96,7 +97,7 @@ class Reaction:
         )
 
     @property
-    def statuses(self) -> Any:
+    def statuses(self) -> ProgrammeStatus | Objects:
         """The status of one state, or an array of them."""
         return programme_statuses(self.status)
 
